@@ -1,0 +1,70 @@
+"""The errors a user can meet, and how their messages are made.
+
+A message names the object (file and line, sample id, model), what came and
+what is allowed. It never holds a key or a text of a sample: messages end up in
+logs, and the subject of this project is privacy.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+
+class PiiBenchError(Exception):
+    """Root of the tree: wrong arguments, wrong input or a missing part. Exit code 2."""
+
+
+class UnknownNameError(PiiBenchError):
+    """A name that stands in none of the tables; the nearest one is offered."""
+
+    def __init__(self, kind: str, name: str, allowed: Iterable[str]) -> None:
+        self.kind, self.name, self.allowed = kind, name, tuple(allowed)
+        super().__init__(f"unknown {kind} {name!r}{self._hint()}")
+
+    def _hint(self) -> str:
+        near = difflib.get_close_matches(self.name, self.allowed, n=1, cutoff=0.6)
+        choice = f"; did you mean {near[0]!r}?" if near else ""
+        return f"{choice} (allowed: {', '.join(self.allowed)})"
+
+
+class InputFileError(PiiBenchError):
+    """A file that cannot be read as what it should be.
+
+    Args:
+        path: the file.
+        what: what is wrong, without quoting the text of a sample.
+        line: 1-based line, where the fault has one.
+    """
+
+    def __init__(self, path: Path | str, what: str, *, line: int | None = None) -> None:
+        self.path, self.line, self.what = str(path), line, what
+        where = f"{path}:{line}" if line is not None else str(path)
+        super().__init__(f"{where}: {what}")
+
+
+class MissingKeyError(PiiBenchError):
+    """A provider's API key is not in the environment."""
+
+    def __init__(self, provider: str, variable: str) -> None:
+        self.provider, self.variable = provider, variable
+        super().__init__(f"provider {provider!r} needs a key: set {variable} in the environment")
+
+
+class MissingExtraError(PiiBenchError):
+    """An optional part is not installed; the message holds the line that installs it."""
+
+    def __init__(self, what: str, install: str) -> None:
+        super().__init__(f"{what} is not installed: run `{install}`")
+
+
+class PromptError(PiiBenchError):
+    """A prompt file whose placeholders are not those that its strategy fills."""
+
+
+class ProviderRefusedError(PiiBenchError):
+    """The provider refuses every call (key, permission, unknown model): the run stops at once."""
