@@ -1,0 +1,1 @@
+"""Models: each turns a request into a completion."""
