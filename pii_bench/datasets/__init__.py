@@ -1,0 +1,1 @@
+"""Datasets: samples in our format, and other people's read into it."""

@@ -1,0 +1,169 @@
+"""Samples from and to our own JSON Lines format (`formats.md`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pii_bench.datasets.sample import Entity, Related, Sample, Subject
+from pii_bench.errors import InputFileError, UnknownNameError
+from pii_bench.jsonl import RecordError, get, get_objects, read_records
+from pii_bench.taxonomy import PiiType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+def read_native(path: Path) -> tuple[Sample, ...]:
+    """Read a dataset file.
+
+    Raises:
+        InputFileError: with file and line, where the format is broken, a span does not
+            hold its entity, E_q is no subset of E, or an id comes twice.
+    """
+    samples: list[Sample] = []
+    first_line: dict[str, int] = {}
+    for line, record in read_records(path):
+        try:
+            sample = sample_from_record(record)
+        except RecordError as error:
+            raise InputFileError(path, str(error), line=line) from None
+        if sample.id in first_line:
+            what = f"id {sample.id!r} stands on line {first_line[sample.id]} already"
+            raise InputFileError(path, what, line=line)
+        first_line[sample.id] = line
+        samples.append(sample)
+    if not samples:
+        raise InputFileError(path, "no samples in it")
+    return tuple(samples)
+
+
+def sample_from_record(record: dict[str, Any]) -> Sample:
+    """Build a sample from the object of one line.
+
+    Raises:
+        RecordError: naming the sample and the key at fault.
+    """
+    sample_id = get(record, "id", str)
+    owner = f"sample {sample_id!r}"
+    description = get(record, "description", str, owner)
+    query = None if record.get("query") is None else get(record, "query", str, owner)
+    subjects = tuple(
+        _subject(value, description, f"{owner}, subjects[{number}]")
+        for number, value in enumerate(get_objects(record, "subjects", owner))
+    )
+    _refuse_repeats([subject.id for subject in subjects], owner)
+    related = tuple(
+        _related(value, subjects, f"{owner}, related[{number}]")
+        for number, value in enumerate(get_objects(record, "related", owner))
+    )
+    if query is None and related:
+        raise RecordError(f"{owner}: 'related' must be empty where 'query' is null")
+    return Sample(
+        id=sample_id,
+        description=description,
+        query=query,
+        subjects=subjects,
+        related=related,
+        meta=get(record, "meta", dict, owner) if "meta" in record else {},
+        extra=_extra(record, {"id", "description", "query", "subjects", "related", "meta"}),
+    )
+
+
+def sample_to_record(sample: Sample) -> dict[str, Any]:
+    """The object of one line, keys in the order of `formats.md`, unknown keys last."""
+    return {
+        "id": sample.id,
+        "description": sample.description,
+        "query": sample.query,
+        "subjects": [
+            {
+                "id": subject.id,
+                "entities": [_entity_to_record(entity) for entity in subject.entities],
+                **subject.extra,
+            }
+            for subject in sample.subjects
+        ],
+        "related": [
+            {"subject": related.subject, "text": related.text, **related.extra}
+            for related in sample.related
+        ],
+        "meta": dict(sample.meta),
+        **sample.extra,
+    }
+
+
+def _entity_to_record(entity: Entity) -> dict[str, Any]:
+    record: dict[str, Any] = {"text": entity.text, "type": entity.type}
+    if entity.category is not None:
+        record["category"] = entity.category
+    if entity.spans:
+        record["spans"] = [list(span) for span in entity.spans]
+    return {**record, **entity.extra}
+
+
+def _subject(record: dict[str, Any], description: str, owner: str) -> Subject:
+    return Subject(
+        id=get(record, "id", str, owner),
+        entities=tuple(
+            _entity(value, description, f"{owner}.entities[{number}]")
+            for number, value in enumerate(get_objects(record, "entities", owner))
+        ),
+        extra=_extra(record, {"id", "entities"}),
+    )
+
+
+def _entity(record: dict[str, Any], description: str, owner: str) -> Entity:
+    text = get(record, "text", str, owner)
+    if not text.strip():
+        raise RecordError(f"{owner}: 'text' is empty")
+    pii_type = get(record, "type", str, owner)
+    if pii_type not in PiiType.__members__:
+        raise RecordError(f"{owner}: {UnknownNameError('type', pii_type, PiiType.__members__)}")
+    has_category = record.get("category") is not None
+    return Entity(
+        text=text,
+        type=pii_type,
+        category=get(record, "category", str, owner) if has_category else None,
+        spans=_spans(record, text, description, owner),
+        extra=_extra(record, {"text", "type", "category", "spans"}),
+    )
+
+
+def _spans(
+    record: dict[str, Any], text: str, description: str, owner: str
+) -> tuple[tuple[int, int], ...]:
+    if record.get("spans") is None:
+        return ()
+    spans = []
+    for number, span in enumerate(get(record, "spans", list, owner)):
+        match span:
+            case [int(start), int(end)] if description[max(start, 0) : max(end, 0)] == text:
+                spans.append((start, end))
+            case [int(start), int(end)]:
+                what = f"spans[{number}] = [{start}, {end}] does not hold the entity's text"
+                raise RecordError(f"{owner}: {what}")
+            case _:
+                raise RecordError(f"{owner}: spans[{number}] must be [start, end] in code points")
+    return tuple(spans)
+
+
+def _related(record: dict[str, Any], subjects: tuple[Subject, ...], owner: str) -> Related:
+    subject_id = get(record, "subject", str, owner)
+    text = get(record, "text", str, owner)
+    by_id = {subject.id: subject for subject in subjects}
+    if subject_id not in by_id:
+        raise RecordError(f"{owner}: {UnknownNameError('subject', subject_id, by_id)}")
+    if text not in {entity.text for entity in by_id[subject_id].entities}:
+        raise RecordError(f"{owner}: 'text' is no entity of subject {subject_id!r}")
+    return Related(subject_id, text, _extra(record, {"subject", "text"}))
+
+
+def _refuse_repeats(subject_ids: list[str], owner: str) -> None:
+    repeated = {name for name in subject_ids if subject_ids.count(name) > 1}
+    if repeated:
+        raise RecordError(f"{owner}: subject {min(repeated)!r} comes twice")
+
+
+def _extra(record: dict[str, Any], known: set[str]) -> Mapping[str, Any]:
+    return {key: value for key, value in record.items() if key not in known}

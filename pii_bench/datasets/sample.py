@@ -1,0 +1,69 @@
+"""One sample of a dataset, in the format of `formats.md`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A piece of PII.
+
+    Attributes:
+        text: the minimal span as it stands in the description.
+        type: one of the seven types.
+        category: one of the 55 categories, None in foreign data.
+        spans: code-point offsets (start, end), end exclusive; empty in foreign data without them.
+        extra: keys of the file that the format does not name, kept as they came.
+    """
+
+    text: str
+    type: str
+    category: str | None = None
+    spans: tuple[tuple[int, int], ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A person in the description, with the entities that belong to them."""
+
+    id: str
+    entities: tuple[Entity, ...]
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """An entity that the query needs: a member of E_q."""
+
+    subject: str
+    text: str
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A description, its PII by subject (E), a query and what the query needs (E_q).
+
+    Attributes:
+        query: None where a dataset has none; then only detection applies.
+        related: E_q, a subset of E.
+    """
+
+    id: str
+    description: str
+    query: str | None
+    subjects: tuple[Subject, ...]
+    related: tuple[Related, ...]
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def entities(self) -> tuple[Entity, ...]:
+        """E, subject by subject."""
+        return tuple(entity for subject in self.subjects for entity in subject.entities)

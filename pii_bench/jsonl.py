@@ -1,0 +1,98 @@
+"""Reading JSON Lines with errors that name the file and the line, never its text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import jsonlines
+
+from pii_bench.errors import InputFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+T = TypeVar("T")
+
+
+class RecordError(ValueError):
+    """A record that is not of its format; the reader of the file adds file and line."""
+
+
+def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (1-based line, record) of a file; blank lines are skipped.
+
+    Raises:
+        InputFileError: the file cannot be read, or a line is no JSON object.
+    """
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise InputFileError(path, error.strerror or "cannot be read") from error
+    with file:
+        for line, raw in enumerate(file, start=1):
+            if raw.strip():
+                yield line, _record(raw, path, line)
+
+
+def _record(raw: bytes, path: Path, line: int) -> dict[str, Any]:
+    try:
+        record = jsonlines.Reader([raw]).read(allow_none=True)
+    except jsonlines.InvalidLineError as error:
+        # The chained exceptions hold the line itself.
+        raise InputFileError(path, _reason(error), line=line) from None
+    if not isinstance(record, dict):
+        what = f"a line must be a JSON object, not {_json_name(record)}"
+        raise InputFileError(path, what, line=line)
+    return record
+
+
+def get(record: dict[str, Any], key: str, kind: type[T], owner: str = "record") -> T:
+    """A required value of a record.
+
+    Raises:
+        RecordError: absent, or of another kind.
+    """
+    if key not in record:
+        raise RecordError(f"{owner}: {key!r} is missing")
+    value = record[key]
+    if not isinstance(value, kind):
+        raise RecordError(f"{owner}: {key!r} must be {_NAMES[kind]}, not {_json_name(value)}")
+    return value
+
+
+def get_objects(record: dict[str, Any], key: str, owner: str = "record") -> list[dict[str, Any]]:
+    """A required list of objects.
+
+    Raises:
+        RecordError: absent, no list, or a member that is no object.
+    """
+    values = get(record, key, list, owner)
+    for number, value in enumerate(values):
+        if not isinstance(value, dict):
+            raise RecordError(
+                f"{owner}: {key}[{number}] must be an object, not {_json_name(value)}"
+            )
+    return values
+
+
+def _reason(error: jsonlines.InvalidLineError) -> str:
+    cause = error.__cause__
+    if isinstance(cause, UnicodeDecodeError):
+        return f"not valid UTF-8 (byte {cause.start} of the line)"
+    return f"not valid JSON: {cause}" if cause is not None else "not valid JSON"
+
+
+_NAMES: dict[type[Any], str] = {
+    dict: "an object",
+    list: "a list",
+    str: "a string",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    type(None): "null",
+}
+
+
+def _json_name(value: object) -> str:
+    return _NAMES.get(type(value), "something else")

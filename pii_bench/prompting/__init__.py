@@ -1,0 +1,1 @@
+"""Prompts: text files with checked placeholders, and the strategies that fill them."""
