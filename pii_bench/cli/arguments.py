@@ -1,0 +1,128 @@
+"""What the commands take. Nothing heavy is imported here: `--help` answers at once."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pii_bench
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Parse; `command` is the name of the command.
+
+    Raises:
+        SystemExit: with code 2 for arguments that are wrong, 0 for help and version.
+    """
+    parser = argparse.ArgumentParser(
+        prog="pii-bench",
+        description="Benchmark of query-aware PII masking.",
+        epilog="Exit codes: 0 done; 1 incomplete, run again; 2 wrong arguments or input.",
+    )
+    parser.add_argument("--version", action="version", version=pii_bench.__version__)
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_run(subparsers)
+    _add_score(subparsers)
+    _add_leaderboard(subparsers)
+    _add_convert(subparsers)
+    return parser.parse_args(arguments)
+
+
+DATASET_HELP = "a dataset's name, all, the path of a file, or capid:PATH (default: %(default)s)"
+
+
+def _add_run(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser(
+        "run",
+        help="ask a model about a dataset, score it and update the leaderboard",
+        description="Ask a model about a dataset, score it and update the leaderboard. "
+        "Responses are saved as they come; run again to go on.",
+    )
+    parser.add_argument(
+        "--model",
+        required=True,
+        help="provider/name, an alias (gpt4o), local/NAME or replay:PATH",
+    )
+    parser.add_argument(
+        "--strategy", default="naive", help="prompt for query-related PII (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--task",
+        default="all",
+        choices=("all", "detection", "query-related", "masking"),
+        help="default: %(default)s",
+    )
+    parser.add_argument("--dataset", default="all", help=DATASET_HELP)
+    parser.add_argument(
+        "--limit", type=_positive, metavar="N", help="only the first N samples of each dataset"
+    )
+    parser.add_argument(
+        "--concurrency", type=_positive, metavar="N", help="calls at a time (default: 8; local: 1)"
+    )
+    parser.add_argument(
+        "--base-url",
+        metavar="URL",
+        help="an OpenAI-compatible server; its key, if any, in PII_BENCH_API_KEY",
+    )
+    parser.add_argument(
+        "--max-tokens", type=_positive, default=2048, metavar="N", help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=_positive,
+        default=120,
+        metavar="SECONDS",
+        help="for one attempt of a call (default: %(default)s)",
+    )
+    _add_results(parser)
+    parser.set_defaults(command="run")
+
+
+def _add_score(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser("score", help="score a file of predictions made anywhere")
+    parser.add_argument("predictions", type=Path, help="JSON Lines, see the README")
+    parser.add_argument("--dataset", required=True, help=DATASET_HELP)
+    parser.set_defaults(command="score")
+
+
+def _add_leaderboard(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser(
+        "leaderboard", help="write leaderboard.csv and leaderboard.md from the results"
+    )
+    _add_results(parser)
+    parser.set_defaults(command="leaderboard")
+
+
+def _add_convert(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser(
+        "convert", help="turn answers in another project's format into a predictions file"
+    )
+    parser.add_argument("format", choices=("capid-outputs",))
+    parser.add_argument("answers", type=Path)
+    parser.add_argument("--dataset", required=True, help=DATASET_HELP)
+    parser.add_argument("--out", type=Path, required=True, help="the predictions file to write")
+    parser.set_defaults(command="convert")
+
+
+def _add_results(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=Path("results"),
+        metavar="DIR",
+        help="folder of runs and leaderboard (default: %(default)s)",
+    )
+
+
+def _positive(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {text!r}")
+    return number

@@ -1,0 +1,95 @@
+"""How a run shows its progress: a bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final, Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+_SECONDS_BETWEEN_LINES: Final = 10.0
+
+
+class RunProgress:
+    """Shows done, failed, rate and time left of one run after another (`Observer`).
+
+    Args:
+        console: where to; progress goes to standard error, results to standard output.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[failed]} failed"),
+            TextColumn("{task.fields[rate]}/s"),
+            TimeRemainingColumn(),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._label = ""
+        self._task = self._bar.add_task("", total=None, visible=False, failed=0, rate="0.0")
+        self._total = self._before = self._advanced = self._failed = 0
+        self._start = self._last_line = 0.0
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def label(self, text: str) -> None:
+        """Name the run that starts next."""
+        self._label = text
+
+    def started(self, done: int, total: int) -> None:
+        """A run begins; `done` samples of `total` were answered before."""
+        self._total, self._before, self._advanced, self._failed = total, done, 0, 0
+        self._start = self._last_line = time.monotonic()
+        self._task = self._bar.add_task(
+            self._label, total=total, completed=done, failed=0, rate="0.0"
+        )
+        if done:
+            self._console.print(f"{self._label}: {done} of {total} answered before")
+        if not self._console.is_terminal and done < total:
+            self._console.print(f"{self._label}: asking about {total - done}")
+
+    def advanced(self, *, failed: bool) -> None:
+        """One more sample was answered, or its call failed."""
+        self._advanced += 1
+        self._failed += failed
+        seconds = time.monotonic() - self._start
+        rate = self._advanced / seconds if seconds else 0.0
+        self._bar.update(self._task, advance=1, failed=self._failed, rate=f"{rate:.1f}")
+        if not self._console.is_terminal:
+            self._line(rate)
+
+    def _line(self, rate: float) -> None:
+        done = self._before + self._advanced
+        now = time.monotonic()
+        if done < self._total and now - self._last_line < _SECONDS_BETWEEN_LINES:
+            return
+        self._last_line = now
+        left = (self._total - done) / rate if rate else 0.0
+        self._console.print(
+            f"{self._label}: {done} of {self._total} done, {self._failed} failed, "
+            f"{rate:.1f}/s, {left:.0f} s left"
+        )

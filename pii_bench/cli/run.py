@@ -1,0 +1,172 @@
+"""`pii-bench run`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from pii_bench.cli.leaderboard import update_leaderboard
+from pii_bench.cli.progress import RunProgress
+from pii_bench.cli.tables import print_rows
+from pii_bench.datasets.catalog import load_datasets
+from pii_bench.errors import PiiBenchError
+from pii_bench.evaluation import applicable
+from pii_bench.leaderboard.rows import Source
+from pii_bench.models.base import Sampling
+from pii_bench.models.catalog import LOCAL, ModelOptions, build_model, resolve
+from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
+from pii_bench.runner.manifest import DatasetRef, Manifest, write_manifest
+from pii_bench.runner.records import Failure
+from pii_bench.runner.run import run_system
+from pii_bench.runner.store import RunFiles, RunStore, read_lines
+from pii_bench.systems.prompted import PromptedSystem
+from pii_bench.tasks import Task
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pii_bench.datasets.catalog import Dataset
+    from pii_bench.datasets.sample import Sample
+    from pii_bench.models.base import Model
+    from pii_bench.systems.base import System
+
+_DEFAULT_CONCURRENCY = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One system on one dataset, and the samples that were asked for."""
+
+    system: System
+    dataset: Dataset
+    samples: tuple[Sample, ...]
+    files: RunFiles
+
+
+def run_benchmark(arguments: argparse.Namespace) -> bool:
+    """Run, score, print the rows of this run and update the leaderboard.
+
+    Returns:
+        Whether every sample asked for has an answer.
+
+    Raises:
+        PiiBenchError: wrong arguments or input, found before any sample is asked about; or
+            the provider refuses, after which what arrived is saved.
+    """
+    strategy = get_strategy(arguments.strategy)
+    wanted = [DETECTION] if arguments.task != Task.QUERY_RELATED else []
+    wanted += [strategy] if arguments.task != Task.DETECTION else []
+    prompts = [load_prompt(each) for each in wanted]
+    datasets = load_datasets(arguments.dataset)
+    _report_faults(datasets)
+    if (full_name := resolve(arguments.model)) != arguments.model:
+        print(f"model {arguments.model} is {full_name}", file=sys.stderr)
+    options = ModelOptions(base_url=arguments.base_url, timeout=float(arguments.timeout))
+    model = build_model(arguments.model, options)
+    sampling = Sampling(max_tokens=arguments.max_tokens)
+    systems = [PromptedSystem(model, prompt, sampling) for prompt in prompts]
+    jobs = [
+        _job(system, dataset, arguments.limit, arguments.results / "runs")
+        for dataset in datasets
+        for system in systems
+    ]
+    concurrency = arguments.concurrency or (
+        1 if model.name.startswith(f"{LOCAL}/") else _DEFAULT_CONCURRENCY
+    )
+    try:
+        asyncio.run(_run_jobs(model, jobs, concurrency))
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return _report_missing(jobs)
+    except PiiBenchError:
+        _report_missing(jobs)
+        raise
+    rows, _ = update_leaderboard(arguments.results)
+    names = {dataset.name for dataset in datasets}
+    prompts_run = {prompt.strategy.name for prompt in prompts}
+    print_rows(
+        [
+            row
+            for row in rows
+            if row.source is Source.RUN
+            and (row.model, row.strategy in prompts_run, row.dataset in names)
+            == (model.name, True, True)
+            and arguments.task in {"all", row.task}
+        ]
+    )
+    return _report_missing(jobs)
+
+
+async def _run_jobs(model: Model, jobs: Sequence[Job], concurrency: int) -> None:
+    try:
+        with RunProgress(Console(stderr=True)) as progress:
+            for job in jobs:
+                progress.label(f"{job.system.card.prompt} on {job.dataset.name}")
+                await _run_job(job, concurrency, progress)
+    finally:
+        await model.close()
+
+
+async def _run_job(job: Job, concurrency: int, progress: RunProgress) -> None:
+    system = job.system
+    everything = applicable(system.card.task, job.dataset.samples)
+    requests = {sample.id: system.request_hash(sample) for sample in everything}
+    with RunStore(job.files, requests) as store:
+        write_manifest(job.files.manifest, Manifest(system.card, DatasetRef.of(job.dataset)))
+        await run_system(system, job.samples, store, concurrency=concurrency, observer=progress)
+
+
+def _job(system: System, dataset: Dataset, limit: int | None, root: Path) -> Job:
+    card = system.card
+    samples = applicable(card.task, dataset.samples[:limit])
+    return Job(
+        system,
+        dataset,
+        tuple(samples),
+        RunFiles.at(root, card.model, card.prompt, dataset.name),
+    )
+
+
+def _report_faults(datasets: Sequence[Dataset]) -> None:
+    for dataset in datasets:
+        if dataset.faults:
+            count = len(dataset.faults)
+            print(f"{dataset.source}: {count} annotation faults left out:", file=sys.stderr)
+            for fault in dataset.faults:
+                print(f"  {fault}", file=sys.stderr)
+
+
+def _report_missing(jobs: Sequence[Job]) -> bool:
+    """Say what has no answer yet; whether nothing is missing."""
+    complete = True
+    for job in jobs:
+        missing, reasons = _missing(job)
+        if missing:
+            complete = False
+            why = "".join(f", {kind} {count}" for kind, count in sorted(reasons.items()))
+            print(
+                f"{job.system.card.prompt} on {job.dataset.name}: {missing} of "
+                f"{len(job.samples)} samples have no answer{why}; run again to ask only these",
+                file=sys.stderr,
+            )
+    return complete
+
+
+def _missing(job: Job) -> tuple[int, Counter[str]]:
+    asked = {sample.id for sample in job.samples}
+    responses = job.files.responses
+    records = [r for _, r in read_lines(responses)] if responses.exists() else []
+    answered = {r.id for r in records if not isinstance(r.response, Failure)}
+    reasons = Counter(
+        r.response.kind
+        for r in records
+        if isinstance(r.response, Failure) and r.id in asked - answered
+    )
+    return len(asked - answered), reasons

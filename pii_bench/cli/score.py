@@ -1,0 +1,63 @@
+"""`pii-bench score` and `pii-bench convert`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from pii_bench.cli.tables import print_rows
+from pii_bench.datasets.catalog import load_dataset
+from pii_bench.errors import PiiBenchError
+from pii_bench.evaluation import evaluate
+from pii_bench.leaderboard.rows import Source, row_of
+from pii_bench.predictions.capid_outputs import read_capid_outputs
+from pii_bench.predictions.file import predicted_tasks, read_predictions, write_predictions
+from pii_bench.signature import Signature
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def score_predictions(path: Path, source: str) -> bool:
+    """Score a file of predictions and print a row per task that it answers.
+
+    Returns:
+        Whether every sample could be scored.
+
+    Raises:
+        PiiBenchError: the dataset or the predictions are broken.
+    """
+    dataset = load_dataset(source)
+    predictions = read_predictions(path, [sample.id for sample in dataset.samples])
+    tasks = predicted_tasks(predictions)
+    if not tasks:
+        raise PiiBenchError(f"{path}: no line has an answer; nothing to score")
+    rows = []
+    for task in tasks:
+        evaluation = evaluate(task, dataset.samples, predictions)
+        signature = Signature(dataset.name, dataset.sha256, task, model=path.stem)
+        rows.append(row_of(evaluation, signature, source=Source.RUN, oracle=False))
+    print_rows(rows)
+    return all(row.complete for row in rows)
+
+
+def convert_answers(answers: Path, source: str, out: Path) -> bool:
+    """Write CAPID's stored answers as a predictions file.
+
+    Returns:
+        Whether every answer found its sample and every sample its answer.
+
+    Raises:
+        PiiBenchError: the dataset or the answers are broken.
+    """
+    dataset = load_dataset(source)
+    converted = read_capid_outputs(answers, dataset.samples)
+    write_predictions(out, converted.predictions)
+    print(f"{out}: {len(converted.predictions)} predictions")
+    if converted.strangers:
+        lines = ", ".join(map(str, converted.strangers))
+        print(f"answers to no sample of the dataset, on lines {lines}", file=sys.stderr)
+    if converted.unanswered:
+        names = ", ".join(converted.unanswered)
+        print(f"samples without an answer, as infra_error: {names}", file=sys.stderr)
+    return not (converted.strangers or converted.unanswered)

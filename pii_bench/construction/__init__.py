@@ -1,0 +1,1 @@
+"""Construction of the datasets: profile, consistency, description, query, check."""

@@ -1,0 +1,60 @@
+"""Writing files so that a reader, or a crash, never meets half of one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from pii_bench.errors import PiiBenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class ResultsError(PiiBenchError):
+    """Results cannot be written."""
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the system says of a path into an error that names it.
+
+    Raises:
+        ResultsError: for any OSError inside.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise ResultsError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a new version of a file, which takes its place when the block ends without error."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replace a text file in one step, making its folder where needed.
+
+    Raises:
+        ResultsError: it cannot be written.
+    """
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as new:
+            # Half a surrogate pair, which UTF-8 cannot hold, turns into its JSON escape.
+            new.write(text.encode("utf-8", "backslashreplace"))

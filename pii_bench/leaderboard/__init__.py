@@ -1,0 +1,1 @@
+"""The leaderboard: everything under a results folder, beside the published figures."""

@@ -1,0 +1,131 @@
+"""Rows as CSV and Markdown."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from pii_bench.files import write_whole
+from pii_bench.leaderboard.rows import METRICS, Row, Source
+from pii_bench.outcome import Status
+from pii_bench.tasks import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+_SHOWN: Final = {
+    Task.DETECTION: {"strict_f1": "Strict-F1", "ent_f1": "Ent-F1", "rouge_l_f": "RougeL-F"},
+    Task.QUERY_RELATED: {"f1": "F1", "precision": "P", "recall": "R", "rouge_l_f": "RougeL-F"},
+    Task.MASKING: {"f1": "F1", "precision": "P", "recall": "R", "rouge_l_f": "RougeL-F"},
+}
+
+_INTRODUCTION: Final = """\
+# Leaderboard
+
+Means over samples. `run` and `reference` rows are ours and come from stored responses
+(`pii-bench leaderboard` makes them again); `published` rows are the paper's figures, on
+data that was never released: for orientation, not for comparison. `oracle` rows are told
+the gold entities and `incomplete` rows lack samples: neither is ranked.
+"""
+
+
+def to_frame(rows: Sequence[Row]) -> pd.DataFrame:
+    """One line per row; columns as in `leaderboard.csv`."""
+    frame = pd.DataFrame([_flat(row) for row in rows], columns=list(_COLUMNS))
+    return frame.astype(dict.fromkeys(("rank", "scored", "gold"), "Int64"))
+
+
+def to_csv(rows: Sequence[Row]) -> str:
+    """The table with four decimals; what is unknown is empty."""
+    return to_frame(rows).to_csv(index=False, float_format="%.4f", lineterminator="\n")
+
+
+def to_markdown(rows: Sequence[Row]) -> str:
+    """One table per dataset and task, then the signatures."""
+    parts = [_INTRODUCTION]
+    for (dataset, task), group in groupby(rows, key=lambda row: (row.dataset, row.task)):
+        parts.append(f"## {dataset}: {task}\n\n{to_table(list(group), task)}\n")
+    if signed := [row.signature for row in rows if row.signature]:
+        parts.append("## Signatures\n\n" + "\n".join(f"- `{line}`" for line in signed) + "\n")
+    return "\n".join(parts)
+
+
+def to_table(rows: Sequence[Row], task: Task) -> str:
+    """The Markdown table of one dataset and task."""
+    shown = _SHOWN[task]
+    header = ["#", "Model", "Strategy", *shown.values(), "Scored", "Failures", "Source"]
+    lines = [
+        [
+            str(row.rank or ""),
+            row.model,
+            row.strategy,
+            *(_figure(row.metrics.get(name)) for name in shown),
+            f"{row.scored}/{row.gold}" if row.gold is not None else "",
+            failures(row),
+            _source(row),
+        ]
+        for row in rows
+    ]
+    return pd.DataFrame(lines, columns=header).to_markdown(index=False, disable_numparse=True)
+
+
+def failures(row: Row) -> str:
+    """The samples without an answer by status, such as `malformed 25 %`."""
+    rates = row.rates or {}
+    shown = [(s, rate) for s, rate in rates.items() if not s.answered and rate]
+    return ", ".join(f"{status} {rate:.0%}" for status, rate in shown)
+
+
+def write_leaderboard(rows: Sequence[Row], results: Path) -> tuple[Path, Path]:
+    """Write `leaderboard.csv` and `leaderboard.md`.
+
+    Raises:
+        ResultsError: they cannot be written.
+    """
+    csv, markdown = results / "leaderboard.csv", results / "leaderboard.md"
+    write_whole(csv, to_csv(rows))
+    write_whole(markdown, to_markdown(rows))
+    return csv, markdown
+
+
+_COLUMNS: Final = (
+    *("source", "model", "strategy", "dataset", "task", "oracle", "rank"),
+    *("scored", "gold", "coverage", *METRICS),
+    *(f"rate_{status}" for status in Status),
+    *("signature", "note"),
+)
+
+
+def _flat(row: Row) -> dict[str, object]:
+    return {
+        "source": row.source,
+        "model": row.model,
+        "strategy": row.strategy,
+        "dataset": row.dataset,
+        "task": row.task,
+        "oracle": row.oracle,
+        "rank": row.rank,
+        "scored": row.scored,
+        "gold": row.gold,
+        "coverage": row.scored / row.gold if row.gold and row.scored is not None else None,
+        **row.metrics,
+        **{f"rate_{status}": rate for status, rate in (row.rates or {}).items()},
+        "signature": row.signature,
+        "note": row.note,
+    }
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _source(row: Row) -> str:
+    marks = [str(row.source)]
+    if row.oracle:
+        marks.append("oracle")
+    if row.source is not Source.PUBLISHED and not row.complete:
+        marks.append("incomplete")
+    return ", ".join(marks)

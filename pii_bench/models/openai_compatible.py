@@ -1,0 +1,271 @@
+"""Models behind the Chat Completions protocol: OpenAI, DeepSeek, vLLM, llama.cpp, Ollama.
+
+Retries are the SDK's: connection errors, timeouts, 408, 409, 429 and 5xx, with
+exponential backoff, or after `Retry-After` where the server sends at most 120 s
+(openai 3.51, `_base_client.py`, `_should_retry`, `_calculate_retry_timeout`).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from pii_bench.errors import PiiBenchError, ProviderRefusedError, UnknownNameError
+from pii_bench.models.base import CallError, Completion, Finish, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import openai
+
+    from pii_bench.models.base import Request
+
+DEFAULT_BASE_URLS: Final[Mapping[str, str]] = {
+    "openai": "https://api.openai.com/v1",
+    "deepseek": "https://api.deepseek.com",
+}
+
+_CONNECT_SECONDS: Final = 10.0
+
+_FINISHES: Final[Mapping[str, Finish]] = {
+    "stop": Finish.STOP,
+    "length": Finish.LENGTH,
+    "content_filter": Finish.FILTER,
+}
+
+# DeepSeek ends an answer this way when its servers give up, not when the model does.
+_INTERRUPTED: Final = "insufficient_system_resource"
+
+_FILTER_CODES: Final = frozenset({"content_filter", "content_policy_violation"})
+# DeepSeek gives these two the code of any other bad request; only the message tells.
+_FILTER_MESSAGE: Final = "Content Exists Risk"
+_UNKNOWN_MODEL_MESSAGE: Final = "Model Not Exist"
+
+_REMEDIES: Final[Mapping[int, str]] = {
+    401: "check the API key",
+    402: "the account has no credit left",
+    403: "the key may not use this model",
+    404: "check the model's name and the base URL",
+}
+_NO_QUOTA_REMEDY: Final = "the account has no quota left"
+
+
+def normalise_base_url(url: str) -> str:
+    """Bring a base URL into the one form that results name.
+
+    Args:
+        url: such as `http://localhost:8000/v1/`.
+
+    Returns:
+        The URL with a lower-case scheme and host and without a slash at its end.
+
+    Raises:
+        PiiBenchError: no http(s) URL with a host, or one with user information, a
+            query or a fragment. The URL is never quoted: it may hold a key.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise PiiBenchError("base URL: host or port is not valid") from None
+    if parts.scheme not in {"http", "https"}:
+        raise PiiBenchError("base URL must start with http:// or https://")
+    if not parts.hostname or re.search(r"\s", parts.netloc):
+        raise PiiBenchError("base URL names no valid host")
+    if "@" in parts.netloc:
+        raise PiiBenchError(
+            "base URL holds user information (user:password@): results name the base URL; "
+            "put the key into the provider's variable"
+        )
+    if "?" in url or "#" in url:
+        raise PiiBenchError(
+            "base URL has a query or a fragment (`?`, `#`): results name the base URL; "
+            "put the key into the provider's variable"
+        )
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    netloc = host if port is None else f"{host}:{port}"
+    return f"{parts.scheme}://{netloc}{parts.path.rstrip('/')}"
+
+
+class OpenAICompatibleModel:
+    """A model of any server that speaks Chat Completions.
+
+    Args:
+        provider: `openai`, `deepseek`, or any name where `base_url` is given.
+        model: the model's name as the server knows it.
+        api_key: not empty; a server that wants none takes any.
+        base_url: None for the provider's own.
+        timeout: seconds that one attempt may wait for the server.
+        max_retries: further attempts after the first; 0 for none.
+
+    Raises:
+        PiiBenchError: `base_url` is not usable, see `normalise_base_url`.
+        UnknownNameError: `base_url` is None and the provider has none of its own.
+    """
+
+    def __init__(
+        self,
+        provider: str,
+        model: str,
+        *,
+        api_key: str,
+        base_url: str | None = None,
+        timeout: float = 120.0,
+        max_retries: int = 4,
+    ) -> None:
+        if base_url is None and provider not in DEFAULT_BASE_URLS:
+            raise UnknownNameError("provider", provider, DEFAULT_BASE_URLS)
+        self._provider, self._model = provider, model
+        self._endpoint = normalise_base_url(base_url or DEFAULT_BASE_URLS[provider])
+        self._client = _client(self._endpoint, api_key, timeout, max_retries)
+
+    @property
+    def name(self) -> str:
+        """`provider/model`."""
+        return f"{self._provider}/{self._model}"
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """The endpoint."""
+        return {"endpoint": self._endpoint}
+
+    async def complete(self, request: Request) -> Completion:
+        """Answer one request.
+
+        Raises:
+            CallError: timeout, connection, rate_limit, server_error, bad_request or
+                bad_response, after the SDK's retries.
+            ProviderRefusedError: HTTP 401, 402, 403, 404, an unknown model or no quota.
+        """
+        import openai
+
+        # What the SDK raises holds the request, with its key and its text. It is turned
+        # into an error of ours inside the handler and raised outside of it, so that
+        # `__context__` does not keep it alive.
+        failure: CallError | ProviderRefusedError
+        try:
+            body = await self._post(request)
+        except openai.APIStatusError as error:
+            outcome = self._judge(error)
+            if isinstance(outcome, Completion):
+                return outcome
+            failure = outcome
+        except openai.APITimeoutError:
+            failure = CallError("timeout")
+        except openai.APIConnectionError:
+            failure = CallError("connection")
+        except (json.JSONDecodeError, UnicodeDecodeError):
+            failure = CallError("bad_response", "not JSON")
+        else:
+            return _completion(body)
+        raise failure
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def _post(self, request: Request) -> object:
+        import openai
+
+        limit, sampling = request.sampling.max_tokens, request.sampling
+        own = _is_openai(self._endpoint)
+        # The raw answer: the SDK checks no field of the parsed one.
+        response = await self._client.chat.completions.with_raw_response.create(
+            model=self._model,
+            messages=[_message(m.role, m.content) for m in request.messages],
+            temperature=sampling.temperature,
+            # OpenAI's newer models refuse `max_tokens`; other servers may ignore the new name.
+            max_completion_tokens=limit if own else openai.omit,
+            max_tokens=openai.omit if own else limit,
+        )
+        body: object = json.loads(response.content)
+        return body
+
+    def _judge(self, error: openai.APIStatusError) -> Completion | CallError | ProviderRefusedError:
+        status, code, message = error.status_code, _code(error), _error_message(error.body)
+        if status == 400 and (code in _FILTER_CODES or message == _FILTER_MESSAGE):
+            return Completion(text="", finish=Finish.FILTER)
+        detail = f"HTTP {status} {code}".rstrip()
+        remedy = _REMEDIES.get(status)
+        if status == 429 and code == "insufficient_quota":
+            remedy = _NO_QUOTA_REMEDY
+        if status == 400 and message == _UNKNOWN_MODEL_MESSAGE:
+            remedy = _REMEDIES[404]
+        if remedy is not None:
+            return ProviderRefusedError(
+                f"provider {self._provider!r} refuses model {self._model!r}: {detail}: {remedy}"
+            )
+        if status == 429:
+            return CallError("rate_limit", detail)
+        return CallError("server_error" if status >= 500 else "bad_request", detail)
+
+
+def _client(endpoint: str, api_key: str, timeout: float, max_retries: int) -> openai.AsyncOpenAI:
+    import openai
+
+    client = openai.AsyncOpenAI(
+        api_key=api_key,
+        base_url=endpoint,
+        timeout=openai.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS)),
+        max_retries=max_retries,
+        # A proxy of the environment would look for the loopback on its own machine.
+        http_client=(
+            openai.DefaultAsyncHttpx2Client(trust_env=False) if _is_loopback(endpoint) else None
+        ),
+    )
+    if not _is_openai(endpoint):
+        # The SDK takes both from the environment: account ids of OpenAI, for nobody else.
+        client.organization = client.project = None
+    return client
+
+
+def _is_openai(endpoint: str) -> bool:
+    host = urlsplit(endpoint).hostname or ""
+    return host == "api.openai.com" or host.endswith(".api.openai.com")
+
+
+def _is_loopback(endpoint: str) -> bool:
+    host = urlsplit(endpoint).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _message(
+    role: str, content: str
+) -> openai.types.chat.ChatCompletionMessageParam:
+    raise NotImplementedError
+
+
+def _code(error: openai.APIStatusError) -> str:
+    """The provider's short code; empty where it sends none that is safe to print."""
+    # llama.cpp and vLLM repeat the status in `code` and put the name into `type`.
+    for value in (error.code, error.type):
+        if (
+            isinstance(value, str)
+            and re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", value)
+            and not value.isdigit()
+        ):
+            return value
+    return ""
+
+
+def _error_message(body: object) -> object:
+    return body.get("message") if isinstance(body, dict) else None
+
+
+def _completion(body: object) -> Completion:
+    match body:
+        case {"choices": [{"message": dict() as message, **choice}, *_], **answer}:
+            pass
+        case _:
+            raise CallError("bad_response", "no choices")
+    finish = choice.get("finish_reason")
+    if finish == _INTERRUPTED:
+        raise CallError("server_error", _INTERRUPTED)
+    model = answer.get("model")
+    return _answer(message, finish, model if isinstance(model, str) else None, _usage(answer))

@@ -1,0 +1,19 @@
+"""From the raw text of a model to subjects, entities and texts, with nothing hidden.
+
+Every repair has a name (`Stage`), runs in a fixed order, and is recorded. The parser
+sees no description and no gold: whether an entity occurs is checked elsewhere.
+"""
+
+from pii_bench.parsing.detection import parse_detection
+from pii_bench.parsing.related import parse_related
+from pii_bench.parsing.result import PARSER, ParsedDetection, ParsedRelated, Stage, Subject
+
+__all__ = [
+    "PARSER",
+    "ParsedDetection",
+    "ParsedRelated",
+    "Stage",
+    "Subject",
+    "parse_detection",
+    "parse_related",
+]

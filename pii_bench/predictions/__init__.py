@@ -1,0 +1,1 @@
+"""Predictions: raw responses read, and files of answers made elsewhere."""

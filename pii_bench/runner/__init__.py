@@ -1,0 +1,1 @@
+"""Running systems over datasets, each response saved as it arrives."""

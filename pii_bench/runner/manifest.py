@@ -1,0 +1,84 @@
+"""`<dataset>.run.json`: what was run, beside its responses."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import pii_bench
+from pii_bench.errors import InputFileError
+from pii_bench.files import write_whole
+from pii_bench.jsonl import RecordError, get
+from pii_bench.systems.base import SystemCard
+from pii_bench.tasks import Task
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pii_bench.datasets.catalog import Dataset
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetRef:
+    """Which dataset was run: enough to load it again and to see that it is the same."""
+
+    name: str
+    source: str
+    sha256: str
+    samples: int
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> DatasetRef:
+        """Refer to a loaded dataset."""
+        return cls(dataset.name, dataset.source, dataset.sha256, len(dataset.samples))
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A system, a dataset and the version of the suite that brought them together."""
+
+    system: SystemCard
+    dataset: DatasetRef
+    version: str = pii_bench.__version__
+
+
+def write_manifest(path: Path, manifest: Manifest) -> None:
+    """Write it, whole or not at all.
+
+    Raises:
+        ResultsError: it cannot be written.
+    """
+    write_whole(path, json.dumps(asdict(manifest), indent=2, ensure_ascii=False) + "\n")
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read it back.
+
+    Raises:
+        InputFileError: it is absent or not of its format.
+    """
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(record, dict):
+            raise RecordError("must be a JSON object")
+        system, dataset = get(record, "system", dict), get(record, "dataset", dict)
+        return Manifest(
+            system=SystemCard(
+                model=get(system, "model", str, "system"),
+                prompt=get(system, "prompt", str, "system"),
+                prompt_sha256=get(system, "prompt_sha256", str, "system"),
+                task=Task(get(system, "task", str, "system")),
+                oracle=get(system, "oracle", bool, "system"),
+                settings=get(system, "settings", dict, "system"),
+            ),
+            dataset=DatasetRef(
+                name=get(dataset, "name", str, "dataset"),
+                source=get(dataset, "source", str, "dataset"),
+                sha256=get(dataset, "sha256", str, "dataset"),
+                samples=get(dataset, "samples", int, "dataset"),
+            ),
+            version=get(record, "version", str),
+        )
+    except (OSError, ValueError) as error:
+        raise InputFileError(path, f"no manifest of a run: {error}") from error

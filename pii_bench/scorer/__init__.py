@@ -1,0 +1,38 @@
+"""The scores of pii_bench, usable alone.
+
+It imports nothing of datasets, models, runner or the network, and takes plain
+Python values. Names and behaviour are a contract; the three versions change
+whenever a score could.
+"""
+
+from __future__ import annotations
+
+from pii_bench.scorer.aggregate import macro, micro
+from pii_bench.scorer.counts import PRF, Counts
+from pii_bench.scorer.detection import DetectionScore, score_detection
+from pii_bench.scorer.matching import MATCHER
+from pii_bench.scorer.related import (
+    MaskingScore,
+    QueryRelatedScore,
+    score_masking,
+    score_query_related,
+)
+from pii_bench.scorer.text import NORMALISER, ROUGE_L_TOKENISER, normalise, normalise_type
+
+__all__ = [
+    "MATCHER",
+    "NORMALISER",
+    "PRF",
+    "ROUGE_L_TOKENISER",
+    "Counts",
+    "DetectionScore",
+    "MaskingScore",
+    "QueryRelatedScore",
+    "macro",
+    "micro",
+    "normalise",
+    "normalise_type",
+    "score_detection",
+    "score_masking",
+    "score_query_related",
+]

@@ -1,0 +1,116 @@
+"""What makes two texts equal, and the tokens of a text (spec, "Text equality" and "RougeL-F")."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from pii_bench.errors import PiiBenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+NORMALISER = "nfc-ws-1"
+"""Version of `normalise` and `normalise_type`, for signatures."""
+
+ROUGE_L_TOKENISER = "rouge-uni-1"
+"""Version of `tokens`, for signatures."""
+
+_ONE_CHARACTER_TOKENS = (
+    (0x0E00, 0x0E7F),  # Thai
+    (0x1100, 0x11FF),  # Hangul jamo
+    (0x3000, 0x318F),  # CJK iteration marks and numerals, kana, bopomofo, Hangul letters
+    (0x31A0, 0x31BF),  # bopomofo extended
+    (0x31F0, 0x31FF),  # small katakana
+    (0x3400, 0x4DBF),  # CJK extension A
+    (0x4E00, 0x9FFF),  # CJK
+    (0xA960, 0xA97F),  # Hangul jamo extended A
+    (0xAC00, 0xD7FF),  # Hangul syllables, jamo extended B
+    (0xF900, 0xFAFF),  # CJK compatibility ideographs
+    (0xFF66, 0xFFDC),  # half-width kana and Hangul
+    (0x1AFF0, 0x1B16F),  # kana supplements
+    (0x20000, 0x3FFFF),  # planes 2 and 3: CJK extensions B onwards
+)
+_STANDS_ALONE = re.compile(
+    "[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in _ONE_CHARACTER_TOKENS) + "]"
+)
+
+# They continue the character before them but are not of category M: the joiners
+# of Indic scripts and Persian, and the voiced marks of half-width kana.
+_JOINING = frozenset("\u200c\u200d\uff9e\uff9f")
+
+
+@lru_cache(maxsize=1 << 16)
+def normalise(text: str) -> str:
+    """The form in which texts are compared: Unicode NFC, white space folded. Case counts.
+
+    Every run of Unicode white space (as `str.split` sees it) becomes one space
+    and the ends are stripped. Normalising twice changes nothing.
+    """
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def normalise_type(name: str) -> str:
+    """The form in which types are compared: stripped and upper-cased."""
+    return name.strip().upper()
+
+
+def text_set(texts: Iterable[str]) -> frozenset[str]:
+    """The set of normalised texts.
+
+    A text that is only white space is left out: no span of a description is
+    empty, so it names nothing.
+
+    Raises:
+        PiiBenchError: `texts` is one string, whose letters would pass as texts.
+    """
+    if isinstance(texts, str):
+        raise PiiBenchError("texts came as one str; allowed: an iterable of str")
+    return frozenset(filter(None, map(normalise, texts)))
+
+
+def entity_set(entities: Iterable[Sequence[str]]) -> frozenset[tuple[str, str]]:
+    """The set of normalised (text, type) pairs; texts of only white space are left out.
+
+    Raises:
+        PiiBenchError: an entity is no pair.
+    """
+    pairs = set()
+    for entity in entities:
+        # A str of two letters unpacks like a pair, and so do the keys of a dict.
+        if not isinstance(entity, (tuple, list)) or len(entity) != 2:
+            raise PiiBenchError(
+                f"an entity came as {type(entity).__name__}; allowed: a pair (text, type)"
+            )
+        pairs.add((normalise(entity[0]), normalise_type(entity[1])))
+    return frozenset(pair for pair in pairs if pair[0])
+
+
+@lru_cache(maxsize=1 << 16)
+def tokens(text: str) -> tuple[str, ...]:
+    """Tokens of a normalised text, in order.
+
+    A token is a lower-cased run of letters and digits of any script (Unicode
+    categories L and N); everything else separates. For ASCII these are the
+    tokens of the package rouge-score without its stemmer, `[a-z0-9]+`. A
+    combining mark belongs to the letter before it and never splits a word. Each
+    Chinese, Japanese, Korean or Thai letter or digit is a token of its own,
+    together with its marks.
+    """
+    found: list[str] = []
+    in_token = in_word = False
+    for char in text.lower():
+        if char in _JOINING or unicodedata.category(char).startswith("M"):
+            if in_token:
+                found[-1] += char
+            continue
+        in_token = char.isalnum()
+        extends_word = in_word
+        in_word = in_token and not _STANDS_ALONE.match(char)
+        if in_word and extends_word:
+            found[-1] += char
+        elif in_token:
+            found.append(char)
+    return tuple(found)

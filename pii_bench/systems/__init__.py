@@ -1,0 +1,1 @@
+"""Systems under test: each answers samples, whatever it is made of."""

@@ -1,0 +1,64 @@
+"""The interface of everything that can be tested."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pii_bench.datasets.sample import Sample
+    from pii_bench.models.base import Completion
+    from pii_bench.tasks import Task
+
+
+@dataclass(frozen=True, slots=True)
+class SystemCard:
+    """What a system is, as runs and signatures record it.
+
+    Attributes:
+        model: `provider/name`.
+        prompt: `detection` or the name of a strategy.
+        prompt_sha256: hash of the prompt's texts.
+        task: the task that it answers.
+        oracle: whether it is told gold.
+        settings: all else that changes its answers (endpoint, weights, sampling).
+    """
+
+    model: str
+    prompt: str
+    prompt_sha256: str
+    task: Task
+    oracle: bool
+    settings: Mapping[str, Any]
+
+
+class System(Protocol):
+    """Turns a sample into a prediction, in two steps.
+
+    `respond` brings the raw response, which is stored; `prediction.read_response` makes
+    the prediction of it. So a better parser never costs a call.
+    """
+
+    @property
+    def card(self) -> SystemCard:
+        """What it is."""
+        ...
+
+    def request_hash(self, sample: Sample) -> str:
+        """SHA-256 of everything that the response to a sample depends on."""
+        ...
+
+    async def respond(self, sample: Sample) -> Completion:
+        """Answer one sample.
+
+        Raises:
+            CallError: this sample got no answer; it may be asked again later.
+            ProviderRefusedError: no sample will get an answer.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Release what it holds."""
+        ...

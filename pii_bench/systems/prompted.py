@@ -1,0 +1,66 @@
+"""A prompt makes a system of a model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from pii_bench.models.base import Request
+from pii_bench.systems.base import SystemCard
+
+if TYPE_CHECKING:
+    from pii_bench.datasets.sample import Sample
+    from pii_bench.models.base import Completion, Model, Sampling
+    from pii_bench.prompting.strategies import Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class PromptedSystem:
+    """A chat model asked through one prompt (`System`)."""
+
+    model: Model
+    prompt: Prompt
+    sampling: Sampling
+
+    @property
+    def card(self) -> SystemCard:
+        """The model's name and identity, the prompt's hash, the sampling."""
+        strategy = self.prompt.strategy
+        return SystemCard(
+            model=self.model.name,
+            prompt=strategy.name,
+            prompt_sha256=self.prompt.sha256,
+            task=strategy.task,
+            oracle=strategy.oracle,
+            settings={**self.model.identity, **asdict(self.sampling)},
+        )
+
+    def request_hash(self, sample: Sample) -> str:
+        """SHA-256 over model, identity, messages and sampling."""
+        request = self._request(sample)
+        identity = {
+            "model": self.model.name,
+            "identity": dict(self.model.identity),
+            "messages": [asdict(message) for message in request.messages],
+            "sampling": asdict(request.sampling),
+        }
+        canonical = json.dumps(identity, sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    async def respond(self, sample: Sample) -> Completion:
+        """Ask the model."""
+        return await self.model.complete(self._request(sample))
+
+    async def close(self) -> None:
+        """Close the model; systems of one run share it, closing twice is harmless."""
+        await self.model.close()
+
+    def _request(self, sample: Sample) -> Request:
+        return Request(
+            sample_id=sample.id,
+            prompt=self.prompt.strategy.name,
+            messages=self.prompt.messages(sample),
+            sampling=self.sampling,
+        )

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_bench.errors import PiiBenchError
+from pii_bench.scorer.text import entity_set, normalise, normalise_type, text_set, tokens
+
+
+@pytest.mark.parametrize(
+    ("raw", "normalised"),
+    [
+        ("Ann Lee", "Ann Lee"),
+        ("  Ann \t\n Lee ", "Ann Lee"),
+        ("Ann\u00a0\u2003Lee\u3000", "Ann Lee"),
+        ("Jose\u0301", "Jos\u00e9"),
+        ("ANN lee", "ANN lee"),
+        ("\u212b", "\u00c5"),  # the angstrom sign is canonically a letter
+        ("\uff21", "\uff21"),  # a full-width A is only a compatible one
+        (" \n ", ""),
+    ],
+)
+def test_normalise(raw: str, normalised: str) -> None:
+    assert normalise(raw) == normalised
+
+
+@given(st.text())
+def test_normalise_twice_changes_nothing(text: str) -> None:
+    assert normalise(normalise(text)) == normalise(text)
+
+
+def test_a_type_is_stripped_and_upper_cased() -> None:
+    assert normalise_type(" Org\n") == "ORG"
+
+
+def test_equal_texts_count_once_and_empty_ones_not_at_all() -> None:
+    assert text_set(["Ann  Lee", "Ann Lee", "ann lee", "", "  "]) == {"Ann Lee", "ann lee"}
+
+
+def test_equal_entities_count_once_and_empty_ones_not_at_all() -> None:
+    entities = [("Ann  Lee", "per"), ("Ann Lee", "PER "), ("Ann Lee", "ORG"), (" ", "LOC")]
+
+    assert entity_set(entities) == {("Ann Lee", "PER"), ("Ann Lee", "ORG")}
+
+
+def test_one_string_is_not_an_iterable_of_texts() -> None:
+    with pytest.raises(PiiBenchError, match="came as one str") as caught:
+        text_set("Ann Lee")
+    assert "Ann" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        ["Xi"],  # unpacks like a pair
+        {"Xi": "PER"},
+        [{"text": "Xi", "type": "PER"}],
+        [("Xi", "PER", "Name")],
+    ],
+)
+def test_an_entity_is_a_pair(subject: list[tuple[str, str]]) -> None:
+    with pytest.raises(PiiBenchError, match=r"allowed: a pair \(text, type\)") as caught:
+        entity_set(subject)
+    assert "Xi" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("St. Brendan's Hospital", ["st", "brendan", "s", "hospital"]),
+        ("snake_case $4,350", ["snake", "case", "4", "350"]),
+        ("QT448120", ["qt448120"]),
+        ("", []),
+        ("?!", []),
+        ("Łódź-Süd", ["łódź", "süd"]),
+        ("Москва 12", ["москва", "12"]),
+        ("x²", ["x²"]),
+        # Vowel signs, virama and accents without a composed form stay in their word.
+        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
+        ("x\u0302y", ["x\u0302y"]),
+        ("مُحَمَّد", ["مُحَمَّد"]),
+        ("क्\u200cष", ["क्\u200cष"]),
+        ("\u0130zmir", ["i\u0307zmir"]),  # lower-casing makes a combining dot
+        ("\u0301 a \u0301b", ["a", "b"]),  # a mark without a letter
+        # One token a character, together with its marks.
+        ("王小明", ["王", "小", "明"]),
+        ("𠮷野家", ["𠮷", "野", "家"]),
+        ("王Wang5号", ["王", "wang5", "号"]),
+        ("佐々木・タロー", ["佐", "々", "木", "タ", "ロ", "ー"]),
+        ("か\u3099く", ["か\u3099", "く"]),
+        ("\uff76\uff9e\uff78", ["\uff76\uff9e", "\uff78"]),
+        ("김철수", ["김", "철", "수"]),
+        ("\u1112\u119e", ["\u1112", "\u119e"]),  # old Hangul, which NFC cannot compose
+        ("ที่นี่", ["ที่", "นี่"]),
+        ("น้ำ๕", ["น้", "ำ", "๕"]),
+        ("、。฿", []),
+    ],
+)
+def test_tokens(text: str, expected: list[str]) -> None:
+    assert list(tokens(text)) == expected
