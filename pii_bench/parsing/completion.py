@@ -30,9 +30,10 @@ _CANNOT = r"(?:can't|cannot|can not|won't|will not|(?:am|'m) (?:unable|not able)
 _REFUSALS = {
     "apology and inability": rf"\b(?:sorry|apologi[sz]e)\b.{{0,60}}?\bI ?{_CANNOT}",
     "inability to do the task": rf"\bI ?{_CANNOT}(?: to)? (?:help|assist|provide|comply|process"
-    r"|extract|identify|share|fulfill?|complete|continue|answer|discuss|do that|engage)",
+    r"|extract|identify|share|fulfill?|complete|continue|answer|discuss|do that|engage)(?! any\b)",
     "I decline": r"\bI (?:must|have to|respectfully) decline",
-    "as an AI": r"\bas an? (?:AI|artificial intelligence|language model)\b",
+    "as an AI": r"\bas an? (?:AI|artificial intelligence|(?:large )?language)"
+    r"(?:,| (?:language )?(?:model|assistant|system)\b)",
     "against the rules": r"\b(?:against|violates?) (?:my|our|the) (?:\w+ )?(?:guidelines|polic)",
 }
 """Openers of refusals, looked for only in the first characters of an answer."""

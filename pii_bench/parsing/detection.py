@@ -142,7 +142,9 @@ def _pieces_between(text: str, start: int, limit: int) -> list[_Piece]:
             continue
         at = found.end()
         piece = _Piece(label_of(found), found.start(), at)
-        if not (_EXPECTED_LABEL.fullmatch(found[0]) and text.startswith("{", at)):
+        starts_line = found.start() == 0 or text[found.start() - 1] == "\n"
+        expected = _EXPECTED_LABEL.fullmatch(found[0]) and text.startswith("{", at)
+        if not (starts_line and expected):
             piece.repairs.add(Stage.LABEL_VARIANT)
         pieces.append(piece)
     ends = [piece.start for piece in pieces[1:]] + [limit]
@@ -168,10 +170,12 @@ def _read_brackets(text: str, start: int, limit: int, pieces: list[_Piece]) -> i
     piece = pieces[-1]
     piece.closed = literal.closed
     pairs = [pair for _, pairs in subjects for pair in pairs]
-    if pairs or not literal.group.entries:
+    if pairs or (literal.closed and not literal.group.entries):
         piece.end = literal.end
         piece.repairs |= repairs
-        if not piece.subjects:
+        if piece.subjects:
+            piece.repairs.add(Stage.MERGED_LABEL)
+        else:
             piece.subjects = [(piece.label, [])]
         piece.subjects[0][1].extend(pairs)
     return literal.end
@@ -252,7 +256,7 @@ def _groups(text: str, pieces: list[_Piece]) -> list[list[_Piece]]:
 def _prose_around(text: str, pieces: list[_Piece]) -> bool:
     after = 0
     for piece in pieces:
-        if text[after : piece.start].strip(_BETWEEN):
+        if text[after : piece.start].strip():
             return True
         after = piece.end
-    return bool(text[after:].strip(_BETWEEN))
+    return bool(text[after:].strip())

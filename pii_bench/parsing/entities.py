@@ -17,12 +17,11 @@ LABEL_PATTERN: Final = (
     r"\bsubject[ \t]*+[_#-]?[ \t]*+(?:\{[ \t]*+(\d{1,6})[ \t]*+\}|(\d{1,6})(?!\w))"
 )
 _LABEL = re.compile(LABEL_PATTERN, re.IGNORECASE)
-_SUBJECT_KEYS = frozenset(
-    {"subjects", "people", "persons", "result", "results", "answer", "output"}
-)
-_ENTITY_KEYS = frozenset({"entities", "pii", "pii_entities", "items", "annotations", "spans"})
-_TEXT_KEYS = frozenset({"text", "entity", "value", "span", "entity_text"})
-_TYPE_KEYS = frozenset({"type", "label", "category", "entity_type", "tag"})
+# Tuples, so that which key is looked at first does not hang on the hash of strings.
+_SUBJECT_KEYS = ("subjects", "people", "persons", "result", "results", "answer", "output")
+_ENTITY_KEYS = ("entities", "pii", "pii_entities", "items", "annotations", "spans")
+_TEXT_KEYS = ("text", "entity", "value", "span", "entity_text")
+_TYPE_KEYS = ("type", "entity_type", "label", "tag", "category")
 _SEPARATOR = re.compile(r"[:：|\t→=—–(\[（]|[-=]>| - ")
 _CAPITALS = re.compile(r"[A-Z]+")
 _QUOTES: Final = ('"', "'", "“", "`")
@@ -54,10 +53,10 @@ def subjects_of(group: Group, repairs: set[Stage]) -> list[Labelled]:
             for label, (_, value) in zip(labels, keyed, strict=True)
             if label
         ]
-    for key, value in keyed:
-        if key.lower() in _SUBJECT_KEYS and isinstance(value, Group):
-            repairs.add(Stage.OTHER_SHAPE)
-            return subjects_of(value, repairs)
+    listed = _under(group, _SUBJECT_KEYS)
+    if isinstance(listed, Group):
+        repairs.add(Stage.OTHER_SHAPE)
+        return subjects_of(listed, repairs)
     children = [entry.value for entry in group.entries if isinstance(entry.value, Group)]
     if (
         children
@@ -74,16 +73,13 @@ def pairs_of(node: Node, repairs: set[Stage]) -> Pairs:
     """Read the pairs of one subject from a group or a text."""
     if isinstance(node, Leaf):
         return _unkeyed(Entry(None, node), node, repairs)
-    if node.opener != "{":
+    listed = _under(node, _ENTITY_KEYS)
+    if node.opener != "{" or isinstance(listed, Group) or _is_entity(node):
         repairs.add(Stage.OTHER_SHAPE)
-    fields = _fields(node)
-    for key in _ENTITY_KEYS & fields.keys():
-        if isinstance(fields[key], Group):
-            repairs.add(Stage.OTHER_SHAPE)
-            return pairs_of(fields[key], repairs)
+    if isinstance(listed, Group):
+        return pairs_of(listed, repairs)
     if _is_entity(node):
-        repairs.add(Stage.OTHER_SHAPE)
-        return _pairs_of_record(node, repairs)
+        return _entity(node, repairs)
     if _is_type_first(node):
         repairs.add(Stage.TYPE_FIRST)
         return [
@@ -124,31 +120,26 @@ def pairs_of_line(line: str, repairs: set[Stage]) -> Pairs:
     return pairs
 
 
-def _fields(group: Group) -> dict[str, Node]:
-    return {entry.key.text.strip().lower(): entry.value for entry in group.entries if entry.key}
+def _under(group: Group, names: tuple[str, ...]) -> Node | None:
+    """Give what stands under the first of the names that is a key."""
+    fields = {entry.key.text.strip().lower(): entry.value for entry in group.entries if entry.key}
+    return next((fields[name] for name in names if name in fields), None)
 
 
 def _is_entity(group: Group) -> bool:
-    """Whether a group is one entity: a record with text and type, or such a pair."""
-    fields = _fields(group)
-    if fields:
-        return bool(_TEXT_KEYS & fields.keys() and _TYPE_KEYS & fields.keys())
+    """Whether a group is one entity: a record with text and type, or a pair of the two."""
+    if any(entry.key for entry in group.entries):
+        return bool(_under(group, _TEXT_KEYS) and _under(group, _TYPE_KEYS))
     leaves = [entry.value for entry in group.entries if isinstance(entry.value, Leaf)]
     return len(leaves) == len(group.entries) == 2 and any(type_of(leaf.text) for leaf in leaves)
 
 
-def _pairs_of_record(group: Group, repairs: set[Stage]) -> Pairs:
-    texts: list[str] = []
-    types: list[str] = []
-    for entry in group.entries:
-        name = entry.key.text.strip().lower() if entry.key else ""
-        if entry.key is None or name in _TEXT_KEYS:
-            texts += _texts(entry.value)
-        elif name in _TYPE_KEYS:
-            types += _texts(entry.value)
-    if not types:
-        return _typed((texts[0], texts[1]), repairs)
-    return [pair for text in texts for pair in _pair(text, types[0], repairs)]
+def _entity(group: Group, repairs: set[Stage]) -> Pairs:
+    text, kind = _under(group, _TEXT_KEYS), _under(group, _TYPE_KEYS)
+    if text is None or kind is None:
+        first, second = _texts(group)
+        return _typed((first, second), repairs)
+    return [pair for one in _texts(text) for pair in _pair(one, _first_text(kind), repairs)]
 
 
 def _is_type_first(group: Group) -> bool:
@@ -162,27 +153,24 @@ def _is_type_first(group: Group) -> bool:
 
 def _pairs_of_entry(entry: Entry, repairs: set[Stage]) -> Pairs:
     key, value = entry.key, entry.value
-    if key is None:
-        return (
-            pairs_of(value, repairs)
-            if isinstance(value, Group)
-            else _unkeyed(entry, value, repairs)
-        )
+    if key is None and isinstance(value, Leaf):
+        return _unkeyed(entry, value, repairs)
     if entry.note:
         repairs.add(Stage.STRAY_TEXT)
-    if isinstance(value, Leaf):
-        return _pair(key.text, value.text, repairs)
-    fields = _fields(value)
-    types = [text for name in _TYPE_KEYS & fields.keys() for text in _texts(fields[name])]
-    repairs.add(Stage.OTHER_SHAPE if types else Stage.TYPE_LIST)
-    return _pair(key.text, next(iter(types or _texts(value)), ""), repairs)
+    if key is None:
+        return pairs_of(value, repairs)
+    if isinstance(value, Group):
+        kind = _under(value, _TYPE_KEYS)
+        repairs.add(Stage.OTHER_SHAPE if kind else Stage.TYPE_LIST)
+        value = kind or value
+    return _pair(key.text, _first_text(value), repairs)
 
 
 def _unkeyed(entry: Entry, leaf: Leaf, repairs: set[Stage]) -> Pairs:
     """Read a text whose type, if any, stands in its note or inside it."""
     if type_of(entry.note):
         repairs.add(Stage.OTHER_SHAPE)
-        return _pair(leaf.text, entry.note, repairs)
+        return _pair(leaf.text, entry.note.strip(_AROUND_TYPE), repairs)
     if leaf.quoted:
         return _pair(leaf.text, "", repairs)
     pair = _split(leaf.text)
@@ -196,6 +184,10 @@ def _texts(node: Node) -> list[str]:
     if isinstance(node, Leaf):
         return [node.text]
     return [text for entry in node.entries for text in _texts(entry.value)]
+
+
+def _first_text(node: Node) -> str:
+    return next(iter(_texts(node)), "")
 
 
 def _split(text: str) -> tuple[str, str] | None:

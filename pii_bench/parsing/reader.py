@@ -37,7 +37,7 @@ _BARE = {
     "{": _bare(_BARE_STOP + ":：", r"|:(?=[^\s\"'“‘\[{])"),
 }
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|True|False")
-_NULL = frozenset({"null", "None", "none", "N/A", "n/a"})
+_NULL = frozenset({"null", "None", "none", "N/A", "n/a", "...", "…"})
 OPENERS: Final = "[{［｛【"
 
 

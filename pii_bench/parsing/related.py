@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.models.base import Finish
@@ -43,6 +44,7 @@ _OPENER = re.compile(f"[{re.escape(OPENERS)}]")
 _EMPHASIS = re.compile(r"(\*\*|__|\*|`)(?=\S)(.+?)\1")
 _QUOTED_IN_PROSE = re.compile(r'"([^"\n]+)"|“([^“”\n]+)”|`([^`\n]+)`')
 _CLOSERS: Final = frozenset("]})］｝】")
+_QUOTES: Final = ('"', "'", "“", "`")
 _LONGEST_ITEM: Final = 10
 """Words an unquoted text may have outside a list; a sentence is no entity."""
 
@@ -62,7 +64,7 @@ _ANSWER_KEYS = frozenset(
 
 
 @dataclass(slots=True)
-class Reading:
+class _Reading:
     """Texts found in a part of an answer.
 
     Attributes:
@@ -95,7 +97,7 @@ def parse_related(completion_text: str, finish: Finish = Finish.UNKNOWN) -> Pars
 
 def _tolerant_form(text: str, finish: Finish, repairs: set[Stage]) -> tuple[str, ...] | Status:
     reading = _search(text, finish)
-    if reading is None:
+    if reading is None or not (reading.texts or reading.closed):
         return unreadable(text, finish)
     if finish is Finish.LENGTH and not reading.closed:
         return Status.TRUNCATED
@@ -123,7 +125,7 @@ def _expected_form(text: str) -> tuple[str, ...] | None:
     return tuple(texts)
 
 
-def _search(text: str, finish: Finish) -> Reading | None:
+def _search(text: str, finish: Finish) -> _Reading | None:
     """Read what follows the last marker that anything readable follows."""
     markers = list(_MARKER.finditer(text))
     if not markers:
@@ -143,42 +145,46 @@ def _search(text: str, finish: Finish) -> Reading | None:
     return None
 
 
-def _after_marker(text: str, start: int, end: int) -> Reading | None:
+def _after_marker(text: str, start: int, end: int) -> _Reading | None:
+    marked = start
     while start < end and text[start] in " \t\r\n*_=":
         start += 1
     if start >= end:
         return None
     if text[start] in OPENERS or text[start] == "(":
         literal = read_literal(text, start, end)
-        return _of_literal(literal, prose=text[literal.end : end].strip() != "")
+        around = text[marked:start].strip() or text[literal.end : end].strip()
+        return _of_literal(literal, prose=around != "")
     first_line, *later = text[start:end].strip().split("\n")
     if says_nothing(first_line):
         prose = {Stage.PROSE_AROUND} if "".join(later).strip() else set()
-        return Reading([], True, {Stage.EXPLICIT_NONE, *prose})
+        return _Reading([], True, {Stage.EXPLICIT_NONE, *prose})
     listed = _last_list(text, start, end) or _bullets([first_line, *later])
     if listed is not None or is_refusal(first_line):
         return listed
-    return _plain(first_line, prose="".join(later).strip() != "")
+    quoted = list(takewhile(lambda line: line.lstrip()[:1] in _QUOTES, [first_line, *later]))
+    rest = later[max(len(quoted) - 1, 0) :]
+    return _plain("\n".join(quoted) or first_line, prose="".join(rest).strip() != "")
 
 
-def _without_marker(text: str) -> Reading | None:
+def _without_marker(text: str) -> _Reading | None:
     stripped = text.strip()
     reading = _last_list(text, 0, len(text))
     if reading is not None:
         # Without a marker, a list that the text goes on after may be a draft.
         reading.closed &= text.rstrip(DECORATION)[-1:] in _CLOSERS
     if reading is None and says_nothing(stripped) and "\n" not in stripped:
-        reading = Reading([], True, {Stage.EXPLICIT_NONE})
+        reading = _Reading([], True, {Stage.EXPLICIT_NONE})
     if reading is None:
         reading = _bullets(stripped.split("\n"))
-    if reading is None and stripped[:1] in {'"', "'", "“"} and "\n" not in stripped:
+    if reading is None and stripped[:1] in _QUOTES and "\n" not in stripped:
         reading = _plain(stripped, prose=False)
     if reading is not None:
         reading.repairs.add(Stage.NO_MARKER)
     return reading
 
 
-def _last_list(text: str, start: int, end: int) -> Reading | None:
+def _last_list(text: str, start: int, end: int) -> _Reading | None:
     """Read the last list in a text with prose around it.
 
     A list without any quoted text, such as [PER_1], counts only on lines of its own.
@@ -206,14 +212,14 @@ def _quotes_any(node: Node) -> bool:
     return any(_quotes_any(entry.value) for entry in node.entries)
 
 
-def _bullets(lines: list[str]) -> Reading | None:
+def _bullets(lines: list[str]) -> _Reading | None:
     """Read a bulleted or numbered list; one line of prose may introduce it."""
     filled = [line for line in lines if line.strip()]
     intro = bool(filled) and bullet_item(filled[0]) is None
     items = [bullet_item(line) for line in filled[intro:]]
     if not items or (intro and not filled[0].rstrip(" *_").endswith((":", "："))):
         return None
-    reading = Reading([], False, {Stage.BULLET_LIST})
+    reading = _Reading([], False, {Stage.BULLET_LIST})
     for item in items:
         if item is None:
             reading.repairs.add(Stage.PROSE_AROUND)
@@ -224,11 +230,11 @@ def _bullets(lines: list[str]) -> Reading | None:
     return reading
 
 
-def _plain(line: str, *, prose: bool) -> Reading | None:
+def _plain(line: str, *, prose: bool) -> _Reading | None:
     """Read a line of items without brackets, or the quoted texts in a sentence."""
-    reading = Reading([], False, {Stage.PROSE_AROUND} if prose else set())
+    reading = _Reading([], False, {Stage.PROSE_AROUND} if prose else set())
     quoted = _QUOTED_IN_PROSE.findall(line)
-    if quoted and line[0] not in "\"'“`":
+    if quoted and line[0] not in _QUOTES:
         reading.texts = ["".join(groups) for groups in quoted]
         reading.repairs.add(Stage.QUOTED_IN_PROSE)
         return reading
@@ -239,12 +245,12 @@ def _plain(line: str, *, prose: bool) -> Reading | None:
     return reading if reading.texts else None
 
 
-def _add_bare(line: str, reading: Reading, *, whole_line: bool) -> None:
+def _add_bare(line: str, reading: _Reading, *, whole_line: bool) -> None:
     line = line.strip().rstrip(",")
     emphasis = _EMPHASIS.match(line)
     if whole_line and emphasis:
         reading.texts.append(emphasis[2])
-    elif whole_line and line[:1] not in {'"', "'", "“"}:
+    elif whole_line and line[:1] not in _QUOTES:
         reading.texts.append(line)
     else:
         literal = read_bare(line, 0, len(line))
@@ -252,15 +258,15 @@ def _add_bare(line: str, reading: Reading, *, whole_line: bool) -> None:
         reading.repairs |= literal.repairs
 
 
-def _of_literal(literal: Literal, *, prose: bool) -> Reading:
-    reading = Reading([], literal.closed, set(literal.repairs))
+def _of_literal(literal: Literal, *, prose: bool) -> _Reading:
+    reading = _Reading([], literal.closed, set(literal.repairs))
     if prose:
         reading.repairs.add(Stage.PROSE_AROUND)
     _collect(literal.group, reading)
     return reading
 
 
-def _collect(node: Node, reading: Reading) -> None:
+def _collect(node: Node, reading: _Reading) -> None:
     """Add the texts of a node; the reader bounds its depth."""
     if isinstance(node, Leaf):
         if node.text.strip():

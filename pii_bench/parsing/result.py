@@ -45,7 +45,10 @@ class Stage(StrEnum):
         "earlier-answer",
         "The last marker had nothing after it; the one before counts.",
     )
-    LABEL_VARIANT = "label-variant", "A label was not written `Subject1` right before its object."
+    LABEL_VARIANT = (
+        "label-variant",
+        "A label was not `Subject1` at the start of a line, its object right behind.",
+    )
     NO_LABEL = "no-label", "Subjects without labels, told apart by their brackets."
     PROSE_AROUND = "prose-around", "Text before or after the answer was ignored."
     QUOTED_IN_PROSE = "quoted-in-prose", "The quoted texts of a sentence were taken."
@@ -59,7 +62,7 @@ class Stage(StrEnum):
     NESTED_QUOTES = "nested-quotes", "Unescaped quotes inside a text belong to it."
     BAD_ESCAPE = "bad-escape", "An unknown escape or a raw control character was kept as written."
     UNQUOTED = "unquoted", "A text had no quotes."
-    NON_STRING_ITEM = "non-string-item", "Numbers became texts; null and None were dropped."
+    NON_STRING_ITEM = "non-string-item", "Numbers became texts; null, None and dots were dropped."
     FULL_WIDTH = "full-width", "Full-width punctuation was read as its ASCII form."
     SEPARATOR = "separator", "A semicolon stands for a comma, or an arrow for a colon."
     MISSING_COMMA = "missing-comma", "Two items had no comma between them."
