@@ -103,7 +103,7 @@ def build_model(name: str, options: ModelOptions) -> Model:
         _refuse_base_url(name, options)
         return LocalModel(model)
     if provider not in PROVIDERS:
-        raise UnknownNameError("provider", provider, [*PROVIDERS, LOCAL, REPLAY])
+        raise UnknownNameError("provider", provider, [*PROVIDERS, LOCAL, f"{REPLAY}:PATH"])
     if not model:
         raise PiiBenchError(f"model {name!r}: after {provider}/ comes the name of a model")
     return _build_openai_compatible(provider, model, options)

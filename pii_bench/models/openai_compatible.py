@@ -10,7 +10,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import urlsplit
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError, UnknownNameError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import openai
+    from openai.types.chat import ChatCompletionMessageParam
 
     from pii_bench.models.base import Request
 
@@ -96,13 +97,14 @@ class OpenAICompatibleModel:
     Args:
         provider: `openai`, `deepseek`, or any name where `base_url` is given.
         model: the model's name as the server knows it.
-        api_key: not empty; a server that wants none takes any.
+        api_key: printable ASCII without spaces; a server that wants none takes any.
         base_url: None for the provider's own.
         timeout: seconds that one attempt may wait for the server.
         max_retries: further attempts after the first; 0 for none.
 
     Raises:
-        PiiBenchError: `base_url` is not usable, see `normalise_base_url`.
+        PiiBenchError: `base_url` is not usable, see `normalise_base_url`, or the key
+            holds a character that no HTTP header may.
         UnknownNameError: `base_url` is None and the provider has none of its own.
     """
 
@@ -118,6 +120,11 @@ class OpenAICompatibleModel:
     ) -> None:
         if base_url is None and provider not in DEFAULT_BASE_URLS:
             raise UnknownNameError("provider", provider, DEFAULT_BASE_URLS)
+        if not re.fullmatch(r"[!-~]+", api_key):
+            raise PiiBenchError(
+                f"the key for provider {provider!r} is empty or holds a character other than "
+                "printable ASCII (often a line break at its end)"
+            )
         self._provider, self._model = provider, model
         self._endpoint = normalise_base_url(base_url or DEFAULT_BASE_URLS[provider])
         self._client = _client(self._endpoint, api_key, timeout, max_retries)
@@ -172,10 +179,14 @@ class OpenAICompatibleModel:
 
         limit, sampling = request.sampling.max_tokens, request.sampling
         own = _is_openai(self._endpoint)
+        messages = cast(
+            "list[ChatCompletionMessageParam]",
+            [{"role": turn.role, "content": turn.content} for turn in request.messages],
+        )
         # The raw answer: the SDK checks no field of the parsed one.
         response = await self._client.chat.completions.with_raw_response.create(
             model=self._model,
-            messages=[_message(m.role, m.content) for m in request.messages],
+            messages=messages,
             temperature=sampling.temperature,
             # OpenAI's newer models refuse `max_tokens`; other servers may ignore the new name.
             max_completion_tokens=limit if own else openai.omit,
@@ -235,12 +246,6 @@ def _is_loopback(endpoint: str) -> bool:
         return host == "localhost"
 
 
-def _message(
-    role: str, content: str
-) -> openai.types.chat.ChatCompletionMessageParam:
-    raise NotImplementedError
-
-
 def _code(error: openai.APIStatusError) -> str:
     """The provider's short code; empty where it sends none that is safe to print."""
     # llama.cpp and vLLM repeat the status in `code` and put the name into `type`.
@@ -264,8 +269,26 @@ def _completion(body: object) -> Completion:
             pass
         case _:
             raise CallError("bad_response", "no choices")
-    finish = choice.get("finish_reason")
-    if finish == _INTERRUPTED:
+    reason = choice.get("finish_reason")
+    if reason == _INTERRUPTED:
         raise CallError("server_error", _INTERRUPTED)
+    text, finish = message.get("content") or "", _FINISHES.get(str(reason), Finish.UNKNOWN)
+    if message.get("refusal"):
+        text, finish = message["refusal"], Finish.REFUSAL
+    if not isinstance(text, str):
+        raise CallError("bad_response", "content is not text")
     model = answer.get("model")
-    return _answer(message, finish, model if isinstance(model, str) else None, _usage(answer))
+    return Completion(
+        text=text,
+        finish=finish,
+        model=model if isinstance(model, str) else None,
+        usage=_usage(answer.get("usage")),
+    )
+
+
+def _usage(usage: object) -> Usage | None:
+    match usage:
+        case {"prompt_tokens": int(prompt), "completion_tokens": int(completion)}:
+            return Usage(input_tokens=prompt, output_tokens=completion)
+        case _:
+            return None

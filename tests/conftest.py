@@ -1,0 +1,48 @@
+"""What tests of several folders share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+REPOSITORY: Final = Path(__file__).resolve().parents[1]
+GOLDEN: Final = REPOSITORY / "tests" / "golden"
+CAPID: Final = REPOSITORY.parent / "shared" / "datasets" / "capid"
+
+# The same examples every time, and no limit that a busy machine could break.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write tests/golden/ anew; look at the diff"
+    )
+
+
+@pytest.fixture
+def assert_golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a text with a file of tests/golden/."""
+
+    def compare(name: str, actual: str) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(actual, encoding="utf-8")
+        assert actual == path.read_text(encoding="utf-8")
+
+    return compare
+
+
+@pytest.fixture
+def capid_folder() -> Path:
+    """CAPID as its authors released it, where it lies beside the repository."""
+    if not CAPID.is_dir():
+        pytest.skip(f"CAPID is not at {CAPID}")
+    return CAPID

