@@ -23,7 +23,8 @@ class UnknownNameError(PiiBenchError):
     """A name that stands in none of the tables; the nearest one is offered."""
 
     def __init__(self, kind: str, name: str, allowed: Iterable[str]) -> None:
-        self.kind, self.name, self.allowed = kind, name, tuple(allowed)
+        # str() because a member of an enumeration shows itself otherwise.
+        self.kind, self.name, self.allowed = kind, name, tuple(map(str, allowed))
         super().__init__(f"unknown {kind} {name!r}{self._hint()}")
 
     def _hint(self) -> str:

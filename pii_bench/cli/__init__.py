@@ -30,6 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except PiiBenchError as error:
         print(f"pii-bench: {error}", file=sys.stderr)
         return WRONG_INPUT
+    except KeyboardInterrupt:
+        print("pii-bench: interrupted", file=sys.stderr)
+        return INCOMPLETE
     except BrokenPipeError:
         # The reader of our output has gone; Python would complain at exit.
         sys.stderr.close()

@@ -32,7 +32,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-DATASET_HELP = "a dataset's name, all, the path of a file, or capid:PATH (default: %(default)s)"
+DATASET_HELP = "a dataset's name, the path of a file, or capid:PATH"
 
 
 def _add_run(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -56,7 +56,7 @@ def _add_run(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         choices=("all", "detection", "query-related", "masking"),
         help="default: %(default)s",
     )
-    parser.add_argument("--dataset", default="all", help=DATASET_HELP)
+    parser.add_argument("--dataset", default="all", help=f"all (the default), {DATASET_HELP}")
     parser.add_argument(
         "--limit", type=_positive, metavar="N", help="only the first N samples of each dataset"
     )

@@ -68,9 +68,9 @@ class RunProgress:
             self._label, total=total, completed=done, failed=0, rate="0.0"
         )
         if done:
-            self._console.print(f"{self._label}: {done} of {total} answered before")
+            self._print(f"{done} of {total} answered before")
         if not self._console.is_terminal and done < total:
-            self._console.print(f"{self._label}: asking about {total - done}")
+            self._print(f"asking about {total - done}")
 
     def advanced(self, *, failed: bool) -> None:
         """One more sample was answered, or its call failed."""
@@ -89,7 +89,10 @@ class RunProgress:
             return
         self._last_line = now
         left = (self._total - done) / rate if rate else 0.0
-        self._console.print(
-            f"{self._label}: {done} of {self._total} done, {self._failed} failed, "
-            f"{rate:.1f}/s, {left:.0f} s left"
+        self._print(
+            f"{done} of {self._total} done, {self._failed} failed, {rate:.1f}/s, {left:.0f} s left"
         )
+
+    def _print(self, what: str) -> None:
+        # One line, however long, and no brackets of a name read as markup.
+        self._console.print(f"{self._label}: {what}", soft_wrap=True, markup=False)

@@ -64,12 +64,12 @@ def run_benchmark(arguments: argparse.Namespace) -> bool:
     wanted = [DETECTION] if arguments.task != Task.QUERY_RELATED else []
     wanted += [strategy] if arguments.task != Task.DETECTION else []
     prompts = [load_prompt(each) for each in wanted]
-    datasets = load_datasets(arguments.dataset)
-    _report_faults(datasets)
     if (full_name := resolve(arguments.model)) != arguments.model:
         print(f"model {arguments.model} is {full_name}", file=sys.stderr)
     options = ModelOptions(base_url=arguments.base_url, timeout=float(arguments.timeout))
     model = build_model(arguments.model, options)
+    datasets = load_datasets(arguments.dataset)
+    _report_faults(datasets)
     sampling = Sampling(max_tokens=arguments.max_tokens)
     systems = [PromptedSystem(model, prompt, sampling) for prompt in prompts]
     jobs = [
@@ -138,7 +138,7 @@ def _report_faults(datasets: Sequence[Dataset]) -> None:
     for dataset in datasets:
         if dataset.faults:
             count = len(dataset.faults)
-            print(f"{dataset.source}: {count} annotation faults left out:", file=sys.stderr)
+            print(f"{dataset.source}: annotation faults left out: {count}", file=sys.stderr)
             for fault in dataset.faults:
                 print(f"  {fault}", file=sys.stderr)
 

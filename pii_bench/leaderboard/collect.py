@@ -99,7 +99,7 @@ def rows_of(
 
     Args:
         run: a detection or query-related run.
-        detection: the same model's detection run on the same dataset.
+        detection: the same model's detection run, with the same settings, on the same dataset.
         dataset: gold.
         source: where the run lies.
     """
@@ -115,7 +115,8 @@ def rows_of(
         masking = evaluate(Task.MASKING, dataset.samples, both)
         signature = _signature([detection, run], Task.MASKING)
         rows.append(row_of(masking, signature, source=source, oracle=system.oracle))
-    return rows
+    # A dataset without queries has nothing for the tasks that need one.
+    return [row for row in rows if row.gold]
 
 
 def _signature(runs: list[StoredRun], task: Task) -> Signature:
@@ -133,12 +134,16 @@ def _signature(runs: list[StoredRun], task: Task) -> Signature:
 
 
 def _detection_beside(run: StoredRun, runs: Iterable[StoredRun]) -> StoredRun | None:
-    key = (run.manifest.system.model, run.manifest.dataset)
     for other in runs:
-        system = other.manifest.system
-        if system.task is Task.DETECTION and (system.model, other.manifest.dataset) == key:
+        if other.manifest.system.task is Task.DETECTION and _asked(other) == _asked(run):
             return other
     return None
+
+
+def _asked(run: StoredRun) -> tuple[object, ...]:
+    # The settings too: another endpoint or sampling is another model to the reader.
+    system, dataset = run.manifest.system, run.manifest.dataset
+    return system.model, system.settings, dataset.name, dataset.sha256
 
 
 def _find(source: str, left_out: list[str]) -> Dataset | None:

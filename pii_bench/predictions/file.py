@@ -79,7 +79,7 @@ def write_predictions(path: Path, predictions: Mapping[str, Prediction]) -> None
 def _prediction(record: dict[str, Any]) -> tuple[str, Prediction]:
     sample_id = get(record, "id", str)
     owner = f"prediction {sample_id!r}"
-    name = get(record, "status", str, owner) if "status" in record else Status.OK
+    name = get(record, "status", str, owner) if "status" in record else "ok"
     if name not in set(Status):
         raise RecordError(f"{owner}: {UnknownNameError('status', name, Status)}")
     status = Status(name)

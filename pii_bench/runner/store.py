@@ -165,6 +165,6 @@ def read_lines(path: Path) -> Iterator[tuple[bytes, RunRecord]]:
                 return
             try:
                 yield raw, decode_record(json.loads(raw))
-            except (RecordError, ValueError, TypeError) as error:
+            except (RecordError, ValueError, TypeError, RecursionError) as error:
                 what = str(error) if isinstance(error, RecordError) else "no line of a run"
                 raise InputFileError(path, what, line=number) from None

@@ -1,0 +1,58 @@
+"""Answers, folders and servers for the commands."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.datasets.catalog import load_dataset
+from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, PROVIDERS
+from tests.builders import write_lines
+from tests.protocol_server import ProtocolServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pii_bench.datasets.sample import Sample
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Run in an empty folder, without keys."""
+    monkeypatch.chdir(tmp_path)
+    for variable in (CUSTOM_ENDPOINT_KEY, *(p.key_variable for p in PROVIDERS.values())):
+        monkeypatch.delenv(variable, raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def protocol_server() -> Iterator[ProtocolServer]:
+    with ProtocolServer() as server:
+        yield server
+
+
+@pytest.fixture
+def gold_answers(own_folder: Path) -> Path:
+    """A replay file that answers every prompt about demo rightly."""
+    samples = load_dataset("demo").samples
+    answers = [
+        *({"id": s.id, "prompt": "detection", "text": detection_answer(s)} for s in samples),
+        *({"id": s.id, "text": related_answer(s)} for s in samples),
+    ]
+    return write_lines(own_folder / "gold.jsonl", answers)
+
+
+def detection_answer(sample: Sample) -> str:
+    lines = [
+        json.dumps({entity.text: entity.type for entity in subject.entities}, ensure_ascii=False)
+        for subject in sample.subjects
+    ]
+    return "\n".join(f"Subject{number}{line}" for number, line in enumerate(lines, start=1))
+
+
+def related_answer(sample: Sample) -> str:
+    texts = [related.text for related in sample.related]
+    return f"### Answer: {json.dumps(texts, ensure_ascii=False)}"

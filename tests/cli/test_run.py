@@ -1,0 +1,405 @@
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.cli import main
+from pii_bench.datasets.catalog import load_dataset
+from tests.builders import read_folder, read_lines, sample_record, write_lines
+from tests.protocol_server import Reply, api_error, completion
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.protocol_server import ProtocolServer, ReceivedRequest
+
+RUN = ("run", "--dataset", "demo", "--model")
+OWN_KEY = "sk-planted-own-0123456789"
+SERVER_KEY = "sk-planted-server-0123456789"
+
+
+def run(*arguments: object) -> int:
+    return main([*RUN, *map(str, arguments)])
+
+
+def titles(output: str) -> list[str]:
+    return re.findall(r"^(\S+: \S+)$", output, re.MULTILINE)
+
+
+def answer_nothing(request: ReceivedRequest) -> Reply:
+    prompt = request.body["messages"][-1]["content"]
+    return completion("Subject1{}" if prompt.endswith("Your lines:") else "### Answer: []")
+
+
+def test_the_main_job_from_gold_answers_is_perfect(
+    gold_answers: Path, own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(f"replay:{gold_answers}") == 0
+
+    output = capsys.readouterr()
+    assert [title for title in titles(output.out) if "demo" in title] == [
+        "demo: detection",
+        "demo: query-related",
+        "demo: masking",
+    ]
+    assert output.out.count("| 1.000") == 3 + 4 + 4
+    assert output.out.count("| 12/12") == 3
+    assert sorted(read_folder(own_folder / "results")) == [
+        "leaderboard.csv",
+        "leaderboard.md",
+        "runs/replay--gold/detection/demo.jsonl",
+        "runs/replay--gold/detection/demo.run.json",
+        "runs/replay--gold/naive/demo.jsonl",
+        "runs/replay--gold/naive/demo.run.json",
+    ]
+
+
+def test_a_second_run_asks_nothing_and_changes_nothing(
+    gold_answers: Path, own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(f"replay:{gold_answers}")
+    before = read_folder(own_folder / "results")
+    first = capsys.readouterr()
+
+    assert run(f"replay:{gold_answers}") == 0
+
+    second = capsys.readouterr()
+    assert read_folder(own_folder / "results") == before
+    assert second.out == first.out
+    assert second.err.splitlines() == [
+        "detection on demo: 12 of 12 answered before",
+        "naive on demo: 12 of 12 answered before",
+    ]
+
+
+def test_the_rows_printed_are_those_of_the_leaderboard(
+    gold_answers: Path, own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(f"replay:{gold_answers}")
+
+    printed = [
+        line for line in capsys.readouterr().out.splitlines() if line.startswith("data:demo@")
+    ]
+    markdown = (own_folder / "results" / "leaderboard.md").read_text(encoding="utf-8")
+    assert len(printed) == 3
+    assert all(f"- `{line}`\n" in markdown for line in printed)
+
+
+@pytest.mark.parametrize(
+    ("task", "shown", "asked"),
+    [
+        ("detection", ["demo: detection"], {"detection"}),
+        ("query-related", ["demo: query-related"], {"naive"}),
+        ("masking", ["demo: masking"], {"detection", "naive"}),
+    ],
+)
+def test_one_task_alone(
+    gold_answers: Path,
+    own_folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    task: str,
+    shown: list[str],
+    asked: set[str],
+) -> None:
+    assert run(f"replay:{gold_answers}", "--task", task) == 0
+
+    assert titles(capsys.readouterr().out) == shown
+    folder = own_folder / "results" / "runs" / "replay--gold"
+    assert {path.name for path in folder.iterdir()} == asked
+
+
+def test_detection_answers_are_shared_by_all_strategies(
+    gold_answers: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(f"replay:{gold_answers}")
+    capsys.readouterr()
+
+    assert run(f"replay:{gold_answers}", "--strategy", "self-cot") == 0
+
+    output = capsys.readouterr()
+    assert "detection on demo: 12 of 12 answered before" in output.err
+    assert "self-cot on demo: asking about 12" in output.err
+    assert "demo: masking" in titles(output.out)
+
+
+def test_the_oracle_is_marked(gold_answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(f"replay:{gold_answers}", "--strategy", "naive-choice", "--task", "query-related")
+
+    assert re.search(r"\| +\| replay/gold .*\| run, oracle *\|", capsys.readouterr().out)
+
+
+def test_a_limit_is_no_failure_but_the_row_says_so(
+    gold_answers: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(f"replay:{gold_answers}", "--limit", 5) == 0
+
+    shown = capsys.readouterr().out
+    assert len(re.findall(r"\| 5/12 .*\| run, incomplete *\|", shown)) == 3
+
+
+def test_after_a_limit_only_the_rest_is_asked(
+    gold_answers: Path, own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(f"replay:{gold_answers}", "--limit", 5)
+    capsys.readouterr()
+
+    run(f"replay:{gold_answers}", "--task", "detection")
+
+    assert "detection on demo: 5 of 12 answered before" in capsys.readouterr().err
+    path = own_folder / "results" / "runs" / "replay--gold" / "detection" / "demo.jsonl"
+    assert [line["id"] for line in read_lines(path)] == [
+        sample.id for sample in load_dataset("demo").samples
+    ]
+
+
+def test_an_incomplete_run_says_what_is_left_and_the_next_one_does_only_that(
+    capsys: pytest.CaptureFixture[str], protocol_server: ProtocolServer
+) -> None:
+    failing = api_error(400, "bad_thing")
+    protocol_server.script(answer_nothing, failing, failing, answer_nothing)
+    arguments = ("openai/m", "--base-url", f"{protocol_server.url}/v1", "--task", "detection")
+
+    assert run(*arguments) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "detection on demo: 2 of 12 samples have no answer, bad_request 2; "
+        "run again to ask only these"
+    )
+    assert len(protocol_server.requests) == 12
+
+    assert run(*arguments) == 0
+    assert len(protocol_server.requests) == 14
+    assert "| 12/12" in capsys.readouterr().out
+
+
+def test_a_replay_without_all_answers_is_incomplete(
+    gold_answers: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = [line for line in read_lines(gold_answers) if line["id"] != "demo-0003"]
+    write_lines(gold_answers, answers)
+
+    assert run(f"replay:{gold_answers}") == 1
+
+    output = capsys.readouterr()
+    assert output.err.splitlines()[-2:] == [
+        f"{prompt} on demo: 1 of 12 samples have no answer, no_stored_response 1; "
+        "run again to ask only these"
+        for prompt in ("detection", "naive")
+    ]
+    assert output.out.count("| 11/12") == 3
+
+
+def test_an_alias_says_what_it_is(
+    capsys: pytest.CaptureFixture[str], protocol_server: ProtocolServer
+) -> None:
+    protocol_server.script(answer_nothing)
+
+    assert run("gpt4o", "--base-url", f"{protocol_server.url}/v1", "--limit", 1) == 0
+
+    assert "model gpt4o is openai/gpt-4o-2024-08-06\n" in capsys.readouterr().err
+    assert {request.body["model"] for request in protocol_server.requests} == {"gpt-4o-2024-08-06"}
+
+
+def test_no_more_calls_at_a_time_than_asked_for(protocol_server: ProtocolServer) -> None:
+    protocol_server.script(lambda _: completion("### Answer: []", delay=0.02))
+    url = f"{protocol_server.url}/v1"
+
+    run("openai/m", "--base-url", url, "--concurrency", 3)
+
+    assert len(protocol_server.requests) == 24
+    assert 1 < protocol_server.peak <= 3
+
+
+def test_another_endpoint_is_another_model(
+    own_folder: Path, protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    protocol_server.script(answer_nothing)
+    run("openai/m", "--base-url", f"{protocol_server.url}/a", "--task", "detection")
+    path = own_folder / "results" / "runs" / "openai--m" / "detection" / "demo.jsonl"
+    before = path.read_bytes()
+    capsys.readouterr()
+
+    run("openai/m", "--base-url", f"{protocol_server.url}/b", "--task", "detection")
+
+    assert len(protocol_server.requests) == 24
+    assert path.with_name("demo.superseded.jsonl").read_bytes() == before
+    assert "|endpoint:" + protocol_server.url + "/b|" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["gpt-4o"], "unknown model 'gpt-4o'; did you mean 'gpt4o'?"),
+        (["opnai/gpt-4o"], "unknown provider 'opnai'; did you mean 'openai'?"),
+        (["local/smollm"], "unknown local model 'smollm'"),
+        (["replay:gone.jsonl"], "gone.jsonl: No such file or directory"),
+        (
+            ["replay:gold.jsonl", "--strategy", "self-cott"],
+            "unknown strategy 'self-cott'; did you mean 'self-cot'?",
+        ),
+        (
+            ["replay:gold.jsonl", "--dataset", "demos"],
+            "unknown dataset 'demos'; did you mean 'demo'?",
+        ),
+        (
+            ["replay:gold.jsonl", "--dataset", "capid:gone.jsonl"],
+            "gone.jsonl: No such file or directory",
+        ),
+        (
+            ["replay:gold.jsonl", "--base-url", "http://localhost:1/v1"],
+            "model 'replay:gold.jsonl' has no endpoint: --base-url does not apply to it",
+        ),
+        (["openai/m", "--base-url", "localhost:8000"], "base URL must start with http://"),
+        (
+            ["openai/gpt-4o", "--dataset", "gone.jsonl"],
+            "provider 'openai' needs a key: set OPENAI_API_KEY in the environment",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("gold_answers")
+def test_wrong_arguments_are_told_before_anything_is_done(
+    own_folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], what: str
+) -> None:
+    assert run(*arguments) == 2
+
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith(f"pii-bench: {what}")
+    assert not (own_folder / "results").exists()
+
+
+def test_a_broken_dataset_is_told_before_anything_is_done(
+    own_folder: Path, gold_answers: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_lines(own_folder / "set.jsonl", [sample_record("s1"), sample_record(meta=7)])
+
+    assert run(f"replay:{gold_answers}", "--dataset", path) == 2
+
+    assert capsys.readouterr().err == (
+        f"pii-bench: {path}:2: sample 's1': 'meta' must be an object, not a whole number\n"
+    )
+    assert not (own_folder / "results").exists()
+
+
+def test_a_broken_line_of_an_earlier_run_is_told(
+    own_folder: Path, gold_answers: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(f"replay:{gold_answers}", "--task", "detection")
+    path = own_folder / "results" / "runs" / "replay--gold" / "detection" / "demo.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([lines[0], b"{half\n", *lines[2:]]))
+    capsys.readouterr()
+
+    assert run(f"replay:{gold_answers}", "--task", "detection") == 2
+
+    assert "demo.jsonl:2: no line of a run" in capsys.readouterr().err
+
+
+def test_results_that_cannot_be_written(
+    own_folder: Path, gold_answers: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (own_folder / "results").write_text("a file")
+
+    assert run(f"replay:{gold_answers}") == 2
+
+    assert re.search(
+        r"^pii-bench: results/runs/\S+\.jsonl: cannot be written: Not a directory$",
+        capsys.readouterr().err,
+        re.MULTILINE,
+    )
+
+
+def test_annotation_faults_are_counted_and_told(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    label = {"type": "health", "relevance": "1"}
+    line = {"context": "Mo has gout.", "question": "Why?", "piis": {"gout": label, "flu": label}}
+    dataset = write_lines(own_folder / "test.jsonl", [line])
+    answers = write_lines(own_folder / "mine.jsonl", [{"id": "capid-0001", "text": "[]"}])
+
+    assert run(f"replay:{answers}", "--dataset", f"capid:{dataset}") == 0
+
+    assert capsys.readouterr().err.splitlines()[:2] == [
+        f"capid:{dataset}: annotation faults left out: 1",
+        "  capid-0001: phrase 2 of 'piis' is not in it",
+    ]
+
+
+def test_samples_without_query_are_only_detected(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = write_lines(own_folder / "set.jsonl", [sample_record(query=None, related=[])])
+    answers = write_lines(own_folder / "mine.jsonl", [{"id": "s1", "text": "Subject1{}"}])
+
+    assert run(f"replay:{answers}", "--dataset", dataset) == 0
+
+    assert [title.split()[1] for title in titles(capsys.readouterr().out)] == ["detection"]
+
+
+def test_a_provider_that_refuses_stops_the_run_and_what_arrived_is_kept(
+    own_folder: Path, capsys: pytest.CaptureFixture[str], protocol_server: ProtocolServer
+) -> None:
+    protocol_server.script(answer_nothing, answer_nothing, api_error(401, "invalid_api_key"))
+    url = f"{protocol_server.url}/v1"
+
+    assert run("openai/m", "--base-url", url, "--concurrency", 1) == 2
+
+    assert len(protocol_server.requests) == 3
+    assert capsys.readouterr().err.splitlines()[-3:] == [
+        "detection on demo: 10 of 12 samples have no answer; run again to ask only these",
+        "naive on demo: 12 of 12 samples have no answer; run again to ask only these",
+        (
+            "pii-bench: provider 'openai' refuses model 'm': HTTP 401 invalid_api_key: "
+            "check the API key"
+        ),
+    ]
+    path = own_folder / "results" / "runs" / "openai--m" / "detection" / "demo.jsonl"
+    assert [line["id"] for line in read_lines(path)] == ["demo-0001", "demo-0002"]
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_keys_are_sent_where_they_belong_and_shown_nowhere(
+    own_folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    protocol_server: ProtocolServer,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    refused: bool,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", OWN_KEY)
+    monkeypatch.setenv("PII_BENCH_API_KEY", SERVER_KEY)
+    refusal = api_error(401, "invalid_api_key", message=f"Incorrect API key: {SERVER_KEY}")
+    protocol_server.script(refusal if refused else answer_nothing)
+
+    code = run("openai/m", "--base-url", f"{protocol_server.url}/v1")
+
+    assert code == (2 if refused else 0)
+    sent = {request.headers["authorization"] for request in protocol_server.requests}
+    assert sent == {f"Bearer {SERVER_KEY}"}
+    output = capsys.readouterr()
+    everything = [output.out, output.err, *map(str, read_folder(own_folder).items())]
+    assert not [text for text in everything if OWN_KEY in text or SERVER_KEY in text]
+
+
+def test_the_manifest_says_what_was_run(own_folder: Path, gold_answers: Path) -> None:
+    run(f"replay:{gold_answers}", "--max-tokens", 64, "--limit", 1)
+
+    folder = own_folder / "results" / "runs" / "replay--gold"
+    manifest = json.loads((folder / "naive" / "demo.run.json").read_text())
+    assert manifest["dataset"] == {
+        "name": "demo",
+        "source": "demo",
+        "sha256": load_dataset("demo").sha256,
+        "samples": 12,
+    }
+    assert (manifest["system"]["model"], manifest["system"]["task"]) == (
+        "replay/gold",
+        "query-related",
+    )
+    assert manifest["system"]["settings"] | {"answers": ""} == {
+        "answers": "",
+        "temperature": 0.0,
+        "max_tokens": 64,
+    }

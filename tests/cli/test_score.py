@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pii_bench.cli import main
+from pii_bench.datasets.catalog import load_dataset
+from tests.builders import sample_record, write_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def gold_predictions() -> list[dict[str, Any]]:
+    return [
+        {
+            "id": sample.id,
+            "subjects": [
+                [{"text": e.text, "type": e.type} for e in subject.entities]
+                for subject in sample.subjects
+            ],
+            "related": [related.text for related in sample.related],
+        }
+        for sample in load_dataset("demo").samples
+    ]
+
+
+def score(path: Path, dataset: str = "demo") -> int:
+    return main(["score", str(path), "--dataset", dataset])
+
+
+def cells(output: str, title: str) -> list[str]:
+    """The cells of the one row under a title."""
+    table = output.split(f"\n{title}\n\n")[1]
+    return [cell.strip() for cell in table.splitlines()[2].split("|")[1:-1]]
+
+
+def test_gold_as_predictions_is_perfect(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_lines(own_folder / "mine.jsonl", gold_predictions())
+
+    assert score(path) == 0
+    output = capsys.readouterr()
+    assert output.err == ""
+    for task, figures in (("detection", 3), ("query-related", 4), ("masking", 4)):
+        row = cells(output.out, f"demo: {task}")
+        assert row == ["", "mine", "", *["1.000"] * figures, "12/12", "", "run"]
+
+
+def test_every_row_has_its_signature(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_lines(own_folder / "mine.jsonl", gold_predictions())
+    score(path)
+
+    signatures = re.findall(
+        r"^data:demo@c66c71042b2a\|task:([a-z-]+)\|", capsys.readouterr().out, re.MULTILINE
+    )
+
+    assert signatures == ["detection", "query-related", "masking"]
+
+
+@pytest.mark.parametrize(
+    ("part", "task"), [("subjects", "detection"), ("related", "query-related")]
+)
+def test_only_what_the_file_answers_is_scored(
+    own_folder: Path, capsys: pytest.CaptureFixture[str], part: str, task: str
+) -> None:
+    answers = [{"id": p["id"], part: p[part]} for p in gold_predictions()]
+
+    assert score(write_lines(own_folder / "mine.jsonl", answers)) == 0
+    assert re.findall(r"^demo: (\S+)$", capsys.readouterr().out, re.MULTILINE) == [task]
+
+
+def test_a_failure_of_the_model_is_zero_and_a_failed_call_leaves_a_gap(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = [{"id": p["id"], "related": p["related"]} for p in gold_predictions()]
+    answers[0] |= {"status": "refused"}
+    answers[1] |= {"status": "infra_error"}
+
+    assert score(write_lines(own_folder / "mine.jsonl", answers)) == 1
+    row = cells(capsys.readouterr().out, "demo: query-related")
+    # 10 of 11 scored samples are right.
+    assert row[3] == "0.909"
+    assert row[-3:] == ["11/12", "refused 8%, infra_error 8%", "run, incomplete"]
+
+
+def test_foreign_data_is_scored_as_well(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capid = {
+        "context": "Mo has asthma.",
+        "question": "Is flour bad?",
+        "piis": {"asthma": {"type": "health", "relevance": "1"}},
+    }
+    dataset = write_lines(own_folder / "test.jsonl", [capid])
+    answers = write_lines(own_folder / "mine.jsonl", [{"id": "capid-0001", "related": ["asthma"]}])
+
+    assert score(answers, f"capid:{dataset}") == 0
+    assert re.search(
+        r"^capid-test-[0-9a-f]{8}: query-related$", capsys.readouterr().out, re.MULTILINE
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "what"),
+    [
+        (['{"id": "demo-0001", "related": "41"}'], ":1: prediction 'demo-0001': 'related' must be"),
+        (["{"], ":1: not valid JSON"),
+        (['{"id": "demo-9", "related": []}'], ":1: id 'demo-9' is no sample of the dataset"),
+        (['{"id": "demo-0001", "related": []}'], ": no prediction for sample 'demo-0002' and 10"),
+    ],
+)
+def test_broken_predictions(
+    own_folder: Path, capsys: pytest.CaptureFixture[str], lines: list[str], what: str
+) -> None:
+    path = own_folder / "mine.jsonl"
+    path.write_text("\n".join(lines))
+
+    assert score(path) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith(f"pii-bench: {path}{what}")
+
+
+def test_predictions_without_an_answer(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = [{"id": p["id"], "status": "empty"} for p in gold_predictions()]
+
+    assert score(write_lines(own_folder / "mine.jsonl", answers)) == 2
+    assert capsys.readouterr().err.endswith("mine.jsonl: no line has an answer; nothing to score\n")
+
+
+@pytest.mark.parametrize(
+    ("dataset", "what"),
+    [
+        ("dmeo", "unknown dataset 'dmeo'; did you mean 'demo'?"),
+        ("all", "unknown dataset 'all' (allowed: demo, "),
+        ("gone.jsonl", "gone.jsonl: No such file or directory"),
+    ],
+)
+def test_an_unknown_dataset(
+    own_folder: Path, capsys: pytest.CaptureFixture[str], dataset: str, what: str
+) -> None:
+    assert score(own_folder / "mine.jsonl", dataset) == 2
+    assert capsys.readouterr().err.startswith(f"pii-bench: {what}")
+
+
+def test_a_broken_dataset(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dataset = write_lines(own_folder / "set.jsonl", [sample_record(), sample_record()])
+
+    assert score(own_folder / "mine.jsonl", str(dataset)) == 2
+    assert capsys.readouterr().err == (
+        f"pii-bench: {dataset}:2: id 's1' stands on line 1 already\n"
+    )
+
+
+CAPID_LINE = {
+    "context": "Mo has asthma.",
+    "question": "Is flour bad?",
+    "piis": {"asthma": {"type": "health", "relevance": "1"}},
+}
+CAPID_ANSWER = {
+    "context": "Mo has asthma.",
+    "question": "Is flour bad?",
+    "parsed": {"asthma": {"type": "health", "relevance": "1"}},
+}
+
+
+def convert(folder: Path, *answers: object) -> int:
+    dataset = write_lines(folder / "test.jsonl", [CAPID_LINE])
+    outputs = write_lines(folder / "outputs.jsonl", answers)
+    out = str(folder / "mine.jsonl")
+    return main(
+        ["convert", "capid-outputs", str(outputs), "--dataset", f"capid:{dataset}", "--out", out]
+    )
+
+
+def test_stored_answers_are_converted_and_scored(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert convert(own_folder, CAPID_ANSWER) == 0
+    assert json.loads((own_folder / "mine.jsonl").read_text()) == {
+        "id": "capid-0001",
+        "subjects": [[{"text": "asthma", "type": "DEM"}]],
+        "related": ["asthma"],
+        "status": "ok",
+    }
+    assert score(own_folder / "mine.jsonl", f"capid:{own_folder / 'test.jsonl'}") == 0
+    assert capsys.readouterr().out.count("1.000") == 11
+
+
+def test_what_does_not_join_is_told(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert convert(own_folder, CAPID_ANSWER | {"question": "Why?"}) == 1
+
+    assert capsys.readouterr().err.splitlines() == [
+        "answers to no sample of the dataset, on lines 1",
+        "samples without an answer, as infra_error: capid-0001",
+    ]
+
+
+def test_broken_answers_leave_nothing_half_written(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert convert(own_folder, CAPID_ANSWER, {"context": 1}) == 2
+
+    assert "outputs.jsonl:2: record: 'context' must be" in capsys.readouterr().err
+    assert not (own_folder / "mine.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("predicted_openai_test.jsonl", 0), ("predicted_test_presidio.jsonl", 1)],
+)
+def test_what_real_systems_answered_is_scored(
+    own_folder: Path,
+    capid_folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    code: int,
+) -> None:
+    dataset = f"capid:{capid_folder / 'test.jsonl'}"
+    outputs, out = str(capid_folder / "outputs" / name), str(own_folder / "real.jsonl")
+
+    assert main(["convert", "capid-outputs", outputs, "--dataset", dataset, "--out", out]) == code
+    assert score(own_folder / "real.jsonl", dataset) == code
+    assert re.findall(r"^capid-test-\w+: (\S+)$", capsys.readouterr().out, re.MULTILINE) == [
+        "detection",
+        "query-related",
+        "masking",
+    ]

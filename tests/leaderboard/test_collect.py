@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.datasets.catalog import load_dataset
+from pii_bench.errors import InputFileError
+from pii_bench.leaderboard.collect import collect
+from pii_bench.leaderboard.rows import Row, Source
+from pii_bench.outcome import Status
+from pii_bench.tasks import Task
+from tests.builders import sample_record, write_lines
+from tests.leaderboard.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pii_bench.datasets.catalog import Dataset
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    return tiny_dataset(tmp_path / "tiny.jsonl")
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    return tmp_path / "results" / "runs"
+
+
+def rows(runs: Path) -> dict[tuple[str, Task], Row]:
+    collection = collect(runs.parent)
+    assert collection.left_out == ()
+    found = {(row.strategy, row.task): row for row in collection.rows}
+    assert len(found) == len(collection.rows)
+    return found
+
+
+def test_no_results_are_no_rows(tmp_path: Path) -> None:
+    assert collect(tmp_path / "results").rows == ()
+
+
+def test_a_detection_run_is_one_row(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN, "s2": 'Subject1{"Bo Ray": "PER"}'})
+
+    (row,) = collect(runs.parent).rows
+
+    assert (row.source, row.model, row.strategy, row.task) == (
+        Source.RUN,
+        "fake/one",
+        "detection",
+        Task.DETECTION,
+    )
+    # 1 and 2 * 1 * 1/2 / (1 + 1/2) = 2/3.
+    assert row.headline == pytest.approx((1 + 2 / 3) / 2)
+    assert (row.scored, row.gold, row.complete) == (2, 2, True)
+
+
+def test_masking_is_composed_of_both_answers(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
+    store_run(runs, dataset, "naive", {"s1": '### Answer: ["32"]', "s2": "### Answer: []"})
+
+    masking = rows(runs)["naive", Task.MASKING]
+
+    # Ann Lee is masked, as she should be; of Bo Ray and 40, one should be: P = 1/2, R = 1.
+    assert masking.metrics["precision"] == pytest.approx((1 + 1 / 2) / 2)
+    assert masking.metrics["recall"] == 1.0
+    assert masking.headline == pytest.approx((1 + 2 / 3) / 2)
+    assert f"|prompt:detection@{'d' * 12}+naive@{'n' * 12}|" in masking.signature
+    assert "|returned:one|" in masking.signature
+
+
+def test_one_detection_run_serves_every_strategy(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
+    for strategy in ("naive", "self-cot"):
+        store_run(runs, dataset, strategy, {"s1": "### Answer: []", "s2": "### Answer: []"})
+
+    assert list(rows(runs)) == [
+        ("detection", Task.DETECTION),
+        ("naive", Task.QUERY_RELATED),
+        ("naive", Task.MASKING),
+        ("self-cot", Task.QUERY_RELATED),
+        ("self-cot", Task.MASKING),
+    ]
+
+
+@pytest.mark.parametrize("other", ["model", "settings", "dataset", "folder"])
+def test_detection_of_anything_else_composes_nothing(
+    runs: Path, dataset: Dataset, tmp_path: Path, other: str
+) -> None:
+    elsewhere = tiny_dataset(tmp_path / "other.jsonl")
+    store_run(
+        runs.parent / "reference" if other == "folder" else runs,
+        elsewhere if other == "dataset" else dataset,
+        "detection",
+        {"s1": ANN, "s2": BO},
+        model="fake/two" if other == "model" else "fake/one",
+        settings={"endpoint": "http://b"} if other == "settings" else {},
+    )
+    store_run(runs, dataset, "naive", {"s1": "### Answer: []", "s2": "### Answer: []"})
+
+    assert [task for _, task in rows(runs)].count(Task.MASKING) == 0
+
+
+def test_the_strategy_that_is_told_gold_is_marked(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
+    store_run(runs, dataset, "naive-choice", {"s1": "### Answer: []", "s2": "### Answer: []"})
+
+    found = rows(runs)
+
+    assert not found["detection", Task.DETECTION].oracle
+    assert found["naive-choice", Task.QUERY_RELATED].oracle
+    assert found["naive-choice", Task.MASKING].oracle
+
+
+def test_a_failure_of_the_model_is_scored_and_a_failed_call_is_not(
+    runs: Path, dataset: Dataset
+) -> None:
+    store_run(runs, dataset, "naive", {"s1": "No idea, sorry.", "s2": FAILED})
+
+    row = rows(runs)["naive", Task.QUERY_RELATED]
+
+    assert (row.scored, row.gold, row.complete) == (1, 2, False)
+    assert row.headline == 0.0
+    assert row.rates is not None
+    assert row.rates[Status.MALFORMED] == row.rates[Status.INFRA_ERROR] == 1 / 2
+
+
+def test_a_sample_with_half_an_answer_is_not_masked(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN})
+    store_run(runs, dataset, "naive", {"s1": '### Answer: ["32"]', "s2": "### Answer: []"})
+
+    masking = rows(runs)["naive", Task.MASKING]
+
+    assert (masking.scored, masking.gold) == (1, 2)
+
+
+def test_an_answer_after_a_failed_call_counts(runs: Path, dataset: Dataset) -> None:
+    files = store_run(runs, dataset, "naive", {"s1": FAILED, "s2": "### Answer: []"})
+    again = store_run(runs, dataset, "self-cot", {"s1": "### Answer: []"})
+    with files.responses.open("ab") as file:
+        file.write(again.responses.read_bytes())
+
+    assert rows(runs)["naive", Task.QUERY_RELATED].scored == 2
+
+
+def test_runs_and_reference_runs_are_both_there(runs: Path, dataset: Dataset) -> None:
+    for folder in (runs, runs.parent / "reference"):
+        store_run(folder, dataset, "detection", {"s1": ANN, "s2": BO})
+
+    found = collect(runs.parent).rows
+
+    assert [row.source for row in found] == [Source.RUN, Source.REFERENCE]
+
+
+def test_a_run_that_was_interrupted_is_read_up_to_its_torn_line(
+    runs: Path, dataset: Dataset
+) -> None:
+    files = store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
+    files.responses.write_bytes(files.responses.read_bytes()[:-1])
+
+    assert rows(runs)["detection", Task.DETECTION].scored == 1
+
+
+def test_a_run_that_has_just_begun_has_scored_nothing(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {}).responses.unlink()
+
+    row = rows(runs)["detection", Task.DETECTION]
+
+    assert (row.scored, row.gold, row.headline) == (0, 2, None)
+
+
+def test_without_queries_there_is_only_detection(runs: Path, tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "none.jsonl", [sample_record("s1", query=None, related=[])])
+    dataset = load_dataset(str(path))
+    store_run(runs, dataset, "detection", {"s1": ANN})
+    store_run(runs, dataset, "naive", {})
+
+    assert list(rows(runs)) == [("detection", Task.DETECTION)]
+
+
+def test_a_dataset_that_changed_since_is_left_out_with_the_reason(
+    runs: Path, dataset: Dataset
+) -> None:
+    store_run(runs, changed(dataset), "detection", {"s1": ANN, "s2": BO})
+
+    collection = collect(runs.parent)
+
+    assert collection.rows == ()
+    (reason,) = collection.left_out
+    assert reason.startswith(f"fake/one, detection on {dataset.source}: its file has changed since")
+
+
+def test_a_dataset_that_is_gone_is_told_once(runs: Path, dataset: Dataset, tmp_path: Path) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
+    store_run(runs, dataset, "naive", {"s1": "### Answer: []"})
+    (tmp_path / "tiny.jsonl").unlink()
+
+    collection = collect(runs.parent)
+
+    assert collection.rows == ()
+    (reason,) = collection.left_out
+    assert reason.startswith(f"runs on {dataset.source}: ")
+    assert reason.endswith("No such file or directory")
+
+
+def test_a_broken_manifest_is_an_error(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN}).manifest.write_text("{}")
+
+    with pytest.raises(InputFileError, match="no manifest of a run"):
+        collect(runs.parent)
+
+
+def test_a_broken_line_is_an_error(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN}).responses.write_text("{}\n{}\n")
+
+    with pytest.raises(InputFileError, match=r"\.jsonl:1: record: 'id' is missing$"):
+        collect(runs.parent)

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.files import ResultsError
+from pii_bench.leaderboard.collect import collect
+from pii_bench.leaderboard.render import to_csv, to_frame, to_markdown, write_leaderboard
+from pii_bench.leaderboard.rows import METRICS, Row, Source, rank
+from pii_bench.outcome import Status
+from pii_bench.tasks import Task
+from tests.leaderboard.stored_runs import ANN, BO, FAILED, store_run, tiny_dataset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+VERSIONS = re.compile(r"\b(norm|match|rougeL|parser|pii_bench|scipy|rapidfuzz|python):[^|`,\n]+")
+
+PUBLISHED = Row(
+    source=Source.PUBLISHED,
+    model="gpt-4o-2024-08-06",
+    strategy="naive",
+    dataset="single+multi",
+    task=Task.MASKING,
+    oracle=False,
+    metrics={"f1": 0.72, "rouge_l_f": 0.72},
+    note="paper, table 4",
+)
+
+
+@pytest.fixture
+def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Row]:
+    """Two models, a reference run, an oracle, an incomplete run and a published figure."""
+    monkeypatch.chdir(tmp_path)
+    dataset = tiny_dataset(Path("tiny.jsonl"))  # the signature holds no folder
+    runs, reference = tmp_path / "results" / "runs", tmp_path / "results" / "reference"
+    ages = {"s1": '### Answer: ["32"]', "s2": "### Answer: ['40']"}
+    store_run(runs, dataset, "detection", {"s1": ANN, "s2": "I found nobody."})
+    store_run(runs, dataset, "naive", ages | {"s2": '### Answer: ["41"]'})
+    store_run(runs, dataset, "naive-choice", ages)
+    store_run(runs, dataset, "naive", {"s1": ages["s1"], "s2": FAILED}, model="fake/two")
+    store_run(reference, dataset, "detection", {"s1": ANN, "s2": BO}, model="fake/three")
+    return rank([*collect(tmp_path / "results").rows, PUBLISHED])
+
+
+def test_the_csv(rows: list[Row], assert_golden: Callable[[str, str], None]) -> None:
+    assert_golden("leaderboard.csv", VERSIONS.sub(r"\1:*", to_csv(rows)))
+
+
+def test_the_markdown(rows: list[Row], assert_golden: Callable[[str, str], None]) -> None:
+    assert_golden("leaderboard.md", VERSIONS.sub(r"\1:*", to_markdown(rows)))
+
+
+def test_the_columns() -> None:
+    assert list(to_frame([]).columns) == [
+        *("source", "model", "strategy", "dataset", "task", "oracle", "rank"),
+        *("scored", "gold", "coverage", *METRICS),
+        *(f"rate_{status}" for status in Status),
+        *("signature", "note"),
+    ]
+
+
+def test_no_results_are_a_table_without_rows() -> None:
+    assert to_csv([]).count("\n") == 1
+    assert to_markdown([]).startswith("# Leaderboard\n")
+
+
+def test_both_files_are_written_with_their_folder(rows: list[Row], tmp_path: Path) -> None:
+    csv, markdown = write_leaderboard(rows, tmp_path / "elsewhere")
+
+    assert csv.read_text(encoding="utf-8") == to_csv(rows)
+    assert markdown.read_text(encoding="utf-8") == to_markdown(rows)
+
+
+def test_files_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("a file")
+
+    with pytest.raises(ResultsError, match=r"results/leaderboard\.csv: cannot be written: "):
+        write_leaderboard([], tmp_path / "results")

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import pytest
+
+from pii_bench.evaluation import evaluate
+from pii_bench.leaderboard.rows import METRICS, Row, Source, metrics_of, rank, row_of
+from pii_bench.outcome import Status
+from pii_bench.predictions.prediction import Prediction
+from pii_bench.signature import Signature
+from pii_bench.tasks import Task
+from tests.builders import make_sample
+
+
+def row(
+    headline: float | None,
+    *,
+    model: str = "m",
+    source: Source = Source.RUN,
+    dataset: str = "demo",
+    task: Task = Task.DETECTION,
+    oracle: bool = False,
+    scored: int | None = 12,
+    gold: int | None = 12,
+) -> Row:
+    name = "strict_f1" if task is Task.DETECTION else "f1"
+    return Row(
+        source=source,
+        model=model,
+        strategy="naive",
+        dataset=dataset,
+        task=task,
+        oracle=oracle,
+        metrics={} if headline is None else {name: headline},
+        scored=scored,
+        gold=gold,
+    )
+
+
+def ranks(*rows: Row) -> list[tuple[str, int | None]]:
+    return [(ranked.model, ranked.rank) for ranked in rank(rows)]
+
+
+def test_the_highest_headline_is_first() -> None:
+    rows = row(0.5, model="b"), row(0.9, model="c"), row(0.1, model="a")
+
+    assert ranks(*rows) == [("c", 1), ("b", 2), ("a", 3)]
+
+
+def test_equal_headlines_share_a_rank_and_the_next_one_is_free() -> None:
+    rows = (row(f1, model=m) for f1, m in [(0.5, "b"), (0.9, "a"), (0.5, "c"), (0.1, "d")])
+
+    assert ranks(*rows) == [("a", 1), ("b", 2), ("c", 2), ("d", 4)]
+
+
+@pytest.mark.parametrize(
+    "unranked",
+    [
+        row(1.0, oracle=True),
+        row(1.0, scored=11),
+        row(1.0, source=Source.PUBLISHED, scored=None, gold=None),
+        row(None, scored=0),
+    ],
+    ids=["oracle", "incomplete", "published", "nothing scored"],
+)
+def test_what_is_not_ranked_stands_below_and_takes_no_rank(unranked: Row) -> None:
+    assert ranks(unranked, row(0.2, model="ours")) == [("ours", 1), ("m", None)]
+
+
+def test_reference_runs_are_ranked_with_the_rest() -> None:
+    rows = row(0.5, model="a"), row(0.9, model="b", source=Source.REFERENCE)
+
+    assert ranks(*rows) == [("b", 1), ("a", 2)]
+
+
+def test_each_dataset_and_task_has_its_own_ranks() -> None:
+    rows = [
+        row(0.1, model="a", dataset="hard"),
+        row(0.9, model="b", task=Task.MASKING),
+        row(0.5, model="c"),
+        row(0.7, model="d", task=Task.QUERY_RELATED),
+    ]
+
+    assert ranks(*rows) == [("c", 1), ("d", 1), ("b", 1), ("a", 1)]
+
+
+def test_ranks_do_not_hang_on_the_order_of_the_files() -> None:
+    rows = [row(0.5, model=name) for name in "bca"] + [row(0.9, model="d")]
+
+    assert rank(rows) == rank(reversed(rows))
+
+
+def test_an_evaluation_becomes_a_row() -> None:
+    # Ann Lee, not 32: P = 1, R = 1/2. The second sample was never answered.
+    found = Prediction(Status.REPAIRED, subjects=((("Ann Lee", "DEM"), ("Bo", "PER")),))
+    samples = [make_sample("s1"), make_sample("s2")]
+    predictions = {"s1": found, "s2": Prediction(Status.INFRA_ERROR)}
+    evaluation = evaluate(Task.DETECTION, samples, predictions)
+    signature = Signature("demo", "a" * 64, Task.DETECTION, strategy="detection", model="fake/one")
+
+    found_row = row_of(evaluation, signature, source=Source.RUN, oracle=False)
+
+    assert (found_row.model, found_row.strategy, found_row.dataset) == (
+        "fake/one",
+        "detection",
+        "demo",
+    )
+    assert found_row.metrics == {
+        "strict_f1": 0.0,  # the type is wrong
+        "ent_f1": 1 / 2,  # one of two on either side
+        "rouge_l_f": 0.0,
+        "precision": 0.0,
+        "recall": 0.0,
+        "ent_matched_f1": 1 / 2,
+        "micro_f1": 0.0,
+        "micro_ent_f1": 1 / 2,
+        "hallucination_rate": 1 / 2,  # Bo
+    }
+    assert (found_row.scored, found_row.gold) == (1, 2)
+    assert found_row.rates == dict.fromkeys(Status, 0) | {
+        Status.REPAIRED: 1 / 2,
+        Status.INFRA_ERROR: 1 / 2,
+    }
+    assert found_row.signature == str(signature)
+
+
+@pytest.mark.parametrize("task", Task)
+def test_the_metrics_of_a_task_are_columns_in_their_order(task: Task) -> None:
+    found = Prediction(Status.OK, subjects=((("Ann Lee", "PER"),),), related=("32",))
+
+    names = list(metrics_of(evaluate(task, [make_sample()], {"s1": found})))
+
+    assert names == [name for name in METRICS if name in names]
+    assert ("strict_f1" in names) == (task is Task.DETECTION)
+    assert ("f1" in names) == (task is not Task.DETECTION)
+
+
+def test_what_is_unknown_is_no_metric() -> None:
+    assert metrics_of(evaluate(Task.DETECTION, [make_sample()], {})) == {}

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.files import ResultsError, replacing, write_whole, writing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_file_is_written_with_its_folders(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "file.md"
+
+    write_whole(path, "première ligne\n")
+
+    assert path.read_text(encoding="utf-8") == "première ligne\n"
+
+
+def test_others_may_read_it(tmp_path: Path) -> None:
+    write_whole(tmp_path / "file.md", "text")
+
+    assert (tmp_path / "file.md").stat().st_mode & 0o777 == 0o644
+
+
+def test_an_error_leaves_the_old_version_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "file.jsonl"
+    path.write_text("old")
+
+    with pytest.raises(TypeError), replacing(path) as new:
+        new.writelines([b"half of the n", None])  # type: ignore[list-item]
+
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_old_version_stands_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "file.jsonl"
+    path.write_text("old")
+
+    with replacing(path) as new:
+        new.write(b"new")
+        assert path.read_text() == "old"
+
+    assert path.read_text() == "new"
+
+
+def test_half_a_surrogate_pair_is_written_as_its_escape(tmp_path: Path) -> None:
+    write_whole(tmp_path / "file.json", '"\ud83d"')
+
+    assert (tmp_path / "file.json").read_bytes() == rb'"\ud83d"'
+
+
+def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("a file")
+
+    with pytest.raises(ResultsError, match=r"results/a\.csv: cannot be written: (File|Not a)"):
+        write_whole(tmp_path / "results" / "a.csv", "text")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_folder_is_named(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+
+    with pytest.raises(ResultsError, match=r"a\.csv: cannot be written: Permission denied$"):
+        write_whole(tmp_path / "a.csv", "text")
+
+
+def test_what_the_system_says_is_kept(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError) as caught, writing(tmp_path / "a.csv"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    assert str(caught.value) == f"{tmp_path / 'a.csv'}: cannot be written: No space left on device"

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_bench.errors import InputFileError
+from pii_bench.jsonl import RecordError, get, get_objects, read_records
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def records(content: bytes, folder: Path) -> list[tuple[int, dict[str, Any]]]:
+    path = folder / "file.jsonl"
+    path.write_bytes(content)
+    return list(read_records(path))
+
+
+def test_blank_lines_are_skipped_but_counted(tmp_path: Path) -> None:
+    assert records(b'{"a": 1}\n\n  \n{"b": 2}', tmp_path) == [(1, {"a": 1}), (4, {"b": 2})]
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+    assert records(b'\xef\xbb\xbf{"a": 1}\n', tmp_path) == [(1, {"a": 1})]
+
+
+def test_windows_line_ends_are_no_fault(tmp_path: Path) -> None:
+    assert records(b'{"a": 1}\r\n{"b": 2}\r\n', tmp_path) == [(1, {"a": 1}), (2, {"b": 2})]
+
+
+def test_a_line_separator_inside_a_text_ends_no_line(tmp_path: Path) -> None:
+    content = json.dumps({"a": "x\u2028y\x85z"}, ensure_ascii=False).encode()
+
+    assert records(content, tmp_path) == [(1, {"a": "x\u2028y\x85z"})]
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        (b'{"secret": "Ann" "Lee"}', "not valid JSON (column 18: Expecting ',' delimiter)"),
+        (b'{"secret": "Ann', "not valid JSON (column 16: Invalid control character at)"),
+        (b'{"secret": Ann}', "not valid JSON (column 12: Expecting value)"),
+        (b'{"secret": "A\xffnn"}', "not valid UTF-8 (byte 13 of the line)"),
+        (b'["Ann"]', "a line must be a JSON object, not a list"),
+        (b'"Ann"', "a line must be a JSON object, not a string"),
+        (b"12", "a line must be a JSON object, not a whole number"),
+        (b"true", "a line must be a JSON object, not a boolean"),
+        (b"null", "a line must be a JSON object, not null"),
+        (b'{"a": ' + b"[" * 100_000, "not valid JSON (nested too deep)"),
+        (b'{"a": ' + b"9" * 5_000 + b"}", "not valid JSON (a number is too long)"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_a_broken_line_is_named_and_not_quoted(tmp_path: Path, line: bytes, what: str) -> None:
+    with pytest.raises(InputFileError) as caught:
+        records(b"{}\n" + line + b"\n{}\n", tmp_path)
+
+    assert str(caught.value) == f"{tmp_path / 'file.jsonl'}:2: {what}"
+    assert caught.value.__cause__ is None  # which would print the line below the message
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputFileError, match=r"gone\.jsonl: No such file or directory$"):
+        list(read_records(tmp_path / "gone.jsonl"))
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(InputFileError, match=r": Is a directory$"):
+        list(read_records(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "what"),
+    [
+        ("Ann", list, "sample 's1': 'key' must be a list, not a string"),
+        (["Ann"], str, "sample 's1': 'key' must be a string, not a list"),
+        (None, str, "sample 's1': 'key' must be a string, not null"),
+        ({"Ann": 1}, list, "sample 's1': 'key' must be a list, not an object"),
+        (1.5, int, "sample 's1': 'key' must be a whole number, not a number"),
+        (True, int, "sample 's1': 'key' must be a whole number, not a boolean"),
+    ],
+)
+def test_a_value_of_another_kind(value: object, kind: type[object], what: str) -> None:
+    with pytest.raises(RecordError) as caught:
+        get({"key": value}, "key", kind, "sample 's1'")
+
+    assert str(caught.value) == what
+
+
+def test_a_missing_key() -> None:
+    with pytest.raises(RecordError, match=r"^record: 'key' is missing$"):
+        get({"other": 1}, "key", str)
+
+
+def test_a_list_of_objects() -> None:
+    assert get_objects({"key": [{"a": 1}, {}]}, "key") == [{"a": 1}, {}]
+
+    with pytest.raises(RecordError, match=r"^record: key\[1\] must be an object, not a string$"):
+        get_objects({"key": [{}, "Ann"]}, "key")
+
+
+@given(st.binary(max_size=60))
+def test_no_bytes_bring_another_error(tmp_path_factory: pytest.TempPathFactory, raw: bytes) -> None:
+    with suppress(InputFileError):
+        assert all(isinstance(r, dict) for _, r in records(raw, tmp_path_factory.mktemp("any")))

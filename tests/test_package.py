@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pii_bench.datasets.catalog import DATASETS
+from pii_bench.leaderboard.published import published_rows
+from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
+from tests.conftest import REPOSITORY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Everything that the package reads from its own files, and where it finds them.
+_LOAD = """
+import json
+from pathlib import Path
+import pii_bench
+from pii_bench import resources
+from pii_bench.datasets.catalog import DATASETS, load_dataset
+from pii_bench.leaderboard.published import PUBLISHED, published_rows
+from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
+
+package = Path(pii_bench.__file__).parent
+print(json.dumps({
+    "package": str(package),
+    "typed": (package / "py.typed").is_file(),
+    "folders": [str(resources.DATA), str(resources.PROMPTS), str(PUBLISHED)],
+    "prompts": {s.name: load_prompt(s).sha256 for s in [DETECTION, *STRATEGIES.values()]},
+    "samples": {name: len(load_dataset(name).samples) for name in DATASETS},
+    "published": len(published_rows()),
+}))
+"""
+
+
+def python(*arguments: str, cwd: Path, path: Path | None = None) -> str:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    if path is not None:
+        environment["PYTHONPATH"] = str(path)
+    done = subprocess.run(  # noqa: S603 -- our own interpreter and arguments
+        [sys.executable, *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel of this checkout in it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = ("-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder))
+    python(*build, cwd=REPOSITORY)
+    (wheel,) = folder.glob("*.whl")
+    target = folder / "installed"
+    install = ("--no-deps", "--no-index", "--target", str(target))
+    python("-m", "pip", "install", "--quiet", *install, str(wheel), cwd=folder)
+    return target
+
+
+@pytest.fixture(scope="module")
+def loaded(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(
+        python("-c", _LOAD, cwd=tmp_path_factory.mktemp("elsewhere"), path=installed)
+    )
+    return found
+
+
+def test_an_installed_package_finds_its_files_inside_itself(
+    installed: Path, loaded: dict[str, Any]
+) -> None:
+    assert loaded["package"] == str(installed / "pii_bench")
+    assert loaded["typed"]
+    assert all(folder.startswith(loaded["package"]) for folder in loaded["folders"])
+
+
+def test_an_installed_package_has_the_prompts_and_data_of_the_checkout(
+    loaded: dict[str, Any],
+) -> None:
+    ours = [DETECTION, *STRATEGIES.values()]
+    assert loaded["prompts"] == {strategy.name: load_prompt(strategy).sha256 for strategy in ours}
+    assert loaded["samples"] == {name: card.samples for name, card in DATASETS.items()}
+    assert loaded["published"] == len(published_rows())
+
+
+def test_an_installed_package_has_the_command(installed: Path, tmp_path: Path) -> None:
+    (metadata,) = installed.glob("pii_bench-*.dist-info")
+
+    assert "pii-bench = pii_bench.cli:main" in (metadata / "entry_points.txt").read_text()
+    code = "from pii_bench.cli import main; main(['leaderboard'])"
+    assert "published" in python("-c", code, cwd=tmp_path, path=installed)
+
+
+def test_tests_are_not_installed(installed: Path) -> None:
+    assert {path.name.partition("-")[0] for path in installed.iterdir()} <= {"pii_bench", "bin"}
