@@ -69,7 +69,10 @@ def _add_run(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="an OpenAI-compatible server; its key, if any, in PII_BENCH_API_KEY",
     )
     parser.add_argument(
-        "--max-tokens", type=_positive, default=2048, metavar="N", help="default: %(default)s"
+        "--max-tokens",
+        type=_positive,
+        metavar="N",
+        help="longest answer (default: 2048; local: 512)",
     )
     parser.add_argument(
         "--timeout",

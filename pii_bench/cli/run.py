@@ -37,7 +37,18 @@ if TYPE_CHECKING:
     from pii_bench.models.base import Model
     from pii_bench.systems.base import System
 
-_DEFAULT_CONCURRENCY = 8
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What is used where the command line is silent."""
+
+    concurrency: int
+    max_tokens: int
+
+
+_REMOTE = Defaults(concurrency=8, max_tokens=2048)
+# One processor, and a small model that has lost the thread writes to the limit.
+_LOCAL = Defaults(concurrency=1, max_tokens=512)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +81,16 @@ def run_benchmark(arguments: argparse.Namespace) -> bool:
     model = build_model(arguments.model, options)
     datasets = load_datasets(arguments.dataset)
     _report_faults(datasets)
-    sampling = Sampling(max_tokens=arguments.max_tokens)
+    defaults = _LOCAL if model.name.startswith(f"{LOCAL}/") else _REMOTE
+    sampling = Sampling(max_tokens=arguments.max_tokens or defaults.max_tokens)
     systems = [PromptedSystem(model, prompt, sampling) for prompt in prompts]
     jobs = [
         _job(system, dataset, arguments.limit, arguments.results / "runs")
         for dataset in datasets
         for system in systems
     ]
-    concurrency = arguments.concurrency or (
-        1 if model.name.startswith(f"{LOCAL}/") else _DEFAULT_CONCURRENCY
-    )
     try:
-        asyncio.run(_run_jobs(model, jobs, concurrency))
+        asyncio.run(_run_jobs(model, jobs, arguments.concurrency or defaults.concurrency))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return _report_missing(jobs)
@@ -89,15 +98,13 @@ def run_benchmark(arguments: argparse.Namespace) -> bool:
         _report_missing(jobs)
         raise
     rows, _ = update_leaderboard(arguments.results)
-    names = {dataset.name for dataset in datasets}
-    prompts_run = {prompt.strategy.name for prompt in prompts}
+    ran = {(job.system.card.model, job.system.card.prompt, job.dataset.name) for job in jobs}
     print_rows(
         [
             row
             for row in rows
             if row.source is Source.RUN
-            and (row.model, row.strategy in prompts_run, row.dataset in names)
-            == (model.name, True, True)
+            and (row.model, row.strategy, row.dataset) in ran
             and arguments.task in {"all", row.task}
         ]
     )
