@@ -155,6 +155,9 @@ def locate(weights: Weights) -> Path:
 
 
 def _serve(path: Path) -> xllamacpp.Server:
+    # Read once, when the runtime is loaded. Its threads otherwise spin while they wait for
+    # each other, which is many times slower where anything else wants a core.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     import xllamacpp
 
     threads = os.cpu_count() or 1
