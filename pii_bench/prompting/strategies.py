@@ -112,9 +112,11 @@ def load_prompt(strategy: Strategy, folder: Path = PROMPTS) -> Prompt:
 
 def _choices(_: Prompt, sample: Sample) -> str:
     # In the order of the text, not of the subjects: only E is told, not whose it is.
-    texts = sorted({entity.text for entity in sample.entities})
-    texts.sort(key=sample.description.find)
-    return "\n".join(f"- {text}" for text in texts)
+    places: dict[str, int] = {}
+    for entity in sample.entities:
+        place = min(entity.spans, default=(sample.description.find(entity.text), 0))[0]
+        places[entity.text] = min(place, places.get(entity.text, place))
+    return "\n".join(f"- {text}" for text in sorted(places, key=lambda text: places[text]))
 
 
 _FILLERS: Final[Mapping[str, Callable[[Prompt, Sample], str]]] = MappingProxyType(

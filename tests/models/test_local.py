@@ -136,8 +136,8 @@ class TestRealModel:
             question(text)
             for text in (
                 task(1, "Could the years at work explain it?"),
-                task(3, "Where does her son study?"),
                 FRAGILE,
+                task(3, "Where does her son study?"),
             )
         ]
         assert answers(asked)[::-1] == answers(asked[::-1])
