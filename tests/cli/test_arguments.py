@@ -31,7 +31,7 @@ def test_a_run_needs_only_a_model() -> None:
         "limit": None,
         "concurrency": None,
         "base_url": None,
-        "max_tokens": 2048,
+        "max_tokens": None,
         "timeout": 120,
         "results": Path("results"),
     }

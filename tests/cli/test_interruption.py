@@ -76,8 +76,8 @@ def stored(results: Path) -> list[tuple[str, str]]:
     """The questions whose answers are on disk as complete lines."""
     found = []
     for prompt in PROMPTS:
-        path = results / "runs" / "openai--m" / prompt / "demo.jsonl"
-        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        paths = (results / "runs").glob(f"openai--m@*/{prompt}/demo.jsonl")
+        lines = [line for path in paths for line in path.read_bytes().splitlines(keepends=True)]
         complete = [json.loads(line) for line in lines if line.endswith(b"\n")]
         found += [(prompt, line["id"]) for line in complete]
     return found
@@ -131,6 +131,6 @@ def test_an_interrupted_run_stops_and_says_what_is_left(
         ),
         "naive on demo: 12 of 12 samples have no answer; run again to ask only these",
     ]
-    path = own_folder / "runs" / "openai--m" / "detection" / "demo.jsonl"
+    (path,) = (own_folder / "runs").glob("openai--m@*/detection/demo.jsonl")
     assert path.read_bytes().endswith(b"\n")
     assert len(kept) >= 3

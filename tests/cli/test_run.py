@@ -217,7 +217,7 @@ def test_another_endpoint_is_another_model(
 ) -> None:
     protocol_server.script(answer_nothing)
     run("openai/m", "--base-url", f"{protocol_server.url}/a", "--task", "detection")
-    path = own_folder / "results" / "runs" / "openai--m" / "detection" / "demo.jsonl"
+    (path,) = (own_folder / "results").glob("runs/openai--m@*/detection/demo.jsonl")
     before = path.read_bytes()
     capsys.readouterr()
 
@@ -355,7 +355,7 @@ def test_a_provider_that_refuses_stops_the_run_and_what_arrived_is_kept(
             "check the API key"
         ),
     ]
-    path = own_folder / "results" / "runs" / "openai--m" / "detection" / "demo.jsonl"
+    (path,) = (own_folder / "results").glob("runs/openai--m@*/detection/demo.jsonl")
     assert [line["id"] for line in read_lines(path)] == ["demo-0001", "demo-0002"]
 
 

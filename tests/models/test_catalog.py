@@ -86,7 +86,7 @@ def test_with_its_key_a_provider_is_asked_at_its_own_endpoint(
 def test_another_endpoint_needs_no_key() -> None:
     model = build("openai/qwen2.5-7b", "http://localhost:8000/v1/")
 
-    assert model.name == "openai/qwen2.5-7b"
+    assert model.name == "openai/qwen2.5-7b@localhost:8000"
     assert model.identity == {"endpoint": "http://localhost:8000/v1"}
 
 

@@ -36,7 +36,7 @@ def task(length: int, query: str) -> str:
     )
 
 
-# With the cache or flash attention on, the answer to this one changes.
+# With the defaults of llama.cpp, this one's answer depends on the request before it.
 FRAGILE = task(8, "What do they earn?")
 
 
