@@ -14,7 +14,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -121,7 +121,9 @@ class LocalModel:
         """
         async with self._turn:
             try:
-                return await self._client.complete(request)
+                completion = await self._client.complete(request)
+                # The server names the file of weights, which is a path of this machine.
+                return replace(completion, model=self._model)
             except CallError as error:
                 if not error.detail.endswith(_TOO_LONG):
                     raise
