@@ -48,6 +48,14 @@ class InputFileError(PiiBenchError):
         super().__init__(f"{where}: {what}")
 
 
+class CheckFailedError(PiiBenchError):
+    """A dataset file was checked and has problems; they were shown before."""
+
+    def __init__(self, problems: int, samples: int) -> None:
+        self.problems, self.samples = problems, samples
+        super().__init__(f"the check found {problems} problems in {samples} samples")
+
+
 class MissingKeyError(PiiBenchError):
     """A provider's API key is not in the environment."""
 

@@ -55,6 +55,10 @@ def _run_command(parsed: argparse.Namespace) -> bool:
             from pii_bench.cli.score import convert_answers
 
             return convert_answers(parsed.answers, parsed.dataset, parsed.out)
+        case "data check":
+            from pii_bench.cli.data import check_dataset
+
+            return check_dataset(parsed.files)
         case _:
             from pii_bench.cli.leaderboard import build_leaderboard
 

@@ -29,6 +29,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     _add_score(subparsers)
     _add_leaderboard(subparsers)
     _add_convert(subparsers)
+    _add_data(subparsers)
     return parser.parse_args(arguments)
 
 
@@ -109,6 +110,24 @@ def _add_convert(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     parser.add_argument("--dataset", required=True, help=DATASET_HELP)
     parser.add_argument("--out", type=Path, required=True, help="the predictions file to write")
     parser.set_defaults(command="convert")
+
+
+def _add_data(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser("data", help="work on dataset files: check")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_data_check(commands)
+
+
+def _add_data_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "check",
+        help="find faults in dataset files",
+        description="Find faults in dataset files, ours or others in our format: annotations, "
+        "formats, leaks, queries, consistency, duplicates. What is found is shown with the "
+        "texts in question. Exit code 2 when there is any.",
+    )
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="JSON Lines")
+    parser.set_defaults(command="data check")
 
 
 def _add_results(parser: argparse.ArgumentParser) -> None:

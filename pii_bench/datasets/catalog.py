@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.capid import read_capid
+from pii_bench.datasets.card import read_card
+from pii_bench.datasets.checksums import sha256_of
 from pii_bench.datasets.native import read_native
 from pii_bench.errors import InputFileError, UnknownNameError
 from pii_bench.resources import DATA
@@ -23,39 +24,44 @@ ALL: Final = "all"
 
 
 @dataclass(frozen=True, slots=True)
-class DatasetCard:
-    """A dataset of ours at a pinned revision.
+class Entry:
+    """Where a dataset of ours lies; what it is and holds stands in its card.
 
     Attributes:
         name: as the command line and results write it.
-        samples: how many it has.
-        sha256: hash of its file; the loader refuses any other.
-        licence: SPDX identifier.
-        summary: one sentence.
+        card: name of its card.
+        remedy: what brings its file, in the imperative.
+        folder: of its file, relative to the data's.
     """
 
     name: str
-    samples: int
-    sha256: str
-    licence: str
-    summary: str
+    card: str
+    remedy: str
+    folder: str = ""
 
     @property
     def path(self) -> Path:
         """Its file."""
-        return DATA / f"{self.name}.jsonl"
+        return DATA / self.folder / f"{self.name}.jsonl"
+
+    @property
+    def card_path(self) -> Path:
+        """The file of its card."""
+        return DATA / f"{self.card}.card.json"
 
 
-DATASETS: Final[Mapping[str, DatasetCard]] = MappingProxyType(
+_BUILD: Final = "run `pii-bench data build`"
+
+DATASETS: Final[Mapping[str, Entry]] = MappingProxyType(
     {
-        card.name: card
-        for card in (
-            DatasetCard(
-                name="demo",
-                samples=12,
-                sha256="c66c71042b2ac260d6b376eb3d8f5bed2480fe8cdb9ed696df67abf855478686",
-                licence="CC-BY-4.0",
-                summary="Twelve samples written by hand: the readable example of the format.",
+        entry.name: entry
+        for entry in (
+            *(Entry(name, name, _BUILD) for name in ("single", "multi", "hard", "distract")),
+            Entry("twins", "twins", _BUILD),
+            Entry("demo", "demo", "restore it from the repository"),
+            *(
+                Entry(name, "train-dev", "run `make data`", folder="built")
+                for name in ("train-single", "train-multi", "dev-single", "dev-multi")
             ),
         )
     }
@@ -89,12 +95,17 @@ FOREIGN_FORMATS: Final[
 def load_datasets(source: str) -> tuple[Dataset, ...]:
     """Load what `--dataset` names: `all`, a name, `format:path`, or a path.
 
+    `all` is every dataset whose card says that it is of the benchmark, and demo as long as
+    none of them has been built.
+
     Raises:
         UnknownNameError: neither a name nor a file.
-        InputFileError: the file is broken, or one of ours differs from its pinned hash.
+        InputFileError: the file is broken, or one of ours is absent or not as pinned.
     """
     if source == ALL:
-        return tuple(load_dataset(name) for name in DATASETS)
+        cards = {name: read_card(entry.card_path) for name, entry in DATASETS.items()}
+        names = [name for name, card in cards.items() if card.benchmark and name in card.pins]
+        return tuple(load_dataset(name) for name in names or ["demo"])
     return (load_dataset(source),)
 
 
@@ -103,38 +114,44 @@ def load_dataset(source: str) -> Dataset:
 
     Raises:
         UnknownNameError: neither a name nor a file.
-        InputFileError: the file is broken, or one of ours differs from its pinned hash.
+        InputFileError: the file is broken, or one of ours is absent or not as pinned.
     """
     if source in DATASETS:
         return _load_ours(DATASETS[source])
     prefix, colon, rest = source.partition(":")
     if colon and prefix in FOREIGN_FORMATS:
         path = Path(rest)
-        sha256 = _sha256(path)
+        sha256 = sha256_of(path)
         samples, faults = FOREIGN_FORMATS[prefix](path)
         return Dataset(_file_name(f"{prefix}-{path.stem}", sha256), source, sha256, samples, faults)
     path = Path(source)
     if not path.exists() and path.suffix != ".jsonl" and path.name == source:
         names = [*DATASETS, *(f"{prefix}:PATH" for prefix in FOREIGN_FORMATS), "PATH.jsonl"]
         raise UnknownNameError("dataset", source, names)
-    sha256 = _sha256(path)
+    sha256 = sha256_of(path)
     return Dataset(_file_name(path.stem, sha256), source, sha256, read_native(path))
 
 
-def _load_ours(card: DatasetCard) -> Dataset:
-    sha256 = _sha256(card.path)
-    if sha256 != card.sha256:
-        what = f"sha256 is {sha256}, but dataset {card.name!r} is pinned to {card.sha256}"
-        raise InputFileError(card.path, what)
-    return Dataset(card.name, card.name, sha256, read_native(card.path))
+def _load_ours(entry: Entry) -> Dataset:
+    if not entry.path.exists():
+        raise InputFileError(entry.path, f"it is not there: {entry.remedy}")
+    pinned = read_card(entry.card_path).pins.get(entry.name)
+    if pinned is None:
+        raise InputFileError(entry.card_path, f"does not pin {entry.name!r}: {entry.remedy}")
+    sha256 = sha256_of(entry.path)
+    if sha256 != pinned.sha256:
+        what = (
+            f"sha256 is {sha256} ({_lines(entry.path)} samples), but dataset {entry.name!r} is "
+            f"pinned to {pinned.sha256} ({pinned.samples} samples): {entry.remedy}"
+        )
+        raise InputFileError(entry.path, what)
+    return Dataset(entry.name, entry.name, sha256, read_native(entry.path))
 
 
-def _sha256(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputFileError(path, error.strerror or "cannot be read") from error
+def _lines(path: Path) -> int:
+    # Not read as samples: a file that differs may be broken too.
+    with path.open("rb") as file:
+        return sum(bool(line.strip()) for line in file)
 
 
 def _file_name(stem: str, sha256: str) -> str:

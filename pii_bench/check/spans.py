@@ -1,0 +1,62 @@
+"""Whether annotations are exact and complete."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from pii_bench.check.problem import Problem
+from pii_bench.check.text import Span, annotated_spans, is_inside, occurrences, spans_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pii_bench.datasets.sample import Entity, Sample
+
+
+def span_problems(sample: Sample) -> Iterator[Problem]:
+    """What is wrong with the annotations of a sample.
+
+    Rules: `span-exact`, a span holds its entity's text, once; `span-complete`, an entity
+    stands in the description, and each of its occurrences as whole words lies inside an
+    annotated span; `span-overlap`, of two spans that overlap one holds the other;
+    `entity-repeated`, a subject has an entity of one text and type once.
+    """
+    for entity in sample.entities:
+        yield from _exact(sample, entity)
+    yield from _complete(sample)
+    for first, second in combinations(sorted(annotated_spans(sample)), 2):
+        if first[0] < second[0] < first[1] < second[1]:
+            texts = " and ".join(repr(sample.description[s:e]) for s, e in (first, second))
+            yield Problem(sample.id, "span-overlap", f"{texts} overlap at {second[0]}")
+    for subject in sample.subjects:
+        seen: set[tuple[str, str]] = set()
+        for entity in subject.entities:
+            if (key := (entity.text, entity.type)) in seen:
+                reason = f"subject {subject.id} has {entity.text!r} twice as {entity.type}"
+                yield Problem(sample.id, "entity-repeated", reason)
+            seen.add(key)
+
+
+def _exact(sample: Sample, entity: Entity) -> Iterator[Problem]:
+    seen: set[Span] = set()
+    for start, end in entity.spans:
+        if start < 0 or sample.description[start:end] != entity.text:
+            reason = f"[{start}, {end}] does not hold {entity.text!r}"
+            yield Problem(sample.id, "span-exact", reason)
+        if (start, end) in seen:
+            reason = f"[{start}, {end}] of {entity.text!r} is listed twice"
+            yield Problem(sample.id, "span-exact", reason)
+        seen.add((start, end))
+
+
+def _complete(sample: Sample) -> Iterator[Problem]:
+    spans = annotated_spans(sample)
+    for entity in sample.entities:
+        if not spans_of(entity, sample.description):
+            yield Problem(sample.id, "span-complete", f"{entity.text!r} stands nowhere")
+    for text in dict.fromkeys(entity.text for entity in sample.entities):
+        for start, end in occurrences(text, sample.description):
+            if not is_inside((start, end), spans):
+                reason = f"{text!r} at [{start}, {end}] is not annotated"
+                yield Problem(sample.id, "span-complete", reason)

@@ -1,0 +1,37 @@
+"""`pii-bench data check`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from pii_bench.check import check_files
+from pii_bench.errors import CheckFailedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+def check_dataset(paths: Sequence[Path]) -> bool:
+    """Check dataset files; print each problem, and how many there are of each rule.
+
+    Returns:
+        True: there is no problem.
+
+    Raises:
+        CheckFailedError: there is one.
+        InputFileError: a file cannot be read.
+    """
+    report = check_files(paths)
+    found = [(path, problem) for path, own in report.problems.items() for problem in own]
+    for path, problem in found:
+        print(f"{path}: {problem.sample_id}: {problem.rule}: {problem.reason}")
+    if not found:
+        print(f"no problems in {report.samples} samples")
+        return True
+    print()
+    for rule, count in Counter(problem.rule for _, problem in found).most_common():
+        print(f"{rule}: {count}")
+    faulty = {(path, problem.sample_id) for path, problem in found}
+    raise CheckFailedError(len(found), len(faulty))

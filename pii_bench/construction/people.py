@@ -1,0 +1,80 @@
+"""The types of the construction: facts, people, and text whose entities are still known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pii_bench.construction.markup import Person
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where somebody lives: a country of the pools, and one of its cities."""
+
+    country: str
+    city: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One entity before it stands in a text.
+
+    Attributes:
+        category: one of the 55.
+        facet: what the fact is about, where the category alone does not say
+            ("job-start" for a date); "" elsewhere.
+        value: the text of the entity.
+    """
+
+    category: str
+    facet: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A person of a description.
+
+    Attributes:
+        id: of the subject in the sample, "A" or "B".
+        voice: pronouns of the third person.
+        home: where they live, whether or not the text says so.
+        facts: categories differ; exactly one is of type PER.
+    """
+
+    id: str
+    voice: Person
+    home: Place
+    facts: tuple[Fact, ...]
+
+    def fact(self, category: str) -> Fact | None:
+        """The fact of a category, None where there is none."""
+        return next((fact for fact in self.facts if fact.category == category), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """An entity where it stands in a text; a shared one belongs to several subjects."""
+
+    subjects: tuple[str, ...]
+    fact: Fact
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A description whose entities are still known.
+
+    Attributes:
+        blocks: paragraphs or turns; each a sequence of text and mentions.
+        register: kind of text.
+        relation: between the two subjects; None for one.
+        hook: noun phrase by which the text can be recalled; "" where it has none.
+    """
+
+    blocks: tuple[tuple[str | Mention, ...], ...]
+    register: str
+    relation: str | None = None
+    hook: str = ""
+    roles: dict[str, str] = field(default_factory=dict)

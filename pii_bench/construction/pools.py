@@ -1,0 +1,181 @@
+"""The pools that values are drawn from: `data/grammar/values/*.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pii_bench.errors import InputFileError
+from pii_bench.resources import DATA
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+GRAMMAR: Final = DATA / "grammar"
+
+Split = Literal["test", "train"]
+
+
+@dataclass(frozen=True, slots=True)
+class City:
+    """A city or region with what is tied to it."""
+
+    name: str
+    landmarks: tuple[str, ...]
+    universities: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Country:
+    """A country with what is tied to it.
+
+    Attributes:
+        phone: calling code with its plus.
+        currency: an amount's form, `{}` where the grouped digits go.
+        per_usd: local units for one US dollar.
+        locales: Faker's locales for its names; empty where it has none in Latin script.
+        streets: addresses, `{n}` where the number goes.
+    """
+
+    name: str
+    nationality: str
+    phone: str
+    currency: str
+    per_usd: float
+    locales: tuple[str, ...]
+    agencies: tuple[str, ...]
+    parties: tuple[str, ...]
+    streets: tuple[str, ...]
+    cities: Mapping[str, City]
+
+
+@dataclass(frozen=True, slots=True)
+class Occupation:
+    """A job, the least that it needs, and what it pays.
+
+    Attributes:
+        education: least rank: 0 none, 1 school, 2 vocational, 3 bachelor, 4 master, 5 doctorate.
+        low: gross monthly pay in US dollars.
+        high: gross monthly pay in US dollars.
+        age: the least.
+    """
+
+    name: str
+    education: int
+    low: int
+    high: int
+    age: int
+
+
+@dataclass(frozen=True, slots=True)
+class Schooling:
+    """An education level or a degree: its rank as for occupations, and the least age."""
+
+    name: str
+    rank: int
+    age: int
+
+
+@dataclass(frozen=True, slots=True)
+class NameCulture:
+    """Names of one culture: first names by pronoun, and family names."""
+
+    first: Mapping[str, tuple[str, ...]]
+    last: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """Everything that may be drawn in one split.
+
+    Attributes:
+        lists: name of a plain list ("companies", "nicknames") to its values.
+        genders: word to pronoun (`she`, `he`, `they`).
+    """
+
+    split: Split
+    countries: Mapping[str, Country]
+    cultures: Mapping[str, NameCulture]
+    occupations: Mapping[str, Occupation]
+    education_levels: Mapping[str, Schooling]
+    degrees: Mapping[str, Schooling]
+    genders: Mapping[str, str]
+    lists: Mapping[str, tuple[str, ...]]
+
+
+@cache
+def load_pools(split: Split, folder: Path = GRAMMAR / "values") -> Pools:
+    """Read the pools of a split.
+
+    Raises:
+        InputFileError: a file is absent or not of its format.
+    """
+    places = _read(folder / "places.toml")
+    people = _read(folder / "people.toml")
+    pools = _read(folder / "pools.toml")
+    own, shared = pools[split], pools.get("shared", {})
+    return Pools(
+        split=split,
+        countries={
+            country.name: country
+            for record in places["country"]
+            if (country := _country(record, split)).cities
+        },
+        cultures={
+            name: NameCulture(
+                first={
+                    pronoun: _half(record[key], split)
+                    for pronoun, key in (("she", "first_f"), ("he", "first_m"), ("they", "first_n"))
+                },
+                last=_half(record["last"], split),
+            )
+            for name, record in people["names"].items()
+        },
+        occupations={r["name"]: Occupation(**r) for r in own["occupations"]},
+        education_levels={r["name"]: Schooling(**r) for r in own["education_levels"]},
+        degrees={r["name"]: Schooling(**r) for r in own["degrees"]},
+        genders={r["name"]: r["pronoun"] for r in shared["genders"]},
+        lists={
+            **{key: tuple(value) for key, value in shared.items() if _plain(value)},
+            **{key: tuple(value) for key, value in own.items() if _plain(value)},
+            **{key: tuple(people[key][split]) for key in ("nicknames", "handle_stems")},
+        },
+    )
+
+
+def _half(names: list[str], split: Split) -> tuple[str, ...]:
+    # Every third name is train's.
+    return tuple(name for n, name in enumerate(names) if (n % 3 == 2) == (split == "train"))
+
+
+def _country(record: dict[str, Any], split: Split) -> Country:
+    return Country(
+        name=record["name"],
+        nationality=record["nationality"],
+        phone=record["phone"],
+        currency=record["currency"],
+        per_usd=record["per_usd"],
+        locales=tuple(record["locales"]),
+        agencies=tuple(record["agencies"][split]),
+        parties=tuple(record["parties"][split]),
+        streets=tuple(record["streets"][split]),
+        cities={
+            city["name"]: City(city["name"], tuple(city["landmarks"]), tuple(city["universities"]))
+            for city in record["city"]
+            if city["split"] == split
+        },
+    )
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise InputFileError(path, f"no pool of values: {error}") from error

@@ -1,0 +1,267 @@
+"""Consistency of what is said about people (paper, construction step 2).
+
+Each rule looks at one profile, or at two and their relation, and returns what
+conflicts; the resolver draws those values anew. The checker of finished files
+(`pii_bench.check.consistency`) is written independently of these.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pii_bench.construction.people import Profile
+    from pii_bench.construction.pools import Pools
+    from pii_bench.construction.relations import Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A fact to draw anew, and why.
+
+    Attributes:
+        subject: whose.
+        category: which of their facts.
+        rule: name of the rule.
+    """
+
+    subject: str
+    category: str
+    rule: str
+
+
+_DAYS_A_YEAR: Final = 365.25
+
+
+def number(text: str) -> float:
+    """The number in a value: "$2,180" is 2180, "41 days" is 41."""
+    return float(re.sub(r"[^\d.]", "", text.replace(",", "")).strip("."))
+
+
+def schooling_takes_years(profile: Profile, pools: Pools) -> Iterator[str]:
+    """A degree or level is not reached before the age it takes at the least."""
+    age = _age(profile)
+    level, degree = profile.fact("Education Level"), profile.fact("Academic Degree")
+    if age is not None and level and age < pools.education_levels[level.value].age:
+        yield "Age"
+    if age is not None and degree and age < pools.degrees[degree.value].age:
+        yield "Age"
+
+
+def working_life_begins_at_sixteen(profile: Profile, _: Pools) -> Iterator[str]:
+    """Nobody holds a post for longer than they have been of working age."""
+    age, duration, date = _age(profile), profile.fact("Duration"), profile.fact("Date")
+    if age is None:
+        return
+    in_post = duration and duration.facet == "in-post"
+    if duration and in_post and age - number(duration.value) / _DAYS_A_YEAR < 16:
+        yield "Duration"
+    if date and date.facet in {"job-start", "course-end"} and age - (2026 - _year(date.value)) < 17:
+        yield "Date"
+
+
+def career_stage_fits_age(profile: Profile, pools: Pools) -> Iterator[str]:
+    """An occupation is not held before the age that it takes at the least."""
+    age, occupation = _age(profile), profile.fact("Occupation")
+    if age is not None and occupation and age < pools.occupations[occupation.value].age:
+        yield "Age"
+
+
+def post_and_start_agree(profile: Profile, _: Pools) -> Iterator[str]:
+    """The days in post and the day the job began say the same or not both."""
+    duration, date = profile.fact("Duration"), profile.fact("Date")
+    if duration and date and (duration.facet, date.facet) == ("in-post", "job-start"):
+        yield "Duration"
+
+
+def occupation_has_its_schooling(profile: Profile, pools: Pools) -> Iterator[str]:
+    """An occupation is not held below the education that it needs."""
+    occupation = profile.fact("Occupation")
+    if occupation is None:
+        return
+    needed = pools.occupations[occupation.value].education
+    level, degree = profile.fact("Education Level"), profile.fact("Academic Degree")
+    reached = [
+        *([pools.education_levels[level.value].rank] if level else []),
+        *([pools.degrees[degree.value].rank] if degree else []),
+    ]
+    if reached and max(reached) < needed:
+        yield "Occupation"
+
+
+def level_and_degree_agree(profile: Profile, pools: Pools) -> Iterator[str]:
+    """The education level is that of the degree."""
+    level, degree = profile.fact("Education Level"), profile.fact("Academic Degree")
+    ranks = {pools.education_levels[level.value].rank} if level else set()
+    ranks |= {pools.degrees[degree.value].rank} if degree else set()
+    if len(ranks) > 1:
+        yield "Education Level"
+
+
+def pay_fits_occupation(profile: Profile, pools: Pools) -> Iterator[str]:
+    """Income lies within half and twice of what the occupation pays."""
+    occupation, income = profile.fact("Occupation"), profile.fact("Monthly Income")
+    if occupation and income:
+        job = pools.occupations[occupation.value]
+        dollars = number(income.value) / pools.countries[profile.home.country].per_usd
+        if not job.low / 2 <= dollars <= job.high * 2:
+            yield "Monthly Income"
+
+
+def home_is_one_place(profile: Profile, pools: Pools) -> Iterator[str]:
+    """City, landmark, address, agency and current school are of the place of the home."""
+    country = pools.countries[profile.home.country]
+    city = country.cities[profile.home.city]
+    allowed = {
+        "Landmark": city.landmarks,
+        "Government Agency": country.agencies,
+        "Political Affiliation": country.parties,
+    }
+    for category, names in allowed.items():
+        fact = profile.fact(category)
+        if fact and fact.value not in names:
+            yield category
+    for category, facet, names in (
+        ("City/Region", "home", (city.name,)),
+        ("Educational Institution", "current", city.universities),
+    ):
+        fact = profile.fact(category)
+        if fact and fact.facet == facet and fact.value not in names:
+            yield category
+    address = profile.fact("Street Address")
+    if address and re.sub(r"\d+", "{n}", address.value) not in country.streets:
+        yield "Street Address"
+
+
+def month_can_be_paid(profile: Profile, _: Pools) -> Iterator[str]:
+    """A month does not cost more than one and a quarter of what comes in."""
+    income, expenses = profile.fact("Monthly Income"), profile.fact("Monthly Expenses")
+    if income and expenses and number(expenses.value) > 1.25 * number(income.value):
+        yield "Monthly Expenses"
+
+
+def tax_and_bonus_below_a_years_pay(profile: Profile, _: Pools) -> Iterator[str]:
+    """Tax is below half a year's pay, a bonus below half a year's."""
+    income = profile.fact("Monthly Income")
+    for category in ("Tax Payment", "Annual Bonus"):
+        fact = profile.fact(category)
+        if income and fact and number(fact.value) > 6 * number(income.value):
+            yield category
+
+
+def loan_can_be_carried(profile: Profile, _: Pools) -> Iterator[str]:
+    """A loan is at most eight years' income; under a tenth of debts, at most two years'."""
+    income, loan, ratio = (
+        profile.fact(name) for name in ("Monthly Income", "Loan Amount", "Debt Ratio")
+    )
+    if income and loan:
+        years = 2 if ratio and number(ratio.value) < 10 else 8
+        if number(loan.value) > years * 12 * number(income.value):
+            yield "Loan Amount"
+
+
+def body_is_possible(profile: Profile, _: Pools) -> Iterator[str]:
+    """Height and weight give a body mass index between 16 and 42."""
+    height, weight = profile.fact("Height"), profile.fact("Weight")
+    if height and weight and not 16 <= kilograms(weight.value) / metres(height.value) ** 2 <= 42:
+        yield "Weight"
+
+
+def gender_and_orientation_agree(profile: Profile, pools: Pools) -> Iterator[str]:
+    """The word for the gender has the pronoun of the text; "lesbian" is not said of a man."""
+    gender, orientation = profile.fact("Gender"), profile.fact("Sexual Orientation")
+    pronoun = profile.voice.pronouns[0]
+    if gender and pools.genders[gender.value] != pronoun:
+        yield "Gender"
+    if orientation and orientation.value == "lesbian" and pronoun == "he":
+        yield "Sexual Orientation"
+
+
+def relation_is_kept(a: Profile, b: Profile, relation: Relation) -> Iterator[Conflict]:
+    """The elder of a hierarchical relation is older by as much as the relation takes."""
+    ages = _age(a), _age(b)
+    if ages[0] is not None and ages[1] is not None:
+        gap = ages[0] - ages[1]
+        if not relation.least_gap <= gap <= relation.greatest_gap:
+            yield Conflict(a.id if gap < relation.least_gap else b.id, "Age", "relation_is_kept")
+
+
+def kin_share_no_impossible_origin(
+    a: Profile, b: Profile, relation: Relation
+) -> Iterator[Conflict]:
+    """Parents, grandparents and siblings have the nationality that is handed down."""
+    if not relation.kin:
+        return
+    facts = a.fact("Nationality"), b.fact("Nationality")
+    if facts[0] and facts[1] and facts[0].value != facts[1].value:
+        yield Conflict(b.id, "Nationality", "kin_share_no_impossible_origin")
+
+
+def senior_is_not_paid_less(a: Profile, b: Profile, relation: Relation) -> Iterator[Conflict]:
+    """A supervisor earns at least what those they supervise do."""
+    own, other = a.fact("Monthly Income"), b.fact("Monthly Income")
+    if relation.senior and own and other and number(own.value) < number(other.value):
+        yield Conflict(b.id, "Monthly Income", "senior_is_not_paid_less")
+
+
+RULES: Final[tuple[Callable[[Profile, Pools], Iterator[str]], ...]] = (
+    schooling_takes_years,
+    working_life_begins_at_sixteen,
+    career_stage_fits_age,
+    post_and_start_agree,
+    occupation_has_its_schooling,
+    level_and_degree_agree,
+    pay_fits_occupation,
+    home_is_one_place,
+    month_can_be_paid,
+    tax_and_bonus_below_a_years_pay,
+    loan_can_be_carried,
+    body_is_possible,
+    gender_and_orientation_agree,
+)
+
+RELATION_RULES: Final[tuple[Callable[[Profile, Profile, Relation], Iterator[Conflict]], ...]] = (
+    relation_is_kept,
+    kin_share_no_impossible_origin,
+    senior_is_not_paid_less,
+)
+
+
+def conflicts(profile: Profile, pools: Pools) -> list[Conflict]:
+    """Everything that the rules find in one profile."""
+    return [
+        Conflict(profile.id, category, rule.__name__)
+        for rule in RULES
+        for category in rule(profile, pools)
+    ]
+
+
+def relation_conflicts(a: Profile, b: Profile, relation: Relation) -> list[Conflict]:
+    """Everything that the rules find between two profiles."""
+    return [conflict for rule in RELATION_RULES for conflict in rule(a, b, relation)]
+
+
+def metres(height: str) -> float:
+    """A height in metres, from centimetres or from feet and inches."""
+    if height.endswith("cm"):
+        return number(height) / 100
+    feet, inches = height.rstrip('"').split("'")
+    return (int(feet) * 12 + int(inches)) * 0.0254
+
+
+def kilograms(weight: str) -> float:
+    """A weight, "64 kg" or "150 lbs", in kilograms."""
+    return number(weight) / (1 if weight.endswith("kg") else 2.205)
+
+
+def _age(profile: Profile) -> int | None:
+    fact = profile.fact("Age")
+    return int(fact.value) if fact else None
+
+
+def _year(date: str) -> int:
+    return int(date[:4])

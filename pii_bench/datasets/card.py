@@ -1,0 +1,142 @@
+"""The card of a dataset of ours: what it is, and the pinned contents of its files.
+
+A card lies beside its data as `<name>.card.json` and is the source of truth: its prose is
+written by hand, its pins by `pii_bench.datasets.publish`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pii_bench.datasets.checksums import sha256_of
+from pii_bench.datasets.native import read_native
+from pii_bench.errors import InputFileError
+from pii_bench.files import write_whole
+from pii_bench.jsonl import RecordError, get
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """What a file holds; the loader refuses any other.
+
+    Attributes:
+        samples: lines.
+        subjects: of all samples.
+        entities: of all subjects; one that stands in several spans counts once.
+        sha256: hash of the bytes.
+    """
+
+    samples: int
+    subjects: int
+    entities: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path) -> Pin:
+        """Count and hash a file in our format.
+
+        Raises:
+            InputFileError: it cannot be read or is broken.
+        """
+        samples = read_native(path)
+        return cls(
+            samples=len(samples),
+            subjects=sum(len(sample.subjects) for sample in samples),
+            entities=sum(len(sample.entities) for sample in samples),
+            sha256=sha256_of(path),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetCard:
+    """One dataset, or several that belong together, at a pinned revision.
+
+    Attributes:
+        name: the file is `<name>.card.json`.
+        version: of the data, MAJOR.MINOR.PATCH.
+        licence: SPDX identifier.
+        benchmark: whether `all` includes it.
+        summary: one sentence.
+        construction: how it was made, one paragraph.
+        known_limits: what it cannot show, one sentence each.
+        pins: dataset name to what its file holds; empty before the first build.
+    """
+
+    name: str
+    version: str
+    licence: str
+    benchmark: bool
+    summary: str
+    construction: str
+    known_limits: tuple[str, ...]
+    pins: Mapping[str, Pin]
+
+
+def pin(card: DatasetCard, paths: Iterable[Path]) -> DatasetCard:
+    """The card with the pins of these files, each named by its stem.
+
+    Raises:
+        InputFileError: a file cannot be read or is broken.
+    """
+    return replace(card, pins={path.stem: Pin.of(path) for path in paths})
+
+
+def write_card(path: Path, card: DatasetCard) -> None:
+    """Write a card, whole or not at all.
+
+    Raises:
+        ResultsError: it cannot be written.
+    """
+    write_whole(path, json.dumps(asdict(card), indent=2, ensure_ascii=False) + "\n")
+
+
+def read_card(path: Path) -> DatasetCard:
+    """Read a card.
+
+    Raises:
+        InputFileError: it is absent or not of its format.
+    """
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(record, dict):
+            raise RecordError("must be a JSON object")
+        return _card(record)
+    except OSError as error:
+        raise InputFileError(path, error.strerror or "cannot be read") from error
+    # RecordError and the errors of JSON and of UTF-8 are all of this kind.
+    except ValueError as error:
+        raise InputFileError(path, f"no card of a dataset: {error}") from error
+
+
+def _card(record: dict[str, Any]) -> DatasetCard:
+    limits = get(record, "known_limits", list)
+    if not all(isinstance(limit, str) for limit in limits):
+        raise RecordError("record: 'known_limits' must be a list of strings")
+    return DatasetCard(
+        name=get(record, "name", str),
+        version=get(record, "version", str),
+        licence=get(record, "licence", str),
+        benchmark=get(record, "benchmark", bool),
+        summary=get(record, "summary", str),
+        construction=get(record, "construction", str),
+        known_limits=tuple(limits),
+        pins={
+            name: _pin(get(record["pins"], name, dict, "pins"), f"pins.{name}")
+            for name in get(record, "pins", dict)
+        },
+    )
+
+
+def _pin(record: dict[str, Any], owner: str) -> Pin:
+    return Pin(
+        samples=get(record, "samples", int, owner),
+        subjects=get(record, "subjects", int, owner),
+        entities=get(record, "entities", int, owner),
+        sha256=get(record, "sha256", str, owner),
+    )

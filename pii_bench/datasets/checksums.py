@@ -1,0 +1,48 @@
+"""Hashes of files, alone and as a list that `sha256sum --check` reads."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.errors import InputFileError
+from pii_bench.files import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+SUMS: Final = "SHA256SUMS"
+
+
+def sha256_of(path: Path) -> str:
+    """Hash of a file's bytes, 64 lower-case hexadecimal digits.
+
+    Raises:
+        InputFileError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputFileError(path, error.strerror or "cannot be read") from error
+
+
+def write_checksums(folder: Path, names: Iterable[str]) -> Path:
+    """Write the hashes of a folder's files to its `SHA256SUMS`, sorted by name.
+
+    Args:
+        folder: where the list goes.
+        names: of the files, relative to the folder.
+
+    Returns:
+        The list's path.
+
+    Raises:
+        InputFileError: a file cannot be read.
+        ResultsError: the list cannot be written.
+    """
+    lines = [f"{sha256_of(folder / name)}  {name}\n" for name in sorted(names)]
+    sums = folder / SUMS
+    write_whole(sums, "".join(lines))
+    return sums
