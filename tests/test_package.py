@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.datasets.catalog import DATASETS
+from pii_bench.datasets.checksums import sha256_of
 from pii_bench.leaderboard.published import published_rows
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
 from tests.conftest import REPOSITORY
@@ -32,7 +33,7 @@ print(json.dumps({
     "typed": (package / "py.typed").is_file(),
     "folders": [str(resources.DATA), str(resources.PROMPTS), str(PUBLISHED)],
     "prompts": {s.name: load_prompt(s).sha256 for s in [DETECTION, *STRATEGIES.values()]},
-    "samples": {name: len(load_dataset(name).samples) for name in DATASETS},
+    "sets": {name: load_dataset(name).sha256 for name in DATASETS if DATASETS[name].path.exists()},
     "published": len(published_rows()),
 }))
 """
@@ -88,7 +89,9 @@ def test_an_installed_package_has_the_prompts_and_data_of_the_checkout(
 ) -> None:
     ours = [DETECTION, *STRATEGIES.values()]
     assert loaded["prompts"] == {strategy.name: load_prompt(strategy).sha256 for strategy in ours}
-    assert loaded["samples"] == {name: card.samples for name, card in DATASETS.items()}
+    assert loaded["sets"] == {
+        name: sha256_of(entry.path) for name, entry in DATASETS.items() if entry.path.exists()
+    }
     assert loaded["published"] == len(published_rows())
 
 

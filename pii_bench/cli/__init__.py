@@ -55,11 +55,29 @@ def _run_command(parsed: argparse.Namespace) -> bool:
             from pii_bench.cli.score import convert_answers
 
             return convert_answers(parsed.answers, parsed.dataset, parsed.out)
-        case "data check":
-            from pii_bench.cli.data import check_dataset
-
-            return check_dataset(parsed.files)
-        case _:
+        case "leaderboard":
             from pii_bench.cli.leaderboard import build_leaderboard
 
             return build_leaderboard(parsed.results)
+        case _:
+            return _run_data_command(parsed)
+
+
+def _run_data_command(parsed: argparse.Namespace) -> bool:
+    match parsed.command:
+        case "data build":
+            from pii_bench.cli.data_build import build_data
+
+            return build_data(parsed.data)
+        case "data check":
+            from pii_bench.cli.data_check import check_dataset
+
+            return check_dataset(parsed.files)
+        case "data stats":
+            from pii_bench.cli.data_stats import print_statistics
+
+            return print_statistics(parsed.dataset, write=parsed.write)
+        case _:
+            from pii_bench.cli.data_quality import report_quality
+
+            return report_quality(parsed.data)

@@ -113,9 +113,31 @@ def _add_convert(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def _add_data(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser("data", help="work on dataset files: check")
+    parser = subparsers.add_parser(
+        "data", help="work on dataset files: build, check, stats, quality"
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_data_build(commands)
     _add_data_check(commands)
+    _add_data_stats(commands)
+    _add_data_quality(commands)
+
+
+def _add_data_build(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "build",
+        help="build our datasets from the grammar",
+        description="Build single, multi, hard, distract and twins, and into the folder `built` "
+        "the sets to train and tune on: the same bytes on any machine.",
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path("data"),
+        metavar="DIR",
+        help="folder of the sets and their cards (default: %(default)s)",
+    )
+    parser.set_defaults(command="data build")
 
 
 def _add_data_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -128,6 +150,36 @@ def _add_data_check(commands: argparse._SubParsersAction[argparse.ArgumentParser
     )
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="JSON Lines")
     parser.set_defaults(command="data check")
+
+
+def _add_data_stats(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "stats",
+        help="show the statistics of datasets beside the paper's",
+        description="Show the statistics of datasets, and beside them those of the paper's sets "
+        "of the same names.",
+    )
+    parser.add_argument("--dataset", default="all", help=f"all (the default), {DATASET_HELP}")
+    parser.add_argument("--write", action="store_true", help="put them into data/README.md too")
+    parser.set_defaults(command="data stats")
+
+
+def _add_data_quality(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "quality",
+        help="measure how alike texts are and how far shortcuts get",
+        description="Measure single and multi: how alike their texts are, and how far systems "
+        "get that understand nothing. Needs train and dev, which `data build` makes. The "
+        "figures go into README.md beside the sets too.",
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path("data"),
+        metavar="DIR",
+        help="folder of the sets, train and dev in its folder built (default: %(default)s)",
+    )
+    parser.set_defaults(command="data quality")
 
 
 def _add_results(parser: argparse.ArgumentParser) -> None:

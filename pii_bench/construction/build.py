@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pii_bench.construction.people import Draft, Mention, Profile
     from pii_bench.construction.pools import Split
 
-_CANDIDATES: Final = 8
+_CANDIDATES: Final = 12
 _TRIES: Final = 60
 
 
@@ -80,7 +80,7 @@ class Builder:
     """
 
     def __init__(self, split: Split, seed: str, faults: Callable[[Sample], Sequence[str]]) -> None:
-        self.random = Random(f"{seed}/{split}")  # noqa: S311 - data, not secrets
+        self.random = Random(f"{seed}/{split}")
         self.faults = faults
         banks, pools = load_banks(split), load_pools(split)
         self.writer = Writer(banks, Dealer(self.random), self.random)
@@ -97,15 +97,21 @@ class Builder:
             yield self._sample(plan, f"{plan.name}-{number + 1:04d}", types)
 
     def _sample(self, plan: Plan, sample_id: str, types: list[list[PiiType]]) -> Built:
+        # Drawn once, so that attempts which fail for many needs do not make few the rule.
+        count = self.draw_count(plan.needs)
         for _ in range(_TRIES):
             try:
-                return self._attempt(plan, sample_id, types)
+                return self._attempt(plan, sample_id, types, count)
             except (Unresolvable, SampleFault, LookupError) as fault:
                 reason = str(fault) or "conflicts"
                 self.dropped[reason] = self.dropped.get(reason, 0) + 1
         raise RuntimeError(f"{sample_id}: no attempt was kept in {_TRIES}")
 
-    def _attempt(self, plan: Plan, sample_id: str, types: list[list[PiiType]]) -> Built:
+    def draw_count(self, needs: Mapping[int, float]) -> int:
+        """A size of E_q."""
+        return self.random.choices(list(needs), list(needs.values()))[0]
+
+    def _attempt(self, plan: Plan, sample_id: str, types: list[list[PiiType]], count: int) -> Built:
         random = self.random
         mean = sum(len(own) for own in types) + plan.people
         share = mean * plan.size / sum(plan.types.values())
@@ -130,7 +136,7 @@ class Builder:
             ]
         draft = min(drafts, key=lambda d: abs(len(description_of(d)) - target))
         profiles = {profile.id: profile for profile in people}
-        question = self.question(draft, profiles, plan.needs)
+        question = self.question(draft, profiles, count)
         sample = to_sample(sample_id, draft, profiles, question)
         if faults := self.faults(sample):
             raise SampleFault(faults[0].split(":")[0])
@@ -140,15 +146,14 @@ class Builder:
         self,
         draft: Draft,
         profiles: Mapping[str, Profile],
-        needs: Mapping[int, float],
+        count: int,
         avoid: frozenset[Needed] = frozenset(),
     ) -> Question:
-        """A query about a draft.
+        """A query about a draft that needs `count` facts.
 
         Raises:
             SampleFault: no scenario needs enough of its facts.
         """
-        count = self.random.choices(list(needs), list(needs.values()))[0]
         facts = askable(profiles)
         if len(profiles) > 1 and (count == 1 or self.random.random() < 0.65):
             # One person's facts; the other's stand beside them.

@@ -62,8 +62,7 @@ _STYLES: Final[Mapping[str, Style]] = {
 }
 
 _SINGLE_SIZES: Final = {1: 0.6, 2: 0.32, 3: 0.08}
-_PAIR_SIZES: Final = {1: 0.1, 2: 0.45, 3: 0.45}
-_PAIR_HOOK_SHARE: Final = 0.5
+_PAIR_SIZES: Final = {1: 0.06, 2: 0.34, 3: 0.6}
 
 
 def takes_alias(register: str) -> bool:
@@ -95,7 +94,7 @@ class Describer:
             self._deal(register, f"opening{alias}"), {"PER": (profile.id, name)}, person
         )
         units = self._units(profile, person, role, register, _SINGLE_SIZES)
-        hook, reference = self._hook(register, person)
+        hook, reference = self.hook(register, person)
         closing = self.writer.frame(register, "closing", self._named(person, role))
         fillers = self._fillers(
             register, person, role, target - _total([opening, *units, hook, closing])
@@ -128,13 +127,10 @@ class Describer:
         order = [a, b] if self.random.random() < 0.7 else [b, a]
         for profile in order:
             units += self._pair_units(profile, rest[profile.id], people[profile.id], style)
-        hook, reference = self._hook(register, I if first else THEY)
-        # Whatever the room: texts with a hook must not be those with fewer facts.
-        extra = [hook] if self.random.random() < _PAIR_HOOK_SHARE else []
-        extra += self._pair_fillers(relation, target - _total([intro, *units, *extra]))
-        body = self._mix(units, extra)
+        room = target - _total([intro, *units])
+        body = self._mix(units, self._pair_fillers(relation, room))
         blocks = self._paragraphs([intro, *body], register)
-        return Draft(blocks, register, relation.name, reference if hook in extra else "", roles)
+        return Draft(blocks, register, relation.name, "", roles)
 
     # One voice, or several, on a record of talk.
 
@@ -151,7 +147,7 @@ class Describer:
             self.writer.say(facts, I, profile.id, "casual")
             for facts in group(_others(profile), _SINGLE_SIZES, self.random)
         ]
-        hook, reference = self._hook(register, I)
+        hook, reference = self.hook(register, I)
         closing = self.writer.frame(register, "closing", I)
         room = target - _total([opening, *units, hook, closing])
         room -= (len(name.value) + len(staff) + 30) * (len(units) // 2 + 1)
@@ -261,7 +257,8 @@ class Describer:
             for piece in pieces
         )
 
-    def _hook(self, register: str, person: Person) -> tuple[Pieces, str]:
+    def hook(self, register: str, person: Person) -> tuple[Pieces, str]:
+        """A particular remark, and a noun phrase that recalls who made it."""
         text, reference = self._deal(register, "hook").split(_HOOK)
         return self.writer.plain(text, person), reference
 

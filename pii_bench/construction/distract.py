@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.build import Builder, Built, SampleFault, annotate, askable
@@ -23,8 +23,26 @@ TEMPLATES: Final = ("network", "knowledge", "community")
 _TALK: Final = frozenset({"transcript", "chat"})
 _JOINED: Final = 5
 _ASKED: Final = 3
-_NEEDS: Final = {1: 0.26, 2: 0.54, 3: 0.2}
+_NEEDS: Final = {1: 0.24, 2: 0.56, 3: 0.2}
 _TRIES: Final = 80
+# Three questions and whom they are about make a long query; the shorter ones serve.
+_CANDIDATES: Final = 8
+_LONGEST_SINGLE: Final = 1000
+_LONGEST_PAIR: Final = 730
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A text in a conversation, and the noun phrase that recalls it.
+
+    Attributes:
+        remark: said before the text of two people, which has no particular remark of its own.
+        hook: recalls who made the remark.
+    """
+
+    built: Built
+    remark: Pieces
+    hook: str
 
 
 def distract_set(
@@ -33,19 +51,23 @@ def distract_set(
     """Yield conversations of five descriptions, two or three of them of two people.
 
     Half of them hold two pairs, half three: 7.5 subjects on average. Records of talk have
-    speakers of their own and do not take part.
+    speakers of their own and do not take part, nor do the longest texts.
     """
     random = builder.random
-    pools = {
-        1: [b for b in singles if b.draft.register not in _TALK and b.draft.hook],
-        2: [b for b in pairs if b.draft.register not in _TALK and b.draft.hook],
-    }
+    pools = [
+        [
+            built
+            for built in source
+            if built.draft.register not in _TALK and len(built.sample.description) <= longest
+        ]
+        for source, longest in ((singles, _LONGEST_SINGLE), (pairs, _LONGEST_PAIR))
+    ]
     for number in range(size):
         several = 2 + number % 2
         for _ in range(_TRIES):
             chosen = [
-                *random.sample(pools[2], several),
-                *random.sample(pools[1], _JOINED - several),
+                *random.sample(pools[0], _JOINED - several),
+                *random.sample(pools[1], several),
             ]
             random.shuffle(chosen)
             try:
@@ -60,21 +82,21 @@ def distract_set(
 
 
 def _conversation(builder: Builder, sample_id: str, chosen: Sequence[Built]) -> Sample:
-    random = builder.random
-    if len({built.draft.hook for built in chosen}) < _JOINED:
+    parts = [_part(builder, built) for built in chosen]
+    if len({part.hook for part in parts}) < _JOINED:
         raise SampleFault("two texts have one hook")
-    template = random.choice(TEMPLATES)
+    template = builder.random.choice(TEMPLATES)
     ids = _subject_ids(chosen)
     profiles = {
         ids[number, subject]: replace(profile, id=ids[number, subject])
         for number, built in enumerate(chosen)
         for subject, profile in built.profiles.items()
     }
-    lines = list(_lines(builder, template, chosen, ids))
+    lines = list(_lines(builder, template, parts, ids))
     text, mentions = flatten(
         piece for number, line in enumerate(lines) for piece in (*("\n" * (number > 0)), *line)
     )
-    query, needs = _query(builder, template, chosen, ids)
+    query, needs = _query(builder, template, parts, ids)
     return Sample(
         id=sample_id,
         description=text,
@@ -91,6 +113,13 @@ def _conversation(builder: Builder, sample_id: str, chosen: Sequence[Built]) -> 
     )
 
 
+def _part(builder: Builder, built: Built) -> _Part:
+    if built.draft.hook:
+        return _Part(built, (), built.draft.hook)
+    remark, hook = builder.describer.hook(builder.random.choice(("forum-post", "letter")), I)
+    return _Part(built, (*remark, " "), hook)
+
+
 def _subject_ids(chosen: Sequence[Built]) -> dict[tuple[int, str], str]:
     own = [(n, subject) for n, built in enumerate(chosen) for subject in built.profiles]
     return {key: chr(ord("A") + place) for place, key in enumerate(own)}
@@ -99,34 +128,35 @@ def _subject_ids(chosen: Sequence[Built]) -> dict[tuple[int, str], str]:
 def _lines(
     builder: Builder,
     template: str,
-    chosen: Sequence[Built],
+    parts: Sequence[_Part],
     ids: Mapping[tuple[int, str], str],
 ) -> Iterator[tuple[str | Mention, ...]]:
     """Turns of five speakers, each telling one text in order, drifting between."""
     random = builder.random
     yield _say(builder, f"{template} head")
-    turns = [list(built.draft.blocks) for built in chosen]
+    turns = [list(part.built.draft.blocks) for part in parts]
     opened: set[int] = set()
     last = -1
     while any(turns):
         waiting = [n for n, own in enumerate(turns) if own and n != last]
         speaker = random.choice(waiting or [last])
         label = f"[PER_{speaker + 1}]: "
-        first_person = chosen[speaker].draft.register in FIRST_PERSON
+        part = parts[speaker]
         if speaker not in opened:
             opened.add(speaker)
-            section = "greet" if first_person else "relay"
-            lead = (*_say(builder, f"{template} {section}"), " ")
+            own = part.built.draft.register in FIRST_PERSON
+            words = _say(builder, f"{template} {'greet' if own else 'relay'}")
+            lead = (*part.remark, *words, " ")
         else:
-            lead = ("… ",) if random.random() < 0.1 else ()
+            lead = ()
         block = (_renamed(piece, speaker, ids) for piece in turns[speaker].pop(0))
         yield (label, *lead, *block)
         last = speaker
-        if random.random() < 0.2:
-            other = random.choice([n for n in range(len(chosen)) if n != speaker])
+        if random.random() < 0.1:
+            other = random.choice([n for n in range(len(parts)) if n != speaker])
             yield (f"[PER_{other + 1}]: ", *_say(builder, f"{template} drift"))
             last = other
-    closer = random.choice([n for n in range(len(chosen)) if n != last])
+    closer = random.choice([n for n in range(len(parts)) if n != last])
     yield (f"[PER_{closer + 1}]: ", *_say(builder, f"{template} close"))
 
 
@@ -147,39 +177,53 @@ def _renamed(
 def _query(
     builder: Builder,
     template: str,
-    chosen: Sequence[Built],
+    parts: Sequence[_Part],
     ids: Mapping[tuple[int, str], str],
 ) -> tuple[str, tuple[Needed, ...]]:
     """Questions about one person each of three texts, recalled by what was said."""
     random = builder.random
-    asked: list[str] = []
+    queries = [_text(_say(builder, f"{template} query")) for _ in range(_CANDIDATES)]
+    told = [min(queries, key=len)]
     needed: list[Needed] = []
-    for place, number in enumerate(random.sample(range(len(chosen)), _ASKED)):
-        built = chosen[number]
-        subject = random.choice(sorted(built.profiles))
-        own = {subject: built.profiles[subject]}
+    for place, number in enumerate(random.sample(range(len(parts)), _ASKED)):
+        profiles = parts[number].built.profiles
+        subject = random.choice(sorted(profiles))
         count = random.choices(list(_NEEDS), list(_NEEDS.values()))[0]
-        found = builder.interviewer.choose(askable(own), count)
+        found = builder.interviewer.choose(askable({subject: profiles[subject]}), count)
         if found is None:
             raise SampleFault("no scenario fits")
-        # Who is meant is said first; the question itself speaks of her, him or them.
         section = ("about first", "about next", "about last")[place]
-        asked.append(_text(_say(builder, section, _recalled(builder, built, subject))))
-        voices = {subject: built.profiles[subject].voice}
-        asked.append(builder.interviewer.ask(*found, own, voices, "").text)
+        asked = [
+            _asked(builder, parts[number], subject, section, *found) for _ in range(_CANDIDATES)
+        ]
+        told.append(min(asked, key=len))
         needed += [(ids[number, subject], fact) for _, fact in found[1]]
-    return " ".join([_text(_say(builder, f"{template} query")), *asked]), tuple(needed)
+    return " ".join(told), tuple(needed)
+
+
+def _asked(
+    builder: Builder,
+    part: _Part,
+    subject: str,
+    section: str,
+    scenario: str,
+    needs: tuple[Needed, ...],
+) -> str:
+    """Who is meant is said first; the question itself speaks of her, him or them."""
+    who = _text(_say(builder, section, _recalled(builder, part, subject)))
+    own = {subject: part.built.profiles[subject]}
+    voices = {subject: own[subject].voice}
+    return f"{who} {builder.interviewer.ask(scenario, needs, own, voices, '').text}"
 
 
 def _text(pieces: Pieces) -> str:
     return "".join(str(piece) for piece in pieces)
 
 
-def _recalled(builder: Builder, built: Built, subject: str) -> str:
+def _recalled(builder: Builder, part: _Part, subject: str) -> str:
     """A noun phrase for a person by what was said, without a name."""
-    hook = built.draft.hook
-    if len(built.profiles) == 1:
-        return hook
+    if len(part.built.profiles) == 1:
+        return part.hook
     frames = builder.writer.banks.distract.frames("one of two")
     frame = builder.writer.dealer.deal(("distract", "one of two"), frames)
-    return frame.replace("<role>", built.draft.roles[subject]).replace("<hook>", hook)
+    return frame.replace("<role>", part.built.draft.roles[subject]).replace("<hook>", part.hook)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.construction.pools import in_split
 from pii_bench.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -68,6 +69,9 @@ def _of_faker(locales: tuple[str, ...], pronoun: str, split: Split) -> tuple[lis
 
 
 def _half(names: set[str], split: Split) -> list[str]:
-    # Sorted, since sets have no order; every third single word is train's.
-    words = sorted(name for name in names if name.replace("-", "").isalpha() and len(name) > 2)
-    return [name for n, name in enumerate(words) if (n % 3 == 2) == (split == "train")]
+    # Sorted, since sets have no order.
+    return sorted(
+        name
+        for name in names
+        if name.replace("-", "").isalpha() and len(name) > 2 and in_split(name, split)
+    )

@@ -32,6 +32,10 @@ TWINS: Final = 400
 TRAIN: Final = 2000
 DEV: Final = 250
 
+TEST_STEPS: Final = SINGLE + MULTI + DISTRACT
+TRAIN_STEPS: Final = 2 * (TRAIN + DEV)
+"""How often `build_train_sets` calls `advance`; `TEST_STEPS` is that of `build_test_sets`."""
+
 # The paper's counts of entities by type (data/published/paper_type_distribution.csv).
 _SINGLE_TYPES: Final[Mapping[PiiType, int]] = MappingProxyType(
     {

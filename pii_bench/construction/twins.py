@@ -6,7 +6,7 @@ for the same categories of the other person. They measure whether a system reads
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.ask import viewpoint
 from pii_bench.construction.build import Builder, Built, SampleFault, to_sample
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from pii_bench.construction.ask import Needed, Question
     from pii_bench.datasets.sample import Sample
 
-_TRIES = 30
+_TRIES: Final = 30
+_SECOND_NEEDS: Final = {1: 0.3, 2: 0.7}
 
 
 def twins(builder: Builder, built: Sequence[Built], count: int) -> Iterator[Sample]:
@@ -88,7 +89,10 @@ def _ask(builder: Builder, original: Built, wanted: tuple[Needed, ...] | None) -
         try:
             if wanted is None:
                 question = builder.question(
-                    original.draft, original.profiles, {1: 0.3, 2: 0.7}, frozenset(first.needs)
+                    original.draft,
+                    original.profiles,
+                    builder.draw_count(_SECOND_NEEDS),
+                    frozenset(first.needs),
                 )
             else:
                 asker, people = viewpoint(original.draft, original.profiles, builder.random)

@@ -71,7 +71,7 @@ def amount(draw: Draw, dollars: float) -> str:
 
 
 # Numbers set aside for fiction by the regulators; `#` is a digit. Elsewhere a number
-# starts in 0, which no subscriber's number does in international form.
+# starts in 00, which no subscriber's number does in international form.
 _FICTION_NUMBERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "United States": ("20255501##", "31255501##", "41555501##", "61755501##", "20655501##"),
@@ -84,7 +84,7 @@ _FICTION_NUMBERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "Sweden": ("0313900###", "0406280###", "0980319###"),
     }
 )
-_NO_SUBSCRIBER: Final = ("0#########",)
+_NO_SUBSCRIBER: Final = ("00########",)
 
 _EVENT_YEARS: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
     {

@@ -60,6 +60,7 @@ class DatasetCard:
     Attributes:
         name: the file is `<name>.card.json`.
         version: of the data, MAJOR.MINOR.PATCH.
+        released: day of this version, YYYY-MM-DD.
         licence: SPDX identifier.
         benchmark: whether `all` includes it.
         summary: one sentence.
@@ -70,12 +71,18 @@ class DatasetCard:
 
     name: str
     version: str
+    released: str
     licence: str
     benchmark: bool
     summary: str
     construction: str
     known_limits: tuple[str, ...]
     pins: Mapping[str, Pin]
+
+
+def card_path(data: Path, name: str) -> Path:
+    """The file of a card."""
+    return data / f"{name}.card.json"
 
 
 def pin(card: DatasetCard, paths: Iterable[Path]) -> DatasetCard:
@@ -118,18 +125,17 @@ def _card(record: dict[str, Any]) -> DatasetCard:
     limits = get(record, "known_limits", list)
     if not all(isinstance(limit, str) for limit in limits):
         raise RecordError("record: 'known_limits' must be a list of strings")
+    pins = get(record, "pins", dict)
     return DatasetCard(
         name=get(record, "name", str),
         version=get(record, "version", str),
+        released=get(record, "released", str),
         licence=get(record, "licence", str),
         benchmark=get(record, "benchmark", bool),
         summary=get(record, "summary", str),
         construction=get(record, "construction", str),
         known_limits=tuple(limits),
-        pins={
-            name: _pin(get(record["pins"], name, dict, "pins"), f"pins.{name}")
-            for name in get(record, "pins", dict)
-        },
+        pins={name: _pin(get(pins, name, dict, "pins"), f"pins.{name}") for name in pins},
     )
 
 

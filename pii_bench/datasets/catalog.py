@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.capid import read_capid
-from pii_bench.datasets.card import read_card
+from pii_bench.datasets.card import card_path, read_card
 from pii_bench.datasets.checksums import sha256_of
 from pii_bench.datasets.native import read_native
 from pii_bench.errors import InputFileError, UnknownNameError
@@ -42,12 +42,16 @@ class Entry:
     @property
     def path(self) -> Path:
         """Its file."""
-        return DATA / self.folder / f"{self.name}.jsonl"
+        return self.path_in(DATA)
 
     @property
     def card_path(self) -> Path:
         """The file of its card."""
-        return DATA / f"{self.card}.card.json"
+        return card_path(DATA, self.card)
+
+    def path_in(self, data: Path) -> Path:
+        """Its file under another folder of data."""
+        return data / self.folder / f"{self.name}.jsonl"
 
 
 _BUILD: Final = "run `pii-bench data build`"

@@ -12,15 +12,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 README: Final = DATA / "README.md"
+"""The dataset card of our data, after the conventions of Hugging Face."""
 
 
-def replace_block(name: str, markdown: str, path: Path = README) -> None:
+def replace_block(name: str, markdown: str, path: Path) -> None:
     """Replace what stands between the two marks of a block.
 
     Args:
         name: of the block.
         markdown: the new text.
-        path: the file, by default the dataset card of our data.
+        path: the file.
 
     Raises:
         InputFileError: the file cannot be read, or does not have each mark once, in order.

@@ -1,8 +1,8 @@
-"""Quality of the sets, measured: how alike their texts are, and how far shortcuts get in them."""
+"""Quality of single and multi, measured: how alike texts are, and how far shortcuts get."""
 
 from __future__ import annotations
 
 from pii_bench.quality.measure import Measure, Unit
-from pii_bench.quality.report import COMPARED, measure_quality, render, replace_block
+from pii_bench.quality.report import measure_quality, render
 
-__all__ = ["COMPARED", "Measure", "Unit", "measure_quality", "render", "replace_block"]
+__all__ = ["Measure", "Unit", "measure_quality", "render"]

@@ -86,7 +86,7 @@ def stored(results: Path) -> list[tuple[str, str]]:
 def test_a_run_that_is_killed_five_times_ends_as_if_it_had_never_been(
     protocol_server: ProtocolServer, own_folder: Path
 ) -> None:
-    moments = random.Random(20250218)  # noqa: S311 -- no secret
+    moments = random.Random(20250218)
     interrupted, undisturbed = own_folder / "interrupted", own_folder / "undisturbed"
     for _ in range(5):
         before = stored(interrupted)

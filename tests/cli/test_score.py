@@ -139,7 +139,7 @@ def test_predictions_without_an_answer(
     ("dataset", "what"),
     [
         ("dmeo", "unknown dataset 'dmeo'; did you mean 'demo'?"),
-        ("all", "unknown dataset 'all' (allowed: demo, "),
+        ("all", "unknown dataset 'all' (allowed: single, "),
         ("gone.jsonl", "gone.jsonl: No such file or directory"),
     ],
 )

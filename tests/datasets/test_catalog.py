@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 from dataclasses import replace
 from itertools import pairwise
@@ -8,10 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.datasets import catalog
-from pii_bench.datasets.catalog import DATASETS, Dataset, load_dataset, load_datasets
+from pii_bench.datasets.card import Pin, pin, read_card, write_card
+from pii_bench.datasets.catalog import DATASETS, Dataset, Entry, load_dataset, load_datasets
+from pii_bench.datasets.checksums import sha256_of
 from pii_bench.errors import InputFileError, UnknownNameError
 from pii_bench.taxonomy import CATEGORIES, TYPE_OF_CATEGORY, PiiType
 from tests.builders import sample_record, write_lines
+from tests.conftest import REPOSITORY
+from tests.datasets.cards import make_card
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,11 +28,86 @@ def demo() -> Dataset:
 
 
 def test_a_dataset_is_found_by_name(demo: Dataset) -> None:
-    assert (demo.name, demo.source, demo.sha256) == ("demo", "demo", DATASETS["demo"].sha256)
+    sha256 = hashlib.sha256(DATASETS["demo"].path.read_bytes()).hexdigest()
+
+    assert (demo.name, demo.source, demo.sha256) == ("demo", "demo", sha256)
 
 
-def test_all_is_every_dataset_of_ours() -> None:
-    assert [dataset.name for dataset in load_datasets("all")] == list(DATASETS)
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of data: two sets of the benchmark and one beside it are built."""
+    monkeypatch.setattr(catalog, "DATA", tmp_path)
+    for entry in DATASETS.values():
+        benchmark = entry.name in {"single", "multi", "hard"}
+        write_card(entry.card_path, make_card(name=entry.card, benchmark=benchmark))
+    for name in ("single", "hard", "twins"):
+        build(name)
+    return tmp_path
+
+
+def build(name: str) -> None:
+    entry = DATASETS[name]
+    path = write_lines(entry.path, [sample_record()])
+    write_card(entry.card_path, pin(read_card(entry.card_path), [path]))
+
+
+@pytest.mark.usefixtures("data")
+def test_all_is_what_is_built_of_the_benchmark() -> None:
+    assert [dataset.name for dataset in load_datasets("all")] == ["single", "hard"]
+
+
+def test_all_is_demo_as_long_as_nothing_of_the_benchmark_is_built(
+    data: Path, demo: Dataset
+) -> None:
+    for name in ("single", "hard"):
+        entry = DATASETS[name]
+        write_card(entry.card_path, replace(read_card(entry.card_path), pins={}))
+    for path in (REPOSITORY / "data").glob("demo.*"):
+        (data / path.name).write_bytes(path.read_bytes())
+
+    assert load_datasets("all") == (demo,)
+
+
+@pytest.mark.usefixtures("data")
+def test_all_lacks_nothing_silently() -> None:
+    DATASETS["hard"].path.unlink()
+
+    with pytest.raises(InputFileError, match=r"hard\.jsonl: it is not there: run `pii-bench data"):
+        load_datasets("all")
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize(
+    ("name", "path", "remedy"),
+    [
+        ("multi", "multi.jsonl", "run `pii-bench data build`"),
+        ("dev-multi", "built/dev-multi.jsonl", "run `make data`"),
+        ("demo", "demo.jsonl", "restore it from the repository"),
+    ],
+)
+def test_a_set_that_is_not_there_says_what_brings_it(
+    data: Path, name: str, path: str, remedy: str
+) -> None:
+    with pytest.raises(InputFileError) as caught:
+        load_dataset(name)
+
+    assert str(caught.value) == f"{data / path}: it is not there: {remedy}"
+
+
+def test_a_set_that_is_not_pinned(data: Path) -> None:
+    write_lines(data / "multi.jsonl", [sample_record()])
+
+    with pytest.raises(InputFileError, match=r"multi\.card\.json: does not pin 'multi': run"):
+        load_dataset("multi")
+
+
+def test_sets_of_one_card_are_pinned_by_it(data: Path) -> None:
+    entry = DATASETS["train-multi"]
+    build("train-multi")
+
+    assert entry.path == data / "built" / "train-multi.jsonl"
+    assert entry.card_path == data / "train-dev.card.json"
+    assert len(load_dataset("train-multi").samples) == 1
 
 
 def test_a_file_of_ours_is_named_by_its_stem_and_hash(tmp_path: Path) -> None:
@@ -77,27 +157,42 @@ def test_a_path_that_is_not_there(source: str) -> None:
         load_dataset(source)
 
 
-def test_a_file_of_ours_that_differs_from_its_pin_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_lines(tmp_path / "demo.jsonl", [sample_record()])
-    monkeypatch.setattr(catalog, "DATA", tmp_path)
+def test_a_file_of_ours_that_differs_from_its_pin_is_refused(data: Path) -> None:
+    pinned = sha256_of(data / "single.jsonl")
+    path = write_lines(data / "single.jsonl", [sample_record("s1"), sample_record("s2")])
 
-    with pytest.raises(InputFileError, match="but dataset 'demo' is pinned to c66c7104"):
-        load_dataset("demo")
+    with pytest.raises(InputFileError) as caught:
+        load_dataset("single")
 
-
-def test_a_pin_is_checked_against_the_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = replace(DATASETS["demo"], sha256="0" * 64)
-    monkeypatch.setattr(catalog, "DATASETS", {"demo": wrong})
-
-    with pytest.raises(InputFileError, match=r"sha256 is c66c7104\w+, but"):
-        load_dataset("demo")
+    assert str(caught.value) == (
+        f"{path}: sha256 is {sha256_of(path)} (2 samples), but dataset 'single' is pinned to "
+        f"{pinned} (1 samples): run `pii-bench data build`"
+    )
 
 
-def test_demo_has_the_size_that_its_card_says(demo: Dataset) -> None:
-    assert len(demo.samples) == DATASETS["demo"].samples == 12
+def test_one_byte_is_a_difference(data: Path) -> None:
+    with (data / "single.jsonl").open("ab") as file:
+        file.write(b"\n")
+
+    with pytest.raises(InputFileError, match=r"\(1 samples\), but dataset 'single' is pinned"):
+        load_dataset("single")
+
+
+def test_demo_has_what_its_card_says(demo: Dataset) -> None:
+    assert read_card(DATASETS["demo"].card_path).pins == {"demo": Pin.of(DATASETS["demo"].path)}
+    assert len(demo.samples) == 12
     assert demo.faults == ()
+
+
+@pytest.mark.parametrize("entry", DATASETS.values(), ids=DATASETS)
+def test_every_card_of_ours_is_whole(entry: Entry) -> None:
+    card = read_card(entry.card_path)
+
+    assert card.name == entry.card
+    assert card.benchmark == (entry.name in {"single", "multi", "hard", "distract"})
+    assert card.licence == "CC-BY-4.0"
+    assert dt.date.fromisoformat(card.released).isoformat() == card.released
+    assert all([card.summary, card.construction, card.known_limits])
 
 
 def test_demo_has_one_to_three_subjects_and_one_to_three_related_entities(demo: Dataset) -> None:

@@ -1,0 +1,195 @@
+"""What a set looks like in numbers, beside the paper's sets (paper, tables of datasets, types)."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Final
+
+from tabulate import tabulate
+
+from pii_bench.errors import InputFileError
+from pii_bench.resources import DATA
+from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pii_bench.datasets.sample import Sample
+
+PUBLISHED: Final = DATA / "published"
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Counts and means over the samples of a set.
+
+    Attributes:
+        samples: how many.
+        subjects: mean per sample.
+        description_chars: mean length in code points.
+        description_entities: mean |E|; an entity in several spans counts once.
+        query_chars: mean length in code points, over the samples that have a query; 0 where
+            none has.
+        query_entities: mean |E_q|, over the same samples.
+        types: type to its entities in the whole set.
+        categories: how many of the 55 occur; None where nobody told.
+    """
+
+    samples: int
+    subjects: float
+    description_chars: float
+    description_entities: float
+    query_chars: float
+    query_entities: float
+    types: Mapping[PiiType, int]
+    categories: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One figure of ours, and the paper's where it gives one."""
+
+    name: str
+    ours: float
+    paper: float | None
+
+    @property
+    def difference(self) -> float | None:
+        """Ours relative to the paper's: 0.03 is 3 % more; None where there is no ratio."""
+        return self.ours / self.paper - 1 if self.paper else None
+
+
+def measure(samples: Sequence[Sample]) -> Statistics:
+    """The statistics of a set of at least one sample."""
+    asked = [sample for sample in samples if sample.query is not None]
+    entities = [entity for sample in samples for entity in sample.entities]
+    types = Counter(PiiType(entity.type) for entity in entities)
+    return Statistics(
+        samples=len(samples),
+        subjects=fmean(len(sample.subjects) for sample in samples),
+        description_chars=fmean(len(sample.description) for sample in samples),
+        description_entities=len(entities) / len(samples),
+        query_chars=fmean(len(sample.query or "") for sample in asked) if asked else 0,
+        query_entities=fmean(len(sample.related) for sample in asked) if asked else 0,
+        types={pii_type: types[pii_type] for pii_type in PiiType},
+        categories=len({entity.category for entity in entities} & TYPE_OF_CATEGORY.keys()),
+    )
+
+
+def published_statistics(folder: Path = PUBLISHED) -> dict[str, Statistics]:
+    """The paper's statistics by set.
+
+    They are as printed: the mean |E| of hard, 10.60, contradicts its own counts of types,
+    which give 9.17.
+
+    Raises:
+        InputFileError: a table is absent or not of its format.
+    """
+    types: dict[str, dict[PiiType, int]] = {}
+    path = folder / "paper_type_distribution.csv"
+    try:
+        for row in _rows(path):
+            types.setdefault(row["dataset"], {})[PiiType(row["type"])] = int(row["count"])
+        path = folder / "paper_dataset_statistics.csv"
+        return {
+            row["dataset"]: Statistics(
+                samples=int(row["samples"]),
+                subjects=float(row["mean_subjects"]),
+                description_chars=float(row["mean_description_chars"]),
+                description_entities=float(row["mean_description_entities"]),
+                query_chars=float(row["mean_query_chars"]),
+                query_entities=float(row["mean_query_entities"]),
+                types=types[row["dataset"]],
+            )
+            for row in _rows(path)
+            if row["dataset"] in types
+        }
+    except (OSError, KeyError, ValueError) as error:
+        raise InputFileError(path, f"no table of published statistics: {error}") from error
+
+
+def compare_means(ours: Statistics, paper: Statistics | None) -> list[Comparison]:
+    """The samples and the means of a set beside the paper's."""
+    return [
+        Comparison(label, getattr(ours, name), getattr(paper, name) if paper else None)
+        for name, label in _MEANS.items()
+    ]
+
+
+def compare_types(ours: Statistics, paper: Statistics | None) -> list[Comparison]:
+    """The entities of each type of a set beside the paper's."""
+    return [
+        Comparison(pii_type, ours.types[pii_type], paper.types[pii_type] if paper else None)
+        for pii_type in PiiType
+    ]
+
+
+def to_markdown(ours: Statistics, paper: Statistics | None) -> str:
+    """Two tables, of the means and of the types, and how many categories occur."""
+    columns = ("ours", "paper", "difference") if paper else ("ours",)
+    means = [
+        [row.name, _figure(row.ours), _figure(row.paper), _percentage(row.difference)]
+        for row in compare_means(ours, paper)
+    ]
+    types = [
+        [
+            row.name,
+            _with_share(row.ours, ours),
+            _with_share(row.paper, paper),
+            _percentage(row.difference),
+        ]
+        for row in compare_types(ours, paper)
+    ]
+    return "\n\n".join(
+        [
+            _table(means, ("per sample", *columns)),
+            _table(types, ("entities", *columns)),
+            f"{ours.categories} of the {len(TYPE_OF_CATEGORY)} categories occur.",
+        ]
+    )
+
+
+_MEANS: Final = {
+    "samples": "samples",
+    "subjects": "subjects",
+    "description_chars": "description, characters",
+    "description_entities": "description, entities",
+    "query_chars": "query, characters",
+    "query_entities": "query, entities",
+}
+
+
+def _rows(path: Path) -> Iterator[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file)
+
+
+def _table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
+    return tabulate(
+        [row[: len(header)] for row in rows],
+        header,
+        tablefmt="pipe",
+        disable_numparse=True,
+        colalign=("left", *["right"] * (len(header) - 1)),
+    )
+
+
+def _figure(value: float | None) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "" if value is None else f"{value:,.2f}"
+
+
+def _with_share(count: float | None, whole: Statistics | None) -> str:
+    if count is None or whole is None:
+        return ""
+    # A set without any entity has counts of 0 only.
+    return f"{count:,} ({count / max(sum(whole.types.values()), 1):.1%})"
+
+
+def _percentage(value: float | None) -> str:
+    return "" if value is None else f"{value:+.1%}"

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.cli import main
+from tests.builders import sample_record, write_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DESCRIPTION = "Ann Lee, 32, lives in Leeds."
+ENTITIES = [
+    {"text": "Ann Lee", "type": "PER", "category": "Full Name", "spans": [[0, 7]]},
+    {"text": "32", "type": "DEM", "category": "Age", "spans": [[9, 11]]},
+    {"text": "Leeds", "type": "LOC", "category": "City/Region", "spans": [[22, 27]]},
+]
+
+
+@pytest.fixture
+def data(own_folder: Path) -> Path:
+    """Small sets: Ann asks about her age in one query, about her city in the other."""
+    records = [
+        sample_record(
+            f"s-{text}",
+            description=DESCRIPTION,
+            query=query,
+            subjects=[{"id": "A", "entities": ENTITIES}],
+            related=[{"subject": "A", "text": text}],
+        )
+        for query, text in (("Am I too old?", "32"), ("Is the town far off?", "Leeds"))
+    ]
+    for part in ("", "built/train-", "built/dev-"):
+        for name in ("single", "multi"):
+            write_lines(own_folder / "data" / f"{part}{name}.jsonl", records)
+    readme = own_folder / "data" / "README.md"
+    readme.write_text("# Data\n<!-- quality:begin --><!-- quality:end -->\n", encoding="utf-8")
+    return own_folder / "data"
+
+
+def test_the_figures_are_printed_and_stand_in_the_readme(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["data", "quality"]) == 0
+
+    printed = capsys.readouterr().out
+    assert (data / "README.md").read_text(encoding="utf-8") == (
+        f"# Data\n<!-- quality:begin -->\n{printed}<!-- quality:end -->\n"
+    )
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in printed.splitlines()[2:12]
+    ]
+    figures = {row[0]: row[1:] for row in rows}
+    # Each query needs one of two choices: all of them have precision 1/2 and recall 1.
+    assert figures["F1 of a shortcut: all entities"] == ["0.667", "0.667", "< 0.750", "yes"]
+    assert figures["F1 of a shortcut: keyword rules from category names"][:2] == ["1.000"] * 2
+    assert figures["F1 of a shortcut: linear classifier on words"] == [
+        "1.000",
+        "1.000",
+        "< 0.750",
+        "no",
+    ]
+    assert figures["samples that hold the most frequent sentence"][0] == "100.00%"
+    # lives, in
+    assert figures["distinct words"][:2] == ["2", "2"]
+
+
+def test_a_second_run_changes_nothing(data: Path) -> None:
+    main(["data", "quality"])
+    first = (data / "README.md").read_bytes()
+
+    main(["data", "quality", "--data", str(data)])
+
+    assert (data / "README.md").read_bytes() == first
+
+
+def test_without_the_sets_it_is_wrong_input(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["data", "quality", "--data", str(own_folder)]) == 2
+    assert "single.jsonl: is not there" in capsys.readouterr().err

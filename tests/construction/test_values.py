@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import replace
+from functools import cache
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.check.formats import FORMATS
+from pii_bench.construction.grammar import slug
+from pii_bench.construction.bank import read_bank
+from pii_bench.construction.names import Names
+from pii_bench.construction.people import Place
+from pii_bench.construction.pools import GRAMMAR, load_pools
+from pii_bench.construction.values import Draw, amount, draw_value
+from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PER = [category for category, of in TYPE_OF_CATEGORY.items() if of is PiiType.PER]
+REST = [category for category in TYPE_OF_CATEGORY if category not in PER]
+PLACES = [
+    Place(country.name, city)
+    for country in load_pools("test").countries.values()
+    for city in country.cities
+]
+
+
+@cache
+def facets(category: str) -> tuple[str, ...]:
+    if category in PER:
+        return ("",)
+    return read_bank(GRAMMAR / "test" / "facts" / f"{slug(category)}.txt").facets
+
+
+def draw_in(place: Place, seed: int = 1, pronoun: str = "she") -> Draw:
+    pools = load_pools("test")
+    return Draw(
+        random=Random(seed),
+        pools=pools,
+        names=Names(pools),
+        place=place,
+        pronoun=pronoun,
+        culture="japanese",
+        income=3000.0,
+    )
+
+
+def drawn(category: str, rounds: int = 4) -> Iterator[tuple[Draw, str, str]]:
+    """Values of every facet for homes in every city: the draw, the facet and the value."""
+    for seed in range(rounds):
+        for place in PLACES:
+            draw = draw_in(place, seed, ("she", "he", "they")[seed % 3])
+            for facet in facets(category):
+                yield draw, facet, draw_value(category, facet, draw)
+
+
+@pytest.mark.parametrize("category", TYPE_OF_CATEGORY)
+def test_values_are_of_their_category_s_format(category: str) -> None:
+    is_format = FORMATS.get(category, lambda text: text == text.strip() != "")
+    assert not [value for _, _, value in drawn(category) if not is_format(value)]
+
+
+@pytest.mark.parametrize("category", TYPE_OF_CATEGORY)
+def test_one_state_gives_one_value(category: str) -> None:
+    for facet in facets(category):
+        values = {draw_value(category, facet, draw_in(PLACES[0])) for _ in range(2)}
+        assert len(values) == 1
+
+
+def luhn_sum(digits: str) -> int:
+    """The sum of ISO/IEC 7812-1, from the right: every second digit doubled, its digits added."""
+    return sum(
+        sum(map(int, str(int(digit) * (1 + place % 2))))
+        for place, digit in enumerate(reversed(digits))
+    )
+
+
+def test_luhn_sum_of_the_standard_s_example() -> None:
+    assert luhn_sum("79927398713") == 70
+
+
+def test_cards_are_right_by_luhn_and_of_no_network() -> None:
+    for _, _, card in drawn("Credit Card"):
+        assert card.startswith("9")
+        assert luhn_sum(card) % 10 == 0
+
+
+def test_phone_numbers_are_of_ranges_for_fiction_or_of_none() -> None:
+    # ComReg, Ofcom, ACMA, ARCEP, Bundesnetzagentur, PTS and the North American plan.
+    fiction = {
+        "United States": r"\+1-\d{3}55501\d\d",
+        "Canada": r"\+1-\d{3}55501\d\d",
+        "United Kingdom": r"\+44-(2079460|1632960|1134960|1914980|1314960)\d{3}",
+        "Ireland": r"\+353-020910\d{4}",
+        "Australia": r"\+61-0[2357]5550\d{4}",
+        "Germany": r"\+49-(3023125|6990009|8999998)\d{3}",
+        "France": r"\+33-0(19900|26191|35301|46571)\d{4}",
+        "Sweden": r"\+46-0(313900|406280|980319)\d{3}",
+    }
+    for draw, _, phone in drawn("Phone Number"):
+        pattern = fiction.get(draw.country.name, re.escape(draw.country.phone) + r"-0\d{9}")
+        assert re.fullmatch(pattern, phone), phone
+
+
+def test_addresses_of_machines_are_documentation_s() -> None:
+    nets = [
+        ipaddress.ip_network(net)
+        for net in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32")
+    ]
+    found = {
+        next(net for net in nets if ipaddress.ip_address(value) in net)
+        for _, _, value in drawn("IP Address")
+    }
+    assert found == set(nets)
+
+
+def test_domains_of_mail_are_reserved() -> None:
+    for _, _, address in drawn("Email Address"):
+        domain = address.partition("@")[2]
+        assert re.fullmatch(r"(.+\.)?(example|test|example\.(com|net|org))", domain), domain
+
+
+def test_social_security_numbers_are_of_areas_never_issued() -> None:
+    assert all(value.startswith("9") for _, _, value in drawn("Social Security Number"))
+
+
+def test_dates_lie_before_the_summer_of_2026() -> None:
+    for _, _, date in drawn("Date"):
+        assert "2009-01-01" <= date < "2026-07-01"
+
+
+@pytest.mark.parametrize(
+    ("category", "facet"),
+    [
+        ("City/Region", "home"),
+        ("Landmark", "near-home"),
+        ("Government Agency", "case"),
+        ("Political Affiliation", ""),
+        ("Educational Institution", "current"),
+        ("Street Address", "home"),
+    ],
+)
+def test_what_is_tied_to_the_home_is_of_it(category: str, facet: str) -> None:
+    for place in PLACES:
+        draw = draw_in(place)
+        value = draw_value(category, facet, draw)
+        allowed = {
+            "City/Region": (place.city,),
+            "Landmark": draw.city.landmarks,
+            "Government Agency": draw.country.agencies,
+            "Political Affiliation": draw.country.parties,
+            "Educational Institution": draw.city.universities,
+            "Street Address": draw.country.streets,
+        }[category]
+        assert re.sub(r"\d+", "{n}", value) in allowed
+
+
+def test_people_come_from_elsewhere() -> None:
+    for place in PLACES:
+        assert draw_value("City/Region", "origin", draw_in(place)) != place.city
+
+
+def test_nationality_is_that_of_the_name_or_of_the_home() -> None:
+    swede = draw_in(next(place for place in PLACES if place.country == "Sweden"))
+    assert draw_value("Nationality", "", swede) == "Swedish"
+    assert draw_value("Nationality", "", replace(swede, culture="Poland")) == "Polish"
+
+
+def test_a_man_is_not_called_lesbian_and_gender_has_the_pronoun() -> None:
+    assert "lesbian" not in {
+        value for draw, _, value in drawn("Sexual Orientation") if draw.pronoun == "he"
+    }
+    assert all(draw.pools.genders[value] == draw.pronoun for draw, _, value in drawn("Gender"))
+
+
+def test_americans_measure_in_feet_and_pounds() -> None:
+    for draw, _, value in drawn("Height"):
+        assert ("'" in value) == (draw.country.name == "United States")
+    for draw, _, value in drawn("Weight"):
+        assert value.endswith("lbs") == (draw.country.name == "United States")
+
+
+@pytest.mark.parametrize(
+    ("country", "dollars", "allowed"),
+    [
+        # Two or three leading digits stay, in the currency of the home.
+        ("United States", 2184.0, {"$2,200", "$2,180"}),
+        ("United States", 14_650.0, {"$15,000", "$14,600"}),
+        ("United Kingdom", 0.1, {"£1"}),
+    ],
+)
+def test_amounts_are_rounded_as_people_say_them(
+    country: str, dollars: float, allowed: set[str]
+) -> None:
+    place = next(place for place in PLACES if place.country == country)
+    assert {amount(draw_in(place, seed), dollars) for seed in range(30)} <= allowed
+
+
+def test_amounts_follow_income() -> None:
+    place = next(place for place in PLACES if place.country == "United States")
+    for seed in range(50):
+        income = draw_value("Monthly Income", "", draw_in(place, seed))
+        # 3,000 dollars, 0.8 to 1.2 of it, rounded to hundreds.
+        assert 2400 <= int(income.removeprefix("$").replace(",", "")) <= 3600

@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.datasets.statistics import (
+    PUBLISHED,
+    Comparison,
+    Statistics,
+    compare_means,
+    compare_types,
+    measure,
+    published_statistics,
+    to_markdown,
+)
+from pii_bench.errors import InputFileError
+from pii_bench.taxonomy import PiiType
+from tests.builders import make_sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NONE = dict.fromkeys(PiiType, 0)
+
+# "Ann Lee is 32." and "Am I old?"; then "Bo" about nobody, asked nothing.
+TOY = [make_sample("s1"), make_sample("s2", description="Bo", query=None, subjects=[], related=[])]
+
+
+@pytest.fixture(scope="module")
+def published() -> dict[str, Statistics]:
+    return published_statistics()
+
+
+def test_descriptions_are_means_over_all_samples() -> None:
+    ours = measure(TOY)
+
+    assert ours.samples == 2
+    assert ours.subjects == 0.5
+    assert ours.description_chars == (14 + 2) / 2
+    assert ours.description_entities == 1
+
+
+def test_queries_are_means_over_the_samples_that_have_one() -> None:
+    ours = measure(TOY)
+
+    assert (ours.query_chars, ours.query_entities) == (9, 1)
+
+
+def test_a_set_without_queries() -> None:
+    ours = measure(TOY[1:])
+
+    assert (ours.query_chars, ours.query_entities) == (0, 0)
+
+
+def test_types_are_counted_and_those_that_do_not_occur_are_0() -> None:
+    assert measure(TOY).types == NONE | {PiiType.PER: 1, PiiType.DEM: 1}
+
+
+def test_a_category_counts_once_and_only_if_it_is_one_of_the_55() -> None:
+    entities = [
+        {"text": "Ann Lee", "type": "PER", "category": "Full Name"},
+        {"text": "32", "type": "DEM", "category": "Age"},
+        {"text": "Ann", "type": "DEM", "category": "Shoe Size"},
+        {"text": "Lee", "type": "DEM"},
+    ]
+    sample = make_sample("s3", subjects=[{"id": "A", "entities": entities}])
+
+    assert measure([*TOY, sample]).categories == 2
+
+
+def test_lengths_are_in_code_points() -> None:
+    assert measure([make_sample(description="𝒜é", subjects=[], related=[])]).description_chars == 2
+
+
+def test_the_tables_of_the_paper(published: dict[str, Statistics]) -> None:
+    assert list(published) == ["single", "multi", "hard", "distract"]
+    multi = published["multi"]
+    assert (multi.samples, multi.subjects, multi.query_entities) == (1228, 2, 2.06)
+    assert (multi.description_chars, multi.description_entities) == (652.65, 13.14)
+    assert multi.query_chars == 236.21
+    assert multi.types[PiiType.LOC] == 1516
+    assert all(set(paper.types) == set(PiiType) for paper in published.values())
+    assert {paper.categories for paper in published.values()} == {None}
+
+
+def test_the_counts_of_the_paper_are_its_means_but_for_hard(
+    published: dict[str, Statistics],
+) -> None:
+    off = {
+        name
+        for name, paper in published.items()
+        if abs(sum(paper.types.values()) / paper.samples - paper.description_entities) > 0.05
+    }
+
+    assert off == {"hard"}
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("paper_type_distribution.csv", "single,PER,1214", "single,PER,many"),
+        ("paper_type_distribution.csv", "single,PER,1214", "single,NAME,1214"),
+        ("paper_dataset_statistics.csv", "mean_subjects", "subjects"),
+    ],
+)
+def test_a_table_of_another_format(tmp_path: Path, name: str, old: str, new: str) -> None:
+    shutil.copytree(PUBLISHED, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / name
+    path.write_text(path.read_text().replace(old, new))
+
+    with pytest.raises(InputFileError, match=rf"{name}: no table of published statistics: "):
+        published_statistics(tmp_path)
+
+
+def test_a_table_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputFileError, match="No such file"):
+        published_statistics(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("ours", "paper", "difference"),
+    [(103, 100, 0.03), (50, 100, -0.5), (0, 100, -1.0), (5, 0, None), (5, None, None)],
+)
+def test_the_difference_is_relative(
+    ours: float, paper: float | None, difference: float | None
+) -> None:
+    found = Comparison("x", ours, paper).difference
+
+    assert found == (None if difference is None else pytest.approx(difference))
+
+
+def test_every_figure_is_compared_with_its_own(published: dict[str, Statistics]) -> None:
+    single = published["single"]
+    longer = replace(single, description_chars=single.description_chars * 1.1)
+
+    means = {row.name: row.difference for row in compare_means(longer, single)}
+    types = compare_types(longer, single)
+
+    assert means.pop("description, characters") == pytest.approx(0.1)
+    assert list(means.values()) == [0] * 5
+    assert [row.name for row in types] == list(PiiType)
+    assert {row.difference for row in types} == {0}
+
+
+def test_the_tables_of_a_set_that_the_paper_has() -> None:
+    paper = Statistics(4, 1, 10, 2, 10, 1, NONE | {PiiType.PER: 4, PiiType.DEM: 4})
+
+    assert to_markdown(measure(TOY), paper).splitlines() == [
+        "| per sample              |   ours |   paper |   difference |",
+        "|:------------------------|-------:|--------:|-------------:|",
+        "| samples                 |      2 |       4 |       -50.0% |",
+        "| subjects                |   0.50 |       1 |       -50.0% |",
+        "| description, characters |   8.00 |      10 |       -20.0% |",
+        "| description, entities   |   1.00 |       2 |       -50.0% |",
+        "| query, characters       |   9.00 |      10 |       -10.0% |",
+        "| query, entities         |   1.00 |       1 |        +0.0% |",
+        "",
+        "| entities   |      ours |     paper |   difference |",
+        "|:-----------|----------:|----------:|-------------:|",
+        "| PER        | 1 (50.0%) | 4 (50.0%) |       -75.0% |",
+        "| CODE       |  0 (0.0%) |  0 (0.0%) |              |",
+        "| LOC        |  0 (0.0%) |  0 (0.0%) |              |",
+        "| ORG        |  0 (0.0%) |  0 (0.0%) |              |",
+        "| DEM        | 1 (50.0%) | 4 (50.0%) |       -75.0% |",
+        "| DATETIME   |  0 (0.0%) |  0 (0.0%) |              |",
+        "| QUANTITY   |  0 (0.0%) |  0 (0.0%) |              |",
+        "",
+        "2 of the 55 categories occur.",
+    ]
+
+
+def test_the_tables_of_a_set_that_the_paper_lacks() -> None:
+    lines = to_markdown(measure(TOY), None).splitlines()
+
+    assert lines[0] == "| per sample              |   ours |"
+    assert "| DEM        | 1 (50.0%) |" in lines
+
+
+def test_a_set_without_entities_has_tables_too() -> None:
+    assert "| PER        | 0 (0.0%) |" in to_markdown(measure(TOY[1:]), None)
