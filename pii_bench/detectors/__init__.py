@@ -1,0 +1,1 @@
+"""Detectors: each finds the PII of a text; they name no subjects."""
