@@ -12,6 +12,7 @@ from pii_bench.datasets.capid import read_capid
 from pii_bench.datasets.card import card_path, read_card
 from pii_bench.datasets.checksums import sha256_of
 from pii_bench.datasets.native import read_native
+from pii_bench.datasets.tab import read_tab
 from pii_bench.errors import InputFileError, UnknownNameError
 from pii_bench.resources import DATA
 
@@ -93,7 +94,7 @@ class Dataset:
 
 FOREIGN_FORMATS: Final[
     Mapping[str, Callable[[Path], tuple[tuple[Sample, ...], tuple[str, ...]]]]
-] = MappingProxyType({"capid": read_capid})
+] = MappingProxyType({"capid": read_capid, "tab": read_tab})
 
 
 def load_datasets(source: str) -> tuple[Dataset, ...]:

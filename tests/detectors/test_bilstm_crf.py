@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_bench.datasets.native import read_native
+from pii_bench.detectors.base import DetectedSpan
+from pii_bench.detectors.bilstm_crf import SHIPPED, BiLstmCrfDetector
+from pii_bench.errors import InputFileError
+from pii_bench.resources import DATA
+from pii_bench.taxonomy import PiiType
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pii_bench.detectors.base import Detector
+
+TEXT = (
+    "Personnel file. Tobias Lindqvist joined Harrow Logistics as a bookkeeper. "
+    "His e-mail is tobias77@kitepost.example, and he earns $4,350 a month."
+)
+
+
+@pytest.fixture(scope="module")
+def detector() -> Detector:
+    return BiLstmCrfDetector()
+
+
+def test_what_is_plainly_pii_is_found(detector: Detector) -> None:
+    found = {(TEXT[span.start : span.end], span.type) for span in detector.detect(TEXT)}
+
+    assert {
+        ("Tobias Lindqvist", PiiType.PER),
+        ("tobias77@kitepost.example", PiiType.CODE),
+        ("$4,350", PiiType.QUANTITY),
+    } <= found
+
+
+@pytest.mark.parametrize("text", ["", " \n", "\u200b"])
+def test_a_text_without_a_visible_character_has_no_spans(detector: Detector, text: str) -> None:
+    assert detector.detect(text) == []
+
+
+# Module scope: the detector keeps nothing between texts.
+DETECTOR = BiLstmCrfDetector()
+
+
+@given(st.text(st.characters() | st.sampled_from("aA1 .,$@東é\u0301\n"), max_size=300))
+def test_any_text_gives_spans_in_order_that_hold_something(text: str) -> None:
+    spans = DETECTOR.detect(text)
+
+    assert all(0 <= span.start < span.end <= len(text) for span in spans)
+    assert all(one.end <= other.start for one, other in pairwise(spans))
+    assert all(text[span.start : span.end].strip() == text[span.start : span.end] for span in spans)
+    assert DETECTOR.detect(text) == spans
+
+
+def test_a_long_text_is_no_harder_than_its_parts(detector: Detector) -> None:
+    spans = detector.detect(f"{TEXT}\n" * 200)
+
+    assert DetectedSpan(16, 32, PiiType.PER) in spans
+    last = (len(TEXT) + 1) * 199
+    assert DetectedSpan(last + 16, last + 32, PiiType.PER) in spans
+
+
+def test_the_identity_is_that_of_the_files(detector: Detector, tmp_path: Path) -> None:
+    for path in SHIPPED.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    assert BiLstmCrfDetector(tmp_path).identity == detector.identity
+    assert detector.name == "bilstm-crf"
+
+    with (tmp_path / "vocabulary.json").open("a") as file:
+        file.write("\n")
+    assert BiLstmCrfDetector(tmp_path).identity != detector.identity
+
+
+@pytest.mark.parametrize("name", ["emissions.onnx", "transitions.npz", "vocabulary.json"])
+def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
+    for path in SHIPPED.iterdir():
+        if path.name != name:
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+
+    with pytest.raises(InputFileError, match=name):
+        BiLstmCrfDetector(tmp_path)
+
+
+def test_weights_that_are_none_are_refused(tmp_path: Path) -> None:
+    for path in SHIPPED.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "emissions.onnx").write_bytes(b"weights")
+
+    with pytest.raises(InputFileError, match=r"emissions\.onnx"):
+        BiLstmCrfDetector(tmp_path)
+
+
+def test_it_runs_without_what_training_needs() -> None:
+    program = (
+        "import sys\n"
+        "sys.modules |= dict.fromkeys(['torch', 'onnx', 'safetensors'])\n"
+        "from pii_bench.detectors.bilstm_crf import BiLstmCrfDetector\n"
+        f"assert BiLstmCrfDetector().detect({TEXT!r})\n"
+    )
+
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)  # noqa: S603
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["single", "multi", "distract"])
+def test_200_descriptions_get_the_spans_that_torch_gives_them(
+    detector: Detector, name: str
+) -> None:
+    pytest.importorskip("torch", reason="the extra `train` is not installed")
+    from pii_bench.tagger.checkpoint import read_network
+    from pii_bench.tagger.decode import decode
+    from pii_bench.tagger.files import read_decoder
+
+    decoder = read_decoder(SHIPPED)
+    network = read_network(SHIPPED)
+    samples = read_native(DATA / f"{name}.jsonl")[:200]
+
+    for sample in samples:
+        expected = decode(
+            sample.description, decoder.vocabulary, decoder.transitions, network.score
+        )
+        assert detector.detect(sample.description) == expected, sample.id
+    assert len(samples) == 200
