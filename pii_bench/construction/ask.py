@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 Needed = tuple[str, "Fact"]
 """A subject's id and one of their facts."""
+
+_TRIES: Final = 8
+_DOUBLED: Final = re.compile(r"\b(\w+) \1\b", re.IGNORECASE)
 
 _COUNT_NAMES: Final = {1: "one", 2: "two", 3: "three"}
 
@@ -129,7 +133,24 @@ class Interviewer:
             profiles: subject id to profile.
             people: subject id to how the asker speaks of them.
             asker: subject id, "" for somebody else.
+
+        Raises:
+            LookupError: every wording stumbles over a word.
         """
+        for _ in range(_TRIES):
+            text = self._worded(scenario, needs, profiles, people, asker)
+            if _DOUBLED.search(text) is None:
+                return Question(text, asker, scenario, needs)
+        raise LookupError("a word stands twice where frame and abstraction meet")
+
+    def _worded(
+        self,
+        scenario: str,
+        needs: tuple[Needed, ...],
+        profiles: Mapping[str, Profile],
+        people: Mapping[str, Person],
+        asker: str,
+    ) -> str:
         domain, _, name = scenario.partition("/")
         section = _COUNT_NAMES[len(needs)]
         frames = self.writer.banks.queries[domain].frames(section, name)
@@ -144,8 +165,7 @@ class Interviewer:
                 if not abstraction.startswith("I "):
                     abstraction = abstraction[0].lower() + abstraction[1:]
             frame = frame.replace(f"<{number}>", abstraction)
-        text = "".join(str(piece) for piece in self.writer.plain(frame, people[focus]))
-        return Question(text, asker, scenario, needs)
+        return "".join(str(piece) for piece in self.writer.plain(frame, people[focus]))
 
     def _focus(self, needs: tuple[Needed, ...], asker: str) -> str:
         owners = [subject for subject, _ in needs]

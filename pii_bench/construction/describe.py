@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pii_bench.construction.sentences import Pieces, Style, Writer
 
 _HOOK: Final = " || "
+# Few remarks for many texts: not every text has one, so that none is heard too often.
+_HOOK_SHARE: Final = 0.7
 _LABELLED: Final = frozenset({"transcript", "chat"})
 _ALIASES: Final = frozenset({"biography", "self-introduction", "forum-post", "chat"})
 
@@ -94,12 +96,12 @@ class Describer:
             self._deal(register, f"opening{alias}"), {"PER": (profile.id, name)}, person
         )
         units = self._units(profile, person, role, register, _SINGLE_SIZES)
-        hook, reference = self.hook(register, person)
+        hooks, reference = self._perhaps_hook(register, person)
         closing = self.writer.frame(register, "closing", self._named(person, role))
         fillers = self._fillers(
-            register, person, role, target - _total([opening, *units, hook, closing])
+            register, person, role, target - _total([opening, *units, *hooks, closing])
         )
-        body = self._mix(units, [hook, *fillers])
+        body = self._mix(units, [*hooks, *fillers])
         blocks = self._paragraphs([opening, *body, closing], register)
         return Draft(blocks, register, None, reference, {profile.id: role} if role else {})
 
@@ -147,14 +149,14 @@ class Describer:
             self.writer.say(facts, I, profile.id, "casual")
             for facts in group(_others(profile), _SINGLE_SIZES, self.random)
         ]
-        hook, reference = self.hook(register, I)
+        hooks, reference = self._perhaps_hook(register, I)
         closing = self.writer.frame(register, "closing", I)
-        room = target - _total([opening, *units, hook, closing])
+        room = target - _total([opening, *units, *hooks, closing])
         room -= (len(name.value) + len(staff) + 30) * (len(units) // 2 + 1)
-        said = self._mix(units, [hook, *self._fillers(register, I, "", room)])
+        said = self._mix(units, [*hooks, *self._fillers(register, I, "", room)])
         blocks: list[Pieces] = [opening]
         while said:
-            if self.random.random() < (0.85 if capitals else 0.4):
+            if self.random.random() < (0.6 if capitals else 0.3):
                 prompt = self.writer.frame(register, "prompt", THEY)
                 blocks.append((f"{staff}: ", *prompt))
             # Who writes without capitals sends each thought by itself.
@@ -244,7 +246,11 @@ class Describer:
 
     def _intro(self, relation: Relation, kind: str, a: Profile, b: Profile, own: str) -> Pieces:
         frames = self.writer.banks.relations[relation.name].frames(f"intro {kind}")
-        frame = self.writer.dealer.deal((relation.name, kind), frames).replace("{B}", own)
+        # Much must follow in little room.
+        longest = sorted(map(len, frames))[len(frames) * 2 // 3]
+        frame = self.writer.dealer.deal(
+            (relation.name, kind), frames, lambda frame: len(frame) <= longest
+        ).replace("{B}", own)
         return self.writer.introduce(frame, {"A": ("A", _name(a)), "B": ("B", _name(b))}, I)
 
     def _shared(self, relation: Relation, fact: Fact, *, plural: str) -> Pieces:
@@ -261,6 +267,12 @@ class Describer:
         """A particular remark, and a noun phrase that recalls who made it."""
         text, reference = self._deal(register, "hook").split(_HOOK)
         return self.writer.plain(text, person), reference
+
+    def _perhaps_hook(self, register: str, person: Person) -> tuple[list[Pieces], str]:
+        if self.random.random() >= _HOOK_SHARE:
+            return [], ""
+        hook, reference = self.hook(register, person)
+        return [hook], reference
 
     def _fillers(self, register: str, person: Person, role: str, room: int) -> list[Pieces]:
         fillers: list[Pieces] = []

@@ -190,6 +190,16 @@ def relation_is_kept(a: Profile, b: Profile, relation: Relation) -> Iterator[Con
             yield Conflict(a.id if gap < relation.least_gap else b.id, "Age", "relation_is_kept")
 
 
+def what_binds_them_is_one(a: Profile, b: Profile, relation: Relation) -> Iterator[Conflict]:
+    """Colleagues have one employer, flatmates one address, classmates one school."""
+    if not relation.binding:
+        return
+    for category, facet in relation.shared:
+        own, other = a.fact(category), b.fact(category)
+        if own and other and own.facet == other.facet == facet and own.value != other.value:
+            yield Conflict(b.id, category, "what_binds_them_is_one")
+
+
 def kin_share_no_impossible_origin(
     a: Profile, b: Profile, relation: Relation
 ) -> Iterator[Conflict]:
@@ -226,6 +236,7 @@ RULES: Final[tuple[Callable[[Profile, Pools], Iterator[str]], ...]] = (
 
 RELATION_RULES: Final[tuple[Callable[[Profile, Profile, Relation], Iterator[Conflict]], ...]] = (
     relation_is_kept,
+    what_binds_them_is_one,
     kin_share_no_impossible_origin,
     senior_is_not_paid_less,
 )

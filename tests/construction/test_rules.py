@@ -228,6 +228,9 @@ def test_every_rule_stands_in_the_table() -> None:
 
 PARENT = Relation("parent-child", Kind.HIERARCHICAL, (), 18, 48, kin=True)
 SENIOR = Relation("supervisor-report", Kind.HIERARCHICAL, (), 2, 45, senior=True)
+COLLEAGUES = Relation(
+    "colleagues", Kind.INTERSECTION, (("Company Name", "employer"),), binding=True
+)
 FRIENDS = Relation("friends", Kind.INDEPENDENT)
 
 BETWEEN: list[tuple[str, Relation, str, tuple[str, str], tuple[str, str]]] = [
@@ -241,6 +244,13 @@ BETWEEN: list[tuple[str, Relation, str, tuple[str, str], tuple[str, str]]] = [
         "B Nationality",
         ("Swedish", "Kenyan"),
         ("Kenyan", "Kenyan"),
+    ),
+    (
+        "what_binds_them_is_one",
+        COLLEAGUES,
+        "B Company Name: employer",
+        ("Hopfenhof", "Tannwerk"),
+        ("Hopfenhof", "Hopfenhof"),
     ),
     (
         "senior_is_not_paid_less",
@@ -265,9 +275,15 @@ def test_a_rule_between_two_finds_what_conflicts(
         )
         return relation_conflicts(a, b, between)
 
-    assert found(violated, relation) == [Conflict(subject, category, rule)]
+    assert found(violated, relation) == [Conflict(subject, category.split(":")[0], rule)]
     assert not found(kept, relation)
     assert not found(violated, FRIENDS)
+
+
+def test_only_what_binds_must_be_one() -> None:
+    a = person(("Company Name: employer", "Hopfenhof"))
+    b = person(("Company Name: former", "Tannwerk"), subject="B")
+    assert not relation_conflicts(a, b, COLLEAGUES)
 
 
 def test_every_rule_between_two_stands_in_the_table() -> None:
