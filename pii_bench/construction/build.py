@@ -139,8 +139,7 @@ class Builder:
             first, second = self.census.pair((types[0], types[1]), relation, alias=alias)
             people = (first, second)
             drafts = [
-                self.describer.pair(first, second, relation, register, target)
-                for _ in range(_CANDIDATES[2])
+                self.describer.pair(first, second, relation, register, target, tries=_CANDIDATES[2])
             ]
         draft = min(drafts, key=lambda d: abs(len(description_of(d)) - target))
         profiles = {profile.id: profile for profile in people}
