@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 class PiiBenchError(Exception):
     """Root of the tree: wrong arguments, wrong input or a missing part. Exit code 2."""
 
+    def __reduce__(self) -> tuple[type[PiiBenchError], tuple[str]]:
+        # Between processes the message travels; the subclasses' arguments do not.
+        return PiiBenchError, (str(self),)
+
 
 class UnknownNameError(PiiBenchError):
     """A name that stands in none of the tables; the nearest one is offered."""

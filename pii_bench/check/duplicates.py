@@ -71,7 +71,8 @@ def near_pairs(texts: Sequence[str]) -> Iterator[tuple[int, int, float]]:
 
     numbers: dict[tuple[str, ...], int] = {}
     rows = [
-        sorted(numbers.setdefault(gram, len(numbers)) for gram in _grams(text)) for text in texts
+        sorted(numbers.setdefault(gram, len(numbers)) for gram in word_grams(text))
+        for text in texts
     ]
     sizes = np.array([len(row) for row in rows], dtype=np.int64)
     if not sizes.any():
@@ -94,6 +95,7 @@ def near_pairs(texts: Sequence[str]) -> Iterator[tuple[int, int, float]]:
         yield from sorted(found)
 
 
-def _grams(text: str) -> set[tuple[str, ...]]:
+def word_grams(text: str) -> set[tuple[str, ...]]:
+    """The word 5-grams of a text, words in lower case."""
     words = [word.lower() for word in _WORD.findall(text)]
     return set(zip(*(words[place:] for place in range(_WORDS)), strict=False))

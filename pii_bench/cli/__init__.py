@@ -66,9 +66,9 @@ def _run_command(parsed: argparse.Namespace) -> bool:
 def _run_data_command(parsed: argparse.Namespace) -> bool:
     match parsed.command:
         case "data build":
-            from pii_bench.cli.data_build import build_data
+            from pii_bench.cli.data_build import build_by_model, build_data
 
-            return build_data(parsed.data)
+            return build_by_model(parsed) if parsed.writer else build_data(parsed.data)
         case "data check":
             from pii_bench.cli.data_check import check_dataset
 

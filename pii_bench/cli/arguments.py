@@ -62,26 +62,12 @@ def _add_run(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--limit", type=_positive, metavar="N", help="only the first N samples of each dataset"
     )
     parser.add_argument(
-        "--concurrency", type=_positive, metavar="N", help="calls at a time (default: 8; local: 1)"
-    )
-    parser.add_argument(
-        "--base-url",
-        metavar="URL",
-        help="an OpenAI-compatible server; its key, if any, in PII_BENCH_API_KEY",
-    )
-    parser.add_argument(
         "--max-tokens",
         type=_positive,
         metavar="N",
         help="longest answer (default: 2048; local: 512)",
     )
-    parser.add_argument(
-        "--timeout",
-        type=_positive,
-        default=120,
-        metavar="SECONDS",
-        help="for one attempt of a call (default: %(default)s)",
-    )
+    _add_calls(parser)
     _add_results(parser)
     parser.set_defaults(command="run")
 
@@ -137,6 +123,18 @@ def _add_data_build(commands: argparse._SubParsersAction[argparse.ArgumentParser
         metavar="DIR",
         help="folder of the sets and their cards (default: %(default)s)",
     )
+    parser.add_argument(
+        "--writer",
+        metavar="MODEL",
+        help="let a chat model write instead of the grammar, into DIR/built (see run --model)",
+    )
+    parser.add_argument(
+        "--set", choices=("single", "multi"), default="single", help="with --writer (%(default)s)"
+    )
+    parser.add_argument(
+        "--limit", type=_positive, default=20, metavar="N", help="with --writer (%(default)s)"
+    )
+    _add_calls(parser)
     parser.set_defaults(command="data build")
 
 
@@ -180,6 +178,24 @@ def _add_data_quality(commands: argparse._SubParsersAction[argparse.ArgumentPars
         help="folder of the sets, train and dev in its folder built (default: %(default)s)",
     )
     parser.set_defaults(command="data quality")
+
+
+def _add_calls(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--concurrency", type=_positive, metavar="N", help="calls at a time (default: 8; local: 1)"
+    )
+    parser.add_argument(
+        "--base-url",
+        metavar="URL",
+        help="an OpenAI-compatible server; its key, if any, in PII_BENCH_API_KEY",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=_positive,
+        default=120,
+        metavar="SECONDS",
+        help="for one attempt of a call (default: %(default)s)",
+    )
 
 
 def _add_results(parser: argparse.ArgumentParser) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 Needed = tuple[str, "Fact"]
 """A subject's id and one of their facts."""
+
+_TRIES: Final = 8
+_DOUBLED: Final = re.compile(r"\b(\w+) \1\b", re.IGNORECASE)
 
 _COUNT_NAMES: Final = {1: "one", 2: "two", 3: "three"}
 
@@ -49,12 +53,16 @@ class Question:
         asker: subject id of who asks, "" for somebody else.
         scenario: `domain/scenario`.
         needs: E_q.
+        frame: what was said, before anybody was meant by it.
+        abstractions: of each need, likewise.
     """
 
     text: str
     asker: str
     scenario: str
     needs: tuple[Needed, ...]
+    frame: str
+    abstractions: tuple[str, ...]
 
 
 @dataclass
@@ -129,23 +137,44 @@ class Interviewer:
             profiles: subject id to profile.
             people: subject id to how the asker speaks of them.
             asker: subject id, "" for somebody else.
+
+        Raises:
+            LookupError: every wording stumbles over a word.
         """
         domain, _, name = scenario.partition("/")
         section = _COUNT_NAMES[len(needs)]
         frames = self.writer.banks.queries[domain].frames(section, name)
-        frame = self.writer.dealer.deal((scenario, section), frames)
-        focus = self._focus(needs, asker)
-        for number, (subject, fact) in enumerate(needs, start=1):
-            abstraction = self._abstraction(fact, profiles[subject])
+        for _ in range(_TRIES):
+            question = Question(
+                text="",
+                asker=asker,
+                scenario=scenario,
+                needs=needs,
+                frame=self.writer.dealer.deal((scenario, section), frames),
+                abstractions=tuple(
+                    self._abstraction(fact, profiles[subject]) for subject, fact in needs
+                ),
+            )
+            text = self.word(question, people)
+            if _DOUBLED.search(text) is None:
+                return replace(question, text=text)
+        raise LookupError("a word stands twice where frame and abstraction meet")
+
+    def word(self, question: Question, people: Mapping[str, Person]) -> str:
+        """The text of a question, as its asker speaks of the people."""
+        focus = self._focus(question.needs, question.asker)
+        frame = question.frame
+        pairs = zip(question.needs, question.abstractions, strict=True)
+        for number, ((subject, _), abstraction) in enumerate(pairs, start=1):
+            words = abstraction
             if subject != focus:
-                words = self.writer.plain(abstraction, people[subject])
-                abstraction = "".join(str(piece) for piece in words)
+                pieces = self.writer.plain(abstraction, people[subject])
+                words = "".join(str(piece) for piece in pieces)
                 # `plain` begins a sentence; this stands inside one.
-                if not abstraction.startswith("I "):
-                    abstraction = abstraction[0].lower() + abstraction[1:]
-            frame = frame.replace(f"<{number}>", abstraction)
-        text = "".join(str(piece) for piece in self.writer.plain(frame, people[focus]))
-        return Question(text, asker, scenario, needs)
+                if not words.startswith("I "):
+                    words = words[0].lower() + words[1:]
+            frame = frame.replace(f"<{number}>", words)
+        return "".join(str(piece) for piece in self.writer.plain(frame, people[focus]))
 
     def _focus(self, needs: tuple[Needed, ...], asker: str) -> str:
         owners = [subject for subject, _ in needs]
@@ -166,23 +195,32 @@ def viewpoint(
     draft: Draft, profiles: Mapping[str, Profile], random: Random
 ) -> tuple[str, dict[str, Person]]:
     """Who asks about a description, and how they speak of its people."""
-    own = draft.register in FIRST_PERSON or draft.register in {"transcript", "chat"}
+    asker = _asker(draft, random)
+    return asker, people_of(draft, profiles, asker)
+
+
+def people_of(draft: Draft, profiles: Mapping[str, Profile], asker: str) -> dict[str, Person]:
+    """How an asker (subject id, "" for somebody else) speaks of the people."""
     if draft.relation is None:
-        role = draft.roles.get("A", "")
-        if role and random.random() < 0.55:
-            return "", {"A": replace(profiles["A"].voice, role=role)}
-        return "A", {"A": I}
-    weights = (0.5, 0.3, 0.2) if own else (0.25, 0.25, 0.5)
-    asker = random.choices(("A", "B", ""), weights)[0]
+        outsider = replace(profiles["A"].voice, role=draft.roles.get("A"))
+        return {"A": I if asker else outsider}
     roles = {
         "A": ("", draft.roles["A speaks of B"]),
         "B": (draft.roles["B speaks of A"], ""),
         "": (draft.roles["A"], draft.roles["B"]),
     }[asker]
-    return asker, {
+    return {
         subject: I if subject == asker else replace(profiles[subject].voice, role=role)
         for subject, role in zip("AB", roles, strict=True)
     }
+
+
+def _asker(draft: Draft, random: Random) -> str:
+    if draft.relation is None:
+        return "" if draft.roles.get("A") and random.random() < 0.55 else "A"
+    own = draft.register in FIRST_PERSON or draft.register in {"transcript", "chat"}
+    weights = (0.5, 0.3, 0.2) if own else (0.25, 0.25, 0.5)
+    return random.choices(("A", "B", ""), weights)[0]
 
 
 def _needs(line: str) -> list[tuple[str, str]]:

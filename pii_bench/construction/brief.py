@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.bank import read_bank
 from pii_bench.construction.describe import FIRST_PERSON, PAIR_REGISTERS, SINGLE_REGISTERS
@@ -73,7 +73,7 @@ class Briefs:
         return self.templates["repair"].render({"problems": listed})
 
 
-_FIELDS = {
+_FIELDS: Final = {
     "description": frozenset({"register", "people", "chars"}),
     "query": frozenset({"people", "description", "needs", "asker", "scenario"}),
     "repair": frozenset({"problems"}),

@@ -15,6 +15,7 @@ from pii_bench.construction.describe import (
     takes_alias,
 )
 from pii_bench.construction.grammar import Dealer, load_banks
+from pii_bench.construction.likeness import Memory
 from pii_bench.construction.names import Names
 from pii_bench.construction.pools import load_pools
 from pii_bench.construction.profiles import Census, Unresolvable
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from pii_bench.construction.people import Draft, Mention, Profile
     from pii_bench.construction.pools import Split
 
-_CANDIDATES: Final = 12
+# Of so many drafts the one of the right length is kept; two people leave less room to choose.
+_CANDIDATES: Final = {1: 2, 2: 8}
 _TRIES: Final = 60
 
 
@@ -87,6 +89,7 @@ class Builder:
         self.describer = Describer(self.writer, self.random)
         self.interviewer = Interviewer(self.writer, self.random)
         self.census = Census(pools, Names(pools), banks.facts, self.random)
+        self._memory = Memory()
         self.dropped: dict[str, int] = {}
 
     def build(self, plan: Plan) -> Iterator[Built]:
@@ -99,7 +102,10 @@ class Builder:
     def _sample(self, plan: Plan, sample_id: str, types: list[list[PiiType]]) -> Built:
         # Drawn once, so that attempts which fail for many needs do not make few the rule.
         count = self.draw_count(plan.needs)
-        for _ in range(_TRIES):
+        for number in range(_TRIES):
+            if number == _TRIES // 2:
+                # These types may have no scenario that needs so many of them.
+                count = 1
             try:
                 return self._attempt(plan, sample_id, types, count)
             except (Unresolvable, SampleFault, LookupError) as fault:
@@ -125,14 +131,15 @@ class Builder:
         if plan.people == 1:
             person = self.census.single(types[0], alias=alias)
             people = (person,)
-            drafts = [self.describer.single(person, register, target) for _ in range(_CANDIDATES)]
+            drafts = [
+                self.describer.single(person, register, target) for _ in range(_CANDIDATES[1])
+            ]
         else:
             relation = RELATIONS[random.choice(sorted(self.writer.banks.relations))]
             first, second = self.census.pair((types[0], types[1]), relation, alias=alias)
             people = (first, second)
             drafts = [
-                self.describer.pair(first, second, relation, register, target)
-                for _ in range(_CANDIDATES)
+                self.describer.pair(first, second, relation, register, target, tries=_CANDIDATES[2])
             ]
         draft = min(drafts, key=lambda d: abs(len(description_of(d)) - target))
         profiles = {profile.id: profile for profile in people}
@@ -140,6 +147,8 @@ class Builder:
         sample = to_sample(sample_id, draft, profiles, question)
         if faults := self.faults(sample):
             raise SampleFault(faults[0].split(":")[0])
+        if not self._memory.keep(sample):
+            raise SampleFault("near-duplicate")
         return Built(sample, draft, profiles, question)
 
     def question(
@@ -198,12 +207,18 @@ def to_sample(
         related=tuple(Related(subject, fact.value) for subject, fact in question.needs),
         meta={
             "register": draft.register,
-            **({"relation": draft.relation} if draft.relation else {}),
+            **_relation_of(draft),
             "scenario": question.scenario,
             "asker": question.asker or "other",
             **meta,
         },
     )
+
+
+def _relation_of(draft: Draft) -> dict[str, str]:
+    if draft.relation is None:
+        return {}
+    return {"relation": draft.relation, "relation_kind": RELATIONS[draft.relation].kind}
 
 
 def annotate(

@@ -8,7 +8,6 @@ and 4); the model writes the description (step 3), then scenario, abstractions a
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
@@ -26,10 +25,9 @@ from pii_bench.construction.manuscript import (
     read_part,
     value_problems,
 )
-from pii_bench.datasets.native import sample_to_record
+from pii_bench.datasets.native import write_native
 from pii_bench.datasets.sample import Related, Sample
 from pii_bench.errors import PiiBenchError
-from pii_bench.files import write_whole
 from pii_bench.models.base import CallError, Message, Request, Sampling
 
 if TYPE_CHECKING:
@@ -112,8 +110,7 @@ def build_with_writer(
     finally:
         report = _report(folder / f"{stem}.jsonl", desk)
         if report.accepted:
-            lines = [json.dumps(sample_to_record(s), ensure_ascii=False) for s in report.accepted]
-            write_whole(report.path, "".join(f"{line}\n" for line in lines))
+            write_native(report.path, report.accepted)
     return report
 
 

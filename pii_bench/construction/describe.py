@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pii_bench.construction.sentences import Pieces, Style, Writer
 
 _HOOK: Final = " || "
+# Few remarks for many texts: not every text has one, so that none is heard too often.
+_HOOK_SHARE: Final = 0.7
 _LABELLED: Final = frozenset({"transcript", "chat"})
 _ALIASES: Final = frozenset({"biography", "self-introduction", "forum-post", "chat"})
 
@@ -94,43 +96,72 @@ class Describer:
             self._deal(register, f"opening{alias}"), {"PER": (profile.id, name)}, person
         )
         units = self._units(profile, person, role, register, _SINGLE_SIZES)
-        hook, reference = self.hook(register, person)
+        hooks, reference = self._perhaps_hook(register, person)
         closing = self.writer.frame(register, "closing", self._named(person, role))
         fillers = self._fillers(
-            register, person, role, target - _total([opening, *units, hook, closing])
+            register, person, role, target - _total([opening, *units, *hooks, closing])
         )
-        body = self._mix(units, [hook, *fillers])
+        body = self._mix(units, [*hooks, *fillers])
         blocks = self._paragraphs([opening, *body, closing], register)
         return Draft(blocks, register, None, reference, {profile.id: role} if role else {})
 
-    def pair(self, a: Profile, b: Profile, relation: Relation, register: str, target: int) -> Draft:
-        """A description of two related people, about `target` characters long."""
+    def pair(
+        self,
+        a: Profile,
+        b: Profile,
+        relation: Relation,
+        register: str,
+        target: int,
+        *,
+        tries: int = 1,
+    ) -> Draft:
+        """A description of two related people, about `target` characters long.
+
+        What follows the introduction is written `tries` times and the text of the right
+        length kept: the introduction is not chosen for being short.
+        """
         bank = self.writer.banks.relations[relation.name]
         outside = _roles(bank.frames("roles outsider")[0], (a.voice, b.voice))
         own = _roles(bank.frames("roles own")[0], (b.voice, a.voice))
         roles = {"A": outside[0], "B": outside[1], "A speaks of B": own[0], "B speaks of A": own[1]}
-        people = {
-            "A": replace(a.voice, role=outside[0]),
-            "B": replace(b.voice, role=outside[1]),
-        }
-        if register in _LABELLED:
-            blocks = self._pair_talk(a, b, relation, register, own, target)
-            return Draft(blocks, register, relation.name, "", roles)
-        first = register in FIRST_PERSON
-        if first:
+        intro = self._intro(relation, _intro_kind(register), a, b, own[0])
+        if register in FIRST_PERSON:
             people = {"A": I, "B": replace(b.voice, role=own[0])}
-        kind = "first" if first else "scene" if register == "family-scene" else "formal"
-        intro = self._intro(relation, kind, a, b, own[0])
-        style = _STYLES[register]
+        else:
+            people = {
+                "A": replace(a.voice, role=outside[0]),
+                "B": replace(b.voice, role=outside[1]),
+            }
+        texts = [
+            self._pair_talk(a, b, relation, register, own, intro, target)
+            if register in _LABELLED
+            else self._pair_text(a, b, relation, register, people, intro, target)
+            for _ in range(tries)
+        ]
+        blocks = min(texts, key=lambda text: abs(_total(list(text)) - target))
+        return Draft(blocks, register, relation.name, "", roles)
+
+    def _pair_text(
+        self,
+        a: Profile,
+        b: Profile,
+        relation: Relation,
+        register: str,
+        people: Mapping[str, Person],
+        intro: Pieces,
+        target: int,
+    ) -> tuple[Pieces, ...]:
         shared, rest = _split_shared(a, b, relation)
-        units = [self._shared(relation, fact, plural="we" if first else "they") for fact in shared]
+        plural = "we" if people["A"] is I else "they"
+        units = [self._shared(relation, fact, plural=plural) for fact in shared]
         order = [a, b] if self.random.random() < 0.7 else [b, a]
         for profile in order:
-            units += self._pair_units(profile, rest[profile.id], people[profile.id], style)
+            units += self._pair_units(
+                profile, rest[profile.id], people[profile.id], _STYLES[register]
+            )
         room = target - _total([intro, *units])
         body = self._mix(units, self._pair_fillers(relation, room))
-        blocks = self._paragraphs([intro, *body], register)
-        return Draft(blocks, register, relation.name, "", roles)
+        return self._paragraphs([intro, *body], register)
 
     # One voice, or several, on a record of talk.
 
@@ -147,14 +178,14 @@ class Describer:
             self.writer.say(facts, I, profile.id, "casual")
             for facts in group(_others(profile), _SINGLE_SIZES, self.random)
         ]
-        hook, reference = self.hook(register, I)
+        hooks, reference = self._perhaps_hook(register, I)
         closing = self.writer.frame(register, "closing", I)
-        room = target - _total([opening, *units, hook, closing])
+        room = target - _total([opening, *units, *hooks, closing])
         room -= (len(name.value) + len(staff) + 30) * (len(units) // 2 + 1)
-        said = self._mix(units, [hook, *self._fillers(register, I, "", room)])
+        said = self._mix(units, [*hooks, *self._fillers(register, I, "", room)])
         blocks: list[Pieces] = [opening]
         while said:
-            if self.random.random() < (0.85 if capitals else 0.4):
+            if self.random.random() < (0.6 if capitals else 0.3):
                 prompt = self.writer.frame(register, "prompt", THEY)
                 blocks.append((f"{staff}: ", *prompt))
             # Who writes without capitals sends each thought by itself.
@@ -172,9 +203,9 @@ class Describer:
         relation: Relation,
         register: str,
         own: tuple[str, str],
+        intro: Pieces,
         target: int,
     ) -> tuple[Pieces, ...]:
-        intro = self._intro(relation, "dialogue", a, b, own[0])
         shared, rest = _split_shared(a, b, relation)
         turns: dict[str, list[Pieces]] = {"A": [], "B": []}
         of_other = {"A": replace(b.voice, role=own[0]), "B": replace(a.voice, role=own[1])}
@@ -244,7 +275,11 @@ class Describer:
 
     def _intro(self, relation: Relation, kind: str, a: Profile, b: Profile, own: str) -> Pieces:
         frames = self.writer.banks.relations[relation.name].frames(f"intro {kind}")
-        frame = self.writer.dealer.deal((relation.name, kind), frames).replace("{B}", own)
+        # Much must follow in little room.
+        longest = sorted(map(len, frames))[len(frames) * 2 // 3]
+        frame = self.writer.dealer.deal(
+            (relation.name, kind), frames, lambda frame: len(frame) <= longest
+        ).replace("{B}", own)
         return self.writer.introduce(frame, {"A": ("A", _name(a)), "B": ("B", _name(b))}, I)
 
     def _shared(self, relation: Relation, fact: Fact, *, plural: str) -> Pieces:
@@ -261,6 +296,12 @@ class Describer:
         """A particular remark, and a noun phrase that recalls who made it."""
         text, reference = self._deal(register, "hook").split(_HOOK)
         return self.writer.plain(text, person), reference
+
+    def _perhaps_hook(self, register: str, person: Person) -> tuple[list[Pieces], str]:
+        if self.random.random() >= _HOOK_SHARE:
+            return [], ""
+        hook, reference = self.hook(register, person)
+        return [hook], reference
 
     def _fillers(self, register: str, person: Person, role: str, room: int) -> list[Pieces]:
         fillers: list[Pieces] = []
@@ -305,6 +346,14 @@ class Describer:
     def _deal(self, register: str, section: str) -> str:
         frames = self.writer.banks.registers[register].frames(section)
         return self.writer.dealer.deal((register, section), frames)
+
+
+def _intro_kind(register: str) -> str:
+    if register in _LABELLED:
+        return "dialogue"
+    if register in FIRST_PERSON:
+        return "first"
+    return "scene" if register == "family-scene" else "formal"
 
 
 def _name(profile: Profile) -> Fact:

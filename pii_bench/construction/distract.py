@@ -23,12 +23,12 @@ TEMPLATES: Final = ("network", "knowledge", "community")
 _TALK: Final = frozenset({"transcript", "chat"})
 _JOINED: Final = 5
 _ASKED: Final = 3
-_NEEDS: Final = {1: 0.24, 2: 0.56, 3: 0.2}
+_NEEDS: Final = {1: 0.17, 2: 0.58, 3: 0.25}
 _TRIES: Final = 80
 # Three questions and whom they are about make a long query; the shorter ones serve.
-_CANDIDATES: Final = 8
-_LONGEST_SINGLE: Final = 1000
-_LONGEST_PAIR: Final = 730
+_CANDIDATES: Final = 20
+_LONGEST_SINGLE: Final = 930
+_LONGEST_PAIR: Final = 830
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,10 @@ def _conversation(builder: Builder, sample_id: str, chosen: Sequence[Built]) -> 
 def _part(builder: Builder, built: Built) -> _Part:
     if built.draft.hook:
         return _Part(built, (), built.draft.hook)
-    remark, hook = builder.describer.hook(builder.random.choice(("forum-post", "letter")), I)
+    remarks = [
+        builder.describer.hook(builder.random.choice(("forum-post", "letter")), I) for _ in range(4)
+    ]
+    remark, hook = min(remarks, key=lambda pair: len(pair[1]))
     return _Part(built, (*remark, " "), hook)
 
 
@@ -152,7 +155,7 @@ def _lines(
         block = (_renamed(piece, speaker, ids) for piece in turns[speaker].pop(0))
         yield (label, *lead, *block)
         last = speaker
-        if random.random() < 0.1:
+        if random.random() < 0.06:
             other = random.choice([n for n in range(len(parts)) if n != speaker])
             yield (f"[PER_{other + 1}]: ", *_say(builder, f"{template} drift"))
             last = other
@@ -162,7 +165,11 @@ def _lines(
 
 def _say(builder: Builder, section: str, who: str = "") -> Pieces:
     frames = builder.writer.banks.distract.frames(section)
-    frame = builder.writer.dealer.deal(("distract", section), frames)
+    # What is said around the texts must not crowd them.
+    longest = sorted(map(len, frames))[len(frames) * 2 // 5]
+    frame = builder.writer.dealer.deal(
+        ("distract", section), frames, lambda frame: len(frame) <= longest
+    )
     return builder.writer.plain(frame.replace("<who>", who), I)
 
 
@@ -189,31 +196,33 @@ def _query(
         profiles = parts[number].built.profiles
         subject = random.choice(sorted(profiles))
         count = random.choices(list(_NEEDS), list(_NEEDS.values()))[0]
-        found = builder.interviewer.choose(askable({subject: profiles[subject]}), count)
-        if found is None:
-            raise SampleFault("no scenario fits")
         section = ("about first", "about next", "about last")[place]
         asked = [
-            _asked(builder, parts[number], subject, section, *found) for _ in range(_CANDIDATES)
+            _asked(builder, parts[number], subject, section, count) for _ in range(_CANDIDATES)
         ]
-        told.append(min(asked, key=len))
-        needed += [(ids[number, subject], fact) for _, fact in found[1]]
+        text, needs = min(asked, key=lambda pair: len(pair[0]))
+        told.append(text)
+        needed += [(ids[number, subject], fact) for _, fact in needs]
     return " ".join(told), tuple(needed)
 
 
 def _asked(
-    builder: Builder,
-    part: _Part,
-    subject: str,
-    section: str,
-    scenario: str,
-    needs: tuple[Needed, ...],
-) -> str:
-    """Who is meant is said first; the question itself speaks of her, him or them."""
-    who = _text(_say(builder, section, _recalled(builder, part, subject)))
+    builder: Builder, part: _Part, subject: str, section: str, count: int
+) -> tuple[str, tuple[Needed, ...]]:
+    """A question about a person: who is meant is said first, then it speaks of her, him, them.
+
+    Raises:
+        SampleFault: no scenario needs so many of the person's facts.
+    """
     own = {subject: part.built.profiles[subject]}
+    found = builder.interviewer.choose(askable(own), count)
+    if found is None:
+        raise SampleFault("no scenario fits")
+    scenario, needs = found
+    who = _text(_say(builder, section, _recalled(builder, part, subject)))
     voices = {subject: own[subject].voice}
-    return f"{who} {builder.interviewer.ask(scenario, needs, own, voices, '').text}"
+    question = builder.interviewer.ask(scenario, needs, own, voices, "")
+    return f"{who} {question.text}", needs
 
 
 def _text(pieces: Pieces) -> str:
@@ -225,5 +234,5 @@ def _recalled(builder: Builder, part: _Part, subject: str) -> str:
     if len(part.built.profiles) == 1:
         return part.hook
     frames = builder.writer.banks.distract.frames("one of two")
-    frame = builder.writer.dealer.deal(("distract", "one of two"), frames)
+    frame = min((builder.random.choice(frames) for _ in range(4)), key=len)
     return frame.replace("<role>", part.built.draft.roles[subject]).replace("<hook>", part.hook)

@@ -105,5 +105,6 @@ class Dealer:
             fresh = list(frames)
             self.random.shuffle(fresh)
             # What was left over comes first, so that no frame falls behind.
-            self._decks[key] = [frame for frame in fresh if frame not in set(deck)] + deck
+            left = set(deck)
+            self._decks[key] = [frame for frame in fresh if frame not in left] + deck
         raise LookupError(f"no frame fits in {' / '.join(key)}")

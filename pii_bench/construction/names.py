@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
@@ -20,6 +21,10 @@ _PRONOUN_LISTS: Final[Mapping[str, tuple[str, ...]]] = {
     "he": ("first_names_male", "first_names_nonbinary", "first_names"),
     "they": ("first_names_nonbinary", "first_names"),
 }
+
+
+# One word, or two joined by a hyphen; Faker's lists also hold joined words and remarks.
+_WORD: Final = re.compile(r"[^\W\d_]+(-[^\W\d_]+)?")
 
 
 @dataclass
@@ -73,5 +78,8 @@ def _half(names: set[str], split: Split) -> list[str]:
     return sorted(
         name
         for name in names
-        if name.replace("-", "").isalpha() and len(name) > 2 and in_split(name, split)
+        if _WORD.fullmatch(name)
+        and name == name.title()
+        and len(name) > 2
+        and in_split(name, split)
     )

@@ -69,6 +69,9 @@ def group(
     groups: list[tuple[Fact, ...]] = []
     while ordered:
         size = random.choices(list(sizes), list(sizes.values()))[0]
+        if len(ordered) - size == 1 and sizes[1] < sizes[2]:
+            # Where single facts are rare, none is left over: two or three together, four in twos.
+            size = {2: 2, 3: 3, 4: 2}.get(len(ordered), size)
         groups.append(tuple(ordered[:size]))
         del ordered[:size]
     return groups

@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     from pii_bench.construction.relations import Relation
 
 _PRONOUNS: Final[tuple[tuple[Person, float], ...]] = ((SHE, 0.46), (HE, 0.46), (THEY, 0.08))
+_SSN: Final = "Social Security Number"
 _AMERICAN: Final = "United States"
 _AMERICAN_SHARE: Final = 0.3
 _OWN_CULTURE_SHARE: Final = 0.7
 _TRIES: Final = 200
 
 _ALIAS_SHARE: Final = 0.4
-_ECHO_SHARE: Final = 0.75
+_SHARED_SHARE: Final = 0.75
+_ECHO_SHARE: Final = 0.85
 _PER_WEIGHTS: Final = {"Full Name": 0.0, "Social Media Handle": 0.5, "Nickname": 0.5}
 
 
@@ -78,7 +80,8 @@ class Census:
         shared = [
             (category, facet)
             for category, facet in relation.shared
-            if self._can_share(category, types) and self.random.random() < 0.75
+            if self._can_share(category, types)
+            and (relation.binding or self.random.random() < _SHARED_SHARE)
         ]
         forced = [category for category, _ in shared]
         a = self._settle("A", self._categories(types[0], draw, forced), draw, shared, alias=alias)
@@ -91,7 +94,9 @@ class Census:
         ]
         wanted = [*forced, *(category for category, _ in echoed)]
         categories = self._categories(types[1], other, wanted)
-        b = self._settle("B", categories, other, [*shared, *echoed], lent, alias=alias)
+        unbound = self._unbound(relation, shared)
+        facets = [*shared, *echoed, *unbound]
+        b = self._settle("B", categories, other, facets, lent, alias=alias)
         return self._settle_pair(a, b, relation, (draw, other), lent)
 
     def _draw(self, beside: Draw | None = None) -> Draw:
@@ -156,10 +161,8 @@ class Census:
                 facts.append(kept[category])
                 continue
             facet = facets.get(category) or self.random.choice(self.facts[category].facets)
-            facts.append(Fact(category, facet, draw_value(category, facet, draw)))
-            if category == "Occupation":
-                job = self.pools.occupations[facts[-1].value]
-                draw = replace(draw, income=self.random.uniform(job.low, job.high))
+            value = draw_value(category, facet, self._paid(draw, facts))
+            facts.append(Fact(category, facet, value))
         profile = Profile(subject, voice, draw.place, tuple(facts))
         for _ in range(_TRIES):
             found = conflicts(profile, self.pools)
@@ -194,23 +197,32 @@ class Census:
     ) -> Profile:
         if category in fixed:
             raise Unresolvable
-        facts = tuple(
-            replace(fact, value=draw_value(category, fact.facet, draw))
-            if fact.category == category
-            else fact
-            for fact in profile.facts
-        )
-        if category == "Duration" and any(f.facet == "in-post" for f in facts):
+        facet = next(fact.facet for fact in profile.facts if fact.category == category)
+        if (category, facet) == ("Duration", "in-post"):
             # What conflicts with the day a job began is the facet, not the number.
             facet = self.random.choice(self.facts[category].facets)
-            value = draw_value(category, facet, draw)
-            facts = tuple(
-                Fact(category, facet, value) if f.category == category else f for f in facts
-            )
+        value = draw_value(category, facet, self._paid(draw, profile.facts))
+        new = Fact(category, facet, value)
+        facts = tuple(new if fact.category == category else fact for fact in profile.facts)
         return replace(profile, facts=facts)
+
+    def _paid(self, draw: Draw, facts: Sequence[Fact]) -> Draw:
+        """Amounts lie around what the occupation pays, where there is one."""
+        for fact in facts:
+            if fact.category == "Occupation":
+                job = self.pools.occupations[fact.value]
+                return replace(draw, income=self.random.uniform(job.low, job.high))
+        return draw
+
+    def _unbound(
+        self, relation: Relation, shared: Sequence[tuple[str, str]]
+    ) -> list[tuple[str, str]]:
+        """For what would have to be common but is not: another facet."""
+        return [
+            (category, self.random.choice([f for f in self.facts[category].facets if f != facet]))
+            for category, facet in relation.shared
+            if relation.binding and (category, facet) not in shared
+        ]
 
     def _can_share(self, category: str, types: tuple[Sequence[PiiType], Sequence[PiiType]]) -> bool:
         return all(TYPE_OF_CATEGORY[category] in own for own in types)
-
-
-_SSN: Final = "Social Security Number"

@@ -27,6 +27,7 @@ class Relation:
         shared: (category, facet) pairs that both may have with one value.
         least_gap: years by which A is older than B, at the least; negative allows younger.
         greatest_gap: at the most.
+        binding: who has such a fact at all has it in common.
         kin: nationality is handed down.
         senior: A earns no less than B.
     """
@@ -36,6 +37,7 @@ class Relation:
     shared: tuple[tuple[str, str], ...] = ()
     least_gap: int = -60
     greatest_gap: int = 60
+    binding: bool = False
     kin: bool = False
     senior: bool = False
 
@@ -51,14 +53,35 @@ RELATIONS: Final[Mapping[str, Relation]] = MappingProxyType(
             Relation("parent-child", Kind.HIERARCHICAL, (_HOME,), 18, 48, kin=True),
             Relation("grandparent-grandchild", Kind.HIERARCHICAL, (_CITY,), 38, 64, kin=True),
             Relation("siblings", Kind.INTERSECTION, (_CITY,), 1, 16, kin=True),
-            Relation("partners", Kind.INTERSECTION, (_HOME, _CITY), -15, 15),
-            Relation("colleagues", Kind.INTERSECTION, (_EMPLOYER,), -45, 45),
-            Relation("supervisor-report", Kind.HIERARCHICAL, (_EMPLOYER,), 2, 45, senior=True),
-            Relation("mentor-apprentice", Kind.HIERARCHICAL, (_EMPLOYER,), 8, 50, senior=True),
+            Relation("partners", Kind.INTERSECTION, (_HOME, _CITY), -15, 15, binding=True),
+            Relation("colleagues", Kind.INTERSECTION, (_EMPLOYER,), -45, 45, binding=True),
             Relation(
-                "classmates", Kind.INTERSECTION, (("Educational Institution", "current"),), -40, 40
+                "supervisor-report",
+                Kind.HIERARCHICAL,
+                (_EMPLOYER,),
+                2,
+                45,
+                senior=True,
+                binding=True,
             ),
-            Relation("flatmates", Kind.INTERSECTION, (_HOME,), -30, 30),
+            Relation(
+                "mentor-apprentice",
+                Kind.HIERARCHICAL,
+                (_EMPLOYER,),
+                8,
+                50,
+                senior=True,
+                binding=True,
+            ),
+            Relation(
+                "classmates",
+                Kind.INTERSECTION,
+                (("Educational Institution", "current"),),
+                -40,
+                40,
+                binding=True,
+            ),
+            Relation("flatmates", Kind.INTERSECTION, (_HOME,), -30, 30, binding=True),
             Relation("neighbours", Kind.INTERSECTION, (("Landmark", "near-home"),)),
             Relation("friends", Kind.INDEPENDENT, (_CITY,), -40, 40),
             Relation("landlord-tenant", Kind.INDEPENDENT, (_CITY,)),

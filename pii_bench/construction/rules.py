@@ -190,6 +190,25 @@ def relation_is_kept(a: Profile, b: Profile, relation: Relation) -> Iterator[Con
             yield Conflict(a.id if gap < relation.least_gap else b.id, "Age", "relation_is_kept")
 
 
+def a_generation_has_room(a: Profile, b: Profile, relation: Relation) -> Iterator[Conflict]:
+    """Where one age alone is said, the other person could still be a living adult."""
+    ages = _age(a), _age(b)
+    if relation.least_gap > 0 and ages[0] is not None and ages[0] < 18 + relation.least_gap:
+        yield Conflict(a.id, "Age", "a_generation_has_room")
+    if relation.least_gap > 0 and ages[1] is not None and ages[1] > 92 - relation.least_gap:
+        yield Conflict(b.id, "Age", "a_generation_has_room")
+
+
+def what_binds_them_is_one(a: Profile, b: Profile, relation: Relation) -> Iterator[Conflict]:
+    """Colleagues have one employer, flatmates one address, classmates one school."""
+    if not relation.binding:
+        return
+    for category, facet in relation.shared:
+        own, other = a.fact(category), b.fact(category)
+        if own and other and own.facet == other.facet == facet and own.value != other.value:
+            yield Conflict(b.id, category, "what_binds_them_is_one")
+
+
 def kin_share_no_impossible_origin(
     a: Profile, b: Profile, relation: Relation
 ) -> Iterator[Conflict]:
@@ -226,6 +245,8 @@ RULES: Final[tuple[Callable[[Profile, Pools], Iterator[str]], ...]] = (
 
 RELATION_RULES: Final[tuple[Callable[[Profile, Profile, Relation], Iterator[Conflict]], ...]] = (
     relation_is_kept,
+    a_generation_has_room,
+    what_binds_them_is_one,
     kin_share_no_impossible_origin,
     senior_is_not_paid_less,
 )

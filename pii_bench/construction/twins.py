@@ -6,13 +6,14 @@ for the same categories of the other person. They measure whether a system reads
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.construction.ask import viewpoint
+from pii_bench.construction.ask import people_of
 from pii_bench.construction.build import Builder, Built, SampleFault, to_sample
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pii_bench.construction.ask import Needed, Question
     from pii_bench.datasets.sample import Sample
@@ -53,18 +54,46 @@ def twins(builder: Builder, built: Sequence[Built], count: int) -> Iterator[Samp
 
 
 def _questions(builder: Builder, original: Built) -> dict[str, Question] | None:
-    needs = original.question.needs
-    turned = _other_person(original, needs) if len(original.profiles) > 1 else ()
-    if turned is None:
-        return None
-    asked = {"second": None, "paraphrase": needs, **({"turned": turned} if turned else {})}
-    questions = {}
-    for kind, wanted in asked.items():
-        question = _ask(builder, original, wanted)
+    """The question of each kind; None where one of them cannot be had."""
+    asked: dict[str, Callable[[], Question]] = {
+        "second": lambda: _second(builder, original),
+        "paraphrase": lambda: _paraphrase(builder, original),
+    }
+    if len(original.profiles) > 1:
+        turned = _other_person(original, original.question.needs)
+        if turned is None:
+            return None
+        asked["turned"] = lambda: _turned(builder, original, turned)
+    questions: dict[str, Question] = {}
+    for kind, attempt in asked.items():
+        question = _kept(builder, original, attempt)
         if question is None:
             return None
         questions[kind] = question
     return questions
+
+
+def _second(builder: Builder, original: Built) -> Question:
+    """Other facts, and whatever scenario and asker that takes."""
+    count = builder.draw_count(_SECOND_NEEDS)
+    first = frozenset(original.question.needs)
+    return builder.question(original.draft, original.profiles, count, first)
+
+
+def _paraphrase(builder: Builder, original: Built) -> Question:
+    """The same asker and facts, in another frame and other abstractions."""
+    first = original.question
+    people = people_of(original.draft, original.profiles, first.asker)
+    return builder.interviewer.ask(
+        first.scenario, first.needs, original.profiles, people, first.asker
+    )
+
+
+def _turned(builder: Builder, original: Built, needs: tuple[Needed, ...]) -> Question:
+    """The same asker and words; only the person is the other."""
+    people = people_of(original.draft, original.profiles, original.question.asker)
+    question = replace(original.question, needs=needs)
+    return replace(question, text=builder.interviewer.word(question, people))
 
 
 def _other_person(original: Built, needs: tuple[Needed, ...]) -> tuple[Needed, ...] | None:
@@ -82,26 +111,14 @@ def _other_person(original: Built, needs: tuple[Needed, ...]) -> tuple[Needed, .
     return tuple(turned)
 
 
-def _ask(builder: Builder, original: Built, wanted: tuple[Needed, ...] | None) -> Question | None:
-    """A question that differs from the original's; None where no attempt passes the checks."""
-    first = original.question
+def _kept(builder: Builder, original: Built, attempt: Callable[[], Question]) -> Question | None:
+    """A question unlike the original's that passes the checks; None where none does."""
     for _ in range(_TRIES):
         try:
-            if wanted is None:
-                question = builder.question(
-                    original.draft,
-                    original.profiles,
-                    builder.draw_count(_SECOND_NEEDS),
-                    frozenset(first.needs),
-                )
-            else:
-                asker, people = viewpoint(original.draft, original.profiles, builder.random)
-                question = builder.interviewer.ask(
-                    first.scenario, wanted, original.profiles, people, asker
-                )
+            question = attempt()
         except (SampleFault, LookupError):
             continue
         sample = to_sample("twin", original.draft, original.profiles, question)
-        if question.text != first.text and not builder.faults(sample):
+        if question.text != original.question.text and not builder.faults(sample):
             return question
     return None

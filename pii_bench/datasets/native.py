@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.errors import InputFileError, UnknownNameError
+from pii_bench.files import write_whole
 from pii_bench.jsonl import RecordError, get, get_objects, read_records
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 
@@ -36,6 +38,16 @@ def read_native(path: Path) -> tuple[Sample, ...]:
     if not samples:
         raise InputFileError(path, "no samples in it")
     return tuple(samples)
+
+
+def write_native(path: Path, samples: Iterable[Sample]) -> None:
+    """Write a dataset file, whole or not at all.
+
+    Raises:
+        ResultsError: it cannot be written.
+    """
+    lines = [json.dumps(sample_to_record(sample), ensure_ascii=False) for sample in samples]
+    write_whole(path, "".join(f"{line}\n" for line in lines))
 
 
 def sample_from_record(record: dict[str, Any]) -> Sample:

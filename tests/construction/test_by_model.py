@@ -255,12 +255,17 @@ def test_a_call_that_fails_rejects_its_sample_only(server: ProtocolServer, tmp_p
 
 
 def test_of_texts_that_are_alike_the_first_is_kept(server: ProtocolServer, tmp_path: Path) -> None:
-    refrain = " and the kettle sang while everybody waited for the ferry in the rain" * 8
+    refrain = (
+        "and the kettle sang while everybody waited for the ferry in the rain, until the clerk "
+        "came out with a lamp and said that nothing would sail before the tide had turned, which "
+        "nobody believed, since the boats across the water had left their moorings long ago and "
+        "were on the way home with nets over the side and gulls behind them"
+    )
 
     def dull_writer(messages: Messages) -> str:
         if is_description(messages):
             said = ", ".join([*names(messages), *values(messages)])
-            return f"<description>{said}{refrain}.</description>"
+            return f"<description>{said} {refrain}.</description>"
         return good_writer(messages)
 
     server.script(step(dull_writer))

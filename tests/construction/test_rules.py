@@ -228,19 +228,31 @@ def test_every_rule_stands_in_the_table() -> None:
 
 PARENT = Relation("parent-child", Kind.HIERARCHICAL, (), 18, 48, kin=True)
 SENIOR = Relation("supervisor-report", Kind.HIERARCHICAL, (), 2, 45, senior=True)
+COLLEAGUES = Relation(
+    "colleagues", Kind.INTERSECTION, (("Company Name", "employer"),), binding=True
+)
 FRIENDS = Relation("friends", Kind.INDEPENDENT)
 
 BETWEEN: list[tuple[str, Relation, str, tuple[str, str], tuple[str, str]]] = [
     # rule, relation, category, values of A and B violated, kept
     ("relation_is_kept", PARENT, "A Age", ("37", "20"), ("38", "20")),
     ("relation_is_kept", PARENT, "B Age", ("69", "20"), ("68", "20")),
-    ("relation_is_kept", PARENT, "A Age", ("20", "38"), ("56", "38")),
+    ("relation_is_kept", PARENT, "A Age", ("37", "38"), ("56", "38")),
+    ("a_generation_has_room", PARENT, "A Age", ("35", "17"), ("36", "18")),
+    ("a_generation_has_room", PARENT, "B Age", ("93", "75"), ("92", "74")),
     (
         "kin_share_no_impossible_origin",
         PARENT,
         "B Nationality",
         ("Swedish", "Kenyan"),
         ("Kenyan", "Kenyan"),
+    ),
+    (
+        "what_binds_them_is_one",
+        COLLEAGUES,
+        "B Company Name: employer",
+        ("Hopfenhof", "Tannwerk"),
+        ("Hopfenhof", "Hopfenhof"),
     ),
     (
         "senior_is_not_paid_less",
@@ -265,9 +277,15 @@ def test_a_rule_between_two_finds_what_conflicts(
         )
         return relation_conflicts(a, b, between)
 
-    assert found(violated, relation) == [Conflict(subject, category, rule)]
+    assert found(violated, relation) == [Conflict(subject, category.split(":")[0], rule)]
     assert not found(kept, relation)
     assert not found(violated, FRIENDS)
+
+
+def test_only_what_binds_must_be_one() -> None:
+    a = person(("Company Name: employer", "Hopfenhof"))
+    b = person(("Company Name: former", "Tannwerk"), subject="B")
+    assert not relation_conflicts(a, b, COLLEAGUES)
 
 
 def test_every_rule_between_two_stands_in_the_table() -> None:
@@ -275,10 +293,21 @@ def test_every_rule_between_two_stands_in_the_table() -> None:
 
 
 def test_between_two_a_value_that_is_not_told_conflicts_with_none() -> None:
-    for _, relation, changed, violated, _ in BETWEEN:
+    for rule, relation, changed, violated, _ in BETWEEN:
+        if rule == "a_generation_has_room":
+            continue
         category = changed.split(" ", 1)[1]
         told, silent = person((category, violated[0])), person(subject="B")
         assert not relation_conflicts(told, silent, relation)
+
+
+def test_one_age_alone_leaves_room_for_the_other_generation() -> None:
+    silent_child, silent_parent = person(subject="B"), person()
+
+    assert not relation_conflicts(person(("Age", "36")), silent_child, PARENT)
+    assert relation_conflicts(person(("Age", "35")), silent_child, PARENT)
+    assert not relation_conflicts(silent_parent, person(("Age", "74"), subject="B"), PARENT)
+    assert relation_conflicts(silent_parent, person(("Age", "75"), subject="B"), PARENT)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.check.formats import FORMATS
-from pii_bench.construction.grammar import slug
 from pii_bench.construction.bank import read_bank
+from pii_bench.construction.grammar import slug
 from pii_bench.construction.names import Names
 from pii_bench.construction.people import Place
 from pii_bench.construction.pools import GRAMMAR, load_pools
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PER = [category for category, of in TYPE_OF_CATEGORY.items() if of is PiiType.PER]
-REST = [category for category in TYPE_OF_CATEGORY if category not in PER]
 PLACES = [
     Place(country.name, city)
     for country in load_pools("test").countries.values()
@@ -52,16 +51,21 @@ def draw_in(place: Place, seed: int = 1, pronoun: str = "she") -> Draw:
 
 def drawn(category: str, rounds: int = 4) -> Iterator[tuple[Draw, str, str]]:
     """Values of every facet for homes in every city: the draw, the facet and the value."""
-    for seed in range(rounds):
-        for place in PLACES:
-            draw = draw_in(place, seed, ("she", "he", "they")[seed % 3])
+    for turn in range(rounds):
+        for number, place in enumerate(PLACES):
+            pronoun = ("she", "he", "they")[number % 3]
+            draw = draw_in(place, turn * len(PLACES) + number, pronoun)
             for facet in facets(category):
                 yield draw, facet, draw_value(category, facet, draw)
 
 
+def is_stripped(text: str) -> bool:
+    return text == text.strip() != ""
+
+
 @pytest.mark.parametrize("category", TYPE_OF_CATEGORY)
 def test_values_are_of_their_category_s_format(category: str) -> None:
-    is_format = FORMATS.get(category, lambda text: text == text.strip() != "")
+    is_format = FORMATS.get(category, is_stripped)
     assert not [value for _, _, value in drawn(category) if not is_format(value)]
 
 

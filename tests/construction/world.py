@@ -80,19 +80,17 @@ def writer(
     *,
     facts: Mapping[str, Bank] | None = None,
     registers: Mapping[str, Bank] | None = None,
-    relations: Mapping[str, Bank] | None = None,
     queries: Mapping[str, Bank] | None = None,
     joints: Bank | None = None,
-    distract: Bank | None = None,
 ) -> Writer:
     random = Random(1)
     banks = Banks(
         facts=facts or {},
         registers=registers or {},
-        relations=relations or {},
+        relations={},
         queries=queries or {},
         joints=joints or bank({}),
-        distract=distract or bank({}),
+        distract=bank({}),
     )
     return Writer(banks, Dealer(random), random)
 

@@ -83,7 +83,7 @@ def test_every_file_of_prompts_belongs_to_a_strategy() -> None:
     used = {f"{strategy.name}.txt" for strategy in ALL}
     used |= {strategy.demonstrations for strategy in ALL if strategy.demonstrations}
 
-    assert {path.name for path in PROMPTS.iterdir()} == used
+    assert {path.name for path in PROMPTS.glob("*.txt")} == used
 
 
 def test_the_choices_are_the_gold_entities_in_the_order_of_the_text() -> None:

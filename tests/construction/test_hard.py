@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from pii_bench.construction.hard import CRITERIA, hard_set
+from pii_bench.datasets.sample import Entity, Related, Sample, Subject
+
+
+def sample(sample_id: str, chars: int, entities: int, related: int) -> Sample:
+    found = tuple(Entity(str(n), "DEM") for n in range(entities))
+    return Sample(
+        sample_id,
+        "x" * chars,
+        "?",
+        (Subject("A", found),),
+        tuple(Related("A", str(n)) for n in range(related)),
+        {"register": "letter"},
+    )
+
+
+LONG = sample("long", chars=900, entities=9, related=1)  # one entity in 100 characters
+LONGER = sample("longer", chars=1000, entities=5, related=1)
+DENSE = sample("dense", chars=100, entities=8, related=1)
+NEEDY = sample("needy", chars=500, entities=6, related=3)
+NEEDIER = sample("needier", chars=500, entities=7, related=3)
+PLAIN = sample("plain", chars=400, entities=4, related=1)
+SOURCE = [LONG, LONGER, DENSE, NEEDY, NEEDIER, PLAIN]
+
+
+def test_each_criterion_chooses_in_turn() -> None:
+    chosen = hard_set([SOURCE], 4)
+    assert [(each.meta["hard_of"], each.meta["criterion"]) for each in chosen] == [
+        ("longer", "longest description"),
+        ("dense", "highest density"),
+        ("needier", "most query-related"),
+        ("long", "longest description"),
+    ]
+
+
+def test_among_equal_needs_more_entities_are_harder() -> None:
+    rank = CRITERIA["most query-related"]
+    assert rank(NEEDIER) > rank(NEEDY) > rank(LONG)
+
+
+def test_a_sample_is_chosen_once() -> None:
+    # First by every criterion, chosen by one.
+    best = sample("best", chars=2000, entities=2000, related=3)
+    chosen = hard_set([[best, *SOURCE]], 7)
+    assert len(chosen) == len({each.meta["hard_of"] for each in chosen}) == 7
+
+
+def test_every_source_gives_as_many() -> None:
+    chosen = hard_set([SOURCE, SOURCE[:3]], 3)
+    assert [each.id for each in chosen] == [f"hard-{n:04d}" for n in range(1, 7)]
+    assert {each.meta["hard_of"] for each in chosen[3:]} == {"long", "longer", "dense"}
+
+
+def test_samples_are_the_source_s_own_but_for_id_and_origin() -> None:
+    (chosen,) = hard_set([[PLAIN]], 1)
+    assert chosen.description == PLAIN.description
+    assert (chosen.subjects, chosen.related) == (PLAIN.subjects, PLAIN.related)
+    assert chosen.meta == {
+        "register": "letter",
+        "hard_of": "plain",
+        "criterion": "longest description",
+    }

@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.construction import profiles as census_module
+from pii_bench.construction.grammar import load_banks
+from pii_bench.construction.names import Names
+from pii_bench.construction.pools import load_pools
+from pii_bench.construction.profiles import Census, Unresolvable
+from pii_bench.construction.relations import RELATIONS, Relation
+from pii_bench.construction.rules import Conflict, conflicts, relation_conflicts
+from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pii_bench.construction.people import Profile
+    from pii_bench.construction.pools import Pools
+
+# Every rule has something to look at: all demographics but for a few, and all amounts.
+TYPES = [
+    *[PiiType.DEM] * 8,
+    *[PiiType.QUANTITY] * 5,
+    *[PiiType.DATETIME] * 2,
+    *[PiiType.LOC] * 2,
+    *[PiiType.ORG] * 2,
+    PiiType.CODE,
+]
+EACH_RELATION = pytest.mark.parametrize("relation", RELATIONS.values(), ids=RELATIONS)
+
+
+def census(seed: int = 1) -> Census:
+    pools = load_pools("test")
+    return Census(pools, Names(pools), load_banks("test").facts, Random(seed))
+
+
+def singles(count: int, *, alias: bool = False) -> Iterator[Profile]:
+    own = census()
+    while count:
+        try:
+            yield own.single(TYPES, alias=alias)
+        except Unresolvable:
+            continue
+        count -= 1
+
+
+def pairs(relation: Relation, count: int) -> Iterator[tuple[Profile, Profile]]:
+    own = census()
+    while count:
+        try:
+            yield own.pair((TYPES, TYPES), relation, alias=False)
+        except Unresolvable:
+            continue
+        count -= 1
+
+
+def types_of(profile: Profile) -> Counter[PiiType]:
+    return Counter(TYPE_OF_CATEGORY[fact.category] for fact in profile.facts)
+
+
+def test_people_have_the_types_they_were_given_and_one_name() -> None:
+    for profile in singles(40):
+        assert types_of(profile) == Counter([PiiType.PER, *TYPES])
+        assert len({fact.category for fact in profile.facts}) == len(profile.facts)
+
+
+def test_people_are_consistent() -> None:
+    pools = load_pools("test")
+    assert not [found for profile in singles(40) for found in conflicts(profile, pools)]
+
+
+def test_facets_are_those_of_the_category_s_bank() -> None:
+    banks = load_banks("test").facts
+    for profile in singles(40):
+        for fact in profile.facts[1:]:
+            assert fact.facet in banks[fact.category].facets
+
+
+def test_resolution_changes_values_never_categories(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Profile] = []
+
+    def watched(profile: Profile, pools: Pools) -> list[Conflict]:
+        seen.append(profile)
+        return conflicts(profile, pools)
+
+    monkeypatch.setattr(census_module, "conflicts", watched)
+    changed = 0
+    for seed in range(30):
+        seen.clear()
+        with suppress(Unresolvable):
+            census(seed).single(TYPES, alias=False)
+        assert len({tuple(fact.category for fact in each.facts) for each in seen}) == 1
+        changed += len(seen) > 1
+    assert changed, "some of them had conflicts to resolve"
+
+
+def test_what_cannot_be_resolved_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    def always(profile: Profile, _: Pools) -> Sequence[Conflict]:
+        return [Conflict(profile.id, "Age", "never_content")]
+
+    monkeypatch.setattr(census_module, "conflicts", always)
+    with pytest.raises(Unresolvable):
+        census().single(TYPES, alias=False)
+
+
+def test_only_americans_have_social_security_numbers() -> None:
+    own = census()
+    homes = set()
+    for _ in range(60):
+        profile = own.single([PiiType.CODE] * 11, alias=False)
+        if profile.fact("Social Security Number"):
+            homes.add(profile.home.country)
+    assert homes == {"United States"}
+
+
+def test_names_are_full_unless_the_register_allows_others() -> None:
+    assert {profile.facts[0].category for profile in singles(30)} == {"Full Name"}
+    assert {profile.facts[0].category for profile in singles(60, alias=True)} == {
+        "Full Name",
+        "Nickname",
+        "Social Media Handle",
+    }
+
+
+@EACH_RELATION
+def test_two_people_have_their_types_and_no_conflict(relation: Relation) -> None:
+    pools = load_pools("test")
+    for a, b in pairs(relation, 6):
+        assert (a.id, b.id) == ("A", "B")
+        assert types_of(a) == types_of(b) == Counter([PiiType.PER, *TYPES])
+        assert not [*conflicts(a, pools), *conflicts(b, pools), *relation_conflicts(a, b, relation)]
+
+
+@EACH_RELATION
+def test_ages_keep_the_distance_of_the_relation(relation: Relation) -> None:
+    for a, b in pairs(relation, 12):
+        ages = a.fact("Age"), b.fact("Age")
+        if ages[0] and ages[1]:
+            gap = int(ages[0].value) - int(ages[1].value)
+            assert relation.least_gap <= gap <= relation.greatest_gap
+
+
+@EACH_RELATION
+def test_what_is_shared_is_one_value(relation: Relation) -> None:
+    for category, facet in relation.shared:
+        both = 0
+        for a, b in pairs(relation, 12):
+            facts = a.fact(category), b.fact(category)
+            if facts[0] and facts[1] and facts[0].facet == facts[1].facet == facet:
+                both += facts[0].value == facts[1].value
+        # Three times in four, where the types allow it, as they do here.
+        assert both >= 3, category
+
+
+def test_kin_live_in_one_place_and_have_one_nationality() -> None:
+    for a, b in pairs(RELATIONS["siblings"], 12):
+        assert a.home == b.home
+        facts = a.fact("Nationality"), b.fact("Nationality")
+        assert not (facts[0] and facts[1]) or facts[0].value == facts[1].value
+
+
+def test_kin_have_names_of_one_culture() -> None:
+    names = Names(load_pools("test"))
+    family_names = [set(names._of(culture, "she")[1]) for culture in names.cultures]
+    for a, b in pairs(RELATIONS["siblings"], 12):
+        both = {profile.facts[0].value.split()[1] for profile in (a, b)}
+        assert any(both <= of_culture for of_culture in family_names), both
+
+
+def test_the_other_person_has_much_of_the_same_so_that_the_person_must_be_understood() -> None:
+    common = [
+        len({(f.category, f.facet) for f in a.facts} & {(f.category, f.facet) for f in b.facts})
+        for a, b in pairs(RELATIONS["friends"], 20)
+    ]
+    # Of the twenty facts; three in four are echoed where the types allow it.
+    assert sum(common) / len(common) > 10
+
+
+def test_the_same_state_draws_the_same_people() -> None:
+    assert census(5).single(TYPES, alias=True) == census(5).single(TYPES, alias=True)
