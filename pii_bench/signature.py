@@ -26,7 +26,8 @@ class Signature:
         dataset_sha256: hash of its file.
         task: the task.
         strategy: name of the prompt or strategy; empty for predictions made elsewhere.
-        prompts: prompt name to hash, for every prompt whose answers were used.
+        prompts: prompt name to hash (empty where there is no text), for every prompt whose
+            answers were used.
         model: the model asked for; empty for predictions made elsewhere.
         returned: the models that the provider said it used.
         settings: endpoint, weights, sampling.
@@ -46,7 +47,9 @@ class Signature:
             "data": f"{self.dataset}@{self.dataset_sha256[:12]}",
             "task": str(self.task),
             "strategy": self.strategy,
-            "prompt": "+".join(f"{name}@{sha[:12]}" for name, sha in self.prompts.items()),
+            "prompt": "+".join(
+                f"{name}@{sha[:12]}" if sha else name for name, sha in self.prompts.items()
+            ),
             "model": self.model,
             "returned": "+".join(sorted(self.returned)),
             **{key: str(value) for key, value in sorted(self.settings.items())},

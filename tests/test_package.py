@@ -12,6 +12,7 @@ from pii_bench.datasets.catalog import DATASETS
 from pii_bench.datasets.checksums import sha256_of
 from pii_bench.leaderboard.published import published_rows
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
+from pii_bench.relevance.thresholds import read_thresholds
 from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:
@@ -28,7 +29,12 @@ from pii_bench.leaderboard.published import PUBLISHED, published_rows
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
 
 package = Path(pii_bench.__file__).parent
+from pii_bench.relevance.thresholds import read_thresholds
+from pii_bench.systems.catalog import SystemOptions, build_systems
+
 print(json.dumps({
+    "systems": [s.card.model for s in build_systems("bilstm-crf+embedding", SystemOptions())],
+    "thresholds": read_thresholds(),
     "package": str(package),
     "typed": (package / "py.typed").is_file(),
     "folders": [str(resources.DATA), str(resources.PROMPTS), str(PUBLISHED)],
@@ -93,6 +99,14 @@ def test_an_installed_package_has_the_prompts_and_data_of_the_checkout(
         name: sha256_of(entry.path) for name, entry in DATASETS.items() if not entry.folder
     }
     assert loaded["published"] == len(published_rows())
+    assert loaded["thresholds"] == read_thresholds()
+
+
+def test_an_installed_package_has_the_weights_of_the_default_system(
+    loaded: dict[str, Any], installed: Path
+) -> None:
+    assert loaded["systems"] == ["bilstm-crf+embedding"] * 2
+    assert not list(installed.rglob("weights.safetensors"))
 
 
 def test_an_installed_package_has_the_command(installed: Path, tmp_path: Path) -> None:

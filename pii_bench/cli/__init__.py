@@ -59,6 +59,10 @@ def _run_command(parsed: argparse.Namespace) -> bool:
             from pii_bench.cli.leaderboard import build_leaderboard
 
             return build_leaderboard(parsed.results)
+        case "train":
+            from pii_bench.cli.train import train_tagger
+
+            return train_tagger(parsed.data, parsed.out)
         case _:
             return _run_data_command(parsed)
 

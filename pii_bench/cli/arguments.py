@@ -29,6 +29,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     _add_score(subparsers)
     _add_leaderboard(subparsers)
     _add_convert(subparsers)
+    _add_train(subparsers)
     _add_data(subparsers)
     return parser.parse_args(arguments)
 
@@ -39,17 +40,19 @@ DATASET_HELP = "a dataset's name, the path of a file, or capid:PATH"
 def _add_run(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = subparsers.add_parser(
         "run",
-        help="ask a model about a dataset, score it and update the leaderboard",
-        description="Ask a model about a dataset, score it and update the leaderboard. "
+        help="run a system over a dataset, score it and update the leaderboard",
+        description="Run a system over a dataset, score it and update the leaderboard. "
         "Responses are saved as they come; run again to go on.",
     )
     parser.add_argument(
         "--model",
         required=True,
-        help="provider/name, an alias (gpt4o), local/NAME or replay:PATH",
+        metavar="SYSTEM",
+        help="provider/name, an alias (gpt4o), local/NAME, replay:PATH, DETECTOR, "
+        "DETECTOR+RELEVANCE (bilstm-crf+embedding), python:MODULE:FACTORY or a plug-in",
     )
     parser.add_argument(
-        "--strategy", default="naive", help="prompt for query-related PII (default: %(default)s)"
+        "--strategy", help="a chat model's prompt for query-related PII (default: naive)"
     )
     parser.add_argument(
         "--task",
@@ -66,6 +69,12 @@ def _add_run(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=_positive,
         metavar="N",
         help="longest answer (default: 2048; local: 512)",
+    )
+    parser.add_argument(
+        "--label-map",
+        type=Path,
+        metavar="FILE",
+        help="JSON of a detector's labels to our types, in the place of its own",
     )
     _add_calls(parser)
     _add_results(parser)
@@ -96,6 +105,30 @@ def _add_convert(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     parser.add_argument("--dataset", required=True, help=DATASET_HELP)
     parser.add_argument("--out", type=Path, required=True, help="the predictions file to write")
     parser.set_defaults(command="convert")
+
+
+def _add_train(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser(
+        "train",
+        help="train the BiLSTM-CRF that ships",
+        description="Train the BiLSTM-CRF on the sets to train and tune on, which `data build` "
+        "makes, and write its weights, vocabulary and training log.",
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path("data"),
+        metavar="DIR",
+        help="folder of the sets, train and dev in its folder built (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("data/models/bilstm-crf"),
+        metavar="DIR",
+        help="where the weights go (default: %(default)s)",
+    )
+    parser.set_defaults(command="train")
 
 
 def _add_data(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -17,14 +17,12 @@ from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.evaluation import applicable
 from pii_bench.leaderboard.rows import Source
-from pii_bench.models.base import Sampling
-from pii_bench.models.catalog import LOCAL, ModelOptions, build_model, resolve
-from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
+from pii_bench.models.catalog import LOCAL, ModelOptions, resolve
 from pii_bench.runner.manifest import DatasetRef, Manifest, write_manifest
 from pii_bench.runner.records import Failure
 from pii_bench.runner.run import run_system
 from pii_bench.runner.store import RunFiles, RunStore, read_lines
-from pii_bench.systems.prompted import PromptedSystem
+from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -34,21 +32,8 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.datasets.sample import Sample
-    from pii_bench.models.base import Model
+    from pii_bench.leaderboard.rows import Row
     from pii_bench.systems.base import System
-
-
-@dataclass(frozen=True, slots=True)
-class Defaults:
-    """What is used where the command line is silent."""
-
-    concurrency: int
-    max_tokens: int
-
-
-_REMOTE = Defaults(concurrency=8, max_tokens=2048)
-# One processor, and a small model that has lost the thread writes to the limit.
-_LOCAL = Defaults(concurrency=1, max_tokens=512)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +47,7 @@ class Job:
 
 
 def run_benchmark(arguments: argparse.Namespace) -> bool:
-    """Run, score, print the rows of this run and update the leaderboard.
+    """Run, score, update the leaderboard and print the rows of this run beside the paper's.
 
     Returns:
         Whether every sample asked for has an answer.
@@ -71,26 +56,24 @@ def run_benchmark(arguments: argparse.Namespace) -> bool:
         PiiBenchError: wrong arguments or input, found before any sample is asked about; or
             the provider refuses, after which what arrived is saved.
     """
-    strategy = get_strategy(arguments.strategy)
-    wanted = [DETECTION] if arguments.task != Task.QUERY_RELATED else []
-    wanted += [strategy] if arguments.task != Task.DETECTION else []
-    prompts = [load_prompt(each) for each in wanted]
     if (full_name := resolve(arguments.model)) != arguments.model:
         print(f"model {arguments.model} is {full_name}", file=sys.stderr)
-    options = ModelOptions(base_url=arguments.base_url, timeout=float(arguments.timeout))
-    model = build_model(arguments.model, options)
+    options = SystemOptions(
+        strategy=arguments.strategy,
+        max_tokens=arguments.max_tokens,
+        model=ModelOptions(base_url=arguments.base_url, timeout=float(arguments.timeout)),
+        label_map=arguments.label_map,
+    )
+    systems = _for_task(arguments.task, arguments.model, build_systems(arguments.model, options))
     datasets = load_datasets(arguments.dataset)
     _report_faults(datasets)
-    defaults = _LOCAL if model.name.startswith(f"{LOCAL}/") else _REMOTE
-    sampling = Sampling(max_tokens=arguments.max_tokens or defaults.max_tokens)
-    systems = [PromptedSystem(model, prompt, sampling) for prompt in prompts]
     jobs = [
         _job(system, dataset, arguments.limit, arguments.results / "runs")
         for dataset in datasets
         for system in systems
     ]
     try:
-        asyncio.run(_run_jobs(model, jobs, arguments.concurrency or defaults.concurrency))
+        asyncio.run(_run_jobs(systems, jobs, arguments.concurrency or _concurrency(systems)))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return _report_missing(jobs)
@@ -98,27 +81,20 @@ def run_benchmark(arguments: argparse.Namespace) -> bool:
         _report_missing(jobs)
         raise
     rows, _ = update_leaderboard(arguments.results)
-    ran = {(job.system.card.model, job.system.card.prompt, job.dataset.name) for job in jobs}
-    print_rows(
-        [
-            row
-            for row in rows
-            if row.source is Source.RUN
-            and (row.model, row.strategy, row.dataset) in ran
-            and arguments.task in {"all", row.task}
-        ]
-    )
+    tasks = set(Task) if arguments.task == "all" else {Task(arguments.task)}
+    print_rows([row for row in rows if row.task in tasks and _is_shown(row, jobs)])
     return _report_missing(jobs)
 
 
-async def _run_jobs(model: Model, jobs: Sequence[Job], concurrency: int) -> None:
+async def _run_jobs(systems: Sequence[System], jobs: Sequence[Job], concurrency: int) -> None:
     try:
         with RunProgress(Console(stderr=True)) as progress:
             for job in jobs:
                 progress.label(f"{job.system.card.prompt} on {job.dataset.name}")
                 await _run_job(job, concurrency, progress)
     finally:
-        await model.close()
+        for system in systems:
+            await system.close()
 
 
 async def _run_job(job: Job, concurrency: int, progress: RunProgress) -> None:
@@ -130,6 +106,24 @@ async def _run_job(job: Job, concurrency: int, progress: RunProgress) -> None:
         await run_system(system, job.samples, store, concurrency=concurrency, observer=progress)
 
 
+def _for_task(task: str, name: str, systems: Sequence[System]) -> list[System]:
+    """The systems whose answers a task needs: masking needs both, `all` what there is."""
+    both = {Task.DETECTION, Task.QUERY_RELATED}
+    needed = both if task in {"all", Task.MASKING} else {Task(task)}
+    chosen = [system for system in systems if system.card.task in needed]
+    answered = {system.card.task for system in chosen}
+    if task != "all" and answered != needed:
+        missing = ", ".join(sorted(needed - answered))
+        raise PiiBenchError(f"system {name!r} does not answer {missing}")
+    return chosen
+
+
+def _concurrency(systems: Sequence[System]) -> int:
+    # A local model has one processor.
+    local = any(system.card.model.startswith(f"{LOCAL}/") for system in systems)
+    return 1 if local else 8
+
+
 def _job(system: System, dataset: Dataset, limit: int | None, root: Path) -> Job:
     card = system.card
     samples = applicable(card.task, dataset.samples[:limit])
@@ -139,6 +133,14 @@ def _job(system: System, dataset: Dataset, limit: int | None, root: Path) -> Job
         tuple(samples),
         RunFiles.at(root, card.model, card.prompt, dataset.name),
     )
+
+
+def _is_shown(row: Row, jobs: Sequence[Job]) -> bool:
+    """Whether a row is one of this run, or the paper's on a dataset of the same name."""
+    if row.source is Source.PUBLISHED:
+        return row.dataset in {job.dataset.name for job in jobs}
+    ran = {(job.system.card.model, job.system.card.prompt, job.dataset.name) for job in jobs}
+    return row.source is Source.RUN and (row.model, row.strategy, row.dataset) in ran
 
 
 def _report_faults(datasets: Sequence[Dataset]) -> None:

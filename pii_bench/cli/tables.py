@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 
 def print_rows(rows: Sequence[Row]) -> None:
-    """One table per dataset and task, and the signature of each row."""
+    """One table per dataset and task, and the signature of each row that has one."""
     for (dataset, task), group in groupby(rows, key=lambda row: (row.dataset, row.task)):
         members = list(group)
         print(f"\n{dataset}: {task}\n\n{to_table(members, task)}")
     if rows:
         print()
     for row in rows:
-        print(row.signature)
+        if row.signature:
+            print(row.signature)

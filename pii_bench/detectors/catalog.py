@@ -36,9 +36,16 @@ class Entry:
     mapped: bool = True
 
 
+def _bilstm_crf(_: str, __: LabelMap | None) -> Detector:
+    from pii_bench.detectors.bilstm_crf import BiLstmCrfDetector
+
+    return BiLstmCrfDetector()
+
+
 # What a detector needs is imported when it is made.
 DETECTORS: Final[Mapping[str, Entry]] = MappingProxyType(
     {
+        "bilstm-crf": Entry(_bilstm_crf, mapped=False),
         "presidio": Entry(lambda _, labels: PresidioDetector(labels)),
         "spacy": Entry(lambda _, labels: SpacyDetector(labels)),
         "hf": Entry(lambda path, labels: HuggingFaceDetector(Path(path), labels), path=True),

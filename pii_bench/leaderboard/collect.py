@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
+    from pii_bench.evaluation import Evaluation
 
 FOLDERS: Mapping[str, Source] = {"runs": Source.RUN, "reference": Source.REFERENCE}
 
@@ -105,7 +106,7 @@ def rows_of(
     """
     system = run.manifest.system
     own = evaluate(system.task, dataset.samples, run.predictions)
-    rows = [row_of(own, _signature([run], own.task), source=source, oracle=system.oracle)]
+    rows = [_row(run, own, _signature([run], own.task), source)]
     if system.task is Task.QUERY_RELATED and detection is not None:
         both = {
             sample_id: compose(detection.predictions[sample_id], prediction)
@@ -114,9 +115,20 @@ def rows_of(
         }
         masking = evaluate(Task.MASKING, dataset.samples, both)
         signature = _signature([detection, run], Task.MASKING)
-        rows.append(row_of(masking, signature, source=source, oracle=system.oracle))
+        rows.append(_row(run, masking, signature, source))
     # A dataset without queries has nothing for the tasks that need one.
     return [row for row in rows if row.gold]
+
+
+def _row(run: StoredRun, evaluation: Evaluation, signature: Signature, source: Source) -> Row:
+    system = run.manifest.system
+    return row_of(
+        evaluation,
+        signature,
+        source=source,
+        oracle=system.oracle,
+        names_subjects=system.names_subjects,
+    )
 
 
 def _signature(runs: list[StoredRun], task: Task) -> Signature:

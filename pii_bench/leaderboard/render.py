@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from pii_bench.files import write_whole
-from pii_bench.leaderboard.rows import METRICS, Row, Source
+from pii_bench.leaderboard.rows import METRICS, SUBJECT_METRICS, Row, Source
 from pii_bench.outcome import Status
 from pii_bench.tasks import Task
 
@@ -28,7 +28,8 @@ _INTRODUCTION: Final = """\
 Means over samples. `run` and `reference` rows are ours and come from stored responses
 (`pii-bench leaderboard` makes them again); `published` rows are the paper's figures, on
 data that was never released: for orientation, not for comparison. `oracle` rows are told
-the gold entities and `incomplete` rows lack samples: neither is ranked.
+gold and `incomplete` rows lack samples: neither is ranked. A detector that does not say whose
+an entity is has `-` where a figure depends on it, and no rank in detection.
 """
 
 
@@ -62,7 +63,7 @@ def to_table(rows: Sequence[Row], task: Task) -> str:
             str(row.rank or ""),
             row.model,
             row.strategy,
-            *(_figure(row.metrics.get(name)) for name in shown),
+            *(_figure(row, name) for name in shown),
             f"{row.scored}/{row.gold}" if row.gold is not None else "",
             failures(row),
             _source(row),
@@ -118,8 +119,11 @@ def _flat(row: Row) -> dict[str, object]:
     }
 
 
-def _figure(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
+def _figure(row: Row, name: str) -> str:
+    if (value := row.metrics.get(name)) is not None:
+        return f"{value:.3f}"
+    undefined = row.task is Task.DETECTION and not row.names_subjects and name in SUBJECT_METRICS
+    return "-" if undefined else ""
 
 
 def _source(row: Row) -> str:

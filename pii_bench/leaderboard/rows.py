@@ -31,14 +31,16 @@ class Row:
 
     Attributes:
         rank: among the complete rows of ours without gold, per dataset and task, by
-            the headline; None for all others.
-        oracle: whether the strategy is told gold.
+            the headline; None for all others and where there is no headline.
+        oracle: whether the system is told gold.
         scored: samples that count in the means.
         gold: samples that the task applies to; None for published figures.
         metrics: column name to value, 0 to 1; absent where unknown.
         rates: status to share of `gold`; None for published figures.
         signature: the line that reproduces the row; empty for published figures.
         note: what a reader must know beside the figures.
+        names_subjects: whether its detection tells whose the entities are; where it does
+            not, `SUBJECT_METRICS` are absent.
     """
 
     source: Source
@@ -54,10 +56,15 @@ class Row:
     rates: Mapping[Status, float] | None = None
     signature: str = ""
     note: str = ""
+    names_subjects: bool = True
 
     @property
     def headline(self) -> float | None:
-        """The figure that ranks it: Strict-F1 for detection, F1 otherwise."""
+        """The figure that ranks it: Strict-F1 for detection, F1 otherwise.
+
+        None where a detection names no subjects: Ent-F1, which is larger than Strict-F1 by
+        its nature, would rank it above systems that answer the whole task.
+        """
         return self.metrics.get("strict_f1" if self.task is Task.DETECTION else "f1")
 
     @property
@@ -81,9 +88,25 @@ METRICS = (
 """Metric columns in their order; a row has those of its task."""
 
 
-def row_of(evaluation: Evaluation, signature: Signature, *, source: Source, oracle: bool) -> Row:
+SUBJECT_METRICS = frozenset(
+    {"strict_f1", "ent_matched_f1", "rouge_l_f", "precision", "recall", "micro_f1"}
+)
+"""Metrics of detection that depend on whose an entity is."""
+
+
+def row_of(
+    evaluation: Evaluation,
+    signature: Signature,
+    *,
+    source: Source,
+    oracle: bool,
+    names_subjects: bool = True,
+) -> Row:
     """The row of an evaluation."""
     gold = evaluation.gold
+    metrics = metrics_of(evaluation)
+    if evaluation.task is Task.DETECTION and not names_subjects:
+        metrics = {name: value for name, value in metrics.items() if name not in SUBJECT_METRICS}
     return Row(
         source=source,
         model=signature.model,
@@ -91,11 +114,12 @@ def row_of(evaluation: Evaluation, signature: Signature, *, source: Source, orac
         dataset=signature.dataset,
         task=evaluation.task,
         oracle=oracle,
-        metrics=metrics_of(evaluation),
+        metrics=metrics,
         scored=len(evaluation.scores),
         gold=gold,
         rates={s: evaluation.statuses.get(s, 0) / gold for s in Status} if gold else None,
         signature=str(signature),
+        names_subjects=names_subjects,
     )
 
 
@@ -128,7 +152,8 @@ def rank(rows: Iterable[Row]) -> list[Row]:
     """Sort rows by dataset, task and headline, and give ranks; equal headlines share one.
 
     Published figures stand on data that was never released, oracle rows are told gold,
-    and incomplete rows lack samples: none of them is ranked.
+    and incomplete rows lack samples: none of them is ranked. Nor are rows without a
+    headline; they come after those with one, by Ent-F1.
     """
     ordered = sorted(
         rows,
@@ -138,7 +163,8 @@ def rank(rows: Iterable[Row]) -> list[Row]:
             row.source is Source.PUBLISHED,
             row.oracle,
             not row.complete,
-            -(row.headline or 0.0),
+            row.headline is None,
+            -(row.metrics.get("ent_f1", 0.0) if row.headline is None else row.headline),
             row.model,
             row.strategy,
             row.source,
@@ -146,7 +172,8 @@ def rank(rows: Iterable[Row]) -> list[Row]:
     )
     ranked: list[Row] = []
     for row in ordered:
-        if row.source is Source.PUBLISHED or row.oracle or not row.complete:
+        unranked = row.source is Source.PUBLISHED or row.oracle or not row.complete
+        if unranked or row.headline is None:
             ranked.append(row)
             continue
         better = sum(

@@ -95,7 +95,7 @@ def build_model(name: str, options: ModelOptions) -> Model:
         return ReplayModel(Path(name.removeprefix(f"{REPLAY}:")))
     provider, slash, model = resolve(name).partition("/")
     if not slash:
-        raise UnknownNameError("model", name, _names())
+        raise UnknownNameError("model", name, model_names())
     if provider == LOCAL:
         if model not in LOCAL_MODELS:
             raise UnknownNameError("local model", model, LOCAL_MODELS)
@@ -138,6 +138,7 @@ def _refuse_base_url(name: str, options: ModelOptions) -> None:
         raise PiiBenchError(f"model {name!r} has no endpoint: --base-url does not apply to it")
 
 
-def _names() -> list[str]:
+def model_names() -> list[str]:
+    """What `build_model` takes, as it is written."""
     providers = [f"{provider}/NAME" for provider in PROVIDERS]
     return [*MODELS, *providers, *(f"{LOCAL}/{name}" for name in LOCAL_MODELS), f"{REPLAY}:PATH"]

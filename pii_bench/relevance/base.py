@@ -42,8 +42,6 @@ class Relevance(Protocol):
         """The least score of a needed entity."""
         ...
 
-    def scores(
-        self, query: str, description: str, candidates: Sequence[Candidate]
-    ) -> list[float]:
+    def scores(self, query: str, description: str, candidates: Sequence[Candidate]) -> list[float]:
         """One score per candidate, in their order."""
         ...

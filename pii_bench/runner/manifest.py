@@ -71,6 +71,9 @@ def read_manifest(path: Path) -> Manifest:
                 task=Task(get(system, "task", str, "system")),
                 oracle=get(system, "oracle", bool, "system"),
                 settings=get(system, "settings", dict, "system"),
+                # Manifests of version 0.1 lack it: only prompts were run then.
+                names_subjects="names_subjects" not in system
+                or get(system, "names_subjects", bool, "system"),
             ),
             dataset=DatasetRef(
                 name=get(dataset, "name", str, "dataset"),

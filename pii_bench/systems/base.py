@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,12 +18,14 @@ class SystemCard:
     """What a system is, as runs and signatures record it.
 
     Attributes:
-        model: `provider/name`.
-        prompt: `detection` or the name of a strategy.
-        prompt_sha256: hash of the prompt's texts.
+        model: `provider/name`, or what its parts are called.
+        prompt: `detection`, the name of a strategy, or `system` where there is no prompt.
+        prompt_sha256: hash of the prompt's texts; empty where there are none.
         task: the task that it answers.
         oracle: whether it is told gold.
         settings: all else that changes its answers (endpoint, weights, sampling).
+        names_subjects: whether its detection tells whose the entities are. Where it does
+            not, no figure that depends on subjects is shown.
     """
 
     model: str
@@ -32,8 +34,10 @@ class SystemCard:
     task: Task
     oracle: bool
     settings: Mapping[str, Any]
+    names_subjects: bool = True
 
 
+@runtime_checkable
 class System(Protocol):
     """Turns a sample into a prediction, in two steps.
 

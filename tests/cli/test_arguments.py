@@ -25,13 +25,14 @@ def test_a_run_needs_only_a_model() -> None:
     assert vars(parsed) == {
         "command": "run",
         "model": "gpt4o",
-        "strategy": "naive",
+        "strategy": None,
         "task": "all",
         "dataset": "all",
         "limit": None,
         "concurrency": None,
         "base_url": None,
         "max_tokens": None,
+        "label_map": None,
         "timeout": 120,
         "results": Path("results"),
     }

@@ -403,3 +403,43 @@ def test_the_manifest_says_what_was_run(own_folder: Path, gold_answers: Path) ->
         "temperature": 0.0,
         "max_tokens": 64,
     }
+
+
+def test_the_default_system_of_make_bench_answers_all_tasks(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("bilstm-crf+embedding") == 0
+
+    output = capsys.readouterr()
+    assert [title for title in titles(output.out) if "demo" in title] == [
+        "demo: detection",
+        "demo: query-related",
+        "demo: masking",
+    ]
+    assert re.search(
+        r"\| +\| bilstm-crf\+embedding \| detection +\| - +\| 0\.\d{3} +\| - ", output.out
+    )
+    assert len(re.findall(r"\| 1 +\| bilstm-crf\+embedding \| system ", output.out)) == 2
+    folder = own_folder / "results" / "runs" / "bilstm-crf--embedding"
+    before = read_folder(folder)
+
+    assert run("bilstm-crf+embedding") == 0
+
+    assert "system on demo: 12 of 12 answered before" in capsys.readouterr().err
+    assert read_folder(folder) == before
+
+
+def test_a_detector_alone_only_detects(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("gold") == 0
+    assert titles(capsys.readouterr().out) == ["demo: detection"]
+
+    assert run("gold", "--task", "masking") == 2
+    assert capsys.readouterr().err == "pii-bench: system 'gold' does not answer query-related\n"
+
+
+def test_the_papers_rows_stand_beside_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--model", "gold+gold", "--dataset", "hard", "--limit", "1"]) == 0
+
+    shown = capsys.readouterr().out
+    assert "| published" in shown
+    assert "| run, oracle, incomplete" in shown

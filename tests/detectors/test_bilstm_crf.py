@@ -47,18 +47,14 @@ def test_a_text_without_a_visible_character_has_no_spans(detector: Detector, tex
     assert detector.detect(text) == []
 
 
-# Module scope: the detector keeps nothing between texts.
-DETECTOR = BiLstmCrfDetector()
-
-
 @given(st.text(st.characters() | st.sampled_from("aA1 .,$@東é\u0301\n"), max_size=300))
-def test_any_text_gives_spans_in_order_that_hold_something(text: str) -> None:
-    spans = DETECTOR.detect(text)
+def test_any_text_gives_spans_in_order_that_hold_something(detector: Detector, text: str) -> None:
+    spans = detector.detect(text)
 
     assert all(0 <= span.start < span.end <= len(text) for span in spans)
     assert all(one.end <= other.start for one, other in pairwise(spans))
     assert all(text[span.start : span.end].strip() == text[span.start : span.end] for span in spans)
-    assert DETECTOR.detect(text) == spans
+    assert detector.detect(text) == spans
 
 
 def test_a_long_text_is_no_harder_than_its_parts(detector: Detector) -> None:
@@ -115,11 +111,12 @@ def test_it_runs_without_what_training_needs() -> None:
 def test_200_descriptions_get_the_spans_that_torch_gives_them(
     detector: Detector, name: str
 ) -> None:
-    pytest.importorskip("torch", reason="the extra `train` is not installed")
+    torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
     from pii_bench.tagger.checkpoint import read_network
     from pii_bench.tagger.decode import decode
     from pii_bench.tagger.files import read_decoder
 
+    torch.set_num_threads(1)
     decoder = read_decoder(SHIPPED)
     network = read_network(SHIPPED)
     samples = read_native(DATA / f"{name}.jsonl")[:200]

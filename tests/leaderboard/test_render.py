@@ -8,7 +8,7 @@ import pytest
 
 from pii_bench.files import ResultsError
 from pii_bench.leaderboard.collect import collect
-from pii_bench.leaderboard.render import to_csv, to_frame, to_markdown, write_leaderboard
+from pii_bench.leaderboard.render import to_csv, to_frame, to_markdown, to_table, write_leaderboard
 from pii_bench.leaderboard.rows import METRICS, Row, Source, rank
 from pii_bench.outcome import Status
 from pii_bench.tasks import Task
@@ -61,6 +61,25 @@ def test_the_columns() -> None:
         *(f"rate_{status}" for status in Status),
         *("signature", "note"),
     ]
+
+
+def test_what_needs_subjects_is_a_dash_where_none_are_named() -> None:
+    row = Row(
+        source=Source.RUN,
+        model="bilstm-crf",
+        strategy="detection",
+        dataset="single",
+        task=Task.DETECTION,
+        oracle=False,
+        metrics={"ent_f1": 0.85},
+        scored=12,
+        gold=12,
+        names_subjects=False,
+    )
+
+    line = to_table([row], Task.DETECTION).splitlines()[-1]
+
+    assert [cell.strip() for cell in line.split("|")[4:7]] == ["-", "0.850", "-"]
 
 
 def test_no_results_are_a_table_without_rows() -> None:

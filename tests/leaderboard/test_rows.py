@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pii_bench.evaluation import evaluate
@@ -136,3 +138,37 @@ def test_the_metrics_of_a_task_are_columns_in_their_order(task: Task) -> None:
 
 def test_what_is_unknown_is_no_metric() -> None:
     assert metrics_of(evaluate(Task.DETECTION, [make_sample()], {})) == {}
+
+
+def test_who_names_no_subjects_has_only_figures_that_need_none() -> None:
+    found = Prediction(Status.OK, subjects=((("Ann Lee", "PER"), ("33", "DEM")),))
+    evaluation = evaluate(Task.DETECTION, [make_sample()], {"s1": found})
+    signature = Signature("demo", "a" * 64, Task.DETECTION, strategy="detection", model="fake/one")
+
+    found_row = row_of(evaluation, signature, source=Source.RUN, oracle=False, names_subjects=False)
+
+    assert found_row.metrics == {
+        "ent_f1": 1 / 2,
+        "micro_ent_f1": 1 / 2,
+        "hallucination_rate": 1 / 2,
+    }
+    assert found_row.headline is None
+
+
+def test_query_related_needs_no_subjects() -> None:
+    found = Prediction(Status.OK, related=("32",))
+    evaluation = evaluate(Task.QUERY_RELATED, [make_sample()], {"s1": found})
+    signature = Signature("demo", "a" * 64, Task.QUERY_RELATED, strategy="system", model="a+b")
+
+    found_row = row_of(evaluation, signature, source=Source.RUN, oracle=False, names_subjects=False)
+
+    assert found_row.headline == 1.0
+
+
+def test_rows_without_a_headline_come_after_those_with_one_by_their_ent_f1() -> None:
+    without = [
+        replace(row(None, model=model), metrics={"ent_f1": ent_f1}, names_subjects=False)
+        for model, ent_f1 in [("low", 0.8), ("high", 0.9)]
+    ]
+
+    assert ranks(*without, row(0.2, model="ours")) == [("ours", 1), ("high", None), ("low", None)]

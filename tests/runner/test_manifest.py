@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -34,6 +35,24 @@ def test_it_comes_back_from_its_file(tmp_path: Path) -> None:
 
     assert read_manifest(path) == MANIFEST
     assert MANIFEST.version == pii_bench.__version__
+
+
+@pytest.mark.parametrize("names_subjects", [True, False])
+def test_whether_subjects_are_named_comes_back(tmp_path: Path, *, names_subjects: bool) -> None:
+    card = replace(MANIFEST.system, names_subjects=names_subjects)
+    write_manifest(tmp_path / "demo.run.json", replace(MANIFEST, system=card))
+
+    assert read_manifest(tmp_path / "demo.run.json").system.names_subjects is names_subjects
+
+
+def test_a_manifest_of_before_is_of_a_system_that_names_subjects(tmp_path: Path) -> None:
+    path = tmp_path / "demo.run.json"
+    write_manifest(path, MANIFEST)
+    record = json.loads(path.read_text())
+    del record["system"]["names_subjects"]
+    path.write_text(json.dumps(record))
+
+    assert read_manifest(path) == MANIFEST
 
 
 def test_it_refers_to_a_dataset() -> None:

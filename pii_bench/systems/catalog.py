@@ -1,0 +1,174 @@
+"""Systems by name: how `--model` becomes what is run.
+
+A name is one of four things, tried in this order: `python:MODULE:FACTORY`, a composition
+`DETECTOR` or `DETECTOR+RELEVANCE`, a chat model, or a plug-in's entry point. So no package
+that is installed changes what a name of ours means.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.detectors.catalog import DETECTORS, build_detector, detector_names
+from pii_bench.errors import PiiBenchError, UnknownNameError
+from pii_bench.models.base import Sampling
+from pii_bench.models.catalog import (
+    LOCAL,
+    MODELS,
+    REPLAY,
+    ModelOptions,
+    build_model,
+    model_names,
+)
+from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
+from pii_bench.relevance.catalog import RELEVANCE, build_relevance
+from pii_bench.systems.base import System
+from pii_bench.systems.composed import compose_systems
+from pii_bench.systems.parts import (
+    GOLD,
+    DetectedEntities,
+    GoldEntities,
+    GoldRelevance,
+    PredictedRelevance,
+)
+from pii_bench.systems.prompted import PromptedSystem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pii_bench.systems.parts import EntitySource, RelevanceSource
+
+ENTRY_POINTS: Final = "pii_bench.systems"
+"""The group of the entry points; each names a callable without arguments that makes Systems."""
+
+PYTHON: Final = "python"
+DEFAULT_STRATEGY: Final = "naive"
+
+_REMOTE_TOKENS: Final = 2048
+# A small model that has lost the thread writes to the limit.
+_LOCAL_TOKENS: Final = 512
+
+
+@dataclass(frozen=True, slots=True)
+class SystemOptions:
+    """What the user set beside the name.
+
+    Attributes:
+        strategy: of a chat model; None for `DEFAULT_STRATEGY`.
+        max_tokens: of a chat model's answers; None for what suits the model.
+        model: how a chat model is called.
+        label_map: a detector's map of labels, in the place of its own.
+    """
+
+    strategy: str | None = None
+    max_tokens: int | None = None
+    model: ModelOptions = field(default_factory=ModelOptions)
+    label_map: Path | None = None
+
+
+def build_systems(name: str, options: SystemOptions) -> tuple[System, ...]:
+    """Make the systems of `--model`, at most one per task.
+
+    Raises:
+        UnknownNameError: a name that stands in none of the tables.
+        MissingExtraError: what the system needs is not installed.
+        MissingKeyError: the provider's key is not set.
+        InputFileError: a file that the system reads is missing or broken.
+        PiiBenchError: an option that does not apply to it, or a factory that makes no systems.
+    """
+    if name.startswith(f"{PYTHON}:"):
+        _refuse_options(name, options, takes_label_map=False)
+        return _from_factory(name, name.removeprefix(f"{PYTHON}:"))
+    if name.partition("+")[0].partition(":")[0] in {*DETECTORS, GOLD}:
+        _refuse_options(name, options, takes_label_map=True)
+        return _compose(name, options.label_map)
+    if name in MODELS or "/" in name or name.startswith(f"{REPLAY}:"):
+        return _prompt(name, options)
+    plug_ins = entry_points(group=ENTRY_POINTS)
+    if name in plug_ins.names:
+        _refuse_options(name, options, takes_label_map=False)
+        return _from_factory(name, plug_ins[name].value)
+    detector, plus, _ = name.rpartition("+")
+    if plus:
+        raise UnknownNameError("detector", detector, [*detector_names(), GOLD])
+    raise UnknownNameError("model", name, system_names())
+
+
+def system_names() -> list[str]:
+    """All names, as a user writes them."""
+    return [
+        *model_names(),
+        *detector_names(),
+        "DETECTOR+RELEVANCE",
+        *sorted(entry_points(group=ENTRY_POINTS).names),
+        f"{PYTHON}:MODULE:FACTORY",
+    ]
+
+
+def _prompt(name: str, options: SystemOptions) -> tuple[System, ...]:
+    strategy = get_strategy(options.strategy or DEFAULT_STRATEGY)
+    prompts = [load_prompt(each) for each in (DETECTION, strategy)]
+    if options.label_map is not None:
+        raise PiiBenchError(f"model {name!r} is no detector: --label-map does not apply to it")
+    model = build_model(name, options.model)
+    default = _LOCAL_TOKENS if model.name.startswith(f"{LOCAL}/") else _REMOTE_TOKENS
+    sampling = Sampling(max_tokens=options.max_tokens or default)
+    return tuple(PromptedSystem(model, prompt, sampling) for prompt in prompts)
+
+
+def _compose(name: str, label_map: Path | None) -> tuple[System, ...]:
+    # The last: a checkpoint's path may hold others.
+    detector, plus, relevance = name.rpartition("+")
+    chooser = _relevance(relevance) if plus else None
+    return compose_systems(_entities(detector if plus else name, label_map), chooser)
+
+
+def _entities(name: str, label_map: Path | None) -> EntitySource:
+    if name != GOLD:
+        return DetectedEntities(build_detector(name, label_map))
+    if label_map is not None:
+        raise PiiBenchError(f"{GOLD!r} has our types: --label-map does not apply to it")
+    return GoldEntities()
+
+
+def _relevance(name: str) -> RelevanceSource:
+    if name == GOLD:
+        return GoldRelevance()
+    if name not in RELEVANCE:
+        raise UnknownNameError("relevance system", name, [*RELEVANCE, GOLD])
+    return PredictedRelevance(build_relevance(name))
+
+
+def _from_factory(name: str, target: str) -> tuple[System, ...]:
+    if not re.fullmatch(r"[\w.]+:[\w.]+", target):
+        raise PiiBenchError(f"system {name!r} must be {PYTHON}:MODULE:FACTORY")
+    # The command, other than `python -m`, does not look into the folder it is run in.
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
+    try:
+        factory = EntryPoint(name, target, ENTRY_POINTS).load()
+    except (ImportError, AttributeError) as error:
+        raise PiiBenchError(f"system {name!r} cannot be loaded: {error}") from error
+    made: Sequence[object] = factory() if callable(factory) else ()
+    systems = tuple(each for each in made if isinstance(each, System))
+    if not systems or len(systems) != len(made):
+        what = "must be a callable without arguments that returns a sequence of Systems"
+        raise PiiBenchError(f"system {name!r}: {target} {what}")
+    return systems
+
+
+def _refuse_options(name: str, options: SystemOptions, *, takes_label_map: bool) -> None:
+    given = {
+        "--strategy": options.strategy,
+        "--max-tokens": options.max_tokens,
+        "--base-url": options.model.base_url,
+        "--label-map": None if takes_label_map else options.label_map,
+    }
+    for option, value in given.items():
+        if value is not None:
+            raise PiiBenchError(f"system {name!r} has no use for {option}: leave it out")

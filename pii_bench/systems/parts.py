@@ -1,0 +1,178 @@
+"""What composed systems are made of: where entities come from, and who tells the needed ones.
+
+Either part can be gold. Then the system is an oracle: what is left of its error is the
+other part's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from pii_bench.relevance.base import Candidate
+from pii_bench.relevance.candidates import choose, gold_candidates
+from pii_bench.scorer import normalise
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pii_bench.datasets.sample import Sample
+    from pii_bench.detectors.base import Detector
+    from pii_bench.relevance.base import Relevance
+
+GOLD: Final = "gold"
+
+_REMEMBERED: Final = 4096
+"""Descriptions whose entities are kept: those of one dataset serve both of its tasks."""
+
+
+class EntitySource(Protocol):
+    """Brings the entities of a sample."""
+
+    @property
+    def name(self) -> str:
+        """How results name it."""
+        ...
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """What tells it from any other of its name."""
+        ...
+
+    @property
+    def oracle(self) -> bool:
+        """Whether it is told gold."""
+        ...
+
+    def reads(self, sample: Sample) -> Mapping[str, Any]:
+        """All of a sample that the entities depend on, as JSON takes it."""
+        ...
+
+    def entities(self, sample: Sample) -> list[Candidate]:
+        """The entities by place in the description, each text once per type."""
+        ...
+
+
+class RelevanceSource(Protocol):
+    """Tells which entities the query of a sample needs."""
+
+    @property
+    def name(self) -> str:
+        """How results name it."""
+        ...
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """What tells it from any other of its name."""
+        ...
+
+    @property
+    def oracle(self) -> bool:
+        """Whether it is told gold."""
+        ...
+
+    def reads(self, sample: Sample) -> Mapping[str, Any]:
+        """All of a sample that the choice depends on beside the entities."""
+        ...
+
+    def needed(self, sample: Sample, entities: Sequence[Candidate]) -> list[str]:
+        """Texts of the needed ones among the entities, each once, in their order."""
+        ...
+
+
+class DetectedEntities:
+    """The entities that a detector finds (`EntitySource`)."""
+
+    oracle = False
+
+    def __init__(self, detector: Detector) -> None:
+        self.name = detector.name
+        self.identity = detector.identity
+        self._detect = lru_cache(_REMEMBERED)(detector.detect)
+
+    def reads(self, sample: Sample) -> Mapping[str, Any]:
+        """The description alone."""
+        return {"description": sample.description}
+
+    def entities(self, sample: Sample) -> list[Candidate]:
+        """Its spans as texts, each at its first place."""
+        first: dict[tuple[str, str], int] = {}
+        for span in self._detect(sample.description):
+            first.setdefault((sample.description[span.start : span.end], span.type), span.start)
+        return [Candidate(text, pii_type, start) for (text, pii_type), start in first.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class GoldEntities:
+    """The entities of the annotation (`EntitySource`)."""
+
+    name: str = GOLD
+    oracle: bool = True
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """Nothing but its name."""
+        return {}
+
+    def reads(self, sample: Sample) -> Mapping[str, Any]:
+        """Description and entities."""
+        entities = [[e.text, e.type, e.start] for e in gold_candidates(sample)]
+        return {"description": sample.description, "entities": entities}
+
+    def entities(self, sample: Sample) -> list[Candidate]:
+        """E."""
+        return gold_candidates(sample)
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedRelevance:
+    """The choice of a relevance system (`RelevanceSource`)."""
+
+    relevance: Relevance
+    oracle: bool = False
+
+    @property
+    def name(self) -> str:
+        """The relevance system's."""
+        return self.relevance.name
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """The relevance system's."""
+        return self.relevance.identity
+
+    def reads(self, sample: Sample) -> Mapping[str, Any]:
+        """Description and query."""
+        return {"description": sample.description, "query": sample.query}
+
+    def needed(self, sample: Sample, entities: Sequence[Candidate]) -> list[str]:
+        """Those that reach the threshold."""
+        return choose(self.relevance, sample.query or "", sample.description, entities)
+
+
+@dataclass(frozen=True, slots=True)
+class GoldRelevance:
+    """The needed entities of the annotation, as far as they are among those given.
+
+    It adds no entity: what the source missed or cut otherwise stays missed
+    (`RelevanceSource`). Texts are compared as the scorer compares them.
+    """
+
+    name: str = GOLD
+    oracle: bool = True
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """Nothing but its name."""
+        return {}
+
+    def reads(self, sample: Sample) -> Mapping[str, Any]:
+        """E_q."""
+        return {"related": [entity.text for entity in sample.related]}
+
+    def needed(self, sample: Sample, entities: Sequence[Candidate]) -> list[str]:
+        """The entities whose text stands in E_q."""
+        related = {normalise(entity.text) for entity in sample.related}
+        found = (entity.text for entity in entities if normalise(entity.text) in related)
+        return [*dict.fromkeys(found)]

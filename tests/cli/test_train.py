@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.cli import main
+from pii_bench.cli import train as command
+from pii_bench.tagger.scores import SpanScore
+from pii_bench.tagger.settings import Epoch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+
+def test_the_sets_of_data_build_are_learnt_from_and_each_epoch_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[object] = []
+
+    def train(
+        train: Sequence[Path], dev: Sequence[Path], folder: Path, report: Callable[[Epoch], None]
+    ) -> None:
+        asked.extend([[path.name for path in train], [path.name for path in dev], folder])
+        report(Epoch(1, 62.4, SpanScore(0.75, 0.5, 0.6), 30.4))
+
+    monkeypatch.setattr(command, "train", train)
+
+    assert main(["train", "--data", str(tmp_path), "--out", str(tmp_path / "model")]) == 0
+
+    assert asked == [
+        ["train-single.jsonl", "train-multi.jsonl"],
+        ["dev-single.jsonl", "dev-multi.jsonl"],
+        tmp_path / "model",
+    ]
+    assert capsys.readouterr().out.splitlines() == [
+        "epoch 1: loss 62.40, dev P 0.750 R 0.500 F1 0.600, 30 s",
+        f"weights: {tmp_path / 'model'}",
+    ]
+
+
+def test_sets_that_are_not_built(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch", reason="the extra `train` is not installed")
+
+    assert main(["train", "--data", str(tmp_path), "--out", str(tmp_path / "model")]) == 2
+
+    assert "dev-single.jsonl: No such file" in capsys.readouterr().err

@@ -1,0 +1,48 @@
+"""A detector and a relevance system whose answers a reader can tell."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pii_bench.detectors.base import DetectedSpan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pii_bench.relevance.base import Candidate
+    from pii_bench.taxonomy import PiiType
+
+
+@dataclass
+class WordDetector:
+    """Finds certain words wherever they stand (`Detector`)."""
+
+    words: Mapping[str, PiiType]
+    name: str = "words"
+    identity: Mapping[str, str] = field(default_factory=lambda: {"weights": "w1"})
+    asked: list[str] = field(default_factory=list)
+
+    def detect(self, text: str) -> list[DetectedSpan]:
+        self.asked.append(text)
+        spans = [
+            DetectedSpan(*match.span(), pii_type)
+            for word, pii_type in self.words.items()
+            for match in re.finditer(re.escape(word), text)
+        ]
+        return sorted(spans, key=lambda span: span.start)
+
+
+@dataclass
+class NumbersNeeded:
+    """Needs what holds a digit (`Relevance`)."""
+
+    name: str = "numbers"
+    identity: Mapping[str, str] = field(default_factory=lambda: {"weights": "r1"})
+    threshold: float = 0.5
+
+    def scores(self, query: str, description: str, candidates: Sequence[Candidate]) -> list[float]:
+        assert query
+        assert all(c.text == description[c.start : c.start + len(c.text)] for c in candidates)
+        return [float(any(map(str.isdigit, candidate.text))) for candidate in candidates]

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import re
+import sys
+from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.cli import main
+from pii_bench.errors import PiiBenchError, UnknownNameError
+from pii_bench.models.catalog import ModelOptions
+from pii_bench.systems import catalog
+from pii_bench.systems.catalog import SystemOptions, build_systems, system_names
+from pii_bench.tasks import Task
+from tests.builders import write_lines
+from tests.conftest import REPOSITORY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PLUGIN = re.compile(r"^```python\n# my_system\.py\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The example of the README as a module in the folder that the command is run in."""
+    found = PLUGIN.search((REPOSITORY / "README.md").read_text(encoding="utf-8"))
+    assert found is not None
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "my_system.py").write_text(found[1], encoding="utf-8")
+    yield tmp_path
+    sys.modules.pop("my_system", None)
+
+
+def installed(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
+    points = [EntryPoint(name, value, catalog.ENTRY_POINTS) for name, value in values.items()]
+    monkeypatch.setattr(
+        catalog, "entry_points", lambda *, group: EntryPoints(points).select(group=group)
+    )
+
+
+def cards(name: str, **options: object) -> list[tuple[str, str, bool]]:
+    systems = build_systems(name, SystemOptions(**options))  # type: ignore[arg-type]
+    return [(s.card.model, s.card.prompt, s.card.oracle) for s in systems]
+
+
+def test_a_chat_model_comes_with_its_strategy(tmp_path: Path) -> None:
+    answers = write_lines(tmp_path / "mine.jsonl", [{"id": "s1", "text": "[]"}])
+
+    assert [prompt for _, prompt, _ in cards(f"replay:{answers}")] == ["detection", "naive"]
+    assert [prompt for _, prompt, _ in cards(f"replay:{answers}", strategy="self-cot")] == [
+        "detection",
+        "self-cot",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("bilstm-crf", [("detection", False)]),
+        ("bilstm-crf+all", [("detection", False), ("system", False)]),
+        ("bilstm-crf+gold", [("detection", False), ("system", True)]),
+        ("gold+keyword", [("detection", True), ("system", True)]),
+        ("gold+gold", [("detection", True), ("system", True)]),
+    ],
+)
+def test_a_composition(name: str, expected: list[tuple[str, bool]]) -> None:
+    assert cards(name) == [(name, prompt, oracle) for prompt, oracle in expected]
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("bilstm-crf+keywrd", "unknown relevance system 'keywrd'; did you mean 'keyword'?"),
+        ("bilstm-crf+", "unknown relevance system ''"),
+        ("bilstm+keyword", "unknown detector 'bilstm'; did you mean 'bilstm-crf'?"),
+        ("bilstm-crd", "unknown model 'bilstm-crd'; did you mean 'bilstm-crf'?"),
+        ("hf", "unknown detector 'hf'"),
+        ("gold:x", "unknown detector 'gold:x'"),
+        ("opnai/gpt-4o", "unknown provider 'opnai'; did you mean 'openai'?"),
+        ("", "unknown model ''"),
+    ],
+)
+def test_a_name_that_is_none(name: str, what: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        build_systems(name, SystemOptions())
+
+    assert str(caught.value).startswith(what)
+
+
+def test_only_the_last_plus_parts_a_name() -> None:
+    with pytest.raises(PiiBenchError, match=r"^a\+b: no such folder"):
+        build_systems("hf:a+b+all", SystemOptions())
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "option"),
+    [
+        ("bilstm-crf+all", SystemOptions(strategy="naive"), "--strategy"),
+        ("bilstm-crf+all", SystemOptions(max_tokens=9), "--max-tokens"),
+        (
+            "bilstm-crf",
+            SystemOptions(model=ModelOptions(base_url="http://localhost")),
+            "--base-url",
+        ),
+        ("python:m:f", SystemOptions(label_map=Path("map.json")), "--label-map"),
+        ("python:m:f", SystemOptions(strategy="naive"), "--strategy"),
+        ("gold+all", SystemOptions(label_map=Path("map.json")), "--label-map"),
+        ("smollm2", SystemOptions(label_map=Path("map.json")), "--label-map"),
+    ],
+)
+def test_an_option_that_does_not_apply_is_refused(
+    name: str, options: SystemOptions, option: str
+) -> None:
+    with pytest.raises(PiiBenchError, match=re.escape(option)):
+        build_systems(name, options)
+
+
+def test_the_example_of_the_readme_is_short() -> None:
+    found = PLUGIN.search((REPOSITORY / "README.md").read_text(encoding="utf-8"))
+
+    assert found is not None
+    assert len([line for line in found[1].splitlines() if line.strip()]) <= 15
+
+
+@pytest.mark.usefixtures("plug_in")
+def test_the_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--model", "python:my_system:systems", "--dataset", "demo"]) == 0
+
+    shown = capsys.readouterr().out
+    assert [line for line in shown.splitlines() if line.startswith("demo: ")] == [
+        "demo: detection",
+        "demo: query-related",
+        "demo: masking",
+    ]
+    assert shown.count("| 12/12") == 3
+
+
+@pytest.mark.usefixtures("plug_in")
+def test_an_installed_plug_in_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(monkeypatch, mine="my_system:systems")
+
+    systems = build_systems("mine", SystemOptions())
+
+    assert [system.card.task for system in systems] == [Task.DETECTION, Task.QUERY_RELATED]
+    assert "mine" in system_names()
+
+
+@pytest.mark.usefixtures("plug_in")
+def test_an_installed_plug_in_does_not_change_what_our_names_mean(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    installed(monkeypatch, **{"bilstm-crf": "my_system:systems"})
+
+    assert cards("bilstm-crf") == [("bilstm-crf", "detection", False)]
+
+
+@pytest.mark.usefixtures("plug_in")
+@pytest.mark.parametrize(
+    ("target", "what"),
+    [
+        ("my_system", "must be python:MODULE:FACTORY"),
+        ("gone_module:systems", "cannot be loaded: No module named 'gone_module'"),
+        ("my_system:gone", "cannot be loaded: module 'my_system' has no attribute 'gone'"),
+        ("my_system:re", "must be a callable without arguments"),
+        ("builtins:list", "must be a callable without arguments"),
+    ],
+)
+def test_a_factory_that_makes_no_systems(target: str, what: str) -> None:
+    with pytest.raises(PiiBenchError, match=re.escape(what)):
+        build_systems(f"python:{target}", SystemOptions())

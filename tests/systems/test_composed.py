@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_bench.detectors.base import DetectedSpan
+from pii_bench.evaluation import evaluate
+from pii_bench.outcome import Status
+from pii_bench.predictions.prediction import compose, read_response
+from pii_bench.systems.composed import compose_systems
+from pii_bench.systems.parts import (
+    DetectedEntities,
+    GoldEntities,
+    GoldRelevance,
+    PredictedRelevance,
+)
+from pii_bench.tasks import Task
+from pii_bench.taxonomy import PiiType
+from tests.builders import make_sample
+from tests.systems.fakes import NumbersNeeded, WordDetector
+
+if TYPE_CHECKING:
+    from pii_bench.datasets.sample import Sample
+    from pii_bench.predictions.prediction import Prediction
+    from pii_bench.systems.base import System
+    from pii_bench.systems.parts import EntitySource, RelevanceSource
+
+
+def words(**types: PiiType) -> DetectedEntities:
+    return DetectedEntities(WordDetector(types))
+
+
+NUMBERS = PredictedRelevance(NumbersNeeded())
+FOUND = DetectedEntities(WordDetector({"Ann": PiiType.PER, "32": PiiType.DEM}))
+
+
+def response(system: System, sample: Sample) -> str:
+    return asyncio.run(system.respond(sample)).text
+
+
+def answer(system: System, sample: Sample) -> Prediction:
+    return read_response(system.card.task, asyncio.run(system.respond(sample)))
+
+
+def both(entities: EntitySource, relevance: RelevanceSource) -> tuple[System, System]:
+    detection, related = compose_systems(entities, relevance)
+    return detection, related
+
+
+def test_what_a_detector_finds_is_one_subject() -> None:
+    (detection,) = compose_systems(FOUND)
+
+    assert response(detection, make_sample()) == 'Subject1{"Ann": "PER", "32": "DEM"}'
+    assert answer(detection, make_sample()).subjects == ((("Ann", "PER"), ("32", "DEM")),)
+
+
+def test_nothing_found_is_an_answer_too() -> None:
+    detection, related = both(words(Bob=PiiType.PER), NUMBERS)
+
+    assert answer(detection, make_sample()).subjects == ((),)
+    assert answer(related, make_sample()).related == ()
+    assert answer(detection, make_sample()).status is Status.OK
+
+
+def test_a_text_of_two_types_has_the_first() -> None:
+    sample = make_sample(
+        description="May came in May.", subjects=[{"id": "A", "entities": []}], related=[]
+    )
+
+    class Changing(WordDetector):
+        def detect(self, text: str) -> list[DetectedSpan]:
+            last = text.rindex("May")
+            return [
+                DetectedSpan(0, 3, PiiType.PER),
+                DetectedSpan(last, last + 3, PiiType.DATETIME),
+            ]
+
+    (detection,) = compose_systems(DetectedEntities(Changing({})))
+
+    assert response(detection, sample) == 'Subject1{"May": "PER"}'
+
+
+def test_the_needed_entities_are_the_answer() -> None:
+    _, related = both(FOUND, NUMBERS)
+
+    assert response(related, make_sample()) == '### Answer: ["32"]'
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip))
+def test_any_text_comes_back_as_it_is(text: str) -> None:
+    sample = make_sample(description=text, subjects=[{"id": "A", "entities": []}], related=[])
+
+    class Everything(WordDetector):
+        def detect(self, text: str) -> list[DetectedSpan]:
+            return [DetectedSpan(0, len(text), PiiType.ORG)]
+
+    class AllNeeded(NumbersNeeded):
+        threshold = 0.0
+
+    detection, related = both(
+        DetectedEntities(Everything({})), PredictedRelevance(AllNeeded(threshold=0.0))
+    )
+
+    assert answer(detection, sample).subjects == (((text, "ORG"),),)
+    assert answer(related, sample).related == (text,)
+    assert answer(detection, sample).status is answer(related, sample).status is Status.OK
+
+
+def test_gold_relevance_chooses_only_among_what_was_found() -> None:
+    both_needed = make_sample(
+        related=[{"subject": "A", "text": "32"}, {"subject": "A", "text": "Ann Lee"}]
+    )
+
+    _, related = both(FOUND, GoldRelevance())
+
+    assert response(related, both_needed) == '### Answer: ["32"]'
+
+
+def test_gold_with_gold_is_perfect_in_all_tasks() -> None:
+    sample = make_sample()
+    detection, related = both(GoldEntities(), GoldRelevance())
+    found, needed = answer(detection, sample), answer(related, sample)
+
+    scores = {
+        (task, metric): evaluate(task, [sample], {"s1": prediction}).macro(metric)
+        for task, metric, prediction in [
+            (Task.DETECTION, "entity", found),
+            (Task.QUERY_RELATED, "exact", needed),
+            (Task.MASKING, "exact", compose(found, needed)),
+        ]
+    }
+    assert {score.f1 if score else None for score in scores.values()} == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("entities", "relevance", "name", "oracle"),
+    [
+        (FOUND, NUMBERS, "words+numbers", (False, False)),
+        (GoldEntities(), NUMBERS, "gold+numbers", (True, True)),
+        (FOUND, GoldRelevance(), "words+gold", (False, True)),
+    ],
+)
+def test_the_cards_say_what_takes_part(
+    entities: EntitySource, relevance: RelevanceSource, name: str, oracle: tuple[bool, bool]
+) -> None:
+    cards = [system.card for system in both(entities, relevance)]
+
+    assert [card.model for card in cards] == [name, name]
+    assert [card.prompt for card in cards] == ["detection", "system"]
+    assert tuple(card.oracle for card in cards) == oracle
+    assert not cards[0].names_subjects
+
+
+def test_both_tasks_have_one_identity_so_that_masking_joins_them() -> None:
+    detection, related = both(FOUND, NUMBERS)
+
+    assert detection.card.settings == {"detector.weights": "w1", "relevance.weights": "r1"}
+    assert related.card.settings == detection.card.settings
+
+
+def test_a_description_is_read_once_for_both_tasks() -> None:
+    detector = WordDetector({"32": PiiType.DEM})
+    detection, related = both(DetectedEntities(detector), NUMBERS)
+
+    response(detection, make_sample())
+    response(related, make_sample())
+
+    assert detector.asked == ["Ann Lee is 32."]
+
+
+OTHER_GOLD = make_sample(
+    subjects=[{"id": "A", "entities": [{"text": "32", "type": "DEM"}]}], related=[]
+)
+
+
+@pytest.mark.parametrize(
+    ("entities", "relevance", "changed", "moves"),
+    [
+        (FOUND, NUMBERS, make_sample(query="And now?"), (False, True)),
+        (FOUND, NUMBERS, make_sample(description="Ann Lee is 32!"), (True, True)),
+        (FOUND, NUMBERS, make_sample("s2"), (False, False)),
+        (FOUND, NUMBERS, OTHER_GOLD, (False, False)),
+        (FOUND, GoldRelevance(), OTHER_GOLD, (False, True)),
+        (GoldEntities(), NUMBERS, OTHER_GOLD, (True, True)),
+        (FOUND, GoldRelevance(), make_sample(query="And now?"), (False, False)),
+    ],
+)
+def test_a_request_is_another_where_something_differs_that_is_read(
+    entities: EntitySource, relevance: RelevanceSource, changed: Sample, moves: tuple[bool, bool]
+) -> None:
+    systems = both(entities, relevance)
+
+    before = [system.request_hash(make_sample()) for system in systems]
+    after = [system.request_hash(changed) for system in systems]
+
+    assert tuple(one != other for one, other in zip(before, after, strict=True)) == moves
+
+
+def test_other_weights_are_another_request() -> None:
+    retrained = DetectedEntities(WordDetector({}, identity={"weights": "w2"}))
+    sample = make_sample()
+
+    for one, other in zip(both(FOUND, NUMBERS), both(retrained, NUMBERS), strict=True):
+        assert one.request_hash(sample) != other.request_hash(sample)
