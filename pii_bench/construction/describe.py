@@ -63,6 +63,10 @@ _STYLES: Final[Mapping[str, Style]] = {
     "chat": "casual",
 }
 
+# Numbers and names that are nobody's: else every digit and capital would be a person's.
+_DISTRACTOR_SHARE: Final = 0.4
+_PAIR_DISTRACTOR_SHARE: Final = 0.6
+
 _SINGLE_SIZES: Final = {1: 0.6, 2: 0.32, 3: 0.08}
 _PAIR_SIZES: Final = {1: 0.06, 2: 0.34, 3: 0.6}
 
@@ -160,7 +164,10 @@ class Describer:
                 profile, rest[profile.id], people[profile.id], _STYLES[register]
             )
         room = target - _total([intro, *units])
-        body = self._mix(units, self._pair_fillers(relation, room))
+        fillers = self._pair_fillers(relation, room)
+        if self.random.random() < _PAIR_DISTRACTOR_SHARE:
+            fillers.append(self.writer.distractor())
+        body = self._mix(units, fillers)
         return self._paragraphs([intro, *body], register)
 
     # One voice, or several, on a record of talk.
@@ -226,7 +233,10 @@ class Describer:
         labels = {p.id: Mention((p.id,), _name(p)) for p in (a, b)}
         units = [unit for each in turns.values() for unit in each]
         room = target - _total([intro, *units]) - 16 * len(units)
-        for filler in self._fillers(register, I, "", room):
+        fillers = self._fillers(register, I, "", room)
+        if not fillers and self.random.random() < _PAIR_DISTRACTOR_SHARE:
+            fillers.append(self.writer.distractor())
+        for filler in fillers:
             speaker = self.random.choice("AB")
             turns[speaker].insert(self.random.randrange(len(turns[speaker]) + 1), filler)
         capitals = {p: register != "chat" or self.random.random() < 0.6 for p in "AB"}
@@ -307,7 +317,10 @@ class Describer:
         fillers: list[Pieces] = []
         while room > 40:
             voice = self._named(person, role) if self.random.random() < 0.4 else person
-            filler = self.writer.frame(register, "filler", voice)
+            if self.random.random() < _DISTRACTOR_SHARE:
+                filler = self.writer.distractor()
+            else:
+                filler = self.writer.frame(register, "filler", voice)
             room -= length(filler) + 1
             fillers.append(filler)
         return fillers

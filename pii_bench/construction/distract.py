@@ -14,8 +14,8 @@ from pii_bench.datasets.sample import Related, Sample
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pii_bench.construction.ask import Needed
-    from pii_bench.construction.people import Mention
+    from pii_bench.construction.ask import Needed, Question
+    from pii_bench.construction.people import Mention, Profile
     from pii_bench.construction.sentences import Pieces
 
 TEMPLATES: Final = ("network", "knowledge", "community")
@@ -25,10 +25,10 @@ _JOINED: Final = 5
 _ASKED: Final = 3
 _NEEDS: Final = {1: 0.17, 2: 0.58, 3: 0.25}
 _TRIES: Final = 80
-# Three questions and whom they are about make a long query; the shorter ones serve.
-_CANDIDATES: Final = 20
-_LONGEST_SINGLE: Final = 930
-_LONGEST_PAIR: Final = 830
+# Three questions and whom they are about make a long query; the shortest of so many serve.
+_CANDIDATES: Final = 50
+_LONGEST_SINGLE: Final = 940
+_LONGEST_PAIR: Final = 850
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def _lines(
 def _say(builder: Builder, section: str, who: str = "") -> Pieces:
     frames = builder.writer.banks.distract.frames(section)
     # What is said around the texts must not crowd them.
-    longest = sorted(map(len, frames))[len(frames) * 2 // 5]
+    longest = sorted(map(len, frames))[len(frames) // 3]
     frame = builder.writer.dealer.deal(
         ("distract", section), frames, lambda frame: len(frame) <= longest
     )
@@ -189,40 +189,33 @@ def _query(
 ) -> tuple[str, tuple[Needed, ...]]:
     """Questions about one person each of three texts, recalled by what was said."""
     random = builder.random
-    queries = [_text(_say(builder, f"{template} query")) for _ in range(_CANDIDATES)]
-    told = [min(queries, key=len)]
+    told = [_text(_say(builder, f"{template} query"))]
     needed: list[Needed] = []
     for place, number in enumerate(random.sample(range(len(parts)), _ASKED)):
         profiles = parts[number].built.profiles
         subject = random.choice(sorted(profiles))
         count = random.choices(list(_NEEDS), list(_NEEDS.values()))[0]
         section = ("about first", "about next", "about last")[place]
-        asked = [
-            _asked(builder, parts[number], subject, section, count) for _ in range(_CANDIDATES)
-        ]
-        text, needs = min(asked, key=lambda pair: len(pair[0]))
-        told.append(text)
-        needed += [(ids[number, subject], fact) for _, fact in needs]
+        told.append(_text(_say(builder, section, _recalled(builder, parts[number], subject))))
+        own = {subject: parts[number].built.profiles[subject]}
+        asked = [_asked(builder, own, count) for _ in range(_CANDIDATES)]
+        question = min(asked, key=lambda question: len(question.text))
+        told.append(question.text)
+        needed += [(ids[number, subject], fact) for _, fact in question.needs]
     return " ".join(told), tuple(needed)
 
 
-def _asked(
-    builder: Builder, part: _Part, subject: str, section: str, count: int
-) -> tuple[str, tuple[Needed, ...]]:
-    """A question about a person: who is meant is said first, then it speaks of her, him, them.
+def _asked(builder: Builder, own: Mapping[str, Profile], count: int) -> Question:
+    """A question about one person, who has just been named: she, he or they.
 
     Raises:
         SampleFault: no scenario needs so many of the person's facts.
     """
-    own = {subject: part.built.profiles[subject]}
     found = builder.interviewer.choose(askable(own), count)
     if found is None:
         raise SampleFault("no scenario fits")
-    scenario, needs = found
-    who = _text(_say(builder, section, _recalled(builder, part, subject)))
-    voices = {subject: own[subject].voice}
-    question = builder.interviewer.ask(scenario, needs, own, voices, "")
-    return f"{who} {question.text}", needs
+    voices = {subject: profile.voice for subject, profile in own.items()}
+    return builder.interviewer.ask(*found, own, voices, "")
 
 
 def _text(pieces: Pieces) -> str:

@@ -35,6 +35,7 @@ class Banks:
         relations: relation to its bank.
         queries: domain to its bank; each facet is a scenario.
         joints: what joins and opens sentences.
+        distractors: numbers and names that belong to nobody.
         distract: what people say around the texts that a conversation joins.
     """
 
@@ -43,6 +44,7 @@ class Banks:
     relations: Mapping[str, Bank]
     queries: Mapping[str, Bank]
     joints: Bank
+    distractors: Bank
     distract: Bank
 
 
@@ -65,6 +67,7 @@ def load_banks(split: Split) -> Banks:
         relations={name: read_bank(folder / "relations" / f"{name}.txt") for name in relations},
         queries={name: read_bank(folder / "queries" / f"{name}.txt") for name in DOMAINS},
         joints=read_bank(folder / "joints.txt"),
+        distractors=read_bank(folder / "distractors.txt"),
         distract=read_bank(folder / "distract.txt"),
     )
 

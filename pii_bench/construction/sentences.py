@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import inflect
 
-from pii_bench.construction.markup import Person, render
+from pii_bench.construction.markup import THEY, Person, render
 from pii_bench.construction.people import Fact, Mention
 from pii_bench.construction.text import tidy
 
@@ -29,6 +29,8 @@ _SECTIONS: Final[Mapping[Style, Mapping[str, float]]] = {
     "plain": {"sentence": 0.85, "casual": 0.15},
     "casual": {"casual": 0.6, "sentence": 0.4},
 }
+
+_DIGITS: Final = re.compile(r"#[#,.]*#|#")
 
 _LEAD_SHARE: Final = 0.2
 
@@ -110,6 +112,19 @@ class Writer:
         """A frame of a register without facts."""
         frames = self.banks.registers[bank].frames(section)
         return self.plain(self.dealer.deal((bank, section), frames), person)
+
+    def distractor(self) -> Pieces:
+        """A sentence with numbers or names that are nobody's."""
+        # A number is another each time; a name is soon known.
+        kind = self.random.choices(("number", "name"), (0.7, 0.3))[0]
+        frame = self.dealer.deal(("distractor", kind), self.banks.distractors.frames(kind))
+        text = "".join(str(piece) for piece in self.plain(frame, THEY))
+        return (_DIGITS.sub(lambda match: self._digits(match[0]), text),)
+
+    def _digits(self, pattern: str) -> str:
+        first, rest = pattern[0], pattern[1:]
+        drawn = str(self.random.randrange(1, 10)) if first == "#" else first
+        return drawn + "".join(str(self.random.randrange(10)) if c == "#" else c for c in rest)
 
     def plain(self, frame: str, person: Person) -> Pieces:
         """A frame without slots."""

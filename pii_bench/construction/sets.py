@@ -60,7 +60,7 @@ _MULTI_TYPES: Final[Mapping[PiiType, int]] = MappingProxyType(
     }
 )
 # What is aimed at, so that the means come to the paper's 893 and 653 characters.
-_CHARS: Final = {1: 888, 2: 620}
+_CHARS: Final = {1: 888, 2: 590}
 _NEEDS: Final = {1: {1: 0.25, 2: 0.55, 3: 0.2}, 2: {1: 0.2, 2: 0.54, 3: 0.26}}
 
 

@@ -19,7 +19,7 @@ SMALL = 24
 @pytest.fixture
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sets of 24, with eight entities a person, one of each type and two demographics."""
-    sizes = {"SINGLE": SMALL, "MULTI": SMALL, "HARD_PER_SOURCE": 6, "DISTRACT": 2, "TWINS": 4}
+    sizes = {"SINGLE": SMALL, "MULTI": SMALL, "HARD_PER_SOURCE": 6, "DISTRACT": 2, "TWINS": 2}
     for name, size in {**sizes, "TRAIN": 6, "DEV": 3}.items():
         monkeypatch.setattr(sets, name, size)
     for name, people in (("_SINGLE_TYPES", SMALL), ("_MULTI_TYPES", 2 * SMALL)):
@@ -37,8 +37,8 @@ def test_the_test_sets_and_what_links_them() -> None:
         "hard": 12,
         "distract": 2,
     }
-    # Two of single with two twins each, two of multi with three.
-    assert len(built["twins"]) == 2 * 2 + 2 * 3
+    # One of single with two twins, one of multi with three.
+    assert len(built["twins"]) == 2 + 3
     ids = {sample.id for name in ("single", "multi") for sample in built[name]}
     assert {sample.meta["hard_of"] for sample in built["hard"]} <= ids
     assert {sample.meta["twin_of"] for sample in built["twins"]} <= ids

@@ -90,6 +90,9 @@ def writer(
         relations={},
         queries=queries or {},
         joints=joints or bank({}),
+        distractors=bank(
+            {"number": ["the board stood at ##."], "name": ["the poster shows Everest."]}
+        ),
         distract=bank({}),
     )
     return Writer(banks, Dealer(random), random)
