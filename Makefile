@@ -3,7 +3,8 @@ PYTHON      ?= $(shell command -v python3.11 || command -v python3)
 MODEL       ?= bilstm-crf+embedding
 STRATEGY    ?=
 TASK        ?= all
-DATASET     ?= all
+# 135 million parameters on two cores take hours for `all`: by default they get the demo.
+DATASET     ?= $(if $(filter local/% smollm2,$(MODEL)),demo,all)
 LIMIT       ?=
 CONCURRENCY ?=
 BASE_URL    ?=
