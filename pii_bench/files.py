@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -12,6 +14,8 @@ from pii_bench.errors import PiiBenchError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from _typeshed import DataclassInstance
 
 
 class ResultsError(PiiBenchError):
@@ -58,3 +62,12 @@ def write_whole(path: Path, text: str) -> None:
         with replacing(path) as new:
             # Half a surrogate pair, which UTF-8 cannot hold, turns into its JSON escape.
             new.write(text.encode("utf-8", "backslashreplace"))
+
+
+def write_json(path: Path, value: DataclassInstance) -> None:
+    """Replace a file by a dataclass as indented JSON.
+
+    Raises:
+        ResultsError: it cannot be written.
+    """
+    write_whole(path, json.dumps(asdict(value), indent=2, ensure_ascii=False) + "\n")

@@ -60,22 +60,6 @@ class Slot:
 Piece = str | Slot
 
 
-def variants(frame: str) -> int:
-    """How many texts the alternations of a frame allow."""
-    count = 1
-    for match in _TOKEN.finditer(frame):
-        if match[3] is not None:
-            count *= match[3].count("|") + 1
-    return count
-
-
-def slots(frame: str) -> tuple[str, ...]:
-    """Names of a frame's slots in order, without their articles."""
-    return tuple(
-        _slot_name(match[2])[0] for match in _TOKEN.finditer(frame) if match[2] is not None
-    )
-
-
 def render(
     frame: str,
     person: Person,

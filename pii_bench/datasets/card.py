@@ -7,13 +7,13 @@ written by hand, its pins by `pii_bench.datasets.publish`.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pii_bench.datasets.checksums import sha256_of
 from pii_bench.datasets.native import read_native
 from pii_bench.errors import InputFileError
-from pii_bench.files import write_whole
+from pii_bench.files import write_json
 from pii_bench.jsonl import RecordError, get
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def write_card(path: Path, card: DatasetCard) -> None:
     Raises:
         ResultsError: it cannot be written.
     """
-    write_whole(path, json.dumps(asdict(card), indent=2, ensure_ascii=False) + "\n")
+    write_json(path, card)
 
 
 def read_card(path: Path) -> DatasetCard:

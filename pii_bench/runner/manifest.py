@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pii_bench
 from pii_bench.errors import InputFileError
-from pii_bench.files import write_whole
+from pii_bench.files import write_json
 from pii_bench.jsonl import RecordError, get
 from pii_bench.systems.base import SystemCard
 from pii_bench.tasks import Task
@@ -49,7 +49,7 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
     Raises:
         ResultsError: it cannot be written.
     """
-    write_whole(path, json.dumps(asdict(manifest), indent=2, ensure_ascii=False) + "\n")
+    write_json(path, manifest)
 
 
 def read_manifest(path: Path) -> Manifest:
