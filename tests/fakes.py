@@ -25,6 +25,7 @@ class FakeModel:
     Args:
         answer: what it says to a request, or raises.
         turns: by sample id, how many turns of the event loop an answer takes; 1 for the rest.
+        endpoint: where it pretends to be; None for this process.
     """
 
     def __init__(
@@ -34,8 +35,10 @@ class FakeModel:
         name: str = "fake/one",
         identity: Mapping[str, str] | None = None,
         turns: Mapping[str, int] | None = None,
+        endpoint: str | None = None,
     ) -> None:
         self.name = name
+        self.endpoint = endpoint
         self.identity: Mapping[str, str] = identity or {}
         self.asked: list[str] = []
         self.peak = 0

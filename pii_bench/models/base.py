@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,12 +39,25 @@ class Sampling:
     """How the completion is drawn; every field is part of a request's identity.
 
     Attributes:
-        temperature: 0 everywhere in the paper.
-        max_tokens: the longest completion, in tokens of the model.
+        temperature: 0 everywhere in the paper; None to send none, for models that refuse it.
+        max_tokens: the longest completion, in tokens of the model; reasoning counts.
     """
 
-    temperature: float = 0.0
+    temperature: float | None = 0.0
     max_tokens: int = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSchema:
+    """The shape that an answer must have, where the provider enforces one.
+
+    Attributes:
+        name: of the schema: letters, digits and `_`.
+        schema: JSON Schema of an object whose properties are all required, without others.
+    """
+
+    name: str
+    schema: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +69,33 @@ class Request:
         prompt: name of the prompt (`detection` or a strategy). Never sent.
         messages: what is sent.
         sampling: how the answer is drawn.
+        schema: what the answer must look like; None for free text.
+        draw: which of several draws of the same question, from 0. Never sent.
     """
 
     sample_id: str
     prompt: str
     messages: tuple[Message, ...]
     sampling: Sampling
+    schema: AnswerSchema | None = None
+    draw: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call as the provider counted them."""
+    """Tokens of one call as the provider counted them.
+
+    Attributes:
+        input_tokens: all of the request, cached ones too.
+        output_tokens: all that was written, reasoning too.
+        reasoning_tokens: those of the output that were reasoning; 0 where none is reported.
+        cached_tokens: those of the input that were read from a cache; 0 where none is reported.
+    """
 
     input_tokens: int
     output_tokens: int
+    reasoning_tokens: int = 0
+    cached_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,24 +107,37 @@ class Completion:
         finish: why it ended.
         model: the model that the provider says it used, None where it says nothing.
         usage: None where the provider does not count.
+        reasoning: what the provider gives apart as the model's reasoning; never parsed.
+        batched: whether a batch brought it, which costs another price.
     """
 
     text: str
     finish: Finish = Finish.UNKNOWN
     model: str | None = None
     usage: Usage | None = None
+    reasoning: str | None = None
+    batched: bool = False
+
+
+TRANSIENT: Final = frozenset({"timeout", "connection", "rate_limit", "server_error", "overloaded"})
+"""Kinds of failure that may pass: the same call may succeed later."""
+
+SKIPPED_BUDGET: Final = "skipped_budget"
+"""The kind of a call that was not made, because it might have passed the cap on cost."""
 
 
 class CallError(Exception):
     """A call that brought no completion (network, rate limit, server): `infra_error`.
 
     Args:
-        kind: a short name of the failure, such as `timeout` or `rate_limit`.
+        kind: a short name of the failure: one of `TRANSIENT`, `SKIPPED_BUDGET`, `bad_request`,
+            `bad_response`, `expired` (of a batch), or one that an adapter documents.
         detail: facts without any text of the request or the answer, such as `HTTP 503`.
+        retry_after: seconds that the server asks to wait; None where it says nothing.
     """
 
-    def __init__(self, kind: str, detail: str = "") -> None:
-        self.kind, self.detail = kind, detail
+    def __init__(self, kind: str, detail: str = "", *, retry_after: float | None = None) -> None:
+        self.kind, self.detail, self.retry_after = kind, detail, retry_after
         super().__init__(f"{kind}: {detail}" if detail else kind)
 
 
@@ -118,8 +157,13 @@ class Model(Protocol):
         """
         ...
 
+    @property
+    def endpoint(self) -> str | None:
+        """The URL that messages are sent to; None where they stay in this process."""
+        ...
+
     async def complete(self, request: Request) -> Completion:
-        """Answer one request.
+        """Answer one request with one attempt: who tries again is `pii_bench.calls`.
 
         Raises:
             CallError: this call failed; the run goes on.

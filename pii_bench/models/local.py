@@ -112,6 +112,10 @@ class LocalModel:
             "context": str(CONTEXT_TOKENS),
         }
 
+    @property
+    def endpoint(self) -> None:
+        """None: nothing leaves this process."""
+
     async def complete(self, request: Request) -> Completion:
         """Answer one request; others wait their turn.
 

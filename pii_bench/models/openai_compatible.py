@@ -7,7 +7,6 @@ exponential backoff, or after `Retry-After` where the server sends at most 120 s
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import re
 from typing import TYPE_CHECKING, Final, cast
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, Finish, Usage
+from pii_bench.models.endpoints import is_loopback, normalise_base_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,43 +47,6 @@ _REMEDIES: Final[Mapping[int, str]] = {
     404: "check the model's name and the base URL",
 }
 _NO_QUOTA_REMEDY: Final = "the account has no quota left"
-
-
-def normalise_base_url(url: str) -> str:
-    """Bring a base URL into the one form that results name.
-
-    Args:
-        url: such as `http://localhost:8000/v1/`.
-
-    Returns:
-        The URL with a lower-case scheme and host and without a slash at its end.
-
-    Raises:
-        PiiBenchError: no http(s) URL with a host, or one with user information, a
-            query or a fragment. The URL is never quoted: it may hold a key.
-    """
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise PiiBenchError("base URL: host or port is not valid") from None
-    if parts.scheme not in {"http", "https"}:
-        raise PiiBenchError("base URL must start with http:// or https://")
-    if not parts.hostname or re.search(r"\s", parts.netloc):
-        raise PiiBenchError("base URL names no valid host")
-    if "@" in parts.netloc:
-        raise PiiBenchError(
-            "base URL holds user information (user:password@): results name the base URL; "
-            "put the key into the provider's variable"
-        )
-    if "?" in url or "#" in url:
-        raise PiiBenchError(
-            "base URL has a query or a fragment (`?`, `#`): results name the base URL; "
-            "put the key into the provider's variable"
-        )
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    netloc = host if port is None else f"{host}:{port}"
-    return f"{parts.scheme}://{netloc}{parts.path.rstrip('/')}"
 
 
 class OpenAICompatibleModel:
@@ -133,6 +96,11 @@ class OpenAICompatibleModel:
     def identity(self) -> Mapping[str, str]:
         """The endpoint."""
         return {"endpoint": self._endpoint}
+
+    @property
+    def endpoint(self) -> str:
+        """The base URL."""
+        return self._endpoint
 
     async def complete(self, request: Request) -> Completion:
         """Answer one request.
@@ -219,7 +187,7 @@ def _client(endpoint: str, api_key: str, timeout: float, max_retries: int) -> op
         max_retries=max_retries,
         # A proxy of the environment would look for the loopback on its own machine.
         http_client=(
-            openai.DefaultAsyncHttpx2Client(trust_env=False) if _is_loopback(endpoint) else None
+            openai.DefaultAsyncHttpx2Client(trust_env=False) if is_loopback(endpoint) else None
         ),
     )
     if not _is_openai(endpoint):
@@ -231,14 +199,6 @@ def _client(endpoint: str, api_key: str, timeout: float, max_retries: int) -> op
 def _is_openai(endpoint: str) -> bool:
     host = urlsplit(endpoint).hostname or ""
     return host == "api.openai.com" or host.endswith(".api.openai.com")
-
-
-def _is_loopback(endpoint: str) -> bool:
-    host = urlsplit(endpoint).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _code(error: openai.APIStatusError) -> str:

@@ -60,6 +60,10 @@ class ReplayModel:
         """The hash of what the file answers."""
         return {"answers": f"sha256:{self._sha256}"}
 
+    @property
+    def endpoint(self) -> None:
+        """None: nothing leaves this process."""
+
     async def complete(self, request: Request) -> Completion:
         """The stored response.
 

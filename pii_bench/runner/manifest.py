@@ -10,7 +10,7 @@ import pii_bench
 from pii_bench.errors import InputFileError
 from pii_bench.files import write_json
 from pii_bench.jsonl import RecordError, get
-from pii_bench.systems.base import SystemCard
+from pii_bench.systems.base import UNKNOWN_RECIPIENT, SystemCard
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -74,6 +74,9 @@ def read_manifest(path: Path) -> Manifest:
                 # Manifests of version 0.1 lack it: only prompts were run then.
                 names_subjects="names_subjects" not in system
                 or get(system, "names_subjects", bool, "system"),
+                unmasked_text_to=get(system, "unmasked_text_to", str, "system")
+                if "unmasked_text_to" in system
+                else UNKNOWN_RECIPIENT,
             ),
             dataset=DatasetRef(
                 name=get(dataset, "name", str, "dataset"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import Completion
     from pii_bench.tasks import Task
+
+
+THIS_MACHINE: Final = "this machine"
+UNKNOWN_RECIPIENT: Final = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,8 @@ class SystemCard:
         settings: all else that changes its answers (endpoint, weights, sampling).
         names_subjects: whether its detection tells whose the entities are. Where it does
             not, no figure that depends on subjects is shown.
+        unmasked_text_to: who is sent the texts as they are, `provider (URL)`; a masker that
+            ships them away is not the same as one that does not.
     """
 
     model: str
@@ -35,6 +41,7 @@ class SystemCard:
     oracle: bool
     settings: Mapping[str, Any]
     names_subjects: bool = True
+    unmasked_text_to: str = UNKNOWN_RECIPIENT
 
 
 @runtime_checkable

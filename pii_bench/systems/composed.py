@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.models.base import Completion, Finish
-from pii_bench.systems.base import SystemCard
+from pii_bench.systems.base import THIS_MACHINE, SystemCard
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class DetectionSystem:
             oracle=self.parts.entities.oracle,
             settings=self.parts.settings,
             names_subjects=False,
+            unmasked_text_to=THIS_MACHINE,
         )
 
     def request_hash(self, sample: Sample) -> str:
@@ -109,6 +110,7 @@ class RelevanceSystem:
             task=Task.QUERY_RELATED,
             oracle=self.parts.entities.oracle or self.relevance.oracle,
             settings=self.parts.settings,
+            unmasked_text_to=THIS_MACHINE,
         )
 
     def request_hash(self, sample: Sample) -> str:

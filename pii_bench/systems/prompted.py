@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from pii_bench.models.base import Request
-from pii_bench.systems.base import SystemCard
+from pii_bench.models.endpoints import is_loopback
+from pii_bench.systems.base import THIS_MACHINE, SystemCard
 
 if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
@@ -35,6 +36,7 @@ class PromptedSystem:
             task=strategy.task,
             oracle=strategy.oracle,
             settings={**self.model.identity, **asdict(self.sampling)},
+            unmasked_text_to=recipient(self.model),
         )
 
     def request_hash(self, sample: Sample) -> str:
@@ -64,3 +66,10 @@ class PromptedSystem:
             messages=self.prompt.messages(sample),
             sampling=self.sampling,
         )
+
+
+def recipient(model: Model) -> str:
+    """Who is sent what a model is asked: `provider (URL)`, or this machine."""
+    if model.endpoint is None or is_loopback(model.endpoint):
+        return THIS_MACHINE
+    return f"{model.name.partition('/')[0]} ({model.endpoint})"

@@ -18,7 +18,7 @@ from pii_bench.models.base import (
     Sampling,
     Usage,
 )
-from pii_bench.models.openai_compatible import OpenAICompatibleModel, normalise_base_url
+from pii_bench.models.openai_compatible import OpenAICompatibleModel
 from tests.protocol_server import HANG, RESET, ProtocolServer, Reply, api_error, completion
 
 if TYPE_CHECKING:
@@ -361,40 +361,3 @@ class TestIdentity:
     def test_importing_the_module_does_not_import_the_sdk(self) -> None:
         code = "import pii_bench.models.openai_compatible, sys; sys.exit('openai' in sys.modules)"
         assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603
-
-
-class TestBaseURL:
-    @pytest.mark.parametrize(
-        ("url", "normal"),
-        [
-            ("http://localhost:8000/v1/", "http://localhost:8000/v1"),
-            ("HTTPS://API.Example.org", "https://api.example.org"),
-            ("https://api.example.org/Some/Path//", "https://api.example.org/Some/Path"),
-            ("http://[::1]:8080/v1", "http://[::1]:8080/v1"),
-        ],
-    )
-    def test_one_form_for_one_endpoint(self, url: str, normal: str) -> None:
-        assert normalise_base_url(url) == normal
-
-    @pytest.mark.parametrize(
-        ("url", "says"),
-        [
-            ("", "must start with http"),
-            ("localhost:8000/v1", "must start with http"),
-            ("ftp://example.org", "must start with http"),
-            ("http://", "no valid host"),
-            ("http:///v1", "no valid host"),
-            ("http://a host/v1", "no valid host"),
-            ("http://example.org:port", "not valid"),
-            ("http://example.org:99999", "not valid"),
-            ("http://[::1", "not valid"),
-            (f"https://user:{KEY}@example.org/v1", "user information"),
-            (f"https://{KEY}@example.org/v1", "user information"),
-            (f"https://example.org/v1?api_key={KEY}", "query"),
-            (f"https://example.org/v1#{KEY}", "query"),
-        ],
-    )
-    def test_what_is_refused_is_never_quoted(self, url: str, says: str) -> None:
-        with pytest.raises(PiiBenchError, match=says) as caught:
-            normalise_base_url(url)
-        assert KEY not in "".join(traceback.format_exception(caught.value))

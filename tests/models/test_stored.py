@@ -16,7 +16,9 @@ completions = st.builds(
     text=st.text(),
     finish=st.sampled_from(Finish),
     model=st.none() | st.text(max_size=8),
-    usage=st.none() | st.builds(Usage, counts, counts),
+    usage=st.none() | st.builds(Usage, counts, counts, counts, counts),
+    reasoning=st.none() | st.text(),
+    batched=st.booleans(),
 )
 
 
