@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Final
 
 from pii_bench.errors import PiiBenchError
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from _typeshed import DataclassInstance
+
+
+_SUFFIX: Final = ".new"
+_TEMPORARY: Final = re.compile(rf"\..+\.[a-z0-9_]{{8}}{re.escape(_SUFFIX)}")
 
 
 class ResultsError(PiiBenchError):
@@ -37,8 +42,14 @@ def writing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a new version of a file, which takes its place when the block ends without error."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    """Open a new version of a file, which takes its place when the block ends without error.
+
+    A process that is killed inside leaves a temporary file, see `remove_leftovers`. Whoever
+    writes the same file at the same time has another: the last to end wins, whole.
+    """
+    descriptor, name = tempfile.mkstemp(
+        dir=path.parent, prefix=f".{path.name}.", suffix=_SUFFIX
+    )
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -49,6 +60,20 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files of `replacing` from a folder and the folders in it.
+
+    Nobody else may write there meanwhile.
+
+    Raises:
+        ResultsError: one cannot be removed.
+    """
+    for path in (*folder.glob(".*"), *folder.glob("*/.*")):
+        if _TEMPORARY.fullmatch(path.name):
+            with writing(path):
+                path.unlink(missing_ok=True)
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -38,6 +38,7 @@ class Reply:
         body: sent as it is where it is bytes, else as JSON.
         headers: beside Content-Type and Content-Length.
         delay: seconds before the answer.
+        trickle: seconds before every byte of the body.
         reset: break the connection (RST) instead of answering.
     """
 
@@ -45,6 +46,7 @@ class Reply:
     body: object = None
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
+    trickle: float = 0.0
     reset: bool = False
 
 
@@ -152,7 +154,13 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in reply.headers.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body)
+        if not reply.trickle:
+            self.wfile.write(body)
+            return
+        for position in range(len(body)):
+            if self.server.script.stopping.wait(reply.trickle):
+                return
+            self.wfile.write(body[position : position + 1])
 
     def _reset(self) -> None:
         # Closing with a linger time of zero sends RST instead of FIN. The socket only
@@ -171,11 +179,24 @@ def completion(
     finish_reason: str = "stop",
     refusal: str | None = None,
     usage: tuple[int, int] | None = (11, 7),
+    counts: Mapping[str, object] | None = None,
+    beside: Mapping[str, object] | None = None,
     model: str = "scripted-model",
     delay: float = 0.0,
 ) -> Reply:
-    """A Chat Completions answer; `usage` is prompt and completion tokens."""
-    message = {"role": "assistant", "content": content, "refusal": refusal}
+    """A Chat Completions answer.
+
+    Args:
+        content: of the message.
+        finish_reason: of the choice.
+        refusal: of the message.
+        usage: prompt and completion tokens; None for no usage at all.
+        counts: what the usage holds beside them.
+        beside: what the message holds beside its content.
+        model: of the answer.
+        delay: seconds before it.
+    """
+    message = {"role": "assistant", "content": content, "refusal": refusal, **(beside or {})}
     body: dict[str, object] = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -189,6 +210,7 @@ def completion(
             "prompt_tokens": prompt,
             "completion_tokens": answer,
             "total_tokens": prompt + answer,
+            **(counts or {}),
         }
     return Reply(body=body, delay=delay)
 
@@ -198,9 +220,10 @@ def api_error(
     code: object = None,
     *,
     kind: str = "invalid_request_error",
+    param: str | None = None,
     message: str = "scripted failure",
     headers: Mapping[str, str] | None = None,
 ) -> Reply:
     """An error as OpenAI writes it; `kind` becomes its `type`."""
-    error = {"message": message, "type": kind, "param": None, "code": code}
+    error = {"message": message, "type": kind, "param": param, "code": code}
     return Reply(status=status, body={"error": error}, headers=headers or {})

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import errno
 import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.files import ResultsError, replacing, write_whole, writing
+from pii_bench.files import ResultsError, remove_leftovers, replacing, write_whole, writing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +47,33 @@ def test_the_old_version_stands_until_the_new_one_is_whole(tmp_path: Path) -> No
         assert path.read_text() == "old"
 
     assert path.read_text() == "new"
+
+
+def test_of_two_who_write_it_at_once_one_wins_whole(tmp_path: Path) -> None:
+    path = tmp_path / "leaderboard.csv"
+    versions = {"a" * 100_000, "b" * 200_000}
+    path.write_text("a" * 100_000)
+
+    with ThreadPoolExecutor() as pool:
+        writers = [pool.submit(write_whole, path, text) for text in [*versions] * 10]
+        while not all(writer.done() for writer in writers):
+            assert path.read_text() in versions
+
+    assert [writer.result() for writer in writers] == [None] * 20
+    assert path.read_text() in versions
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_killed_process_left_is_found_by_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "naive" / "demo.jsonl"
+    path.parent.mkdir()
+    with replacing(path):
+        (temporary,) = path.parent.iterdir()
+    path.rename(temporary)
+
+    remove_leftovers(tmp_path)
+
+    assert list(path.parent.iterdir()) == []
 
 
 def test_half_a_surrogate_pair_is_written_as_its_escape(tmp_path: Path) -> None:

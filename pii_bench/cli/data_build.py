@@ -68,11 +68,13 @@ def build_by_model(arguments: argparse.Namespace) -> bool:
     Raises:
         PiiBenchError: wrong arguments, a missing key, or the provider refuses.
     """
+    from pii_bench.calls.policy import CallPolicy
     from pii_bench.construction.by_model import build_with_writer
     from pii_bench.models.catalog import ModelOptions, build_model
 
     options = ModelOptions(base_url=arguments.base_url, timeout=float(arguments.timeout))
-    model = build_model(arguments.writer, options)
+    concurrency = arguments.concurrency or 8
+    model = CallPolicy(concurrency).guard(build_model(arguments.writer, options), None)
     plan = plan_of(arguments.set, "test", {"single": 1, "multi": 2}[arguments.set], arguments.limit)
     with RunProgress() as progress:
         progress.label(f"{arguments.set} by {model.name}")
@@ -81,7 +83,7 @@ def build_by_model(arguments: argparse.Namespace) -> bool:
             plan,
             SEED,
             arguments.data / "built",
-            concurrency=arguments.concurrency or 8,
+            concurrency=concurrency,
             observer=progress,
         )
     for rejection in report.rejected:

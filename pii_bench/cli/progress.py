@@ -17,6 +17,8 @@ from rich.progress import (
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from pii_bench.calls.budget import Ledger
+
 _SECONDS_BETWEEN_LINES: Final = 10.0
 
 
@@ -35,12 +37,14 @@ class RunProgress:
             MofNCompleteColumn(),
             TextColumn("{task.fields[failed]} failed"),
             TextColumn("{task.fields[rate]}/s"),
+            TextColumn("{task.fields[spent]}"),
             TimeRemainingColumn(),
             console=self._console,
             disable=not self._console.is_terminal,
         )
         self._label = ""
-        self._task = self._bar.add_task("", total=None, visible=False, failed=0, rate="0.0")
+        self._ledger: Ledger | None = None
+        self._task = self._bar.add_task("", total=None, visible=False, failed=0, rate="0.0", spent="")
         self._total = self._before = self._advanced = self._failed = 0
         self._start = self._last_line = 0.0
 
@@ -56,16 +60,16 @@ class RunProgress:
     ) -> None:
         self._bar.stop()
 
-    def label(self, text: str) -> None:
-        """Name the run that starts next."""
-        self._label = text
+    def label(self, text: str, ledger: Ledger | None = None) -> None:
+        """Name the run that starts next, and who keeps account of its calls."""
+        self._label, self._ledger = text, ledger
 
     def started(self, done: int, total: int) -> None:
         """A run begins; `done` samples of `total` were answered before."""
         self._total, self._before, self._advanced, self._failed = total, done, 0, 0
         self._start = self._last_line = time.monotonic()
         self._task = self._bar.add_task(
-            self._label, total=total, completed=done, failed=0, rate="0.0"
+            self._label, total=total, completed=done, failed=0, rate="0.0", spent=self._spent()
         )
         if done:
             self._print(f"{done} of {total} answered before")
@@ -78,9 +82,19 @@ class RunProgress:
         self._failed += failed
         seconds = time.monotonic() - self._start
         rate = self._advanced / seconds if seconds else 0.0
-        self._bar.update(self._task, advance=1, failed=self._failed, rate=f"{rate:.1f}")
+        self._bar.update(
+            self._task, advance=1, failed=self._failed, rate=f"{rate:.1f}", spent=self._spent()
+        )
         if not self._console.is_terminal:
             self._line(rate)
+
+    def waiting(self, *, finished: int, total: int) -> None:
+        """The provider has finished so many requests of the batches that still run."""
+        self._print(f"batches: {finished} of {total or '?'} finished")
+
+    def _spent(self) -> str:
+        spent = self._ledger.spent_usd if self._ledger else None
+        return "" if spent is None else f"{spent:.4f} USD"
 
     def _line(self, rate: float) -> None:
         done = self._before + self._advanced
@@ -89,8 +103,10 @@ class RunProgress:
             return
         self._last_line = now
         left = (self._total - done) / rate if rate else 0.0
+        spent = f", {self._spent()}" if self._spent() else ""
         self._print(
-            f"{done} of {self._total} done, {self._failed} failed, {rate:.1f}/s, {left:.0f} s left"
+            f"{done} of {self._total} done, {self._failed} failed, {rate:.1f}/s, "
+            f"{left:.0f} s left{spent}"
         )
 
     def _print(self, what: str) -> None:

@@ -4,106 +4,106 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
+from pii_bench.calls.policy import CallPolicy
+from pii_bench.cli.cost import print_estimate
+from pii_bench.cli.jobs import Job, report_missing, run_jobs
 from pii_bench.cli.leaderboard import update_leaderboard
-from pii_bench.cli.progress import RunProgress
 from pii_bench.cli.tables import print_rows
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
-from pii_bench.evaluation import applicable
 from pii_bench.leaderboard.rows import Source
 from pii_bench.models.catalog import LOCAL, ModelOptions, resolve
-from pii_bench.runner.manifest import DatasetRef, Manifest, write_manifest
-from pii_bench.runner.records import Failure
-from pii_bench.runner.run import run_system
-from pii_bench.runner.store import RunFiles, RunStore, read_lines
+from pii_bench.models.table import ModelStatus, find_card
 from pii_bench.systems.catalog import SystemOptions, build_systems
+from pii_bench.systems.exposure import require_local
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
-    from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
-    from pii_bench.datasets.sample import Sample
     from pii_bench.leaderboard.rows import Row
+    from pii_bench.models.table import ModelCard
     from pii_bench.systems.base import System
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One system on one dataset, and the samples that were asked for."""
-
-    system: System
-    dataset: Dataset
-    samples: tuple[Sample, ...]
-    files: RunFiles
 
 
 def run_benchmark(arguments: argparse.Namespace) -> bool:
     """Run, score, update the leaderboard and print the rows of this run beside the paper's.
 
     Returns:
-        Whether every sample asked for has an answer.
+        Whether every sample asked for has an answer; True for a dry run.
 
     Raises:
         PiiBenchError: wrong arguments or input, found before any sample is asked about; or
             the provider refuses, after which what arrived is saved.
     """
-    if (full_name := resolve(arguments.model)) != arguments.model:
-        print(f"model {arguments.model} is {full_name}", file=sys.stderr)
-    options = SystemOptions(
-        strategy=arguments.strategy,
-        max_tokens=arguments.max_tokens,
-        model=ModelOptions(base_url=arguments.base_url, timeout=float(arguments.timeout)),
-        label_map=arguments.label_map,
-    )
-    systems = _for_task(arguments.task, arguments.model, build_systems(arguments.model, options))
+    card = _introduce(arguments.model)
+    concurrency = arguments.concurrency or _concurrency(arguments.model)
     datasets = load_datasets(arguments.dataset)
+    options = _options(arguments, concurrency)
+    systems = _for_task(arguments.task, arguments.model, build_systems(arguments.model, options))
+    if arguments.local_only:
+        require_local(systems)
     _report_faults(datasets)
+    root = arguments.results / "runs"
     jobs = [
-        _job(system, dataset, arguments.limit, arguments.results / "runs")
-        for dataset in datasets
-        for system in systems
+        Job.of(system, dataset, arguments.limit, root) for dataset in datasets for system in systems
     ]
+    if arguments.dry_run:
+        reasons = card is not None and card.reasons
+        print_estimate(jobs, reasons=reasons, batched=arguments.batch is not None)
+        return True
     try:
-        asyncio.run(_run_jobs(systems, jobs, arguments.concurrency or _concurrency(systems)))
+        asyncio.run(run_jobs(jobs, concurrency, arguments.batch))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        return _report_missing(jobs)
+        return report_missing(jobs)
     except PiiBenchError:
-        _report_missing(jobs)
+        report_missing(jobs)
         raise
     rows, _ = update_leaderboard(arguments.results)
     tasks = set(Task) if arguments.task == "all" else {Task(arguments.task)}
     print_rows([row for row in rows if row.task in tasks and _is_shown(row, jobs)])
-    return _report_missing(jobs)
+    return report_missing(jobs)
 
 
-async def _run_jobs(systems: Sequence[System], jobs: Sequence[Job], concurrency: int) -> None:
-    try:
-        with RunProgress(Console(stderr=True)) as progress:
-            for job in jobs:
-                progress.label(f"{job.system.card.prompt} on {job.dataset.name}")
-                await _run_job(job, concurrency, progress)
-    finally:
-        for system in systems:
-            await system.close()
+def _introduce(name: str) -> ModelCard | None:
+    """Say what a name stands for, and that a model will not be there for long."""
+    full_name = resolve(name)
+    if full_name != name:
+        print(f"model {name} is {full_name}", file=sys.stderr)
+    provider, _, model_id = full_name.partition("/")
+    card = find_card(provider, model_id)
+    if card is not None and card.status is ModelStatus.DEPRECATED:
+        print(f"model {full_name} is {card.standing}", file=sys.stderr)
+    return card
 
 
-async def _run_job(job: Job, concurrency: int, progress: RunProgress) -> None:
-    system = job.system
-    everything = applicable(system.card.task, job.dataset.samples)
-    requests = {sample.id: system.request_hash(sample) for sample in everything}
-    with RunStore(job.files, requests) as store:
-        write_manifest(job.files.manifest, Manifest(system.card, DatasetRef.of(job.dataset)))
-        await run_system(system, job.samples, store, concurrency=concurrency, observer=progress)
+def _options(arguments: argparse.Namespace, concurrency: int) -> SystemOptions:
+    return SystemOptions(
+        strategy=arguments.strategy,
+        max_tokens=arguments.max_tokens,
+        temperature=arguments.temperature,
+        output=arguments.output,
+        votes=arguments.votes,
+        model=ModelOptions(base_url=arguments.base_url, timeout=float(arguments.timeout)),
+        calls=CallPolicy(
+            concurrency=concurrency,
+            requests_per_minute=arguments.rpm,
+            tokens_per_minute=arguments.tpm,
+            max_usd=arguments.max_usd,
+            price=arguments.price,
+        ),
+        label_map=arguments.label_map,
+    )
+
+
+def _concurrency(name: str) -> int:
+    # A local model has one processor.
+    return 1 if resolve(name).startswith(f"{LOCAL}/") else 8
 
 
 def _for_task(task: str, name: str, systems: Sequence[System]) -> list[System]:
@@ -116,23 +116,6 @@ def _for_task(task: str, name: str, systems: Sequence[System]) -> list[System]:
         missing = ", ".join(sorted(needed - answered))
         raise PiiBenchError(f"system {name!r} does not answer {missing}")
     return chosen
-
-
-def _concurrency(systems: Sequence[System]) -> int:
-    # A local model has one processor.
-    local = any(system.card.model.startswith(f"{LOCAL}/") for system in systems)
-    return 1 if local else 8
-
-
-def _job(system: System, dataset: Dataset, limit: int | None, root: Path) -> Job:
-    card = system.card
-    samples = applicable(card.task, dataset.samples[:limit])
-    return Job(
-        system,
-        dataset,
-        tuple(samples),
-        RunFiles.at(root, card.model, card.prompt, dataset.name),
-    )
 
 
 def _is_shown(row: Row, jobs: Sequence[Job]) -> bool:
@@ -150,32 +133,3 @@ def _report_faults(datasets: Sequence[Dataset]) -> None:
             print(f"{dataset.source}: annotation faults left out: {count}", file=sys.stderr)
             for fault in dataset.faults:
                 print(f"  {fault}", file=sys.stderr)
-
-
-def _report_missing(jobs: Sequence[Job]) -> bool:
-    """Say what has no answer yet; whether nothing is missing."""
-    complete = True
-    for job in jobs:
-        missing, reasons = _missing(job)
-        if missing:
-            complete = False
-            why = "".join(f", {kind} {count}" for kind, count in sorted(reasons.items()))
-            print(
-                f"{job.system.card.prompt} on {job.dataset.name}: {missing} of "
-                f"{len(job.samples)} samples have no answer{why}; run again to ask only these",
-                file=sys.stderr,
-            )
-    return complete
-
-
-def _missing(job: Job) -> tuple[int, Counter[str]]:
-    asked = {sample.id for sample in job.samples}
-    responses = job.files.responses
-    records = [r for _, r in read_lines(responses)] if responses.exists() else []
-    answered = {r.id for r in records if not isinstance(r.response, Failure)}
-    reasons = Counter(
-        r.response.kind
-        for r in records
-        if isinstance(r.response, Failure) and r.id in asked - answered
-    )
-    return len(asked - answered), reasons

@@ -9,10 +9,11 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError
 from pii_bench.evaluation import evaluate
 from pii_bench.leaderboard.rows import Row, Source, row_of
-from pii_bench.models.base import Completion
+from pii_bench.models.base import SKIPPED_BUDGET
 from pii_bench.outcome import Status
 from pii_bench.predictions.prediction import Prediction, compose, read_response
 from pii_bench.runner.manifest import Manifest, read_manifest
+from pii_bench.runner.records import Failure
 from pii_bench.runner.store import RunFiles, read_lines
 from pii_bench.signature import Signature
 from pii_bench.tasks import Task
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from pii_bench.evaluation import Evaluation
 
 FOLDERS: Mapping[str, Source] = {"runs": Source.RUN, "reference": Source.REFERENCE}
+
+_VOTED = frozenset({"votes", "temperature"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +82,16 @@ def read_run(path: Path) -> StoredRun:
         InputFileError: the manifest or a line of responses is broken.
     """
     manifest = read_manifest(path)
-    responses = RunFiles.of_manifest(path).responses
-    records = [record for _, record in read_lines(responses)] if responses.exists() else []
-    completions = {r.id: r.response for r in records if isinstance(r.response, Completion)}
-    predictions = {
-        record.id: Prediction(Status.INFRA_ERROR)
-        for record in records
-        if record.id not in completions
-    }
-    for sample_id, completion in completions.items():
-        predictions[sample_id] = read_response(manifest.system.task, completion)
-    returned = frozenset(c.model for c in completions.values() if c.model)
+    lines = RunFiles.of_manifest(path).responses
+    records = [record for _, record in read_lines(lines)] if lines.exists() else []
+    system = manifest.system
+    predictions: dict[str, Prediction] = {}
+    for record in records:
+        if not isinstance(record.response, Failure):
+            predictions[record.id] = read_response(system.task, record.response, system.output)
+        elif record.id not in predictions or not predictions[record.id].status.scored:
+            predictions[record.id] = Prediction(_status_of(record.response))
+    returned = frozenset(c.model for record in records for c in record.completions if c.model)
     return StoredRun(manifest, predictions, returned)
 
 
@@ -100,13 +102,14 @@ def rows_of(
 
     Args:
         run: a detection or query-related run.
-        detection: the same model's detection run, with the same settings, on the same dataset.
+        detection: the same model's detection run, with the same settings and output, on the
+            same dataset. Settings of a vote are its own.
         dataset: gold.
         source: where the run lies.
     """
     system = run.manifest.system
     own = evaluate(system.task, dataset.samples, run.predictions)
-    rows = [_row(run, own, _signature([run], own.task), source)]
+    rows = [_row([run], own, source)]
     if system.task is Task.QUERY_RELATED and detection is not None:
         both = {
             sample_id: compose(detection.predictions[sample_id], prediction)
@@ -114,25 +117,33 @@ def rows_of(
             if sample_id in detection.predictions
         }
         masking = evaluate(Task.MASKING, dataset.samples, both)
-        signature = _signature([detection, run], Task.MASKING)
-        rows.append(_row(run, masking, signature, source))
+        rows.append(_row([detection, run], masking, source))
     # A dataset without queries has nothing for the tasks that need one.
     return [row for row in rows if row.gold]
 
 
-def _row(run: StoredRun, evaluation: Evaluation, signature: Signature, source: Source) -> Row:
-    system = run.manifest.system
+def _row(runs: list[StoredRun], evaluation: Evaluation, source: Source) -> Row:
+    system = runs[-1].manifest.system
+    recipients = dict.fromkeys(run.manifest.system.unmasked_text_to for run in runs)
     return row_of(
         evaluation,
-        signature,
+        _signature(runs, evaluation.task),
         source=source,
         oracle=system.oracle,
         names_subjects=system.names_subjects,
+        unmasked_text_to=", ".join(recipients),
     )
 
 
 def _signature(runs: list[StoredRun], task: Task) -> Signature:
-    last = runs[-1].manifest
+    *before, last = (run.manifest for run in runs)
+    # Where masking joins runs whose settings differ, those of the first are said too.
+    others = {
+        f"{manifest.system.prompt}.{key}": value
+        for manifest in before
+        for key, value in manifest.system.settings.items()
+        if last.system.settings.get(key) != value
+    }
     return Signature(
         dataset=last.dataset.name,
         dataset_sha256=last.dataset.sha256,
@@ -141,21 +152,29 @@ def _signature(runs: list[StoredRun], task: Task) -> Signature:
         prompts={run.manifest.system.prompt: run.manifest.system.prompt_sha256 for run in runs},
         model=last.system.model,
         returned=sorted(frozenset[str]().union(*(run.returned for run in runs))),
-        settings=last.system.settings,
+        settings={**last.system.settings, **others},
     )
 
 
 def _detection_beside(run: StoredRun, runs: Iterable[StoredRun]) -> StoredRun | None:
+    # A vote draws at a temperature of its own, and detection has no vote.
+    own = _VOTED if "votes" in run.manifest.system.settings else frozenset[str]()
     for other in runs:
-        if other.manifest.system.task is Task.DETECTION and _asked(other) == _asked(run):
+        task = other.manifest.system.task
+        if task is Task.DETECTION and _asked(other, own) == _asked(run, own):
             return other
     return None
 
 
-def _asked(run: StoredRun) -> tuple[object, ...]:
+def _asked(run: StoredRun, own: frozenset[str]) -> tuple[object, ...]:
     # The settings too: another endpoint or sampling is another model to the reader.
     system, dataset = run.manifest.system, run.manifest.dataset
-    return system.model, system.settings, dataset.name, dataset.sha256
+    settings = {key: value for key, value in system.settings.items() if key not in own}
+    return system.model, system.output, settings, dataset.name, dataset.sha256
+
+
+def _status_of(failure: Failure) -> Status:
+    return Status.SKIPPED_BUDGET if failure.kind == SKIPPED_BUDGET else Status.INFRA_ERROR
 
 
 def _find(source: str, left_out: list[str]) -> Dataset | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -29,7 +30,8 @@ Means over samples. `run` and `reference` rows are ours and come from stored res
 (`pii-bench leaderboard` makes them again); `published` rows are the paper's figures, on
 data that was never released: for orientation, not for comparison. `oracle` rows are told
 gold and `incomplete` rows lack samples: neither is ranked. A detector that does not say whose
-an entity is has `-` where a figure depends on it, and no rank in detection.
+an entity is has `-` where a figure depends on it, and no rank in detection. `Unmasked text
+goes to` tells who is sent texts before anything in them is masked.
 """
 
 
@@ -57,7 +59,8 @@ def to_markdown(rows: Sequence[Row]) -> str:
 def to_table(rows: Sequence[Row], task: Task) -> str:
     """The Markdown table of one dataset and task."""
     shown = _SHOWN[task]
-    header = ["#", "Model", "Strategy", *shown.values(), "Scored", "Failures", "Source"]
+    header = ["#", "Model", "Strategy", *shown.values(), "Scored", "Failures"]
+    header += ["Unmasked text goes to", "Source"]
     lines = [
         [
             str(row.rank or ""),
@@ -66,6 +69,7 @@ def to_table(rows: Sequence[Row], task: Task) -> str:
             *(_figure(row, name) for name in shown),
             f"{row.scored}/{row.gold}" if row.gold is not None else "",
             failures(row),
+            _recipients(row),
             _source(row),
         ]
         for row in rows
@@ -96,7 +100,7 @@ _COLUMNS: Final = (
     *("source", "model", "strategy", "dataset", "task", "oracle", "rank"),
     *("scored", "gold", "coverage", *METRICS),
     *(f"rate_{status}" for status in Status),
-    *("signature", "note"),
+    *("unmasked_text_to", "signature", "note"),
 )
 
 
@@ -114,6 +118,7 @@ def _flat(row: Row) -> dict[str, object]:
         "coverage": row.scored / row.gold if row.gold and row.scored is not None else None,
         **row.metrics,
         **{f"rate_{status}": rate for status, rate in (row.rates or {}).items()},
+        "unmasked_text_to": row.unmasked_text_to,
         "signature": row.signature,
         "note": row.note,
     }
@@ -124,6 +129,11 @@ def _figure(row: Row, name: str) -> str:
         return f"{value:.3f}"
     undefined = row.task is Task.DETECTION and not row.names_subjects and name in SUBJECT_METRICS
     return "-" if undefined else ""
+
+
+def _recipients(row: Row) -> str:
+    # Of an endpoint, the host tells who it is.
+    return re.sub(r"https?://([^/)]+)[^)]*", r"\1", row.unmasked_text_to)
 
 
 def _source(row: Row) -> str:

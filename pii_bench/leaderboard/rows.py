@@ -41,6 +41,8 @@ class Row:
         note: what a reader must know beside the figures.
         names_subjects: whether its detection tells whose the entities are; where it does
             not, `SUBJECT_METRICS` are absent.
+        unmasked_text_to: who is sent the texts as they are, as in the systems' cards; empty
+            for published figures.
     """
 
     source: Source
@@ -57,6 +59,7 @@ class Row:
     signature: str = ""
     note: str = ""
     names_subjects: bool = True
+    unmasked_text_to: str = ""
 
     @property
     def headline(self) -> float | None:
@@ -101,6 +104,7 @@ def row_of(
     source: Source,
     oracle: bool,
     names_subjects: bool = True,
+    unmasked_text_to: str = "",
 ) -> Row:
     """The row of an evaluation."""
     gold = evaluation.gold
@@ -120,6 +124,7 @@ def row_of(
         rates={s: evaluation.statuses.get(s, 0) / gold for s in Status} if gold else None,
         signature=str(signature),
         names_subjects=names_subjects,
+        unmasked_text_to=unmasked_text_to,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,6 +117,17 @@ class Completion:
     usage: Usage | None = None
     reasoning: str | None = None
     batched: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """What a model answered when it was asked the same several times, by `Request.draw`."""
+
+    completions: tuple[Completion, ...]
+
+
+Response: TypeAlias = Completion | Draws
+"""What is stored of a sample that was answered."""
 
 
 TRANSIENT: Final = frozenset({"timeout", "connection", "rate_limit", "server_error", "overloaded"})

@@ -1,4 +1,4 @@
-"""Models by name: providers, aliases, and how `--model` becomes a `Model`.
+"""Models by name: providers, and how `--model` becomes a `Model`. Aliases: `models.toml`.
 
 Adapters are imported when they are built: no command pays for an SDK it does not use.
 """
@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from pii_bench.errors import MissingKeyError, PiiBenchError, UnknownNameError
+from pii_bench.models.endpoints import normalise_base_url
+from pii_bench.models.table import MODELS, ModelStatus, find_card
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pii_bench.models.base import Model
+    from pii_bench.models.table import ModelCard
 
 REPLAY: Final = "replay"
 LOCAL: Final = "local"
@@ -26,36 +30,41 @@ CUSTOM_ENDPOINT_KEY: Final = "PII_BENCH_API_KEY"
 """The key for `--base-url`. The provider's own key never goes to another endpoint."""
 
 
+class Protocol(StrEnum):
+    """What a provider's endpoint speaks; each has an adapter."""
+
+    CHAT_COMPLETIONS = "chat-completions"
+    MESSAGES = "messages"
+    MISTRAL = "mistral"
+
+
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A service that speaks OpenAI's Chat Completions.
+    """A service that answers chats.
 
     Attributes:
         key_variable: the environment variable that holds the key.
-        base_url: of its own endpoint.
+        base_url: of its own endpoint, as its protocol's adapter wants it.
+        protocol: what the endpoint speaks.
     """
 
     key_variable: str
     base_url: str
+    protocol: Protocol
 
 
 PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType(
     {
-        "openai": Provider("OPENAI_API_KEY", "https://api.openai.com/v1"),
-        "deepseek": Provider("DEEPSEEK_API_KEY", "https://api.deepseek.com"),
+        "openai": Provider(
+            "OPENAI_API_KEY", "https://api.openai.com/v1", Protocol.CHAT_COMPLETIONS
+        ),
+        "deepseek": Provider(
+            "DEEPSEEK_API_KEY", "https://api.deepseek.com", Protocol.CHAT_COMPLETIONS
+        ),
+        "anthropic": Provider("ANTHROPIC_API_KEY", "https://api.anthropic.com", Protocol.MESSAGES),
+        "mistral": Provider("MISTRAL_API_KEY", "https://api.mistral.ai", Protocol.MISTRAL),
     }
 )
-
-LOCAL_MODELS: Final = ("smollm2-135m-instruct",)
-
-MODELS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "gpt4o": "openai/gpt-4o-2024-08-06",
-        "deepseek-v3": "deepseek/deepseek-chat",
-        "smollm2": "local/smollm2-135m-instruct",
-    }
-)
-"""Alias to `provider/name`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,28 +74,28 @@ class ModelOptions:
     Attributes:
         base_url: another endpoint that speaks the provider's protocol.
         timeout: seconds for one attempt.
-        max_retries: further attempts after a failure that may pass.
     """
 
     base_url: str | None = None
     timeout: float = 120.0
-    max_retries: int = 4
 
 
 def resolve(name: str) -> str:
     """The full name of an alias; any other name as it is."""
-    return MODELS.get(name, name)
+    card = MODELS.get(name)
+    return name if card is None else card.full_name
 
 
 def build_model(name: str, options: ModelOptions) -> Model:
-    """Make the model of `--model`: an alias, `provider/name` or `replay:path`.
+    """Make the model of `--model`: an alias, `provider/name`, `local/path` or `replay:path`.
 
     Raises:
         UnknownNameError: no such alias, provider or local model.
         MissingKeyError: the provider's key is not set.
         MissingExtraError: the local model is not installed.
-        InputFileError: the replay file is broken.
-        PiiBenchError: the base URL is not one, or stands where it means nothing.
+        InputFileError: the replay file or the file of weights is broken.
+        PiiBenchError: the model is retired, or runs on servers of one's own only, and no base
+            URL is given; the base URL is not one, or stands where it means nothing.
     """
     if name.startswith(f"{REPLAY}:"):
         from pii_bench.models.replay import ReplayModel
@@ -97,8 +106,6 @@ def build_model(name: str, options: ModelOptions) -> Model:
     if not slash:
         raise UnknownNameError("model", name, model_names())
     if provider == LOCAL:
-        if model not in LOCAL_MODELS:
-            raise UnknownNameError("local model", model, LOCAL_MODELS)
         from pii_bench.models.local import LocalModel
 
         _refuse_base_url(name, options)
@@ -107,30 +114,62 @@ def build_model(name: str, options: ModelOptions) -> Model:
         raise UnknownNameError("provider", provider, [*PROVIDERS, LOCAL, f"{REPLAY}:PATH"])
     if not model:
         raise PiiBenchError(f"model {name!r}: after {provider}/ comes the name of a model")
-    return _build_openai_compatible(provider, model, options)
+    if options.base_url is None:
+        _refuse_unserved(name, find_card(provider, model))
+    return _connect(provider, model, options)
 
 
-def _build_openai_compatible(provider: str, model: str, options: ModelOptions) -> Model:
-    from pii_bench.models.openai_compatible import OpenAICompatibleModel
+def _refuse_unserved(name: str, card: ModelCard | None) -> None:
+    if card is None:
+        return
+    if card.status is ModelStatus.RETIRED:
+        raise PiiBenchError(
+            f"model {name!r} ({card.full_name}) was retired on {card.retirement}: use "
+            f"{card.substitute!r}, or give the --base-url of a server that still has it"
+        )
+    if card.needs_base_url:
+        instead = f", or use {card.substitute!r}" if card.substitute else ""
+        raise PiiBenchError(
+            f"model {name!r} has open weights, which no provider here serves: run {card.id} on "
+            f"a server of your own and give its --base-url{instead}"
+        )
 
+
+def _connect(provider: str, model: str, options: ModelOptions) -> Model:
     settings = PROVIDERS[provider]
-    name = f"{provider}/{model}"
+    name, base_url = f"{provider}/{model}", settings.base_url
     if options.base_url is not None:
+        base_url = normalise_base_url(options.base_url)
         # Servers of one's own often want no key, but the SDK wants one to send.
         key = os.environ.get(CUSTOM_ENDPOINT_KEY) or "none"
         # Whatever answers there need not be the model of that name elsewhere.
-        name += f"@{urlsplit(options.base_url).netloc}"
+        name += f"@{urlsplit(base_url).netloc}"
     elif not (key := os.environ.get(settings.key_variable, "")):
         raise MissingKeyError(provider, settings.key_variable)
-    return OpenAICompatibleModel(
-        provider=provider,
-        model=model,
-        api_key=key,
-        base_url=options.base_url or settings.base_url,
-        name=name,
-        timeout=options.timeout,
-        max_retries=options.max_retries,
-    )
+    match settings.protocol:
+        case Protocol.MESSAGES:
+            from pii_bench.models.anthropic_messages import AnthropicModel
+
+            return AnthropicModel(
+                model, api_key=key, base_url=base_url, name=name, timeout=options.timeout
+            )
+        case Protocol.MISTRAL:
+            from pii_bench.models.mistral_chat import MistralModel
+
+            return MistralModel(
+                model, api_key=key, base_url=base_url, name=name, timeout=options.timeout
+            )
+        case Protocol.CHAT_COMPLETIONS:
+            from pii_bench.models.openai_compatible import OpenAICompatibleModel
+
+            return OpenAICompatibleModel(
+                provider,
+                model,
+                api_key=key,
+                base_url=base_url,
+                name=name,
+                timeout=options.timeout,
+            )
 
 
 def _refuse_base_url(name: str, options: ModelOptions) -> None:
@@ -141,4 +180,4 @@ def _refuse_base_url(name: str, options: ModelOptions) -> None:
 def model_names() -> list[str]:
     """What `build_model` takes, as it is written."""
     providers = [f"{provider}/NAME" for provider in PROVIDERS]
-    return [*MODELS, *providers, *(f"{LOCAL}/{name}" for name in LOCAL_MODELS), f"{REPLAY}:PATH"]
+    return [*MODELS, *providers, f"{LOCAL}/PATH.gguf", f"{REPLAY}:PATH"]

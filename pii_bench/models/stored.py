@@ -1,14 +1,41 @@
-"""Completions as JSON: how responses are stored, and how a replay reads them."""
+"""Completions as JSON: how responses are stored, and how a replay reads them.
+
+One completion's keys stand in the record itself; several draws are the list `draws` of such
+objects.
+"""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Any, Final
 
-from pii_bench.jsonl import RecordError, get
-from pii_bench.models.base import Completion, Finish, Usage
+from pii_bench.jsonl import RecordError, get, get_objects
+from pii_bench.models.base import Completion, Draws, Finish, Response, Usage
 
 _COUNTED: Final = ("input_tokens", "output_tokens")
+
+
+def encode_response(response: Response) -> dict[str, Any]:
+    """The keys of a response."""
+    if isinstance(response, Draws):
+        return {"draws": [encode_completion(each) for each in response.completions]}
+    return encode_completion(response)
+
+
+def decode_response(record: dict[str, Any]) -> Response:
+    """Read a response's keys.
+
+    Raises:
+        RecordError: naming the key at fault.
+    """
+    if "draws" not in record:
+        return decode_completion(record)
+    draws = get_objects(record, "draws")
+    if not draws:
+        raise RecordError("'draws' must not be empty")
+    return Draws(
+        tuple(decode_completion(each, f"draws[{number}]") for number, each in enumerate(draws))
+    )
 
 
 def encode_completion(completion: Completion) -> dict[str, Any]:
@@ -28,22 +55,23 @@ def encode_completion(completion: Completion) -> dict[str, Any]:
     return known
 
 
-def decode_completion(record: dict[str, Any]) -> Completion:
+def decode_completion(record: dict[str, Any], owner: str = "record") -> Completion:
     """Read a completion's keys; only `text` is required, so that stored answers are easy to write.
 
     Raises:
-        RecordError: naming the key at fault.
+        RecordError: naming the key at fault and what it belongs to.
     """
-    finish = get(record, "finish", str) if "finish" in record else Finish.UNKNOWN
+    finish = get(record, "finish", str, owner) if "finish" in record else Finish.UNKNOWN
     if finish not in set(Finish):
-        raise RecordError(f"'finish' is {finish!r} (allowed: {', '.join(Finish)})")
+        raise RecordError(f"{owner}: 'finish' is {finish!r} (allowed: {', '.join(Finish)})")
+    usage = _decode_usage(get(record, "usage", dict, owner)) if "usage" in record else None
     return Completion(
-        text=get(record, "text", str),
+        text=get(record, "text", str, owner),
         finish=Finish(finish),
-        model=get(record, "model", str) if "model" in record else None,
-        usage=_decode_usage(get(record, "usage", dict)) if "usage" in record else None,
-        reasoning=get(record, "reasoning", str) if "reasoning" in record else None,
-        batched="batched" in record and get(record, "batched", bool),
+        model=get(record, "model", str, owner) if "model" in record else None,
+        usage=usage,
+        reasoning=get(record, "reasoning", str, owner) if "reasoning" in record else None,
+        batched="batched" in record and get(record, "batched", bool, owner),
     )
 
 

@@ -7,6 +7,7 @@ sees no description and no gold: whether an entity occurs is checked elsewhere.
 from pii_bench.parsing.detection import parse_detection
 from pii_bench.parsing.related import parse_related
 from pii_bench.parsing.result import PARSER, ParsedDetection, ParsedRelated, Stage, Subject
+from pii_bench.parsing.structured import parse_structured_detection, parse_structured_related
 
 __all__ = [
     "PARSER",
@@ -16,4 +17,6 @@ __all__ = [
     "Subject",
     "parse_detection",
     "parse_related",
+    "parse_structured_detection",
+    "parse_structured_related",
 ]

@@ -59,7 +59,7 @@ def read_completion(
     Returns:
         The payload (None without an answer), the status and the names of the stages.
     """
-    if status := _settled(completion_text, finish):
+    if status := settled(completion_text, finish):
         return None, status, ()
     text = mend_surrogates(completion_text)
     repairs = {Stage.LONE_SURROGATE} if text != completion_text else set()
@@ -68,7 +68,7 @@ def read_completion(
     if payload is None:
         if said is None:
             return None, unreadable("", finish), ()
-        if status := _settled(said, finish):
+        if status := settled(said, finish):
             return None, status, ()
         payload = read_expected(said)
     if payload is None and said is not None:
@@ -79,7 +79,7 @@ def read_completion(
     return payload, Status.REPAIRED if repairs else Status.OK, in_order(repairs)
 
 
-def _settled(text: str, finish: Finish) -> Status | None:
+def settled(text: str, finish: Finish) -> Status | None:
     """Give the status that the finish reason or a blank text settles, else None."""
     if finish is Finish.FILTER:
         return Status.FILTERED

@@ -1,13 +1,20 @@
-"""The detection prompt and the six strategies for query-related PII (paper, Section 4)."""
+"""The detection prompt and the strategies for query-related PII.
+
+Six are the paper's (Section 4). The seventh, `self-consistency-vote`, is self-consistency as
+Wang et al. (2022, arXiv:2203.11171) define it, where the paper asks for several reflections
+in one call.
+"""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import UnknownNameError
 from pii_bench.models.base import Message
+from pii_bench.prompting.schemas import answer_schema
 from pii_bench.prompting.template import (
     Template,
     content_hash,
@@ -22,11 +29,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
+    from pii_bench.models.base import AnswerSchema
+    from pii_bench.prompting.schemas import Output
 
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """What a prompt is made of. Its text is the file `<name>.txt`.
+    """What a prompt is made of.
 
     Attributes:
         name: as the command line and results write it.
@@ -34,6 +43,9 @@ class Strategy:
         fields: the placeholders that its file must have.
         demonstrations: the file of worked examples, where it shows any.
         oracle: whether it is told gold: an upper bound, never ranked with the rest.
+        reasoning: what it writes before its answer, in order; keys of its schema.
+        text: the strategy whose text it has; None for its own, the file `<name>.txt`.
+        voted: whether it is asked several times, and the majority is the answer.
     """
 
     name: str
@@ -41,6 +53,9 @@ class Strategy:
     fields: frozenset[str]
     demonstrations: str | None = None
     oracle: bool = False
+    reasoning: tuple[str, ...] = ()
+    text: str | None = None
+    voted: bool = False
 
 
 _PLAIN: Final = frozenset({"description", "query"})
@@ -53,15 +68,29 @@ STRATEGIES: Final[Mapping[str, Strategy]] = MappingProxyType(
         for strategy in (
             Strategy("naive", Task.QUERY_RELATED, _PLAIN),
             Strategy("naive-choice", Task.QUERY_RELATED, _PLAIN | {"choices"}, oracle=True),
-            Strategy("self-cot", Task.QUERY_RELATED, _PLAIN),
+            Strategy("self-cot", Task.QUERY_RELATED, _PLAIN, reasoning=("thought",)),
             Strategy(
                 "auto-cot",
                 Task.QUERY_RELATED,
                 _PLAIN | {"demonstrations"},
                 demonstrations="auto-cot.demonstrations.txt",
+                reasoning=("thought",),
             ),
-            Strategy("self-consistency", Task.QUERY_RELATED, _PLAIN),
-            Strategy("ps-cot", Task.QUERY_RELATED, _PLAIN),
+            Strategy(
+                "self-consistency",
+                Task.QUERY_RELATED,
+                _PLAIN,
+                reasoning=("reflections", "summary"),
+            ),
+            Strategy("ps-cot", Task.QUERY_RELATED, _PLAIN, reasoning=("plan", "thought")),
+            Strategy(
+                "self-consistency-vote",
+                Task.QUERY_RELATED,
+                _PLAIN,
+                reasoning=("thought",),
+                text="self-cot",
+                voted=True,
+            ),
         )
     }
 )
@@ -73,17 +102,27 @@ class Prompt:
 
     Attributes:
         sha256: hash of every text that reaches the model beside the sample's own.
+        schema: what the provider enforces; None where the prompt's words make the form.
+        instruction: how the answer goes into the schema, told after the prompt; else empty.
     """
 
     strategy: Strategy
     template: Template
     demonstrations: str
     sha256: str
+    schema: AnswerSchema | None = None
+    instruction: str = ""
+
+    @property
+    def name(self) -> str:
+        """The strategy's, with `+schema` where the provider enforces one."""
+        return f"{self.strategy.name}+schema" if self.schema else self.strategy.name
 
     def messages(self, sample: Sample) -> tuple[Message, ...]:
         """What is sent for a sample: one user message, as in the paper."""
         values = {name: _FILLERS[name](self, sample) for name in self.strategy.fields}
-        return (Message("user", self.template.render(values)),)
+        text = self.template.render(values)
+        return (Message("user", f"{text}\n\n{self.instruction}" if self.instruction else text),)
 
 
 def get_strategy(name: str) -> Strategy:
@@ -97,17 +136,27 @@ def get_strategy(name: str) -> Strategy:
     return STRATEGIES[name]
 
 
-def load_prompt(strategy: Strategy, folder: Path = PROMPTS) -> Prompt:
+def load_prompt(strategy: Strategy, folder: Path = PROMPTS, output: Output = "text") -> Prompt:
     """Read a strategy's files.
+
+    A schema takes nothing from the prompt: the texts of both outputs differ in one paragraph
+    at the end, the file `schema.<shape>.txt`, which replaces the form asked for before.
 
     Raises:
         PromptError: a file is absent, or its placeholders are not the strategy's fields.
     """
-    template = load_template(folder / f"{strategy.name}.txt", strategy.fields)
+    template = load_template(folder / f"{strategy.text or strategy.name}.txt", strategy.fields)
     demonstrations = (
         read_prompt_text(folder / strategy.demonstrations) if strategy.demonstrations else ""
     )
-    return Prompt(strategy, template, demonstrations, content_hash(template.text, demonstrations))
+    texts = [template.text, demonstrations]
+    if output == "text":
+        return Prompt(strategy, template, demonstrations, content_hash(*texts))
+    schema = answer_schema(strategy)
+    instruction = read_prompt_text(folder / f"schema.{schema.name}.txt")
+    # Not sorted: the order of the keys is the order in which they are written.
+    texts += [instruction, json.dumps(schema.schema)]
+    return Prompt(strategy, template, demonstrations, content_hash(*texts), schema, instruction)
 
 
 def _choices(_: Prompt, sample: Sample) -> str:

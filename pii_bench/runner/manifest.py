@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pii_bench
 from pii_bench.errors import InputFileError
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
+    from pii_bench.prompting.schemas import Output
+    from pii_bench.runner.totals import Totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +38,17 @@ class DatasetRef:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A system, a dataset and the version of the suite that brought them together."""
+    """A system, a dataset and the version of the suite that brought them together.
+
+    Attributes:
+        totals: what the responses took; None until a run has ended. Never read back: it
+            follows from the responses.
+    """
 
     system: SystemCard
     dataset: DatasetRef
     version: str = pii_bench.__version__
+    totals: Totals | None = None
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:
@@ -77,6 +85,7 @@ def read_manifest(path: Path) -> Manifest:
                 unmasked_text_to=get(system, "unmasked_text_to", str, "system")
                 if "unmasked_text_to" in system
                 else UNKNOWN_RECIPIENT,
+                output=_output(system),
             ),
             dataset=DatasetRef(
                 name=get(dataset, "name", str, "dataset"),
@@ -88,3 +97,12 @@ def read_manifest(path: Path) -> Manifest:
         )
     except (OSError, ValueError) as error:
         raise InputFileError(path, f"no manifest of a run: {error}") from error
+
+
+def _output(system: dict[str, Any]) -> Output:
+    # Older manifests lack it: there was only text then.
+    match get(system, "output", str, "system") if "output" in system else "text":
+        case "text" | "schema" as output:
+            return output
+        case other:
+            raise RecordError(f"system: 'output' is {other!r} (allowed: text, schema)")

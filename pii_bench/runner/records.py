@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from pii_bench.jsonl import get
-from pii_bench.models.stored import decode_completion, encode_completion
+from pii_bench.models.base import Draws
+from pii_bench.models.stored import decode_response, encode_response
 
 if TYPE_CHECKING:
-    from pii_bench.models.base import CallError, Completion
+    from pii_bench.models.base import CallError, Completion, Response
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,18 @@ class RunRecord:
 
     id: str
     request: str
-    response: Completion | Failure
+    response: Response | Failure
+
+    @property
+    def completions(self) -> tuple[Completion, ...]:
+        """Every completion that came, one per call: what cost and returned models count."""
+        match self.response:
+            case Failure():
+                return ()
+            case Draws(completions):
+                return completions
+            case completion:
+                return (completion,)
 
 
 def encode_record(record: RunRecord) -> bytes:
@@ -47,7 +59,7 @@ def encode_record(record: RunRecord) -> bytes:
     if isinstance(record.response, Failure):
         body: dict[str, Any] = {"error": asdict(record.response)}
     else:
-        body = encode_completion(record.response)
+        body = encode_response(record.response)
     line = json.dumps(head | body, ensure_ascii=False)
     # A lone surrogate, which UTF-8 cannot hold, turns into its JSON escape.
     return line.encode("utf-8", "backslashreplace") + b"\n"
@@ -61,7 +73,7 @@ def decode_record(record: dict[str, Any]) -> RunRecord:
     """
     sample_id, request = get(record, "id", str), get(record, "request", str)
     if "error" not in record:
-        return RunRecord(sample_id, request, decode_completion(record))
+        return RunRecord(sample_id, request, decode_response(record))
     error = get(record, "error", dict)
     failure = Failure(get(error, "kind", str, "error"), get(error, "detail", str, "error"))
     return RunRecord(sample_id, request, failure)

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from pii_bench.errors import InputFileError
 from pii_bench.files import replacing, writing
@@ -14,9 +14,12 @@ from pii_bench.jsonl import RecordError
 from pii_bench.runner.records import Failure, RunRecord, decode_record, encode_record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
     from types import TracebackType
+
+# Where a line is in its file: first byte and length, in bytes.
+_Place: TypeAlias = tuple[int, int]
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._@-]+")
 
@@ -46,6 +49,11 @@ class RunFiles:
             superseded=folder / f"{name}.superseded.jsonl",
         )
 
+    @property
+    def model_folder(self) -> Path:
+        """`<root>/<model>`: what one run at a time may write to."""
+        return self.responses.parent.parent
+
     @classmethod
     def of_manifest(cls, manifest: Path) -> RunFiles:
         """The files beside a manifest."""
@@ -63,6 +71,12 @@ class RunStore:
     A line is complete once it ends in a newline; the process may die at any moment. On
     opening, a torn last line and failed calls are dropped (both are asked again), and a
     response whose request differs from today's moves to the superseded file.
+
+    What is appended outlives the process, not a power cut: the system writes it to the disk
+    when it sees fit, because waiting for that after every line would cost more than asking
+    for the few last lines again. A file that takes the place of another is on the disk first.
+
+    No other process may write to the files meanwhile, see `pii_bench.runner.lock`.
     """
 
     def __init__(self, files: RunFiles, requests: Mapping[str, str]) -> None:
@@ -82,7 +96,8 @@ class RunStore:
         with writing(files.responses):
             files.responses.parent.mkdir(parents=True, exist_ok=True)
             self._settle()
-            self._descriptor = os.open(files.responses, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+            self._descriptor = os.open(files.responses, flags, mode=0o644)
 
     def __enter__(self) -> Self:
         return self
@@ -99,58 +114,81 @@ class RunStore:
         """Write one line; on return it outlives the process.
 
         Raises:
-            ResultsError: it cannot be written.
+            ResultsError: it cannot be written; the lines before are as they were.
         """
-        line = memoryview(encode_record(record))
+        line = encode_record(record)
+        written = 0
         with writing(self._files.responses):
-            while line:
-                line = line[os.write(self._descriptor, line) :]
+            try:
+                while written < len(line):
+                    written += os.write(self._descriptor, line[written:])
+            except OSError:
+                # The start of a line would spoil the next one, of a call that ends now too.
+                os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - written)
+                raise
         if not isinstance(record.response, Failure):
             self.done.add(record.id)
 
     def sort(self) -> None:
-        """Bring the lines into the dataset's order, so that equal runs give equal files."""
+        """Bring the lines into the dataset's order, so that equal runs give equal files.
+
+        Raises:
+            ResultsError: they cannot be written; the file is as it was.
+        """
         path = self._files.responses
-        places: dict[str, tuple[int, int]] = {}
+        places: dict[str, _Place] = {}
         offset = 0
         with path.open("rb") as file:
             for raw in file:
-                places[json.loads(raw)["id"]] = (offset, len(raw))
+                places[json.loads(raw)["id"]] = offset, len(raw)
                 offset += len(raw)
-            order = [places[name] for name in self._requests if name in places]
-            if order == sorted(order) and len(order) == len(places):
-                return
-            with writing(path), replacing(path) as new:
-                for start, length in order:
-                    file.seek(start)
-                    new.write(file.read(length))
+        order = [places[name] for name in self._requests if name in places]
+        if order == sorted(order) and len(order) == len(places):
+            return
+        with writing(path):
+            _keep(path, order)
+            new = os.open(path, os.O_WRONLY | os.O_APPEND)
         os.close(self._descriptor)
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
+        self._descriptor = new
 
     def _settle(self) -> None:
         """Sort the lines of an earlier run into kept, superseded and dropped."""
         path = self._files.responses
         if not path.exists():
             return
-        kept: list[bytes] = []
-        superseded: list[bytes] = []
+        kept: list[_Place] = []
+        superseded: list[_Place] = []
+        offset = 0
         for raw, record in read_lines(path):
+            place = offset, len(raw)
+            offset += len(raw)
             if isinstance(record.response, Failure):
                 continue
             if self._requests.get(record.id) != record.request:
-                superseded.append(raw)
+                superseded.append(place)
             elif record.id not in self.done:
                 self.done.add(record.id)
-                kept.append(raw)
-        content = b"".join(kept)
-        if content == path.read_bytes():
+                kept.append(place)
+        if sum(length for _, length in kept) == path.stat().st_size:
             return
         if superseded:
             with self._files.superseded.open("ab") as file:
-                file.writelines(superseded)
+                file.writelines(_lines_at(path, superseded))
+                file.flush()
                 os.fsync(file.fileno())
-        with replacing(path) as new:
-            new.write(content)
+        _keep(path, kept)
+
+
+def _keep(path: Path, places: Iterable[_Place]) -> None:
+    with replacing(path) as new:
+        new.writelines(_lines_at(path, places))
+
+
+def _lines_at(path: Path, places: Iterable[_Place]) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        for offset, length in places:
+            file.seek(offset)
+            yield file.read(length)
 
 
 def read_lines(path: Path) -> Iterator[tuple[bytes, RunRecord]]:

@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.models.base import Completion
+    from pii_bench.models.base import Response
+    from pii_bench.prompting.schemas import Output
     from pii_bench.tasks import Task
 
 
@@ -32,6 +33,7 @@ class SystemCard:
             not, no figure that depends on subjects is shown.
         unmasked_text_to: who is sent the texts as they are, `provider (URL)`; a masker that
             ships them away is not the same as one that does not.
+        output: the form of its responses, which tells how they are read.
     """
 
     model: str
@@ -42,6 +44,7 @@ class SystemCard:
     settings: Mapping[str, Any]
     names_subjects: bool = True
     unmasked_text_to: str = UNKNOWN_RECIPIENT
+    output: Output = "text"
 
 
 @runtime_checkable
@@ -61,8 +64,8 @@ class System(Protocol):
         """SHA-256 of everything that the response to a sample depends on."""
         ...
 
-    async def respond(self, sample: Sample) -> Completion:
-        """Answer one sample.
+    async def respond(self, sample: Sample) -> Response:
+        """Answer one sample; several draws only where the task is query-related.
 
         Raises:
             CallError: this sample got no answer; it may be asked again later.

@@ -9,23 +9,25 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
+from pii_bench.calls.policy import CallPolicy
 from pii_bench.detectors.catalog import DETECTORS, build_detector, detector_names
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.models.base import Sampling
 from pii_bench.models.catalog import (
     LOCAL,
-    MODELS,
     REPLAY,
     ModelOptions,
     build_model,
     model_names,
+    resolve,
 )
-from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
+from pii_bench.models.table import MODELS, find_card
+from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
 from pii_bench.relevance.catalog import RELEVANCE, build_relevance
 from pii_bench.systems.base import System
 from pii_bench.systems.composed import compose_systems
@@ -37,10 +39,14 @@ from pii_bench.systems.parts import (
     PredictedRelevance,
 )
 from pii_bench.systems.prompted import PromptedSystem
+from pii_bench.systems.voted import DEFAULT_VOTES, VOTE_TEMPERATURE, VotedSystem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pii_bench.models.base import Model
+    from pii_bench.models.table import ModelCard
+    from pii_bench.prompting.schemas import Output
     from pii_bench.systems.parts import EntitySource, RelevanceSource
 
 ENTRY_POINTS: Final = "pii_bench.systems"
@@ -52,6 +58,8 @@ DEFAULT_STRATEGY: Final = "naive"
 _REMOTE_TOKENS: Final = 2048
 # A small model that has lost the thread writes to the limit.
 _LOCAL_TOKENS: Final = 512
+# Reasoning counts as part of the answer.
+_REASONING_TOKENS: Final = 16384
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +69,23 @@ class SystemOptions:
     Attributes:
         strategy: of a chat model; None for `DEFAULT_STRATEGY`.
         max_tokens: of a chat model's answers; None for what suits the model.
-        model: how a chat model is called.
+        temperature: of a chat model; `default` to send none, which leaves the provider's; None
+            for 0 (`VOTE_TEMPERATURE` where draws vote), and for none where the model refuses
+            one.
+        output: who makes the form of a chat model's answers, the prompt or the provider.
+        votes: draws per sample of a strategy that votes; None for `DEFAULT_VOTES`.
+        model: how a chat model is reached.
+        calls: how its calls are made.
         label_map: a detector's map of labels, in the place of its own.
     """
 
     strategy: str | None = None
     max_tokens: int | None = None
+    temperature: Literal["default"] | float | None = None
+    output: Output = "text"
+    votes: int | None = None
     model: ModelOptions = field(default_factory=ModelOptions)
+    calls: CallPolicy = field(default_factory=CallPolicy)
     label_map: Path | None = None
 
 
@@ -112,13 +130,75 @@ def system_names() -> list[str]:
 
 def _prompt(name: str, options: SystemOptions) -> tuple[System, ...]:
     strategy = get_strategy(options.strategy or DEFAULT_STRATEGY)
-    prompts = [load_prompt(each) for each in (DETECTION, strategy)]
+    prompts = [load_prompt(each, output=options.output) for each in (DETECTION, strategy)]
     if options.label_map is not None:
         raise PiiBenchError(f"model {name!r} is no detector: --label-map does not apply to it")
+    if options.votes is not None and not strategy.voted:
+        voted = ", ".join(each.name for each in STRATEGIES.values() if each.voted)
+        what = f"strategy {strategy.name!r} has no vote"
+        raise PiiBenchError(f"{what}: leave --votes out (allowed with: {voted})")
+    model = _guarded(name, options)
+    sampling = _sampling(name, options)
+    detection, related = (PromptedSystem(model, prompt, sampling) for prompt in prompts)
+    return detection, _vote(related, options) if strategy.voted else related
+
+
+def _guarded(name: str, options: SystemOptions) -> Model:
     model = build_model(name, options.model)
-    default = _LOCAL_TOKENS if model.name.startswith(f"{LOCAL}/") else _REMOTE_TOKENS
-    sampling = Sampling(max_tokens=options.max_tokens or default)
-    return tuple(PromptedSystem(model, prompt, sampling) for prompt in prompts)
+    if model.endpoint is None:
+        _refuse_caps(name, options.calls)
+        return model
+    provider, _, model_id = resolve(name).partition("/")
+    card = find_card(provider, model_id)
+    # What another server takes is not what the provider does.
+    listed = card.price if card is not None and options.model.base_url is None else None
+    return options.calls.guard(model, listed)
+
+
+def _refuse_caps(name: str, calls: CallPolicy) -> None:
+    given = {
+        "--rpm": calls.requests_per_minute,
+        "--tpm": calls.tokens_per_minute,
+        "--max-usd": calls.max_usd,
+        "--price": calls.price,
+    }
+    for option, value in given.items():
+        if value is not None:
+            raise PiiBenchError(f"system {name!r} calls nobody: leave {option} out")
+
+
+def _vote(prompted: PromptedSystem, options: SystemOptions) -> VotedSystem:
+    if options.temperature is None and prompted.sampling.temperature is not None:
+        sampling = replace(prompted.sampling, temperature=VOTE_TEMPERATURE)
+        prompted = replace(prompted, sampling=sampling)
+    return VotedSystem(prompted, DEFAULT_VOTES if options.votes is None else options.votes)
+
+
+def _sampling(name: str, options: SystemOptions) -> Sampling:
+    provider, _, model_id = resolve(name).partition("/")
+    card = find_card(provider, model_id)
+    return Sampling(
+        temperature=_temperature(name, options.temperature, card),
+        max_tokens=options.max_tokens or _default_tokens(provider, card),
+    )
+
+
+def _temperature(
+    name: str, asked: Literal["default"] | float | None, card: ModelCard | None
+) -> float | None:
+    refuses = card is not None and not card.accepts_temperature
+    if asked == "default" or (asked is None and refuses):
+        return None
+    if refuses:
+        raise PiiBenchError(f"model {name!r} takes no temperature: leave --temperature out")
+    return asked or 0.0
+
+
+def _default_tokens(provider: str, card: ModelCard | None) -> int:
+    if provider == LOCAL:
+        return _LOCAL_TOKENS
+    default = _REASONING_TOKENS if card is not None and card.reasons else _REMOTE_TOKENS
+    return min(default, card.max_output or default) if card is not None else default
 
 
 def _compose(name: str, label_map: Path | None) -> tuple[System, ...]:
@@ -166,9 +246,13 @@ def _refuse_options(name: str, options: SystemOptions, *, takes_label_map: bool)
     given = {
         "--strategy": options.strategy,
         "--max-tokens": options.max_tokens,
+        "--temperature": options.temperature,
+        "--output": None if options.output == "text" else options.output,
+        "--votes": options.votes,
         "--base-url": options.model.base_url,
         "--label-map": None if takes_label_map else options.label_map,
     }
     for option, value in given.items():
         if value is not None:
             raise PiiBenchError(f"system {name!r} has no use for {option}: leave it out")
+    _refuse_caps(name, options.calls)

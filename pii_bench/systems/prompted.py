@@ -29,43 +29,55 @@ class PromptedSystem:
     def card(self) -> SystemCard:
         """The model's name and identity, the prompt's hash, the sampling."""
         strategy = self.prompt.strategy
+        # Said only where it is a schema: the settings of other runs stay what they were.
+        output = {"output": "schema"} if self.prompt.schema else {}
         return SystemCard(
             model=self.model.name,
-            prompt=strategy.name,
+            prompt=self.prompt.name,
             prompt_sha256=self.prompt.sha256,
             task=strategy.task,
             oracle=strategy.oracle,
-            settings={**self.model.identity, **asdict(self.sampling)},
+            settings={**self.model.identity, **asdict(self.sampling), **output},
             unmasked_text_to=recipient(self.model),
+            output="schema" if self.prompt.schema else "text",
         )
 
+    def request(self, sample: Sample) -> Request:
+        """What the model is asked about a sample."""
+        return Request(
+            sample_id=sample.id,
+            prompt=self.prompt.name,
+            messages=self.prompt.messages(sample),
+            sampling=self.sampling,
+            schema=self.prompt.schema,
+        )
+
+    def requests(self, sample: Sample) -> tuple[Request, ...]:
+        """All that the model is asked about a sample: one request."""
+        return (self.request(sample),)
+
     def request_hash(self, sample: Sample) -> str:
-        """SHA-256 over model, identity, messages and sampling."""
-        request = self._request(sample)
+        """SHA-256 over model, identity, messages, sampling and schema."""
+        request = self.request(sample)
         identity = {
             "model": self.model.name,
             "identity": dict(self.model.identity),
             "messages": [asdict(message) for message in request.messages],
             "sampling": asdict(request.sampling),
         }
+        if request.schema is not None:
+            # As text, because sorting would hide the order of its keys, which tells.
+            identity["schema"] = json.dumps(asdict(request.schema))
         canonical = json.dumps(identity, sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     async def respond(self, sample: Sample) -> Completion:
         """Ask the model."""
-        return await self.model.complete(self._request(sample))
+        return await self.model.complete(self.request(sample))
 
     async def close(self) -> None:
         """Close the model; systems of one run share it, closing twice is harmless."""
         await self.model.close()
-
-    def _request(self, sample: Sample) -> Request:
-        return Request(
-            sample_id=sample.id,
-            prompt=self.prompt.strategy.name,
-            messages=self.prompt.messages(sample),
-            sampling=self.sampling,
-        )
 
 
 def recipient(model: Model) -> str:

@@ -121,7 +121,6 @@ def build(
         api_key="sk-planted",
         base_url=f"{server.url}/v1",
         timeout=5.0,
-        max_retries=0,
     )
     observer = observer or RecordingObserver()
     return build_with_writer(

@@ -8,7 +8,10 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import InputFileError
 from pii_bench.leaderboard.collect import collect
 from pii_bench.leaderboard.rows import Row, Source
+from pii_bench.models.base import SKIPPED_BUDGET
 from pii_bench.outcome import Status
+from pii_bench.runner.records import Failure
+from pii_bench.systems.base import UNKNOWN_RECIPIENT
 from pii_bench.tasks import Task
 from tests.builders import sample_record, write_lines
 from tests.leaderboard.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
@@ -114,6 +117,28 @@ def test_the_strategy_that_is_told_gold_is_marked(runs: Path, dataset: Dataset) 
     assert found["naive-choice", Task.MASKING].oracle
 
 
+AWAY = "fake (https://api.example.org/v1)"
+
+
+def test_a_row_says_who_was_sent_unmasked_text(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN}, unmasked_text_to=AWAY)
+    store_run(runs, dataset, "naive", {"s1": "### Answer: []"}, unmasked_text_to=AWAY)
+
+    assert {row.unmasked_text_to for row in rows(runs).values()} == {AWAY}
+
+
+def test_masking_was_sent_to_whoever_was_sent_either_question(
+    runs: Path, dataset: Dataset
+) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN}, unmasked_text_to=UNKNOWN_RECIPIENT)
+    store_run(runs, dataset, "naive", {"s1": "### Answer: []"}, unmasked_text_to=AWAY)
+
+    found = rows(runs)
+
+    assert found["naive", Task.QUERY_RELATED].unmasked_text_to == AWAY
+    assert found["naive", Task.MASKING].unmasked_text_to == f"unknown, {AWAY}"
+
+
 def test_a_failure_of_the_model_is_scored_and_a_failed_call_is_not(
     runs: Path, dataset: Dataset
 ) -> None:
@@ -125,6 +150,91 @@ def test_a_failure_of_the_model_is_scored_and_a_failed_call_is_not(
     assert row.headline == 0.0
     assert row.rates is not None
     assert row.rates[Status.MALFORMED] == row.rates[Status.INFRA_ERROR] == 1 / 2
+
+
+def test_a_call_that_the_budget_forbade_is_told_from_one_that_failed(
+    runs: Path, dataset: Dataset
+) -> None:
+    store_run(runs, dataset, "naive", {"s1": Failure(SKIPPED_BUDGET, ""), "s2": FAILED})
+
+    row = rows(runs)["naive", Task.QUERY_RELATED]
+
+    assert row.scored == 0
+    assert row.rates is not None
+    assert row.rates[Status.SKIPPED_BUDGET] == row.rates[Status.INFRA_ERROR] == 1 / 2
+
+
+VOTE = {"temperature": 0.7, "votes": 3}
+
+
+def test_the_majority_of_the_draws_is_the_answer(runs: Path, dataset: Dataset) -> None:
+    both, none = '### Answer: ["32", "Ann Lee"]', "### Answer: []"
+    draws = {"s1": [both, '### Answer: ["32"]', none], "s2": ["", none, '### Answer: ["40"]']}
+    store_run(runs, dataset, "self-consistency-vote", draws, settings=VOTE)
+
+    row = rows(runs)["self-consistency-vote", Task.QUERY_RELATED]
+
+    # 32 alone has more than half of three; 40 has half of the two draws that can be read.
+    assert row.metrics["precision"] == row.metrics["recall"] == 1 / 2
+    assert "|returned:one|" in row.signature
+    assert "|temperature:0.7|votes:3|" in row.signature
+
+
+def test_masking_by_a_vote_takes_the_detection_of_the_same_model(
+    runs: Path, dataset: Dataset
+) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
+    draws = {"s1": ['### Answer: ["32"]'] * 3, "s2": ['### Answer: ["40"]'] * 3}
+    store_run(runs, dataset, "self-consistency-vote", draws, settings=VOTE)
+
+    masking = rows(runs)["self-consistency-vote", Task.MASKING]
+
+    assert masking.headline == 1.0
+    assert "|detection.temperature:0.0|" in masking.signature
+
+
+def test_a_vote_takes_no_detection_of_another_endpoint(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN}, settings={"endpoint": "http://b"})
+    store_run(runs, dataset, "self-consistency-vote", {"s1": ["[]"]}, settings=VOTE)
+
+    assert ("self-consistency-vote", Task.MASKING) not in rows(runs)
+
+
+SCHEMA = {"output": "schema"}
+ANN_BY_SCHEMA = (
+    '{"subjects": [{"entities":'
+    ' [{"text": "Ann Lee", "type": "PER"}, {"text": "32", "type": "DEM"}]}]}'
+)
+
+
+def test_both_outputs_live_beside_each_other_and_are_not_mixed(
+    runs: Path, dataset: Dataset
+) -> None:
+    store_run(runs, dataset, "detection", {"s1": BO})
+    store_run(runs, dataset, "naive", {"s1": '### Answer: ["32"]'})
+    store_run(runs, dataset, "detection+schema", {"s1": ANN_BY_SCHEMA}, settings=SCHEMA)
+    store_run(runs, dataset, "naive+schema", {"s1": '{"answer": ["32"]}'}, settings=SCHEMA)
+
+    found = rows(runs)
+
+    assert {key: row.headline for key, row in found.items()} == {
+        ("detection", Task.DETECTION): 0.0,
+        ("detection+schema", Task.DETECTION): 1.0,
+        ("naive", Task.QUERY_RELATED): 1.0,
+        ("naive", Task.MASKING): 0.0,
+        ("naive+schema", Task.QUERY_RELATED): 1.0,
+        ("naive+schema", Task.MASKING): 1.0,
+    }
+    assert "|output:schema|" in found["naive+schema", Task.MASKING].signature
+
+
+def test_an_answer_of_text_in_a_run_of_schemas_is_malformed(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "naive+schema", {"s1": '### Answer: ["32"]'}, settings=SCHEMA)
+
+    row = rows(runs)["naive+schema", Task.QUERY_RELATED]
+
+    assert row.rates is not None
+    assert row.rates[Status.MALFORMED] == 1 / 2
 
 
 def test_a_sample_with_half_an_answer_is_not_masked(runs: Path, dataset: Dataset) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,8 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Row]:
     store_run(runs, dataset, "detection", {"s1": ANN, "s2": "I found nobody."})
     store_run(runs, dataset, "naive", ages | {"s2": '### Answer: ["41"]'})
     store_run(runs, dataset, "naive-choice", ages)
-    store_run(runs, dataset, "naive", {"s1": ages["s1"], "s2": FAILED}, model="fake/two")
+    away = {"model": "fake/two", "unmasked_text_to": "fake (https://api.example.org/v1)"}
+    store_run(runs, dataset, "naive", {"s1": ages["s1"], "s2": FAILED}, **away)
     store_run(reference, dataset, "detection", {"s1": ANN, "s2": BO}, model="fake/three")
     return rank([*collect(tmp_path / "results").rows, PUBLISHED])
 
@@ -59,7 +61,7 @@ def test_the_columns() -> None:
         *("source", "model", "strategy", "dataset", "task", "oracle", "rank"),
         *("scored", "gold", "coverage", *METRICS),
         *(f"rate_{status}" for status in Status),
-        *("signature", "note"),
+        *("unmasked_text_to", "signature", "note"),
     ]
 
 
@@ -80,6 +82,26 @@ def test_what_needs_subjects_is_a_dash_where_none_are_named() -> None:
     line = to_table([row], Task.DETECTION).splitlines()[-1]
 
     assert [cell.strip() for cell in line.split("|")[4:7]] == ["-", "0.850", "-"]
+
+
+@pytest.mark.parametrize(
+    ("recipient", "shown"),
+    [
+        ("this machine", "this machine"),
+        ("unknown", "unknown"),
+        ("", ""),
+        ("openai (https://api.openai.com/v1)", "openai (api.openai.com)"),
+        ("openai (http://10.0.0.2:8000)", "openai (10.0.0.2:8000)"),
+        ("unknown, openai (https://api.openai.com/v1)", "unknown, openai (api.openai.com)"),
+    ],
+)
+def test_of_who_is_sent_unmasked_text_the_table_names_the_host(recipient: str, shown: str) -> None:
+    row = replace(PUBLISHED, unmasked_text_to=recipient)
+
+    line = to_table([row], Task.MASKING).splitlines()[-1]
+
+    assert line.split("|")[-3].strip() == shown
+    assert to_frame([row])["unmasked_text_to"].to_list() == [recipient]
 
 
 def test_no_results_are_a_table_without_rows() -> None:

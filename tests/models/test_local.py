@@ -12,7 +12,7 @@ import pytest
 
 from pii_bench.errors import InputFileError, MissingExtraError, UnknownNameError
 from pii_bench.models.base import CallError, Completion, Finish, Message, Request, Sampling
-from pii_bench.models.local import WEIGHTS, LocalModel, Weights, locate
+from pii_bench.models.local import WEIGHTS, LocalModel, Weights, hash_gguf, locate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -107,6 +107,35 @@ class TestLocate:
             locate(self.weights)
 
 
+class TestGguf:
+    def test_is_known_by_its_hash(self, tmp_path: Path) -> None:
+        path = tmp_path / "mine.gguf"
+        path.write_bytes(b"GGUF and weights")
+
+        assert hash_gguf(path) == hashlib.sha256(b"GGUF and weights").hexdigest()
+
+    @pytest.mark.parametrize(
+        ("name", "content", "what"),
+        [
+            ("mine.gguf", b"PK zip", "no GGUF file"),
+            ("mine.gguf", b"", "no GGUF file"),
+            ("mine.gguf", None, "No such file or directory"),
+            ("mine-00001-of-00003.gguf", b"GGUF", "one part of several: merge them"),
+        ],
+    )
+    def test_what_is_none_is_refused(
+        self, tmp_path: Path, name: str, content: bytes | None, what: str
+    ) -> None:
+        path = tmp_path / name
+        if content is not None:
+            path.write_bytes(content)
+
+        with pytest.raises(InputFileError) as caught:
+            hash_gguf(path)
+
+        assert str(caught.value).startswith(f"{path}: {what}")
+
+
 class TestConstruction:
     def test_an_unknown_model(self) -> None:
         with pytest.raises(UnknownNameError, match=f"did you mean '{NAME}'"):
@@ -130,6 +159,23 @@ class TestRealModel:
             "runtime": "xllamacpp 2026.10.11549",
             "context": "8192",
         }
+
+    def test_a_file_is_named_without_its_folder(self, tmp_path: Path) -> None:
+        path = tmp_path / "mine.gguf"
+        path.symlink_to(locate(WEIGHTS[NAME]))
+
+        model = LocalModel(str(path))
+        asyncio.run(model.close())
+
+        assert model.name == "local/mine"
+        assert model.identity["weights"] == f"sha256:{WEIGHTS[NAME].sha256}"
+
+    def test_a_file_that_the_runtime_cannot_load(self, tmp_path: Path) -> None:
+        path = tmp_path / "broken.gguf"
+        path.write_bytes(b"GGUF and no weights")
+
+        with pytest.raises(InputFileError, match=r"cannot load it$"):
+            LocalModel(str(path))
 
     def test_answers_depend_on_the_request_alone(self) -> None:
         asked = [

@@ -1,41 +1,49 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import subprocess
 import sys
 import traceback
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import (
+    AnswerSchema,
     CallError,
     Completion,
     Finish,
     Message,
-    Request,
     Sampling,
     Usage,
 )
-from pii_bench.models.openai_compatible import OpenAICompatibleModel
+from pii_bench.models.openai_compatible import (
+    OpenAICompatibleModel,
+    read_completion,
+    request_body,
+)
+from tests.models.openai_calls import KEY, REQUEST, SAMPLE_TEXT, ask, choices, failure_of
 from tests.protocol_server import HANG, RESET, ProtocolServer, Reply, api_error, completion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pii_bench.models.base import Request
     from tests.protocol_server import ReceivedRequest
 
-KEY = "sk-planted-key-0123456789"
 OPENAI = "https://api.openai.com/v1"
-SAMPLE_TEXT = "Rosalind Achebe lives at 14 Marlowe Court"
-REQUEST = Request(
-    sample_id="multi-0001",
-    prompt="naive",
-    messages=(Message("system", "Be brief."), Message("user", SAMPLE_TEXT)),
-    sampling=Sampling(temperature=0.0, max_tokens=321),
-)
-SOON = {"retry-after-ms": "1"}
+DEEPSEEK = "https://api.deepseek.com"
+OWN = "http://localhost:8000/v1"
+SCHEMA = {
+    "type": "object",
+    "properties": {"answer": {"type": "array", "items": {"type": "string"}}},
+    "required": ["answer"],
+    "additionalProperties": False,
+}
 
 
 @pytest.fixture
@@ -44,33 +52,8 @@ def server() -> Iterator[ProtocolServer]:
         yield server
 
 
-def ask(url: str, *, max_retries: int = 0, timeout: float = 5.0, times: int = 1) -> Completion:
-    async def run() -> Completion:
-        model = OpenAICompatibleModel(
-            "openai",
-            "gpt-test",
-            api_key=KEY,
-            base_url=f"{url}/v1",
-            timeout=timeout,
-            max_retries=max_retries,
-        )
-        try:
-            answers = await asyncio.gather(*[model.complete(REQUEST) for _ in range(times)])
-        finally:
-            await model.close()
-        return answers[0]
-
-    return asyncio.run(run())
-
-
-def failure_of(url: str, *, max_retries: int = 0, timeout: float = 5.0) -> CallError:
-    with pytest.raises(CallError) as caught:
-        ask(url, max_retries=max_retries, timeout=timeout)
-    return caught.value
-
-
-def choices(*items: object) -> Reply:
-    return Reply(body={"choices": list(items)})
+def body_of(request: Request, endpoint: str) -> dict[str, Any]:
+    return request_body("some-model", request, endpoint=endpoint)
 
 
 class TestRequest:
@@ -118,15 +101,47 @@ class TestRequest:
         assert server.requests[0].body[limit] == 321
         assert other not in server.requests[0].body
 
-    def test_account_ids_of_openai_go_to_no_other_endpoint(
-        self, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    @pytest.fixture
+    def openai_variables(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
         monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-mine")
+        monkeypatch.setenv("OPENAI_ADMIN_KEY", "sk-admin-mine")
+        monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Gateway: mine\nAuthorization: Bearer mine")
+
+    @pytest.mark.usefixtures("openai_variables")
+    def test_an_endpoint_that_is_not_openais_is_sent_the_request_and_the_key_alone(
+        self, server: ProtocolServer
+    ) -> None:
         server.script(completion("hello"))
         ask(server.url)
+        headers = dict(server.requests[0].headers)
+        assert headers.pop("authorization") == f"Bearer {KEY}"
+        assert headers.pop("user-agent").startswith("AsyncOpenAI/Python ")
+        assert headers.keys() == {
+            "accept",
+            "accept-encoding",
+            "content-length",
+            "content-type",
+            "host",
+            "x-stainless-read-timeout",
+            "x-stainless-retry-count",
+        }
+        assert "mine" not in "".join(headers.values())
+
+    @pytest.mark.usefixtures("openai_variables")
+    def test_openai_is_sent_what_its_variables_say(
+        self, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("HTTP_PROXY", server.url)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        server.script(completion("hello"))
+        ask("http://api.openai.com")
         headers = server.requests[0].headers
-        assert not {"openai-organization", "openai-project"} & headers.keys()
+        assert (headers["openai-organization"], headers["openai-project"]) == (
+            "org-mine",
+            "proj-mine",
+        )
+        assert headers["x-gateway"] == "mine"
 
     def test_a_proxy_of_the_environment_is_not_asked_for_the_loopback(
         self, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
@@ -140,12 +155,53 @@ class TestRequest:
         ask(server.url, times=4)
         assert server.peak == 4
 
+    def test_one_call_is_one_attempt(self, server: ProtocolServer) -> None:
+        server.script(api_error(503), completion("too late"))
+        failure_of(server.url)
+        assert len(server.requests) == 1
+
+    def test_a_redirect_is_not_followed(self, server: ProtocolServer) -> None:
+        elsewhere = {"Location": f"{server.url}/elsewhere"}
+        server.script(Reply(status=308, headers=elsewhere), completion("from elsewhere"))
+        with pytest.raises(ProviderRefusedError, match="HTTP 308: the base URL redirects"):
+            ask(server.url)
+        assert len(server.requests) == 1
+
+    def test_a_text_that_utf_8_cannot_hold_is_sent_escaped(self, server: ProtocolServer) -> None:
+        server.script(completion("hello"))
+        ask(server.url, request=replace(REQUEST, messages=(Message("user", "caf\u00e9 \ud83d"),)))
+        assert server.requests[0].body["messages"][0]["content"] == "caf\u00e9 \ud83d"
+
     def test_a_scripted_function_answers_from_the_request(self, server: ProtocolServer) -> None:
         def echo(request: ReceivedRequest) -> Reply:
             return completion(request.body["messages"][-1]["content"])
 
         server.script(echo)
         assert ask(server.url).text == SAMPLE_TEXT
+
+
+class TestRequestBody:
+    def test_no_temperature_is_sent_where_none_is_given(self) -> None:
+        request = replace(REQUEST, sampling=Sampling(temperature=None, max_tokens=9))
+        assert "temperature" not in body_of(request, OPENAI)
+
+    def test_another_draw_is_the_same_request(self) -> None:
+        assert body_of(replace(REQUEST, draw=3), OWN) == body_of(REQUEST, OWN)
+
+    @pytest.mark.parametrize("endpoint", [OPENAI, OWN])
+    def test_a_schema_is_enforced(self, endpoint: str) -> None:
+        request = replace(REQUEST, schema=AnswerSchema("answer", SCHEMA))
+        assert body_of(request, endpoint)["response_format"] == {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "strict": True, "schema": SCHEMA},
+        }
+
+    def test_deepseek_is_asked_for_json_because_it_takes_no_schema(self) -> None:
+        request = replace(REQUEST, schema=AnswerSchema("answer", SCHEMA))
+        assert body_of(request, DEEPSEEK)["response_format"] == {"type": "json_object"}
+
+    def test_free_text_has_no_format(self) -> None:
+        assert "response_format" not in body_of(REQUEST, OPENAI)
 
 
 class TestAnswers:
@@ -180,6 +236,52 @@ class TestAnswers:
         answer = ask(server.url)
         assert (answer.text, answer.finish) == ("", Finish.STOP)
 
+    @pytest.mark.parametrize("key", ["reasoning_content", "reasoning"])
+    def test_reasoning_that_the_server_gives_apart(self, server: ProtocolServer, key: str) -> None:
+        server.script(completion("Halifax", beside={key: "The query is about a place."}))
+        answer = ask(server.url)
+        assert (answer.text, answer.reasoning) == ("Halifax", "The query is about a place.")
+
+    def test_reasoning_within_the_answer_stays_there(self, server: ProtocolServer) -> None:
+        server.script(completion("<think>A place.</think>Halifax"))
+        answer = ask(server.url)
+        assert (answer.text, answer.reasoning) == ("<think>A place.</think>Halifax", None)
+
+    def test_reasoning_that_the_limit_cut_off(self, server: ProtocolServer) -> None:
+        cut = completion(None, finish_reason="length", beside={"reasoning": "The query"})
+        server.script(cut)
+        answer = ask(server.url)
+        assert (answer.text, answer.finish, answer.reasoning) == ("", Finish.LENGTH, "The query")
+
+    @pytest.mark.parametrize("nothing", [None, "", ["a list"]])
+    def test_no_reasoning(self, server: ProtocolServer, nothing: object) -> None:
+        server.script(completion("Halifax", beside={"reasoning_content": nothing}))
+        assert ask(server.url).reasoning is None
+
+    @pytest.mark.parametrize(
+        ("counts", "usage"),
+        [
+            ({"prompt_tokens_details": {"cached_tokens": 96, "audio_tokens": 0},
+              "completion_tokens_details": {"reasoning_tokens": 5}},
+             Usage(120, 8, reasoning_tokens=5, cached_tokens=96)),
+            ({"prompt_cache_hit_tokens": 64, "prompt_cache_miss_tokens": 56},
+             Usage(120, 8, cached_tokens=64)),
+            ({"prompt_tokens_details": None, "completion_tokens_details": {}}, Usage(120, 8)),
+            ({"prompt_tokens_details": {"cached_tokens": None}}, Usage(120, 8)),
+        ],
+    )  # fmt: skip
+    def test_usage_in_detail(
+        self, server: ProtocolServer, counts: dict[str, object], usage: Usage
+    ) -> None:
+        server.script(completion("Halifax", usage=(120, 8), counts=counts))
+        assert ask(server.url).usage == usage
+
+    def test_a_completion_is_read_as_a_batch_brings_it(self) -> None:
+        body = completion("Halifax", model="gpt-test-2024").body
+        assert read_completion(body) == Completion(
+            "Halifax", Finish.STOP, model="gpt-test-2024", usage=Usage(11, 7)
+        )
+
     def test_a_refusal_is_the_answer(self, server: ProtocolServer) -> None:
         server.script(completion(None, refusal="I cannot help with that."))
         answer = ask(server.url)
@@ -195,119 +297,14 @@ class TestAnswers:
             api_error(400, "content_filter"),
             api_error(400, "content_policy_violation"),
             api_error(400, "invalid_request_error", message="Content Exists Risk"),
+            api_error(400, "invalid_prompt",
+                      message="Invalid prompt: your prompt was flagged as potentially violating"),
+            api_error(403, 403, message="gpt-test requires moderation. Your input was flagged"),
         ],
-    )
+    )  # fmt: skip
     def test_a_prompt_that_a_filter_stops(self, server: ProtocolServer, reply: Reply) -> None:
         server.script(reply)
         assert ask(server.url) == Completion(text="", finish=Finish.FILTER)
-
-
-class TestFailedCalls:
-    @pytest.mark.parametrize(
-        ("reply", "detail"),
-        [
-            (Reply(body=b'{"choices": [{"mess'), "not JSON"),
-            (Reply(body=b'{"text": "\xff"}'), "not JSON"),
-            (Reply(body=b"[]"), "no choices"),
-            (Reply(body={"error": {"message": "overloaded"}}), "no choices"),
-            (choices(), "no choices"),
-            (Reply(body={"choices": None}), "no choices"),
-            (choices({"message": None}), "no choices"),
-            (choices({"message": {"content": [{"type": "text"}]}}), "content is not text"),
-        ],
-    )
-    def test_an_answer_outside_the_protocol(
-        self, server: ProtocolServer, reply: Reply, detail: str
-    ) -> None:
-        server.script(reply)
-        failure = failure_of(server.url)
-        assert (failure.kind, failure.detail) == ("bad_response", detail)
-
-    @pytest.mark.parametrize(
-        ("reply", "kind", "detail"),
-        [
-            (api_error(400, "context_length_exceeded"), "bad_request",
-             "HTTP 400 context_length_exceeded"),
-            (api_error(400, 400, kind="exceed_context_size_error"), "bad_request",
-             "HTTP 400 exceed_context_size_error"),
-            (api_error(422, "two words", kind="x" * 65), "bad_request", "HTTP 422"),
-            (api_error(429, "rate_limit_exceeded"), "rate_limit", "HTTP 429 rate_limit_exceeded"),
-            (Reply(status=429, body=b"slow down"), "rate_limit", "HTTP 429"),
-            (Reply(status=503, body=b"<html>"), "server_error", "HTTP 503"),
-            (completion("half", finish_reason="insufficient_system_resource"), "server_error",
-             "insufficient_system_resource"),
-        ],
-    )  # fmt: skip
-    def test_statuses(self, server: ProtocolServer, reply: Reply, kind: str, detail: str) -> None:
-        server.script(reply)
-        failure = failure_of(server.url)
-        assert (failure.kind, failure.detail) == (kind, detail)
-
-    def test_a_server_that_does_not_answer_in_time(self, server: ProtocolServer) -> None:
-        server.script(HANG)
-        assert str(failure_of(server.url, timeout=0.2)) == "timeout"
-
-    def test_a_server_that_is_not_there(self) -> None:
-        assert str(failure_of("http://127.0.0.1:9")) == "connection"
-
-
-class TestRetries:
-    @pytest.mark.parametrize(
-        "first",
-        [
-            api_error(429, "rate_limit_exceeded", headers={"Retry-After": "0.01"}),
-            api_error(500, headers=SOON),
-            RESET,
-        ],
-    )
-    def test_a_failure_that_passes(self, server: ProtocolServer, first: Reply) -> None:
-        server.script(first, completion("at last"))
-        assert ask(server.url, max_retries=1).text == "at last"
-        assert len(server.requests) == 2
-
-    @pytest.mark.parametrize(
-        ("reply", "kind"),
-        [(RESET, "connection"), (api_error(429, headers=SOON), "rate_limit"),
-         (api_error(503, headers=SOON), "server_error")],
-    )  # fmt: skip
-    def test_a_failure_that_stays(self, server: ProtocolServer, reply: Reply, kind: str) -> None:
-        server.script(reply)
-        assert failure_of(server.url, max_retries=1).kind == kind
-        assert len(server.requests) == 2
-
-    def test_a_timeout_is_tried_again(self, server: ProtocolServer) -> None:
-        server.script(HANG, completion("at last"))
-        assert ask(server.url, max_retries=1, timeout=0.2).text == "at last"
-
-    def test_a_bad_request_is_not_tried_again(self, server: ProtocolServer) -> None:
-        server.script(api_error(400, "context_length_exceeded"))
-        failure_of(server.url, max_retries=3)
-        assert len(server.requests) == 1
-
-    def test_a_wait_of_more_than_two_minutes_is_not_waited(self, server: ProtocolServer) -> None:
-        server.script(api_error(429, headers={"Retry-After": "121"}))
-        assert failure_of(server.url, max_retries=3).kind == "rate_limit"
-        assert len(server.requests) == 1
-
-
-class TestRefusingProviders:
-    @pytest.mark.parametrize(
-        ("reply", "says"),
-        [
-            (api_error(401, "invalid_api_key"), "HTTP 401 invalid_api_key: check the API key"),
-            (api_error(402, "invalid_request_error"), "no credit left"),
-            (api_error(403, "model_not_allowed"), "HTTP 403 model_not_allowed"),
-            (api_error(404, "model_not_found"), "check the model's name and the base URL"),
-            (api_error(400, message="Model Not Exist"), "check the model's name"),
-            (api_error(429, "insufficient_quota"), "no quota left"),
-        ],
-    )
-    def test_every_call_would_fail(self, server: ProtocolServer, reply: Reply, says: str) -> None:
-        server.script(reply)
-        with pytest.raises(ProviderRefusedError) as caught:
-            ask(server.url)
-        assert "provider 'openai' refuses model 'gpt-test'" in str(caught.value)
-        assert says in str(caught.value)
 
 
 class TestPrivacy:
@@ -319,6 +316,7 @@ class TestPrivacy:
             api_error(500, message=SAMPLE_TEXT),
             Reply(body=f"{SAMPLE_TEXT} {KEY}".encode()),
             choices({"message": {"content": {"text": SAMPLE_TEXT}}}),
+            Reply(status=307, headers={"Location": f"http://127.0.0.1:9/{KEY}"}),
             RESET,
             HANG,
         ],
@@ -335,6 +333,16 @@ class TestPrivacy:
         assert caught.value.__cause__ is None
         assert caught.value.__context__ is None
 
+    @pytest.mark.parametrize("reply", [completion(SAMPLE_TEXT), api_error(400), RESET])
+    def test_no_log_carries_the_key_or_the_text(
+        self, server: ProtocolServer, caplog: pytest.LogCaptureFixture, reply: Reply
+    ) -> None:
+        server.script(reply)
+        with caplog.at_level(logging.DEBUG), contextlib.suppress(CallError):
+            ask(server.url)
+        assert KEY not in caplog.text
+        assert "Achebe" not in caplog.text
+
     @pytest.mark.parametrize(
         "key", ["", f"{KEY}\n", f"{KEY} ", f"\N{LEFT DOUBLE QUOTATION MARK}{KEY}"]
     )
@@ -349,6 +357,7 @@ class TestIdentity:
         model = OpenAICompatibleModel("openai", "some-model", api_key=KEY, base_url=f"{OPENAI}/")
         asyncio.run(model.close())
         assert (model.name, model.identity) == ("openai/some-model", {"endpoint": OPENAI})
+        assert (model.model, model.endpoint) == ("some-model", OPENAI)
 
     def test_the_environment_does_not_move_the_endpoint(
         self, monkeypatch: pytest.MonkeyPatch
@@ -356,7 +365,7 @@ class TestIdentity:
         monkeypatch.setenv("OPENAI_BASE_URL", "https://elsewhere.example/v1")
         model = OpenAICompatibleModel("openai", "m", api_key=KEY, base_url=OPENAI)
         asyncio.run(model.close())
-        assert str(model._client.base_url) == f"{OPENAI}/"
+        assert str(model.client.base_url) == f"{OPENAI}/"
 
     def test_importing_the_module_does_not_import_the_sdk(self) -> None:
         code = "import pii_bench.models.openai_compatible, sys; sys.exit('openai' in sys.modules)"

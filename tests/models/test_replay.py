@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.errors import InputFileError
-from pii_bench.models.base import CallError, Completion, Finish, Message, Request, Sampling
+from pii_bench.models.base import (
+    CallError,
+    Completion,
+    Draws,
+    Finish,
+    Message,
+    Request,
+    Sampling,
+)
 from pii_bench.models.replay import ReplayModel
 from pii_bench.runner.records import Failure, RunRecord, encode_record
 from tests.builders import write_lines
@@ -19,8 +27,8 @@ def replay(folder: Path, *records: object) -> ReplayModel:
     return ReplayModel(write_lines(folder / "answers.jsonl", records))
 
 
-def ask(model: ReplayModel, sample_id: str, prompt: str = "naive") -> str:
-    request = Request(sample_id, prompt, (Message("user", "Why?"),), Sampling())
+def ask(model: ReplayModel, sample_id: str, prompt: str = "naive", draw: int = 0) -> str:
+    request = Request(sample_id, prompt, (Message("user", "Why?"),), Sampling(), draw=draw)
     return asyncio.run(model.complete(request)).text
 
 
@@ -67,6 +75,31 @@ def test_the_file_of_a_run_is_a_replay_file(tmp_path: Path) -> None:
         ask(model, "s2")
 
 
+def test_each_draw_has_the_answer_of_its_place(tmp_path: Path) -> None:
+    model = replay(tmp_path, {"id": "s1", "draws": [{"text": "one"}, {"text": "two"}]})
+
+    assert [ask(model, "s1", draw=draw) for draw in (1, 0)] == ["two", "one"]
+    assert ask(model, "s1") == "one"
+
+
+@pytest.mark.parametrize(
+    "line", [{"text": "one"}, {"draws": [{"text": "one"}]}, {"prompt": "naive", "text": "one"}]
+)
+def test_one_answer_is_no_second_draw(tmp_path: Path, line: dict[str, object]) -> None:
+    model = replay(tmp_path, {"id": "s1", **line})
+
+    with pytest.raises(CallError, match=r"^no_stored_response$"):
+        ask(model, "s1", draw=1)
+
+
+def test_the_file_of_a_vote_is_a_replay_file(tmp_path: Path) -> None:
+    path = tmp_path / "demo.jsonl"
+    response = Draws((Completion("one", Finish.STOP), Completion("two", Finish.STOP)))
+    path.write_bytes(encode_record(RunRecord("s1", "hash", response)))
+
+    assert ask(ReplayModel(path), "s1", draw=1) == "two"
+
+
 def test_it_is_named_by_its_file(tmp_path: Path) -> None:
     assert replay(tmp_path, {"id": "s1", "text": "one"}).name == "replay/answers"
 
@@ -77,7 +110,13 @@ def test_its_identity_is_what_it_answers(tmp_path: Path) -> None:
 
     assert identity["answers"].startswith("sha256:")
     assert replay(tmp_path, line | {"note": "read by nobody"}).identity == identity
-    for change in ({"id": "s2"}, {"text": "two"}, {"finish": "length"}, {"prompt": "naive"}):
+    for change in (
+        {"id": "s2"},
+        {"text": "two"},
+        {"finish": "length"},
+        {"prompt": "naive"},
+        {"draws": [{"text": "one", "finish": "stop"}]},
+    ):
         assert replay(tmp_path, line | change).identity != identity
 
 

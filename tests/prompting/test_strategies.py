@@ -3,12 +3,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PromptError, UnknownNameError
+from pii_bench.prompting.schemas import Output, answer_schema
 from pii_bench.prompting.strategies import (
     DETECTION,
     STRATEGIES,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ALL = [DETECTION, *STRATEGIES.values()]
+OUTPUTS: tuple[Output, ...] = get_args(Output)
 
 SAMPLE = make_sample(
     description="Bo Ray {{query}} met Ann Lee, 32, at Acme.",
@@ -61,7 +63,16 @@ def test_what_is_sent(strategy: Strategy, assert_golden: Callable[[str, str], No
     assert_golden(f"prompts/{strategy.name}.txt", message.content + "\n")
 
 
-def test_the_strategies_of_the_paper() -> None:
+@pytest.mark.parametrize("strategy", ALL, ids=lambda strategy: strategy.name)
+def test_what_is_sent_with_a_schema(
+    strategy: Strategy, assert_golden: Callable[[str, str], None]
+) -> None:
+    (message,) = load_prompt(strategy, output="schema").messages(SAMPLE)
+
+    assert_golden(f"prompts/{strategy.name}+schema.txt", message.content + "\n")
+
+
+def test_the_strategies_of_the_paper_and_the_vote() -> None:
     assert list(STRATEGIES) == [
         "naive",
         "naive-choice",
@@ -69,6 +80,7 @@ def test_the_strategies_of_the_paper() -> None:
         "auto-cot",
         "self-consistency",
         "ps-cot",
+        "self-consistency-vote",
     ]
     assert {strategy.task for strategy in STRATEGIES.values()} == {Task.QUERY_RELATED}
     assert DETECTION.task is Task.DETECTION
@@ -79,9 +91,14 @@ def test_only_the_strategy_that_is_told_gold_is_an_oracle() -> None:
     assert [strategy.name for strategy in ALL if "choices" in strategy.fields] == ["naive-choice"]
 
 
+def test_only_the_vote_is_asked_several_times() -> None:
+    assert [strategy.name for strategy in ALL if strategy.voted] == ["self-consistency-vote"]
+
+
 def test_every_file_of_prompts_belongs_to_a_strategy() -> None:
-    used = {f"{strategy.name}.txt" for strategy in ALL}
+    used = {f"{strategy.text or strategy.name}.txt" for strategy in ALL}
     used |= {strategy.demonstrations for strategy in ALL if strategy.demonstrations}
+    used |= {f"schema.{answer_schema(strategy).name}.txt" for strategy in ALL}
 
     assert {path.name for path in PROMPTS.glob("*.txt")} == used
 
@@ -110,7 +127,7 @@ def test_detection_is_no_strategy() -> None:
 
 @pytest.mark.parametrize("strategy", ALL, ids=lambda strategy: strategy.name)
 def test_every_placeholder_is_needed(prompts: Path, strategy: Strategy) -> None:
-    path = prompts / f"{strategy.name}.txt"
+    path = prompts / f"{strategy.text or strategy.name}.txt"
     text = path.read_text(encoding="utf-8")
 
     for name in strategy.fields:
@@ -121,7 +138,7 @@ def test_every_placeholder_is_needed(prompts: Path, strategy: Strategy) -> None:
 
 @pytest.mark.parametrize("strategy", ALL, ids=lambda strategy: strategy.name)
 def test_no_other_placeholder_is_filled(prompts: Path, strategy: Strategy) -> None:
-    with (prompts / f"{strategy.name}.txt").open("a", encoding="utf-8") as file:
+    with (prompts / f"{strategy.text or strategy.name}.txt").open("a", encoding="utf-8") as file:
         file.write("{{gold}}")
 
     with pytest.raises(PromptError, match=r": nothing fills gold \(allowed: .*description"):
@@ -129,12 +146,55 @@ def test_no_other_placeholder_is_filled(prompts: Path, strategy: Strategy) -> No
 
 
 def test_each_prompt_has_its_own_hash() -> None:
-    assert len({load_prompt(strategy).sha256 for strategy in ALL}) == len(ALL)
+    own = [strategy for strategy in ALL if strategy.text is None]
+    prompts = [load_prompt(each, output=output) for each in own for output in OUTPUTS]
+
+    assert len({prompt.sha256 for prompt in prompts}) == 2 * len(own)
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_the_vote_is_asked_what_self_cot_asks(output: Output) -> None:
+    vote = load_prompt(STRATEGIES["self-consistency-vote"], output=output)
+    thought = load_prompt(STRATEGIES["self-cot"], output=output)
+
+    assert vote.sha256 == thought.sha256
+    assert vote.messages(SAMPLE) == thought.messages(SAMPLE)
+
+
+@pytest.mark.parametrize("strategy", ALL, ids=lambda strategy: strategy.name)
+def test_a_schema_adds_one_paragraph_and_a_name(strategy: Strategy) -> None:
+    text, schema = load_prompt(strategy), load_prompt(strategy, output="schema")
+    (before,), (after,) = text.messages(SAMPLE), schema.messages(SAMPLE)
+
+    assert (text.name, text.schema) == (strategy.name, None)
+    assert (schema.name, schema.schema) == (f"{strategy.name}+schema", answer_schema(strategy))
+    assert after.content.startswith(before.content + "\n\n")
+    added = after.content.removeprefix(before.content).strip()
+    assert "\n" not in added
+    assert "JSON object" in added
+
+
+def test_the_paragraph_names_every_key_of_its_schema_in_their_order() -> None:
+    for strategy in ALL:
+        prompt = load_prompt(strategy, output="schema")
+        assert prompt.schema is not None
+        places = [prompt.instruction.find(f'"{key}"') for key in prompt.schema.schema["required"]]
+        assert -1 not in places
+        assert places == sorted(places)
+
+
+def test_the_paragraph_is_in_the_hash(prompts: Path) -> None:
+    text = load_prompt(DETECTION, prompts)
+    schema = load_prompt(DETECTION, prompts, output="schema")
+    (prompts / "schema.subjects.txt").write_text("As JSON.", encoding="utf-8")
+
+    assert load_prompt(DETECTION, prompts).sha256 == text.sha256
+    assert load_prompt(DETECTION, prompts, output="schema").sha256 != schema.sha256
 
 
 @pytest.mark.parametrize("strategy", ALL, ids=lambda strategy: strategy.name)
 def test_the_hash_changes_with_every_text_of_the_prompt(prompts: Path, strategy: Strategy) -> None:
-    names = [f"{strategy.name}.txt", *filter(None, [strategy.demonstrations])]
+    names = [f"{strategy.text or strategy.name}.txt", *filter(None, [strategy.demonstrations])]
     hashes = {load_prompt(strategy, prompts).sha256}
 
     for name in names:

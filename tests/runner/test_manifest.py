@@ -55,6 +55,32 @@ def test_a_manifest_of_before_is_of_a_system_that_names_subjects(tmp_path: Path)
     assert read_manifest(path) == MANIFEST
 
 
+def test_the_form_of_the_responses_comes_back(tmp_path: Path) -> None:
+    card = replace(MANIFEST.system, output="schema")
+    write_manifest(tmp_path / "demo.run.json", replace(MANIFEST, system=card))
+
+    assert read_manifest(tmp_path / "demo.run.json").system.output == "schema"
+
+
+def test_a_manifest_of_before_is_of_text(tmp_path: Path) -> None:
+    path = tmp_path / "demo.run.json"
+    write_manifest(path, MANIFEST)
+    record = json.loads(path.read_text())
+    del record["system"]["output"]
+    path.write_text(json.dumps(record))
+
+    assert read_manifest(path) == MANIFEST
+
+
+def test_a_form_that_is_none_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "demo.run.json"
+    write_manifest(path, MANIFEST)
+    path.write_text(path.read_text().replace('"output": "text"', '"output": "xml"'))
+
+    with pytest.raises(InputFileError, match=r"system: 'output' is 'xml' \(allowed: text, schema"):
+        read_manifest(path)
+
+
 def test_it_refers_to_a_dataset() -> None:
     demo = load_dataset("demo")
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.jsonl import RecordError
-from pii_bench.models.base import CallError, Completion, Finish, Usage
+from pii_bench.models.base import CallError, Completion, Draws, Finish, Usage
 from pii_bench.runner.records import Failure, RunRecord, decode_record, encode_record
 
 
@@ -40,6 +40,32 @@ def test_a_line_is_readable_text() -> None:
     line = encode_record(RunRecord("s1", "hash", Completion("王小明", Finish.STOP)))
 
     assert line.decode() == '{"id": "s1", "request": "hash", "text": "王小明", "finish": "stop"}\n'
+
+
+def test_several_draws_are_one_line() -> None:
+    record = RunRecord("s1", "hash", Draws((Completion("[]", Finish.STOP), Completion("32"))))
+
+    assert encode_record(record) == (
+        b'{"id": "s1", "request": "hash", "draws": [{"text": "[]", "finish": "stop"},'
+        b' {"text": "32", "finish": "unknown"}]}\n'
+    )
+    assert there_and_back(record) == record
+
+
+@pytest.mark.parametrize(
+    ("response", "texts"),
+    [
+        (Completion("32"), ["32"]),
+        (Draws((Completion("32"), Completion("40"))), ["32", "40"]),
+        (Failure("timeout", ""), []),
+    ],
+)
+def test_every_completion_of_a_line_is_there_to_be_counted(
+    response: Completion | Draws | Failure, texts: list[str]
+) -> None:
+    record = RunRecord("s1", "hash", response)
+
+    assert [completion.text for completion in record.completions] == texts
 
 
 def test_a_failed_call_comes_back_from_its_line() -> None:

@@ -11,6 +11,7 @@ from pii_bench.files import ResultsError
 from pii_bench.models.base import Completion
 from pii_bench.runner.records import Failure, RunRecord, encode_record
 from pii_bench.runner.store import RunFiles, RunStore, read_lines
+from tests.full_disk import no_file_longer_than
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +51,7 @@ def test_where_the_files_of_a_run_are(tmp_path: Path) -> None:
     assert files.manifest == folder / "my-set-0a1b.run.json"
     assert files.superseded == folder / "my-set-0a1b.superseded.jsonl"
     assert RunFiles.of_manifest(files.manifest) == files
+    assert files.model_folder == tmp_path / "openai--gpt-4o"
 
 
 def test_no_name_leaves_the_folder_of_results(tmp_path: Path) -> None:
@@ -199,6 +201,60 @@ def test_a_full_disk_is_named(files: RunFiles, monkeypatch: pytest.MonkeyPatch) 
             with pytest.raises(ResultsError, match=r"demo\.jsonl: cannot be written: No space"):
                 store.append(ONE)
         assert store.done == set()
+
+
+def test_of_a_line_that_does_not_fit_nothing_stays(files: RunFiles) -> None:
+    fits = len(lines(ONE)) + 5
+    with RunStore(files, REQUESTS) as store:
+        store.append(ONE)
+        with (
+            no_file_longer_than(fits),
+            pytest.raises(ResultsError, match=r"demo\.jsonl: cannot be written: File too large$"),
+        ):
+            store.append(TWO)
+        assert files.responses.read_bytes() == lines(ONE)
+        # The disk has room again, and a call that was under way ends.
+        store.append(THREE)
+
+    assert files.responses.read_bytes() == lines(ONE, THREE)
+    assert done_after_opening(files) == {"s1", "s3"}
+
+
+def test_lines_that_cannot_be_sorted_stay_as_they_are(files: RunFiles) -> None:
+    unsorted = lines(TWO, ONE)
+    with RunStore(files, REQUESTS) as store:
+        store.append(TWO)
+        store.append(ONE)
+        with (
+            no_file_longer_than(len(unsorted) - 1),
+            pytest.raises(ResultsError, match=r"demo\.jsonl: cannot be written: File too large$"),
+        ):
+            store.sort()
+
+    assert files.responses.read_bytes() == unsorted
+    assert list(files.responses.parent.iterdir()) == [files.responses]
+
+
+def test_lines_that_cannot_be_superseded_stay_as_they_are(files: RunFiles) -> None:
+    left_by_a_run(files, lines(ONE, TWO))
+
+    with (
+        no_file_longer_than(5),
+        pytest.raises(ResultsError, match=r"demo\.jsonl: cannot be written: File too large$"),
+    ):
+        RunStore(files, {"s1": "hash1", "s2": "another"})
+
+    assert files.responses.read_bytes() == lines(ONE, TWO)
+
+
+def test_others_may_read_it_before_and_after_sorting(files: RunFiles) -> None:
+    with RunStore(files, REQUESTS) as store:
+        store.append(TWO)
+        store.append(ONE)
+        assert files.responses.stat().st_mode & 0o777 == 0o644
+        store.sort()
+
+    assert files.responses.stat().st_mode & 0o777 == 0o644
 
 
 def test_a_file_in_the_place_of_the_folder_is_named(files: RunFiles) -> None:

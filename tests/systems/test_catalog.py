@@ -18,7 +18,9 @@ from tests.builders import write_lines
 from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from pii_bench.systems.base import System
 
 PLUGIN = re.compile(r"^```python\n# my_system\.py\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -108,6 +110,8 @@ def test_only_the_last_plus_parts_a_name() -> None:
         ),
         ("python:m:f", SystemOptions(label_map=Path("map.json")), "--label-map"),
         ("python:m:f", SystemOptions(strategy="naive"), "--strategy"),
+        ("python:m:f", SystemOptions(output="schema"), "--output"),
+        ("bilstm-crf+all", SystemOptions(votes=5), "--votes"),
         ("gold+all", SystemOptions(label_map=Path("map.json")), "--label-map"),
         ("smollm2", SystemOptions(label_map=Path("map.json")), "--label-map"),
     ],
@@ -117,6 +121,52 @@ def test_an_option_that_does_not_apply_is_refused(
 ) -> None:
     with pytest.raises(PiiBenchError, match=re.escape(option)):
         build_systems(name, options)
+
+
+def built(path: Path, **options: object) -> Sequence[System]:
+    answers = write_lines(path / "mine.jsonl", [{"id": "s1", "text": "[]"}])
+    return build_systems(f"replay:{answers}", SystemOptions(**options))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        ({}, {"temperature": 0.7, "votes": 5}),
+        ({"votes": 3}, {"temperature": 0.7, "votes": 3}),
+        ({"temperature": 0.3}, {"temperature": 0.3, "votes": 5}),
+        ({"temperature": "default"}, {"temperature": None, "votes": 5}),
+    ],
+)
+def test_a_vote_draws_at_its_own_temperature(
+    tmp_path: Path, options: dict[str, object], settings: dict[str, object]
+) -> None:
+    detection, vote = built(tmp_path, strategy="self-consistency-vote", **options)
+
+    assert vote.card.prompt == "self-consistency-vote"
+    assert {key: vote.card.settings[key] for key in settings} == settings
+    assert "votes" not in detection.card.settings
+    asked = options.get("temperature")
+    assert detection.card.settings["temperature"] == (None if asked == "default" else asked or 0.0)
+
+
+def test_only_a_strategy_that_votes_takes_votes(tmp_path: Path) -> None:
+    what = "strategy 'self-consistency' has no vote: leave --votes out"
+    with pytest.raises(PiiBenchError, match=what):
+        built(tmp_path, strategy="self-consistency", votes=5)
+
+
+def test_no_votes_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(PiiBenchError, match=r"votes: 0 draws came \(allowed: 1 and more\)"):
+        built(tmp_path, strategy="self-consistency-vote", votes=0)
+
+
+@pytest.mark.parametrize("strategy", ["naive", "self-consistency-vote"])
+def test_a_schema_is_asked_for_in_both_tasks(tmp_path: Path, strategy: str) -> None:
+    systems = built(tmp_path, strategy=strategy, output="schema")
+
+    assert [system.card.prompt for system in systems] == ["detection+schema", f"{strategy}+schema"]
+    assert {system.card.output for system in systems} == {"schema"}
+    assert {system.card.settings["output"] for system in systems} == {"schema"}
 
 
 def test_the_example_of_the_readme_is_short() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from pii_bench.detectors.base import DetectedSpan
 from pii_bench.evaluation import evaluate
+from pii_bench.models.base import Completion
 from pii_bench.outcome import Status
 from pii_bench.predictions.prediction import compose, read_response
 from pii_bench.systems.composed import compose_systems
@@ -39,7 +40,9 @@ FOUND = DetectedEntities(WordDetector({"Ann": PiiType.PER, "32": PiiType.DEM}))
 
 
 def response(system: System, sample: Sample) -> str:
-    return asyncio.run(system.respond(sample)).text
+    completion = asyncio.run(system.respond(sample))
+    assert isinstance(completion, Completion)
+    return completion.text
 
 
 def answer(system: System, sample: Sample) -> Prediction:

@@ -1,0 +1,1 @@
+"""Calls to models: retried, paced, and paid for under a cap."""

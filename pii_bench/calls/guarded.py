@@ -1,0 +1,101 @@
+"""A model whose calls are retried, paced and paid for."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pii_bench.calls.budget import NOTHING, UNCHARGED
+from pii_bench.calls.tokens import input_tokens, output_tokens
+from pii_bench.errors import ProviderRefusedError
+from pii_bench.models.base import CallError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pii_bench.calls.budget import Ledger
+    from pii_bench.calls.pace import Pace
+    from pii_bench.calls.retry import Retry
+    from pii_bench.models.base import Completion, Model, Request, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedModel:
+    """A `Model` around a `Model`: what it answers is the same, and so is its name.
+
+    Attributes:
+        model: makes one attempt a call.
+        retry: whether there is another attempt.
+        pace: when an attempt is made; one for all systems that share the model.
+        ledger: what attempts cost; one for all of them too.
+    """
+
+    model: Model
+    retry: Retry
+    pace: Pace
+    ledger: Ledger
+
+    @property
+    def name(self) -> str:
+        """The model's."""
+        return self.model.name
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """The model's: how a call is made does not change its answer."""
+        return self.model.identity
+
+    @property
+    def endpoint(self) -> str | None:
+        """The model's."""
+        return self.model.endpoint
+
+    async def complete(self, request: Request) -> Completion:
+        """Answer one request with as many attempts as it takes and `retry` allows.
+
+        Raises:
+            CallError: the last attempt's failure, or `SKIPPED_BUDGET`: the next attempt might
+                have passed the cap.
+            ProviderRefusedError: every call would fail.
+        """
+        attempt = 1
+        while True:
+            try:
+                return await self._attempt(request)
+            except CallError as error:
+                next_step = self.retry.decide(attempt, error)
+            if isinstance(next_step, CallError):
+                raise next_step
+            await asyncio.sleep(next_step)
+            attempt += 1
+
+    async def close(self) -> None:
+        """Close the model."""
+        await self.model.close()
+
+    async def _attempt(self, request: Request) -> Completion:
+        # Money first: a call that the cap forbids takes no place from those that it allows.
+        reservation = await self.ledger.admit(request)
+        try:
+            expected = input_tokens(request).expected + output_tokens(request).expected
+            place = await self.pace.enter(expected)
+        except BaseException:
+            self.ledger.release(reservation)
+            raise
+        usage: Usage | None = None
+        outcome: Completion | CallError | None = None
+        try:
+            outcome = await self.model.complete(request)
+            usage = outcome.usage
+        except CallError as error:
+            outcome = error
+            usage = NOTHING if error.kind in UNCHARGED else None
+            raise
+        except ProviderRefusedError:
+            usage = NOTHING
+            raise
+        finally:
+            self.ledger.settle(reservation, usage)
+            self.pace.leave(place, outcome)
+        return outcome

@@ -1,0 +1,66 @@
+"""What a run would take, printed without one call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tabulate import tabulate
+
+from pii_bench.calls.estimate import Estimate, estimate
+from pii_bench.calls.tokens import Range
+from pii_bench.cli.jobs import Job, ledger_of
+from pii_bench.systems.prompted import PromptedSystem
+from pii_bench.systems.voted import VotedSystem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_HEADER = ("prompt", "dataset", "calls", "tokens in", "tokens out", "USD")
+
+
+def print_estimate(jobs: Sequence[Job], *, reasons: bool, batched: bool) -> None:
+    """Print calls, tokens and cost of what has no answer yet: low, expected and high.
+
+    Args:
+        jobs: what would be done.
+        reasons: whether the model reasons before it answers.
+        batched: whether batches would be submitted.
+    """
+    estimates = [_estimate(job, reasons=reasons, batched=batched) for job in jobs]
+    rows = [
+        (job.system.card.prompt, job.dataset.name, *_cells(each))
+        for job, each in zip(jobs, estimates, strict=True)
+    ]
+    if len(rows) > 1:
+        rows.append(("all", "", *_cells(_sum(estimates))))
+    left = ("left", "left", "right", "right", "right", "right")
+    print(tabulate(rows, headers=_HEADER, tablefmt="pipe", colalign=left, disable_numparse=True))
+    print("low / expected / high; nothing was asked. High is a bound, failed attempts aside.")
+
+
+def _estimate(job: Job, *, reasons: bool, batched: bool) -> Estimate:
+    system, ledger = job.system, ledger_of(job.system)
+    if not isinstance(system, PromptedSystem | VotedSystem) or ledger is None:
+        return estimate((), None)
+    requests = (each for sample in job.unanswered() for each in system.requests(sample))
+    return estimate(requests, ledger.price, reasons=reasons, batched=batched)
+
+
+def _sum(estimates: Sequence[Estimate]) -> Estimate:
+    costs = [each.usd for each in estimates]
+    known = [usd for usd in costs if usd is not None]
+    return Estimate(
+        calls=sum(each.calls for each in estimates),
+        input_tokens=sum((each.input_tokens for each in estimates), start=Range(0, 0, 0)),
+        output_tokens=sum((each.output_tokens for each in estimates), start=Range(0, 0, 0)),
+        usd=sum(known, start=Range(0.0, 0.0, 0.0)) if len(known) == len(costs) else None,
+    )
+
+
+def _cells(each: Estimate) -> tuple[str, ...]:
+    def tokens(taken: Range[int]) -> str:
+        return f"{taken.low:,} / {taken.expected:,} / {taken.high:,}"
+
+    usd = each.usd
+    cost = "unknown" if usd is None else f"{usd.low:.2f} / {usd.expected:.2f} / {usd.high:.2f}"
+    return f"{each.calls:,}", tokens(each.input_tokens), tokens(each.output_tokens), cost

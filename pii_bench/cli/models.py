@@ -1,0 +1,98 @@
+"""`pii-bench models`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tabulate import tabulate
+
+from pii_bench.errors import UnknownNameError
+from pii_bench.models.table import MODELS
+
+if TYPE_CHECKING:
+    import argparse
+    import datetime as dt
+    from collections.abc import Iterator
+
+    from pii_bench.models.table import ModelCard
+
+_HEADER: Final = (
+    "alias",
+    "model",
+    "$ in",
+    "$ out",
+    "as of",
+    "context",
+    "output",
+    "reasons",
+    "status",
+)
+_ALIGN: Final = ("left", "left", "right", "right", "left", "right", "right", "left", "left")
+
+
+def list_models(arguments: argparse.Namespace) -> None:
+    """Print the models that have an alias, in the order of the table.
+
+    Args:
+        arguments: `provider`: only its models; None for all. `sources`: whether to print
+            notes and sources too.
+
+    Raises:
+        UnknownNameError: no model of such a provider.
+    """
+    providers = list(dict.fromkeys(card.provider for card in MODELS.values()))
+    if arguments.provider is not None and arguments.provider not in providers:
+        raise UnknownNameError("provider", arguments.provider, providers)
+    cards = [card for card in MODELS.values() if arguments.provider in {None, card.provider}]
+    print(
+        tabulate(
+            [_row(card) for card in cards],
+            headers=_HEADER,
+            tablefmt="pipe",
+            disable_numparse=True,
+            colalign=_ALIGN,
+        )
+    )
+    print("\nPrices are in USD per million tokens. Any other model: PROVIDER/NAME.")
+    if arguments.sources:
+        for card in cards:
+            print("\n" + "\n".join(_sources(card)))
+
+
+def _row(card: ModelCard) -> list[str]:
+    price = card.price
+    return [
+        card.alias,
+        card.full_name,
+        _amount(price.input if price else None),
+        _amount(price.output if price else None),
+        str(price.date) if price else "",
+        _count(card.context),
+        _count(card.max_output),
+        "yes" if card.reasons else "no",
+        card.standing,
+    ]
+
+
+def _sources(card: ModelCard) -> Iterator[str]:
+    yield f"{card.alias}: {card.note}".rstrip(": ")
+    yield f"  {_dated(card.source, card.date)}"
+    if price := card.price:
+        written = "" if price.cache_write is None else f", {price.cache_write:g} to write"
+        cached = f"cached input {_amount(price.cached_input)}{written}"
+        batch = "none" if price.batch_factor is None else f"x{price.batch_factor:g}"
+        yield f"  price: {_dated(price.source, price.date)}; {cached}; batch {batch}"
+    if not card.accepts_temperature:
+        yield "  takes no temperature"
+
+
+def _amount(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:g}"
+
+
+def _count(value: int | None) -> str:
+    return "unknown" if value is None else f"{value:,}"
+
+
+def _dated(source: str, date: dt.date | None) -> str:
+    return f"{source} ({date})" if date else source

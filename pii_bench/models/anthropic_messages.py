@@ -1,0 +1,362 @@
+"""Models behind Anthropic's Messages API.
+
+Sources: the API's reference (platform.claude.com/docs/en/api: messages, errors, versioning),
+and anthropic 2.10.0.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from pii_bench.models.base import CallError, Completion, Finish, Usage
+from pii_bench.models.endpoints import normalise_base_url
+from pii_bench.models.keys import check_key
+from pii_bench.models.transport import (
+    MAX_TOKENS_REMEDY,
+    NO_SCHEMA_REMEDY,
+    NO_TEMPERATURE_REMEDY,
+    REDIRECT_REMEDY,
+    open_http,
+    parse_json,
+    refusal,
+    retry_after,
+    safe_code,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import anthropic
+    import httpx2
+
+    from pii_bench.errors import ProviderRefusedError
+    from pii_bench.models.base import Request
+
+PROVIDER: Final = "anthropic"
+
+_PATH: Final = "/v1/messages"
+
+_SAMPLED_VERSION: Final = "2023-06-01"
+"""The last API version with `temperature`; 2026-10-21 refuses it for every model."""
+
+_FINISHES: Final[Mapping[str, Finish]] = {
+    "end_turn": Finish.STOP,
+    "stop_sequence": Finish.STOP,
+    "max_tokens": Finish.LENGTH,
+    "model_context_window_exceeded": Finish.LENGTH,
+    "refusal": Finish.REFUSAL,
+}
+
+_STATUSES: Final[Mapping[str, int]] = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+
+_NO_CREDIT_REMEDY: Final = "the account has no credit left, or its spend limit is reached"
+_REMEDIES: Final[Mapping[int, str]] = {
+    401: "check the API key",
+    402: _NO_CREDIT_REMEDY,
+    403: "the key may not use this model",
+    404: "check the model's name and the base URL",
+}
+
+_CLOSED_REMEDY: Final = "the account is closed or on hold"
+_CODE_REMEDIES: Final[Mapping[object, str]] = {
+    "enforced_spend_limit_reached": _NO_CREDIT_REMEDY,
+    "contract_spend_limit_reached": _NO_CREDIT_REMEDY,
+    "organization_on_hold": _CLOSED_REMEDY,
+}
+
+# All of these are HTTP 400 `invalid_request_error`: only the message tells them apart.
+_FILTER_MESSAGE: Final = re.compile(r"content filtering policy")
+_REFUSED_MESSAGES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+    (re.compile(r"credit balance|(usage|spend|spending) limit"), _NO_CREDIT_REMEDY),
+    (re.compile(r"organization has been disabled"), _CLOSED_REMEDY),
+    (re.compile(r"\btemperature\b"), NO_TEMPERATURE_REMEDY),
+    (re.compile(r"\boutput_config\b|\boutput_format\b|structured output"), NO_SCHEMA_REMEDY),
+    (re.compile(r"^max_tokens: "), MAX_TOKENS_REMEDY),
+)
+
+
+class AnthropicModel:
+    """A model of Anthropic.
+
+    Args:
+        model: its name as the API knows it.
+        api_key: printable ASCII without spaces.
+        base_url: of the endpoint, with or without `/v1` at its end.
+        name: how results name it; None for `anthropic/model`.
+        timeout: seconds that an attempt may wait for the server.
+
+    Raises:
+        PiiBenchError: `base_url` or `api_key` cannot be used, see `normalise_base_url` and
+            `check_key`.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        api_key: str,
+        base_url: str,
+        name: str | None = None,
+        timeout: float = 120.0,
+    ) -> None:
+        check_key(PROVIDER, api_key)
+        self._model = model
+        self._name = name or f"{PROVIDER}/{model}"
+        self._endpoint = normalise_base_url(base_url).removesuffix("/v1")
+        self._client = open_client(self._endpoint, api_key, open_http(self._endpoint, timeout))
+
+    @property
+    def name(self) -> str:
+        """`anthropic/model`, or the name that was given."""
+        return self._name
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """The endpoint."""
+        return {"endpoint": self._endpoint}
+
+    @property
+    def endpoint(self) -> str:
+        """The base URL, without `/v1`."""
+        return self._endpoint
+
+    @property
+    def model(self) -> str:
+        """The model's name as the API knows it."""
+        return self._model
+
+    @property
+    def client(self) -> anthropic.AsyncAnthropic:
+        """The SDK's client, for the API's other parts; `close` closes it."""
+        return self._client
+
+    async def complete(self, request: Request) -> Completion:
+        """Answer one request with one attempt.
+
+        Raises:
+            CallError: timeout, connection, rate_limit, overloaded, server_error,
+                bad_request or bad_response.
+            ProviderRefusedError: every call would fail, see `judge`.
+        """
+        import anthropic
+
+        # What the SDK raises holds the request, with its key and its text. It is read
+        # inside the handler and answered outside of it, so that no `__context__` keeps it
+        # alive.
+        outcome: Completion | CallError | ProviderRefusedError
+        try:
+            response = await self._post(request)
+        except anthropic.APIError as error:
+            outcome = read_failure(error, model=self._model)
+        else:
+            return read_completion(parse_json(response.content))
+        if isinstance(outcome, Completion):
+            return outcome
+        raise outcome
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def _post(self, request: Request) -> httpx2.Response:
+        import httpx2
+
+        # Not `messages.create`: it has no argument for `temperature`, and checks no field of
+        # the answer that it parses.
+        return await self._client.post(
+            _PATH,
+            cast_to=httpx2.Response,
+            body=request_body(self._model, request),
+            options={"headers": version_headers(request.sampling.temperature)},
+        )
+
+
+def open_client(endpoint: str, api_key: str, http: httpx2.AsyncClient) -> anthropic.AsyncAnthropic:
+    """Make the SDK's client: one attempt a call, and nothing from the environment.
+
+    Args:
+        endpoint: the base URL, without `/v1`.
+        api_key: see `check_key`.
+        http: the connections; the client closes them.
+    """
+    import anthropic
+
+    # Its DEBUG level, which ANTHROPIC_LOG switches on, writes whole requests.
+    logging.getLogger("anthropic").setLevel(logging.WARNING)
+    client = anthropic.AsyncAnthropic(
+        api_key=api_key,
+        base_url=endpoint,
+        timeout=http.timeout,
+        max_retries=0,
+        # Spans may hold the texts, where ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE says so.
+        open_telemetry=False,
+        http_client=http,
+    )
+    # Those of ANTHROPIC_CUSTOM_HEADERS, the only ones that were given.
+    client._custom_headers = {}
+    return client
+
+
+def version_headers(temperature: float | None) -> dict[str, str]:
+    """The headers that the API needs beside the SDK's own to take a request."""
+    return {} if temperature is None else {"anthropic-version": _SAMPLED_VERSION}
+
+
+def request_body(model: str, request: Request) -> dict[str, Any]:
+    """The JSON body of a request, which must be sent with `version_headers`.
+
+    The system prompt stands beside the messages, and the longest answer must be given. A
+    schema goes into `output_config` (structured outputs).
+    """
+    body: dict[str, Any] = {
+        "model": model,
+        "max_tokens": request.sampling.max_tokens,
+        "messages": [
+            {"role": turn.role, "content": turn.content}
+            for turn in request.messages
+            if turn.role != "system"
+        ],
+    }
+    system = "\n\n".join(turn.content for turn in request.messages if turn.role == "system")
+    if system:
+        body["system"] = system
+    if request.sampling.temperature is not None:
+        body["temperature"] = request.sampling.temperature
+    if request.schema is not None:
+        # The API gives a schema no name.
+        form = {"type": "json_schema", "schema": dict(request.schema.schema)}
+        body["output_config"] = {"format": form}
+    return body
+
+
+def read_completion(body: object) -> Completion:
+    """Read a message, as a call or a batch brings it.
+
+    `thinking` blocks are the reasoning; the encrypted `redacted_thinking` is left out.
+
+    Raises:
+        CallError: bad_response: `body` is no message.
+    """
+    match body:
+        case {"content": list() as blocks, **message}:
+            pass
+        case None:
+            raise CallError("bad_response", "not JSON")
+        case _:
+            raise CallError("bad_response", "no content")
+    text, reasoning = [], []
+    for block in blocks:
+        match block:
+            case {"type": "text", "text": str() as part}:
+                text.append(part)
+            case {"type": "thinking", "thinking": str() as part}:
+                reasoning.append(part)
+            case {"type": "text" | "thinking"}:
+                raise CallError("bad_response", "a content block without text")
+    model = message.get("model")
+    return Completion(
+        text="".join(text),
+        finish=_FINISHES.get(str(message.get("stop_reason")), Finish.UNKNOWN),
+        model=model if isinstance(model, str) else None,
+        usage=_usage(message.get("usage")),
+        reasoning="\n\n".join(part for part in reasoning if part) or None,
+    )
+
+
+def _usage(usage: object) -> Usage | None:
+    match usage:
+        case {"input_tokens": int(fresh), "output_tokens": int(output), **rest}:
+            pass
+        case _:
+            return None
+    cached = _count(rest, "cache_read_input_tokens")
+    return Usage(
+        # The API's own count leaves out what was read from a cache or written to one.
+        input_tokens=fresh + cached + _count(rest, "cache_creation_input_tokens"),
+        output_tokens=output,
+        reasoning_tokens=_count(rest.get("output_tokens_details"), "thinking_tokens"),
+        cached_tokens=cached,
+    )
+
+
+def _count(counts: object, name: str) -> int:
+    value = counts.get(name) if isinstance(counts, dict) else None
+    return value if isinstance(value, int) else 0
+
+
+def read_failure(
+    error: anthropic.APIError, *, model: str
+) -> Completion | CallError | ProviderRefusedError:
+    """Say what an exception of the SDK means for the run, see `judge`.
+
+    The SDK's exception holds the whole request: what is returned must be raised outside of
+    its handler.
+    """
+    import anthropic
+
+    if isinstance(error, anthropic.APIStatusError):
+        response = error.response
+        wait = retry_after(response.headers)
+        return judge(response.status_code, parse_json(response.content), model=model, wait=wait)
+    return CallError("timeout" if isinstance(error, anthropic.APITimeoutError) else "connection")
+
+
+def judge(
+    status: int | None, body: object, *, model: str, wait: float | None = None
+) -> Completion | CallError | ProviderRefusedError:
+    """Say what an error of the API means for the run.
+
+    Args:
+        status: of the answer; None in a batch, whose items have none.
+        body: `{"type": "error", "error": {"type": ..., "message": ...}}`; anything else
+            says nothing.
+        model: what was asked for.
+        wait: seconds that the server asks to wait.
+
+    Returns:
+        A completion where a filter stopped the answer. A refusal for a redirect, 401, 402,
+        403, 404, an account without credit, and a parameter that the model does not take.
+        For the rest the failure of this call.
+    """
+    error = body.get("error") if isinstance(body, dict) else None
+    error = error if isinstance(error, dict) else {}
+    kind, message = safe_code(error.get("type")), str(error.get("message", "")).lower()
+    detail = f"HTTP {status} {kind}".rstrip() if status is not None else kind
+    status = _STATUSES.get(kind, 500) if status is None else status
+    if status == 400 and _FILTER_MESSAGE.search(message):
+        return Completion(text="", finish=Finish.FILTER)
+    remedy = _remedy(status, message, error.get("details"))
+    if remedy is not None:
+        return refusal(PROVIDER, model, detail, remedy)
+    return CallError(_kind(status, kind), detail, retry_after=wait)
+
+
+def _remedy(status: int, message: str, details: object) -> str | None:
+    if 300 <= status < 400:
+        return REDIRECT_REMEDY
+    if isinstance(details, dict) and (remedy := _CODE_REMEDIES.get(details.get("error_code"))):
+        return remedy
+    if status == 400:
+        found = (remedy for pattern, remedy in _REFUSED_MESSAGES if pattern.search(message))
+        return next(found, None)
+    return _REMEDIES.get(status)
+
+
+def _kind(status: int, error_type: str) -> str:
+    if status == 529 or error_type == "overloaded_error":
+        return "overloaded"
+    if status >= 500:
+        return "server_error"
+    return {408: "timeout", 429: "rate_limit"}.get(status, "bad_request")

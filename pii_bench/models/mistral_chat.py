@@ -1,0 +1,364 @@
+"""Models behind Mistral's Chat Completions.
+
+Sources: the API's reference (docs.mistral.ai/api), its error glossary, its pages on prompt
+caching, reasoning and structured output, and mistralai 3.7.0.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from pii_bench.errors import ProviderRefusedError
+from pii_bench.models.base import CallError, Completion, Finish, Usage
+from pii_bench.models.endpoints import normalise_base_url
+from pii_bench.models.keys import check_key
+from pii_bench.models.transport import (
+    MAX_TOKENS_REMEDY,
+    NO_SCHEMA_REMEDY,
+    NO_TEMPERATURE_REMEDY,
+    REDIRECT_REMEDY,
+    no_certificates,
+    open_http,
+    parse_json,
+    refusal,
+    retry_after,
+    safe_code,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import httpx2
+    from mistralai.client import Mistral
+    from mistralai.client.errors import MistralError
+
+    from pii_bench.models.base import Request
+
+PROVIDER: Final = "mistral"
+
+_FINISHES: Final[Mapping[str, Finish]] = {
+    "stop": Finish.STOP,
+    "length": Finish.LENGTH,
+    "model_length": Finish.LENGTH,
+}
+
+# The servers failed in the middle of the answer; the model did not end it.
+_FAILED: Final = "error"
+
+_SUCCESS: Final = 200
+
+_REMEDIES: Final[Mapping[int, str]] = {
+    # A key whose plan is used up is refused with the words for a wrong one.
+    401: "check the API key, and whether its plan has quota left",
+    402: "the account has no credit left",
+    403: "the key may not use this model",
+    404: "check the model's name and the base URL",
+}
+_UNKNOWN_MODEL_CODES: Final = frozenset({"invalid_model", "unknown_model"})
+_AT_CAPACITY: Final = "capacity exceeded"
+
+_PARAMETER_REMEDIES: Final[Mapping[str, str]] = {
+    "temperature": NO_TEMPERATURE_REMEDY,
+    "response_format": NO_SCHEMA_REMEDY,
+    "max_tokens": MAX_TOKENS_REMEDY,
+}
+_REFUSED_MESSAGES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+    (re.compile(r"\btemperature\b|greedy sampling"), NO_TEMPERATURE_REMEDY),
+    (re.compile(r"response_format|json_schema|structured output"), NO_SCHEMA_REMEDY),
+)
+
+
+class MistralModel:
+    """A model of Mistral.
+
+    Args:
+        model: its name as the API knows it.
+        api_key: printable ASCII without spaces.
+        base_url: of the endpoint, with or without `/v1` at its end.
+        name: how results name it; None for `mistral/model`.
+        timeout: seconds that an attempt may wait for the server.
+
+    Raises:
+        PiiBenchError: `base_url` or `api_key` cannot be used, see `normalise_base_url` and
+            `check_key`.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        api_key: str,
+        base_url: str,
+        name: str | None = None,
+        timeout: float = 120.0,
+    ) -> None:
+        check_key(PROVIDER, api_key)
+        self._model = model
+        self._name = name or f"{PROVIDER}/{model}"
+        self._endpoint = normalise_base_url(base_url).removesuffix("/v1")
+        self._http = open_http(self._endpoint, timeout)
+        self._client = open_client(self._endpoint, api_key, self._http)
+
+    @property
+    def name(self) -> str:
+        """`mistral/model`, or the name that was given."""
+        return self._name
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """The endpoint."""
+        return {"endpoint": self._endpoint}
+
+    @property
+    def endpoint(self) -> str:
+        """The base URL, without `/v1`."""
+        return self._endpoint
+
+    @property
+    def model(self) -> str:
+        """The model's name as the API knows it."""
+        return self._model
+
+    @property
+    def client(self) -> Mistral:
+        """The SDK's client, for the API's other parts; `close` closes it."""
+        return self._client
+
+    async def complete(self, request: Request) -> Completion:
+        """Answer one request with one attempt.
+
+        Raises:
+            CallError: timeout, connection, rate_limit, overloaded, server_error,
+                bad_request or bad_response.
+            ProviderRefusedError: every call would fail, see `judge`.
+        """
+        import httpx2
+        from mistralai.client.errors import MistralError
+
+        # What is raised holds the request, with its key and its text. It is read inside the
+        # handler and answered outside of it, so that no `__context__` keeps it alive.
+        outcome: object
+        try:
+            answer = await self._client.chat.complete_async(**request_body(self._model, request))
+            # Without warnings: they would quote what the SDK's types do not foresee.
+            outcome = answer.model_dump(mode="json", exclude_unset=True, warnings=False)
+        except MistralError as error:
+            if error.status_code == _SUCCESS:
+                # The SDK's types ask for more than an answer needs.
+                outcome = parse_json(error.body)
+            else:
+                outcome = read_failure(error, model=self._model)
+        except httpx2.RequestError as error:
+            outcome = read_failure(error, model=self._model)
+        if isinstance(outcome, CallError | ProviderRefusedError):
+            raise outcome
+        return read_completion(outcome)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+
+def open_client(endpoint: str, api_key: str, http: httpx2.AsyncClient) -> Mistral:
+    """Make the SDK's client: one attempt a call, and nothing from the environment.
+
+    Args:
+        endpoint: the base URL, without `/v1`.
+        api_key: see `check_key`.
+        http: the connections; who made them closes them.
+    """
+    import httpx2
+    from mistralai.client import Mistral
+    from mistralai.client.utils.logger import NoOpLogger
+
+    client = Mistral(
+        api_key=api_key,
+        server_url=endpoint,
+        async_client=http,
+        # Never used; the SDK would make one that loads certificates.
+        client=httpx2.Client(verify=no_certificates()),
+        # Another one would write whole requests where MISTRAL_DEBUG is set.
+        debug_logger=NoOpLogger(),
+    )
+    # They read the environment, and send what was asked and answered to a telemetry service
+    # where MISTRAL_SDK_TELEMETRY says so.
+    hooks = vars(client.sdk_configuration)["_hooks"]
+    for some in (hooks.before_request_hooks, hooks.after_success_hooks, hooks.after_error_hooks):
+        some.clear()
+
+    async def keep_timeout(request: httpx2.Request) -> None:
+        # The SDK knows one time for everything, connecting included.
+        request.extensions["timeout"] = http.timeout.as_dict()
+
+    http.event_hooks = {"request": [keep_timeout]}
+    return client
+
+
+def request_body(model: str, request: Request) -> dict[str, Any]:
+    """The JSON body of a request; a call adds `"stream": false`.
+
+    The system prompt is a message of its own role.
+    """
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [{"role": turn.role, "content": turn.content} for turn in request.messages],
+        "max_tokens": request.sampling.max_tokens,
+    }
+    if request.sampling.temperature is not None:
+        body["temperature"] = request.sampling.temperature
+    if request.sampling.temperature == 0:
+        # Models whose own top_p is lower refuse greedy sampling without it.
+        body["top_p"] = 1.0
+    if request.schema is not None:
+        form = {"name": request.schema.name, "schema": dict(request.schema.schema), "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
+    return body
+
+
+def read_completion(body: object) -> Completion:
+    """Read an answer, as a call or a batch brings it.
+
+    The content is a text, or a list of chunks where the model reasons: `thinking` chunks are
+    the reasoning, `text` chunks the answer.
+
+    Raises:
+        CallError: bad_response: `body` is no answer; server_error: it broke off.
+    """
+    match body:
+        case {"choices": [{"message": dict() as message, **choice}, *_], **answer}:
+            pass
+        case None:
+            raise CallError("bad_response", "not JSON")
+        case _:
+            raise CallError("bad_response", "no choices")
+    reason = choice.get("finish_reason")
+    if reason == _FAILED:
+        raise CallError("server_error", "finish_reason error")
+    text, reasoning = _split(message.get("content"))
+    model = answer.get("model")
+    return Completion(
+        text=text,
+        finish=_FINISHES.get(str(reason), Finish.UNKNOWN),
+        model=model if isinstance(model, str) else None,
+        usage=_usage(answer.get("usage")),
+        reasoning=reasoning or None,
+    )
+
+
+def _split(content: object) -> tuple[str, str]:
+    """The answer and the reasoning of a message."""
+    match content:
+        case None:
+            return "", ""
+        case str():
+            return content, ""
+        case list():
+            pass
+        case _:
+            raise CallError("bad_response", "content is not text")
+    text, reasoning = [], []
+    for chunk in content:
+        match _unwrapped(chunk):
+            case {"type": "text", "text": str() as part}:
+                text.append(part)
+            case {"type": "thinking", "thinking": list() as parts}:
+                reasoning += [part["text"] for part in parts if _is_text(part)]
+            case {"type": "text" | "thinking"}:
+                raise CallError("bad_response", "a content chunk without text")
+    return "".join(text), "".join(reasoning)
+
+
+def _unwrapped(chunk: object) -> object:
+    """A chunk as it came: the SDK puts one that is outside of its types into `raw`."""
+    return chunk["raw"] if isinstance(chunk, dict) and "raw" in chunk else chunk
+
+
+def _is_text(chunk: object) -> bool:
+    return isinstance(chunk, dict) and isinstance(chunk.get("text"), str)
+
+
+def _usage(usage: object) -> Usage | None:
+    match usage:
+        case {"prompt_tokens": int(prompt), "completion_tokens": int(completion), **rest}:
+            pass
+        case _:
+            return None
+    match rest.get("prompt_tokens_details"):
+        case {"cached_tokens": int(cached)}:
+            pass
+        case _:
+            cached = 0
+    return Usage(input_tokens=prompt, output_tokens=completion, cached_tokens=cached)
+
+
+def read_failure(
+    error: MistralError | httpx2.RequestError, *, model: str
+) -> CallError | ProviderRefusedError:
+    """Say what an exception of the SDK means for the run, see `judge`.
+
+    The SDK's exception holds the whole request: what is returned must be raised outside of
+    its handler.
+    """
+    import httpx2
+
+    if isinstance(error, httpx2.RequestError):
+        timeout = isinstance(error, httpx2.TimeoutException)
+        return CallError("timeout" if timeout else "connection")
+    wait = retry_after(error.headers)
+    return judge(error.status_code, parse_json(error.body), model=model, wait=wait)
+
+
+def judge(
+    status: int, body: object, *, model: str, wait: float | None = None
+) -> CallError | ProviderRefusedError:
+    """Say what an error of the API means for the run.
+
+    Args:
+        status: of the answer.
+        body: `{"object": "error", "message": ..., "type": ..., "param": ..., "code": ...}`,
+            or `{"detail": ...}`; anything else says nothing.
+        model: what was asked for.
+        wait: seconds that the server asks to wait.
+
+    Returns:
+        A refusal for a redirect, 401, 402, 403, 404, an unknown model, and a parameter that
+        the model does not take. For the rest the failure of this call.
+    """
+    error = body if isinstance(body, dict) else {}
+    code, message = safe_code(error.get("code"), error.get("type")), error.get("message")
+    said = message.lower() if isinstance(message, str) else ""
+    detail = f"HTTP {status} {code}".rstrip()
+    remedy = REDIRECT_REMEDY if 300 <= status < 400 else _REMEDIES.get(status)
+    if status in {400, 422}:
+        remedy = _REMEDIES[404] if code in _UNKNOWN_MODEL_CODES else _parameter_remedy(error, said)
+    if remedy is not None:
+        return refusal(PROVIDER, model, detail, remedy)
+    return CallError(_kind(status, said), detail, retry_after=wait)
+
+
+def _parameter_remedy(error: Mapping[str, Any], said: str) -> str | None:
+    named = (_PARAMETER_REMEDIES.get(str(name)) for name in _names(error))
+    matched = (remedy for pattern, remedy in _REFUSED_MESSAGES if pattern.search(said))
+    return next((remedy for remedy in named if remedy), next(matched, None))
+
+
+def _names(error: Mapping[str, Any]) -> Iterator[object]:
+    """What an error names as its cause: `param`, or the places of a validation's details."""
+    yield error.get("param")
+    message = error.get("message")
+    details = (message if isinstance(message, dict) else error).get("detail")
+    for item in details if isinstance(details, list) else []:
+        match item:
+            case {"loc": list() as place}:
+                yield from place
+
+
+def _kind(status: int, said: str) -> str:
+    if status == _SUCCESS:
+        return "bad_response"
+    if status in {429, 503} and _AT_CAPACITY in said:
+        return "overloaded"
+    if status >= 500:
+        return "server_error"
+    return {408: "timeout", 429: "rate_limit"}.get(status, "bad_request")

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.cli import models
+from pii_bench.cli.models import list_models
+from pii_bench.errors import UnknownNameError
+from pii_bench.models.table import MODELS, read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+TABLE = """
+[first]
+provider = "openai"
+id = "first-1"
+context = 1_050_000
+max_output = 128_000
+reasons = true
+accepts_temperature = false
+status = "deprecated"
+retirement = 2027-01-14
+substitute = "second"
+note = "a note"
+source = "https://example.org/first"
+date = 2026-11-01
+
+[first.price]
+input = 2.50
+cached_input = 0.25
+cache_write = 3.125
+output = 10.00
+batch_factor = 0.5
+source = "https://example.org/prices"
+date = 2026-11-02
+
+[second]
+provider = "deepseek"
+id = "second-2"
+source = "https://example.org/second"
+
+[second.price]
+input = 0.1
+output = 0.5
+source = "https://example.org/prices"
+date = 2026-11-03
+
+[third]
+provider = "openai"
+id = "org/third"
+context = 8_192
+needs_base_url = true
+source = "https://example.org/third"
+"""
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "models.toml"
+    path.write_text(TABLE, encoding="utf-8")
+    monkeypatch.setattr(models, "MODELS", read_table(path))
+
+
+def shown(
+    capsys: pytest.CaptureFixture[str], *, provider: str | None = None, sources: bool = False
+) -> str:
+    list_models(argparse.Namespace(provider=provider, sources=sources))
+    return capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("table")
+def test_the_table(
+    capsys: pytest.CaptureFixture[str], assert_golden: Callable[[str, str], None]
+) -> None:
+    assert_golden("models.txt", shown(capsys))
+
+
+@pytest.mark.usefixtures("table")
+def test_the_table_with_sources(
+    capsys: pytest.CaptureFixture[str], assert_golden: Callable[[str, str], None]
+) -> None:
+    assert_golden("models-sources.txt", shown(capsys, sources=True))
+
+
+@pytest.mark.usefixtures("table")
+def test_the_models_of_one_provider(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(capsys, provider="deepseek", sources=True).splitlines()
+
+    assert [line.split()[1] for line in lines if line.startswith("| ")] == ["alias", "second"]
+    assert "  https://example.org/second" in lines
+    assert "  https://example.org/third" not in lines
+
+
+@pytest.mark.usefixtures("table")
+def test_a_provider_without_models() -> None:
+    with pytest.raises(UnknownNameError, match=r"unknown provider 'opnai'; did you mean 'openai'"):
+        list_models(argparse.Namespace(provider="opnai", sources=False))
+
+
+def test_every_model_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [line for line in shown(capsys).splitlines() if line.startswith("| ")]
+
+    assert [row.split()[1] for row in rows[1:]] == list(MODELS)

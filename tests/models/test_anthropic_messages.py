@@ -1,0 +1,511 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+import sys
+import traceback
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_bench.errors import PiiBenchError, ProviderRefusedError
+from pii_bench.models.anthropic_messages import (
+    AnthropicModel,
+    judge,
+    read_completion,
+    request_body,
+    version_headers,
+)
+from pii_bench.models.base import (
+    AnswerSchema,
+    CallError,
+    Completion,
+    Finish,
+    Message,
+    Request,
+    Sampling,
+    Usage,
+)
+from tests.anthropic_replies import (
+    error_body,
+    failure,
+    message,
+    message_body,
+    text_block,
+    thinking_block,
+)
+from tests.protocol_server import HANG, RESET, ProtocolServer, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KEY = "sk-ant-planted-key-0123456789"
+ANTHROPIC = "https://api.anthropic.com"
+SAMPLE_TEXT = "Rosalind Achebe lives at 14 Marlowe Court"
+MESSAGES = (Message("system", "Be brief."), Message("user", SAMPLE_TEXT))
+REQUEST = Request(
+    sample_id="multi-0001",
+    prompt="naive",
+    messages=MESSAGES,
+    sampling=Sampling(temperature=0.0, max_tokens=321),
+    draw=3,
+)
+UNSAMPLED = Request("s1", "naive", MESSAGES, Sampling(temperature=None, max_tokens=321))
+SCHEMA = {
+    "type": "object",
+    "properties": {"answer": {"type": "array", "items": {"type": "string"}}},
+    "required": ["answer"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture
+def server() -> Iterator[ProtocolServer]:
+    with ProtocolServer() as server:
+        yield server
+
+
+def ask(url: str, request: Request = REQUEST, *, timeout: float = 5.0) -> Completion:
+    async def run() -> Completion:
+        model = AnthropicModel("claude-test", api_key=KEY, base_url=url, timeout=timeout)
+        try:
+            return await model.complete(request)
+        finally:
+            await model.close()
+
+    return asyncio.run(run())
+
+
+def failure_of(url: str, *, timeout: float = 5.0) -> CallError:
+    with pytest.raises(CallError) as caught:
+        ask(url, timeout=timeout)
+    return caught.value
+
+
+def refusal_of(url: str) -> str:
+    with pytest.raises(ProviderRefusedError) as caught:
+        ask(url)
+    return str(caught.value)
+
+
+def outcome_of(body: object) -> str:
+    try:
+        return read_completion(body).finish
+    except CallError as error:
+        return error.kind
+
+
+class TestRequest:
+    def test_the_system_prompt_stands_apart_and_the_bookkeeping_is_not_sent(
+        self, server: ProtocolServer
+    ) -> None:
+        server.script(message())
+        ask(server.url)
+        (request,) = server.requests
+        assert request.path == "/v1/messages"
+        assert request.headers["authorization"] == f"Bearer {KEY}"
+        assert request.headers["content-type"] == "application/json"
+        assert request.body == {
+            "model": "claude-test",
+            "max_tokens": 321,
+            "system": "Be brief.",
+            "messages": [{"role": "user", "content": SAMPLE_TEXT}],
+            "temperature": 0.0,
+        }
+
+    def test_a_temperature_is_sent_in_the_api_version_that_still_has_one(
+        self, server: ProtocolServer
+    ) -> None:
+        server.script(message())
+        ask(server.url)
+        assert server.requests[0].headers["anthropic-version"] == "2023-06-01"
+
+    def test_no_temperature_is_sent_where_none_is_asked_for(self, server: ProtocolServer) -> None:
+        server.script(message())
+        ask(server.url, UNSAMPLED)
+        assert "temperature" not in server.requests[0].body
+        assert server.requests[0].headers["anthropic-version"] == "2026-10-21"
+
+    def test_a_schema_becomes_the_output_format(self, server: ProtocolServer) -> None:
+        server.script(message())
+        schema = AnswerSchema("answer", SCHEMA)
+        ask(server.url, Request("s1", "naive", MESSAGES, Sampling(), schema))
+        assert server.requests[0].body["output_config"] == {
+            "format": {"type": "json_schema", "schema": SCHEMA}
+        }
+
+    @pytest.mark.parametrize("path", ["", "/", "/v1", "/v1/"])
+    def test_the_base_url_may_name_the_version(self, server: ProtocolServer, path: str) -> None:
+        server.script(message())
+        ask(f"{server.url}{path}")
+        assert server.requests[0].path == "/v1/messages"
+
+    def test_a_long_answer_needs_no_stream(self, server: ProtocolServer) -> None:
+        server.script(message())
+        ask(server.url, Request("s1", "naive", MESSAGES, Sampling(None, max_tokens=128_000)))
+        assert server.requests[0].body["max_tokens"] == 128_000
+        assert "stream" not in server.requests[0].body
+
+    def test_other_endpoints_are_reached_through_a_proxy_of_the_environment(
+        self, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("HTTP_PROXY", server.url)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        server.script(message())
+        ask("http://claude.example/gateway/v1")
+        assert server.requests[0].path == "http://claude.example/gateway/v1/messages"
+
+    def test_a_proxy_of_the_environment_is_not_asked_for_the_loopback(
+        self, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        server.script(message())
+        assert ask(server.url).text == "hello"
+
+
+class TestRequestBody:
+    def test_without_a_system_prompt_there_is_none(self) -> None:
+        body = request_body("m", Request("s", "p", (Message("user", "Hi"),), Sampling()))
+        assert "system" not in body
+
+    def test_several_system_prompts_become_one(self) -> None:
+        turns = (Message("system", "A."), Message("user", "Hi"), Message("system", "B."))
+        body = request_body("m", Request("s", "p", turns, Sampling()))
+        assert body["system"] == "A.\n\nB."
+        assert body["messages"] == [{"role": "user", "content": "Hi"}]
+
+    def test_turns_keep_their_order(self) -> None:
+        turns = (Message("user", "1"), Message("assistant", "2"), Message("user", "3"))
+        body = request_body("m", Request("s", "p", turns, Sampling()))
+        assert [turn["role"] for turn in body["messages"]] == ["user", "assistant", "user"]
+
+    def test_the_version_follows_the_temperature(self) -> None:
+        assert version_headers(0.7) == {"anthropic-version": "2023-06-01"}
+        assert version_headers(None) == {}
+
+
+class TestEnvironment:
+    def test_it_neither_redirects_nor_adds_anything(
+        self, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name, value in {
+            "ANTHROPIC_API_KEY": "sk-ant-other",
+            "ANTHROPIC_AUTH_TOKEN": "other-token",
+            "ANTHROPIC_BASE_URL": "http://127.0.0.1:9",
+            "ANTHROPIC_CUSTOM_HEADERS": "x-planted: 1\nanthropic-version: 1999-01-01",
+            "ANTHROPIC_PROFILE": "planted",
+            "ANTHROPIC_WORKSPACE_ID": "planted",
+        }.items():
+            monkeypatch.setenv(name, value)
+        server.script(message())
+        assert ask(server.url, UNSAMPLED).text == "hello"
+        headers = server.requests[0].headers
+        assert headers["authorization"] == f"Bearer {KEY}"
+        assert headers["anthropic-version"] == "2026-10-21"
+        assert not {"x-planted", "x-api-key", "anthropic-workspace-id", "traceparent"} & set(
+            headers
+        )
+        assert "planted" not in str({**headers, "authorization": ""})
+
+    def test_no_span_is_opened_that_could_hold_the_texts(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE", "content")
+        model = AnthropicModel("m", api_key=KEY, base_url=ANTHROPIC)
+        asyncio.run(model.close())
+        assert model.client._tracer is None
+
+
+class TestAnswers:
+    def test_a_normal_answer(self, server: ProtocolServer) -> None:
+        server.script(message(" raw text\n", model="claude-test-2026"))
+        assert ask(server.url) == Completion(
+            text=" raw text\n",
+            finish=Finish.STOP,
+            model="claude-test-2026",
+            usage=Usage(input_tokens=11, output_tokens=7),
+        )
+
+    @pytest.mark.parametrize(
+        ("reason", "finish"),
+        [
+            ("end_turn", Finish.STOP),
+            ("stop_sequence", Finish.STOP),
+            ("max_tokens", Finish.LENGTH),
+            ("model_context_window_exceeded", Finish.LENGTH),
+            ("refusal", Finish.REFUSAL),
+            ("pause_turn", Finish.UNKNOWN),
+            ("tool_use", Finish.UNKNOWN),
+            ("of a later version", Finish.UNKNOWN),
+            (None, Finish.UNKNOWN),
+        ],
+    )
+    def test_stop_reasons(self, reason: str | None, finish: Finish) -> None:
+        answer = read_completion(message_body(text_block("part"), stop_reason=reason))
+        assert (answer.text, answer.finish) == ("part", finish)
+
+    def test_a_refusal_may_say_nothing(self, server: ProtocolServer) -> None:
+        server.script(Reply(body=message_body(stop_reason="refusal")))
+        answer = ask(server.url)
+        assert (answer.text, answer.finish) == ("", Finish.REFUSAL)
+
+    def test_a_filter_stops_the_answer(self, server: ProtocolServer) -> None:
+        server.script(failure(400, text="Output blocked by content filtering policy"))
+        assert ask(server.url) == Completion(text="", finish=Finish.FILTER)
+
+    def test_thinking_is_reasoning_and_no_part_of_the_text(self, server: ProtocolServer) -> None:
+        redacted = {"type": "redacted_thinking", "data": "ZW5jcnlwdGVk"}
+        blocks = (thinking_block("First."), redacted, thinking_block("Then."), text_block("Done"))
+        server.script(Reply(body=message_body(*blocks)))
+        answer = ask(server.url)
+        assert (answer.text, answer.reasoning) == ("Done", "First.\n\nThen.")
+
+    def test_thinking_that_is_not_shown_is_no_reasoning(self) -> None:
+        body = message_body(thinking_block(""), text_block("Done"))
+        assert read_completion(body).reasoning is None
+
+    def test_texts_are_joined_and_unknown_blocks_left_out(self) -> None:
+        body = message_body(text_block("a"), {"type": "container_upload"}, text_block("b"))
+        assert read_completion(body).text == "ab"
+
+    def test_input_counts_what_was_read_from_a_cache_and_written_to_it(self) -> None:
+        usage = {
+            "input_tokens": 5,
+            "cache_read_input_tokens": 100,
+            "cache_creation_input_tokens": 20,
+            "output_tokens": 40,
+            "output_tokens_details": {"thinking_tokens": 30},
+        }
+        assert read_completion(message_body(usage=usage)).usage == Usage(
+            input_tokens=125, output_tokens=40, reasoning_tokens=30, cached_tokens=100
+        )
+
+    @pytest.mark.parametrize("usage", [None, {}, {"input_tokens": 5}, [], "many"])
+    def test_usage_may_be_missing(self, usage: object) -> None:
+        body = {"content": [text_block("hello")], "usage": usage}
+        assert read_completion(body) == Completion("hello", Finish.UNKNOWN)
+
+    def test_details_of_the_usage_may_be_null(self) -> None:
+        usage = {"cache_read_input_tokens": None, "output_tokens_details": None}
+        assert read_completion(message_body(usage=usage)).usage == Usage(11, 7)
+
+
+class TestAnswersOutsideTheProtocol:
+    @pytest.mark.parametrize(
+        ("reply", "detail"),
+        [
+            (Reply(body=b'{"content": [{"ty'), "not JSON"),
+            (Reply(body=b'{"content": "\xff"}'), "not JSON"),
+            (Reply(body=b""), "not JSON"),
+            (Reply(body=[]), "no content"),
+            (Reply(body={"content": "hello"}), "no content"),
+            (Reply(body=error_body("api_error")), "no content"),
+            (Reply(body={"content": [{"type": "text"}]}), "a content block without text"),
+            (Reply(body={"content": [{"type": "thinking", "thinking": 1}]}),
+             "a content block without text"),
+        ],
+    )  # fmt: skip
+    def test_are_bad_responses(self, server: ProtocolServer, reply: Reply, detail: str) -> None:
+        server.script(reply)
+        error = failure_of(server.url)
+        assert (error.kind, error.detail) == ("bad_response", detail)
+
+    @given(
+        st.recursive(
+            st.none() | st.integers() | st.text(max_size=3),
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(
+                    st.sampled_from(["content", "type", "text", "thinking", "usage", "model"]),
+                    inner | st.sampled_from(["text", "thinking"]),
+                )
+            ),
+        )
+    )
+    def test_any_json_is_an_answer_or_a_bad_response(self, body: object) -> None:
+        assert outcome_of(body) in {*Finish, "bad_response"}
+
+
+class TestFailedCalls:
+    @pytest.mark.parametrize(
+        ("reply", "kind", "detail"),
+        [
+            (failure(400, text="prompt is too long: 210000 tokens > 200000 maximum"),
+             "bad_request", "HTTP 400 invalid_request_error"),
+            (failure(400, text="input length and `max_tokens` exceed context limit"),
+             "bad_request", "HTTP 400 invalid_request_error"),
+            (failure(413, "request_too_large"), "bad_request", "HTTP 413 request_too_large"),
+            (failure(408, "timeout_error"), "timeout", "HTTP 408 timeout_error"),
+            (failure(429, "rate_limit_error"), "rate_limit", "HTTP 429 rate_limit_error"),
+            (failure(429, "rate_limit_error", code="ramp_limit_exceeded"), "rate_limit",
+             "HTTP 429 rate_limit_error"),
+            (Reply(status=429, body=b"slow down"), "rate_limit", "HTTP 429"),
+            (failure(500, "api_error"), "server_error", "HTTP 500 api_error"),
+            (failure(504, "timeout_error"), "server_error", "HTTP 504 timeout_error"),
+            (Reply(status=502, body=b"<html>"), "server_error", "HTTP 502"),
+            (failure(529, "overloaded_error"), "overloaded", "HTTP 529 overloaded_error"),
+            (failure(503, "overloaded_error"), "overloaded", "HTTP 503 overloaded_error"),
+            (RESET, "connection", ""),
+        ],
+    )  # fmt: skip
+    def test_are_tried_once_and_told_apart(
+        self, server: ProtocolServer, reply: Reply, kind: str, detail: str
+    ) -> None:
+        server.script(reply)
+        error = failure_of(server.url)
+        assert (error.kind, error.detail, error.retry_after) == (kind, detail, None)
+        assert len(server.requests) == 1
+
+    @pytest.mark.parametrize("status", [429, 503, 529])
+    def test_hand_on_how_long_to_wait(self, server: ProtocolServer, status: int) -> None:
+        server.script(failure(status, "rate_limit_error", headers={"Retry-After": "17"}))
+        assert failure_of(server.url).retry_after == 17.0
+
+    def test_a_server_that_does_not_answer_in_time(self, server: ProtocolServer) -> None:
+        server.script(HANG)
+        assert str(failure_of(server.url, timeout=0.05)) == "timeout"
+
+    def test_a_server_that_is_not_there(self) -> None:
+        assert str(failure_of("http://127.0.0.1:9")) == "connection"
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("reply", "says"),
+        [
+            (failure(401, "authentication_error"), "HTTP 401 authentication_error: check the API"),
+            (failure(402, "billing_error"), "no credit left"),
+            (failure(403, "permission_error"), "the key may not use this model"),
+            (failure(404, "not_found_error"), "check the model's name and the base URL"),
+            (failure(400, text="Your credit balance is too low to access the Anthropic API."),
+             "no credit left"),
+            (failure(400, text="You have reached your specified API usage limits."),
+             "spend limit is reached"),
+            (failure(400, text="This organization has been disabled."), "account is closed"),
+            (failure(400, code="organization_on_hold"), "account is closed or on hold"),
+            (failure(429, "rate_limit_error", code="enforced_spend_limit_reached"),
+             "spend limit is reached"),
+            (failure(400, text="`temperature` is deprecated for this model."),
+             "`temperature`: run with `--temperature default`"),
+            (failure(400, text="temperature: Extra inputs are not permitted"),
+             "`temperature`: run with `--temperature default`"),
+            (failure(400, text="output_config.format: Extra inputs are not permitted"),
+             "run without `--output schema`"),
+            (failure(400, text="'claude-test' does not support structured outputs."),
+             "run without `--output schema`"),
+            (failure(400, text="max_tokens: 9000 > 8192, which is the maximum for claude-test"),
+             "run with a lower `--max-tokens`"),
+        ],
+    )  # fmt: skip
+    def test_every_call_would_fail(self, server: ProtocolServer, reply: Reply, says: str) -> None:
+        server.script(reply)
+        refusal = refusal_of(server.url)
+        assert refusal.startswith("provider 'anthropic' refuses model 'claude-test': HTTP 4")
+        assert says in refusal
+        assert len(server.requests) == 1
+
+    def test_a_redirect_is_not_followed(self, server: ProtocolServer) -> None:
+        with ProtocolServer() as elsewhere:
+            server.script(Reply(status=307, headers={"Location": f"{elsewhere.url}/v1/messages"}))
+            assert "HTTP 307: the base URL redirects" in refusal_of(server.url)
+            assert elsewhere.requests == []
+
+
+class TestBatchItems:
+    @pytest.mark.parametrize(
+        ("kind", "outcome"),
+        [
+            ("overloaded_error", "overloaded: overloaded_error"),
+            ("rate_limit_error", "rate_limit: rate_limit_error"),
+            ("invalid_request_error", "bad_request: invalid_request_error"),
+            ("api_error", "server_error: api_error"),
+            ("of_a_later_version", "server_error: of_a_later_version"),
+        ],
+    )
+    def test_have_no_status_and_are_told_apart_by_type(self, kind: str, outcome: str) -> None:
+        assert str(judge(None, error_body(kind), model="m")) == outcome
+
+    def test_may_be_refused_or_filtered(self) -> None:
+        refused = judge(None, error_body("authentication_error"), model="m")
+        filtered = judge(
+            None,
+            error_body("invalid_request_error", "blocked by content filtering policy"),
+            model="m",
+        )
+        assert isinstance(refused, ProviderRefusedError)
+        assert filtered == Completion("", Finish.FILTER)
+
+    @pytest.mark.parametrize("body", [None, [], {"error": "text"}, {"error": None}])
+    def test_may_say_nothing(self, body: object) -> None:
+        outcome = judge(None, body, model="m")
+        assert isinstance(outcome, CallError)
+        assert (outcome.kind, outcome.detail) == ("server_error", "")
+
+
+class TestPrivacy:
+    @pytest.mark.parametrize(
+        "reply",
+        [
+            failure(400, SAMPLE_TEXT, f"{SAMPLE_TEXT} {KEY}"),
+            failure(400, KEY, KEY),
+            failure(400, text=f"temperature {SAMPLE_TEXT} {KEY}"),
+            failure(401, "authentication_error", f"wrong key {KEY}"),
+            failure(500, "api_error", SAMPLE_TEXT),
+            Reply(body=f"{SAMPLE_TEXT} {KEY}".encode()),
+            Reply(body={"content": [{"type": "text", "text": [SAMPLE_TEXT]}]}),
+            Reply(status=307, headers={"Location": f"/{KEY}"}),
+            RESET,
+            HANG,
+        ],
+    )
+    def test_no_failure_carries_the_key_or_the_text(
+        self, server: ProtocolServer, reply: Reply
+    ) -> None:
+        server.script(reply)
+        with pytest.raises((CallError, ProviderRefusedError)) as caught:
+            ask(server.url, timeout=0.05 if reply is HANG else 5.0)
+        shown = "".join(traceback.format_exception(caught.value))
+        assert KEY not in shown
+        assert "Achebe" not in shown
+        assert caught.value.__cause__ is None
+        assert caught.value.__context__ is None
+
+    def test_no_log_carries_the_key_or_the_text(
+        self, server: ProtocolServer, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.DEBUG)
+        caplog.set_level(logging.DEBUG, logger="anthropic")  # as ANTHROPIC_LOG=debug does
+        server.script(message(SAMPLE_TEXT))
+        ask(server.url)
+        assert KEY not in caplog.text
+        assert "Achebe" not in caplog.text
+
+    @pytest.mark.parametrize("key", ["", f"{KEY}\n"])
+    def test_a_key_that_cannot_be_sent_is_refused_unseen(self, key: str) -> None:
+        with pytest.raises(PiiBenchError, match="key for provider 'anthropic'") as caught:
+            AnthropicModel("m", api_key=key, base_url=ANTHROPIC)
+        assert KEY not in str(caught.value)
+
+
+class TestIdentity:
+    @pytest.mark.parametrize("base_url", [ANTHROPIC, f"{ANTHROPIC}/", f"{ANTHROPIC}/v1"])
+    def test_name_and_endpoint(self, base_url: str) -> None:
+        model = AnthropicModel("claude-test", api_key=KEY, base_url=base_url)
+        asyncio.run(model.close())
+        assert (model.name, model.model) == ("anthropic/claude-test", "claude-test")
+        assert (model.endpoint, model.identity) == (ANTHROPIC, {"endpoint": ANTHROPIC})
+
+    def test_another_name(self) -> None:
+        model = AnthropicModel("m", api_key=KEY, base_url=ANTHROPIC, name="anthropic/m@host")
+        asyncio.run(model.close())
+        assert model.name == "anthropic/m@host"
+
+    def test_importing_the_module_does_not_import_the_sdk(self) -> None:
+        code = (
+            "import pii_bench.models.anthropic_messages, sys; sys.exit('anthropic' in sys.modules)"
+        )
+        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603

@@ -1,0 +1,324 @@
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.errors import PiiBenchError, ProviderRefusedError
+from pii_bench.models.base import AnswerSchema, CallError, Completion, Finish, Usage
+from pii_bench.models.batch import (
+    RESULTS_GONE,
+    Absence,
+    UnknownJobError,
+    build_batch_service,
+    custom_id,
+    read_results,
+)
+from pii_bench.models.openai_compatible import OpenAICompatibleModel
+from tests.batch_server import ABSENT, CANCELLED, EXPIRED, Answer, BatchServer, Fault, Item
+from tests.fakes import FakeModel
+from tests.models.batch_cases import (
+    CASES,
+    KEY,
+    SAMPLE_TEXT,
+    TAG,
+    Case,
+    read,
+    request,
+    submit_and_read,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pii_bench.models.batch import BatchService
+
+NOW = 1_800_000_000.0
+
+
+@pytest.fixture(params=CASES.values(), ids=CASES.keys())
+def case(request: pytest.FixtureRequest) -> Case:
+    assert isinstance(request.param, Case)
+    return request.param
+
+
+@pytest.fixture
+def server(case: Case) -> Iterator[BatchServer]:
+    with case.serve() as server:
+        yield server
+
+
+def test_a_job_is_submitted_looked_at_and_read(case: Case, server: BatchServer) -> None:
+    outcomes = case.ask(server.url, lambda service: submit_and_read(service, [request()] * 2))
+
+    assert server.lines == list(case.lines)
+    assert list(server.jobs["job-1"].requests) == [f"{TAG}-0", f"{TAG}-1"]
+    expected = Completion(
+        "answer 0", Finish.STOP, model="scripted-model", usage=Usage(11, 7), batched=True
+    )
+    assert outcomes == {f"{TAG}-0": expected, f"{TAG}-1": replace(expected, text="answer 1")}
+
+
+def test_each_call_carries_the_key(case: Case, server: BatchServer) -> None:
+    case.ask(server.url, lambda service: submit_and_read(service, [request()]))
+
+    for call in server.received:
+        assert KEY in call.headers.get("authorization", call.headers.get("x-api-key", ""))
+
+
+def test_a_running_job_tells_how_many_it_holds(case: Case, server: BatchServer) -> None:
+    server.looks = 1
+
+    async def look(service: BatchService) -> list[tuple[bool, int, int]]:
+        job = await service.submit([request()] * 3, TAG)
+        states = [await service.poll(job) for _ in range(2)]
+        return [(state.ended, state.finished, state.total) for state in states]
+
+    assert case.ask(server.url, look) == [(False, 0, 3), (True, 3, 3)]
+
+
+def test_a_line_separator_of_unicode_in_an_answer_ends_no_line(
+    case: Case, server: BatchServer
+) -> None:
+    text = "one\u2028two\x85three\x0bfour"
+    server.outcome = lambda _: Item(text=text)
+
+    outcomes = case.ask(server.url, lambda service: submit_and_read(service, [request()]))
+
+    [completion] = outcomes.values()
+    assert isinstance(completion, Completion)
+    assert completion.text == text
+
+
+def test_half_a_surrogate_pair_can_be_asked_about(case: Case, server: BatchServer) -> None:
+    case.ask(server.url, lambda service: submit_and_read(service, [request("\ud83d")]))
+
+    [body] = server.jobs["job-1"].requests.values()
+    assert body["messages"][-1]["content"] == "\ud83d"
+
+
+def test_a_request_fails_alone(case: Case, server: BatchServer) -> None:
+    items = [Item(text="fine"), Item("errored", status=500, code="api_error"), ABSENT]
+    server.outcome = lambda number: items[number]
+
+    outcomes = case.ask(server.url, lambda service: submit_and_read(service, [request()] * 3))
+
+    assert sorted(outcomes) == [f"{TAG}-0", f"{TAG}-1"]
+    good, bad = outcomes[f"{TAG}-0"], outcomes[f"{TAG}-1"]
+    assert isinstance(good, Completion)
+    assert good.text == "fine"
+    assert isinstance(bad, CallError)
+    assert bad.kind == "server_error"
+    assert bad.detail.endswith("api_error")
+
+
+def test_an_error_that_all_requests_share_is_a_refusal(case: Case, server: BatchServer) -> None:
+    server.outcome = lambda _: Item("errored", status=404, code="not_found_error")
+
+    outcomes = case.ask(server.url, lambda service: submit_and_read(service, [request()]))
+
+    [refusal] = outcomes.values()
+    assert isinstance(refusal, ProviderRefusedError)
+    assert "check the model's name" in str(refusal)
+
+
+@pytest.mark.parametrize(("item", "kind"), [(EXPIRED, "expired"), (CANCELLED, "cancelled")])
+def test_a_request_that_was_never_tried_says_why(
+    case: Case, server: BatchServer, item: Item, kind: str
+) -> None:
+    server.outcome = lambda number: item if number else Item(text="in time")
+    server.final = {
+        ("openai", "expired"): "expired",
+        ("openai", "cancelled"): "cancelled",
+        ("mistral", "expired"): "TIMEOUT_EXCEEDED",
+        ("mistral", "cancelled"): "CANCELLED",
+    }.get((_name(case), kind), "")
+
+    async def outcome(service: BatchService) -> tuple[str, object]:
+        job = await service.submit([request()] * 2, TAG)
+        absent = (await service.poll(job)).absent
+        outcomes = await read(service, job)
+        answered = outcomes[f"{TAG}-0"]
+        assert isinstance(answered, Completion)
+        return answered.text, outcomes.get(f"{TAG}-1", absent)
+
+    text, failure = case.ask(server.url, outcome)
+    assert text == "in time"
+    assert isinstance(failure, CallError)
+    assert failure.kind == kind
+
+
+def test_a_request_that_no_result_names_is_a_bad_response(case: Case, server: BatchServer) -> None:
+    async def poll(service: BatchService) -> object:
+        return (await service.poll(await service.submit([request()], TAG))).absent
+
+    absent = case.ask(server.url, poll)
+
+    assert str(absent) == "bad_response: not among the results of its batch"
+
+
+def test_a_job_is_found_by_its_tag(case: Case, server: BatchServer) -> None:
+    async def find(service: BatchService) -> str | Absence:
+        for number in range(5):
+            job = await service.submit([request()] * 2, f"tag{number}")
+            await service.poll(job)
+        return await service.find("tag1", since=NOW, requests=2)
+
+    assert case.ask(server.url, find) == "job-2"
+
+
+def test_a_tag_that_no_job_has_is_not_found(case: Case, server: BatchServer) -> None:
+    async def find(service: BatchService) -> str | Absence:
+        await service.poll(await service.submit([request()], "tag10"))
+        return await service.find("tag1", since=NOW, requests=1)
+
+    assert case.ask(server.url, find) is Absence.SURE
+
+
+def test_without_jobs_none_is_found(case: Case, server: BatchServer) -> None:
+    found = case.ask(server.url, lambda service: service.find("tag", since=NOW, requests=1))
+
+    assert found is Absence.SURE
+
+
+def test_a_job_that_the_provider_does_not_know_is_told(case: Case, server: BatchServer) -> None:
+    with pytest.raises(UnknownJobError, match=f"provider '{_name(case)}' knows no batch 'job-9'"):
+        case.ask(server.url, lambda service: service.poll("job-9"))
+
+
+def test_results_that_are_not_kept_are_told(case: Case, server: BatchServer) -> None:
+    server.faults = {len(case.lines) - 1: Fault(Answer(404, {"error": {}}))}
+
+    with pytest.raises(CallError) as raised:
+        case.ask(server.url, lambda service: submit_and_read(service, [request()]))
+
+    assert raised.value.kind == RESULTS_GONE
+
+
+FAULTS = {
+    "broken": (None, "connection"),
+    "busy": (Answer(429, {"error": {}}, {"retry-after": "7"}), "rate_limit"),
+    "down": (Answer(500, {"error": {}}), "server_error"),
+    "odd": (Answer(200, ["odd"]), "bad_response"),
+    "cut": (Answer(200, {"id": "job-1"}, cut=3), "connection"),
+}
+
+
+@pytest.mark.parametrize(("answer", "kind"), FAULTS.values(), ids=FAULTS.keys())
+def test_a_call_that_fails_is_told_by_its_kind(
+    case: Case, answer: Answer | None, kind: str
+) -> None:
+    for number in range(len(case.lines)):
+        with case.serve() as server:
+            # aiohttp repeats a GET once where the server closed the connection meanwhile.
+            server.faults = {number: Fault(answer), number + 1: Fault(answer)}
+            with pytest.raises(CallError) as raised:
+                case.ask(server.url, lambda service: submit_and_read(service, [request()]))
+
+        assert raised.value.kind == kind, case.lines[number]
+        assert raised.value.retry_after == (7.0 if kind == "rate_limit" else None)
+
+
+def test_a_call_that_hangs_times_out(case: Case) -> None:
+    for number in range(len(case.lines)):
+        with case.serve() as server:
+            server.faults = {number: Fault(Answer(delay=0.2))}
+            with pytest.raises(CallError) as raised:
+                case.ask(
+                    server.url,
+                    lambda service: submit_and_read(service, [request()]),
+                    timeout=0.05,
+                )
+
+        assert raised.value.kind == "timeout", case.lines[number]
+
+
+@pytest.mark.parametrize("status", [401, 402, 403])
+def test_a_key_that_is_refused_stops_everything(case: Case, status: int) -> None:
+    for number in range(len(case.lines)):
+        with case.serve() as server:
+            server.faults = {number: Fault(Answer(status, {"error": {}}))}
+            with pytest.raises(ProviderRefusedError, match=f"HTTP {status}"):
+                case.ask(server.url, lambda service: submit_and_read(service, [request()]))
+
+
+def test_errors_and_logs_hold_neither_key_nor_text(
+    case: Case, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    faults = [
+        None,
+        Answer(401, {"error": {"message": f"no such key {KEY} for {SAMPLE_TEXT}", "code": "x"}}),
+        Answer(500, {"message": SAMPLE_TEXT, "error": SAMPLE_TEXT}),
+        Answer(200, f"{SAMPLE_TEXT} {KEY}".encode()),
+    ]
+    for answer in faults:
+        for number in range(len(case.lines)):
+            with case.serve() as server:
+                server.faults = {number: Fault(answer), number + 1: Fault(answer)}
+                with pytest.raises((CallError, ProviderRefusedError)) as raised:
+                    case.ask(server.url, lambda service: submit_and_read(service, [request()]))
+
+            assert raised.value.__context__ is None
+            told = "".join(traceback.format_exception(raised.value)) + caplog.text
+            assert KEY not in told
+            assert SAMPLE_TEXT not in told
+
+
+def test_a_schema_goes_into_the_request(case: Case, server: BatchServer) -> None:
+    schema = {"type": "object", "properties": {"planted": {"type": "string"}}}
+    asked = request(schema=AnswerSchema("answer", schema))
+
+    case.ask(server.url, lambda service: submit_and_read(service, [asked]))
+
+    assert "planted" in json.dumps(server.jobs["job-1"].requests[f"{TAG}-0"])
+
+
+def test_a_request_is_no_larger_than_its_size(case: Case, server: BatchServer) -> None:
+    asked = [request("é" * 100), request()]
+
+    async def measure(service: BatchService) -> int:
+        await service.submit(asked, TAG)
+        return sum(service.size(each) for each in asked)
+
+    sizes = case.ask(server.url, measure)
+
+    sent = server.received[0].body
+    content = sent["file"][1] if "file" in sent else json.dumps(sent).encode()
+    assert len(content) <= sizes
+
+
+def test_jobs_stay_below_every_provider_s_limits(case: Case, server: BatchServer) -> None:
+    async def limits(service: BatchService) -> tuple[int, int]:
+        return service.limits.requests, service.limits.size
+
+    requests, size = case.ask(server.url, limits)
+
+    assert requests <= 50_000
+    assert size <= 200_000_000
+
+
+def test_a_custom_id_is_what_every_provider_takes() -> None:
+    assert custom_id("00ff00ff00ff00ff", 4999) == "00ff00ff00ff00ff-4999"
+
+
+@pytest.mark.parametrize("line", [b"[]", b"{", b"{}", b'{"custom_id": 3}', b"\xff"])
+def test_a_line_of_results_without_a_custom_id_is_a_bad_response(line: bytes) -> None:
+    with pytest.raises(CallError, match="bad_response: a line of the results has no custom id"):
+        list(read_results(b'{"custom_id": "a"}\n\n' + line + b"\n"))
+
+
+def test_a_model_without_batches_is_refused() -> None:
+    deepseek = OpenAICompatibleModel("deepseek", "chat", api_key=KEY, base_url="http://127.0.0.1")
+
+    for model in (FakeModel(name="fake/one"), deepseek):
+        with pytest.raises(PiiBenchError, match=f"model '{model.name}' has no batch API"):
+            build_batch_service(model)
+
+
+def _name(case: Case) -> str:
+    return next(name for name, each in CASES.items() if each is case)

@@ -1,0 +1,496 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+import sys
+import traceback
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_bench.errors import PiiBenchError, ProviderRefusedError
+from pii_bench.models.base import (
+    AnswerSchema,
+    CallError,
+    Completion,
+    Finish,
+    Message,
+    Request,
+    Sampling,
+    Usage,
+)
+from pii_bench.models.mistral_chat import MistralModel, read_completion, request_body
+from tests.mistral_replies import (
+    answer,
+    answer_body,
+    failure,
+    invalid,
+    text_chunk,
+    thinking_chunk,
+)
+from tests.protocol_server import HANG, RESET, ProtocolServer, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+KEY = "planted0key0123456789"
+MISTRAL = "https://api.mistral.ai"
+SAMPLE_TEXT = "Rosalind Achebe lives at 14 Marlowe Court"
+MESSAGES = (Message("system", "Be brief."), Message("user", SAMPLE_TEXT))
+REQUEST = Request(
+    sample_id="multi-0001",
+    prompt="naive",
+    messages=MESSAGES,
+    sampling=Sampling(temperature=0.0, max_tokens=321),
+    draw=3,
+)
+SCHEMA = {
+    "type": "object",
+    "properties": {"answer": {"type": "array", "items": {"type": "string"}}},
+    "required": ["answer"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture
+def server() -> Iterator[ProtocolServer]:
+    with ProtocolServer() as server:
+        yield server
+
+
+def ask(url: str, request: Request = REQUEST, *, timeout: float = 5.0) -> Completion:
+    async def run() -> Completion:
+        model = MistralModel("mistral-test", api_key=KEY, base_url=url, timeout=timeout)
+        try:
+            return await model.complete(request)
+        finally:
+            await model.close()
+
+    return asyncio.run(run())
+
+
+def failure_of(url: str, *, timeout: float = 5.0) -> CallError:
+    with pytest.raises(CallError) as caught:
+        ask(url, timeout=timeout)
+    return caught.value
+
+
+def refusal_of(url: str) -> str:
+    with pytest.raises(ProviderRefusedError) as caught:
+        ask(url)
+    return str(caught.value)
+
+
+def request_with(sampling: Sampling, schema: AnswerSchema | None = None) -> Request:
+    return Request("s1", "naive", MESSAGES, sampling, schema)
+
+
+def outcome_of(body: object) -> str:
+    try:
+        return read_completion(body).finish
+    except CallError as error:
+        return error.kind
+
+
+class TestRequest:
+    def test_the_system_prompt_is_a_turn_and_the_bookkeeping_is_not_sent(
+        self, server: ProtocolServer
+    ) -> None:
+        server.script(answer())
+        ask(server.url)
+        (request,) = server.requests
+        assert request.path == "/v1/chat/completions"
+        assert request.headers["authorization"] == f"Bearer {KEY}"
+        assert request.headers["content-type"] == "application/json"
+        assert request.body == {
+            "model": "mistral-test",
+            "messages": [
+                {"role": "system", "content": "Be brief."},
+                {"role": "user", "content": SAMPLE_TEXT},
+            ],
+            "max_tokens": 321,
+            "temperature": 0.0,
+            "top_p": 1.0,
+            "stream": False,
+        }
+
+    def test_a_call_sends_the_body_that_a_batch_would(self, server: ProtocolServer) -> None:
+        server.script(answer())
+        request = request_with(Sampling(0.7), AnswerSchema("answer", SCHEMA))
+        ask(server.url, request)
+        sent = request_body("mistral-test", request)
+        assert server.requests[0].body == {**sent, "stream": False}
+
+    def test_greedy_sampling_alone_sets_top_p(self) -> None:
+        assert request_body("m", request_with(Sampling(0.0)))["top_p"] == 1.0
+        assert "top_p" not in request_body("m", request_with(Sampling(0.7)))
+
+    def test_no_temperature_is_sent_where_none_is_asked_for(self, server: ProtocolServer) -> None:
+        server.script(answer())
+        ask(server.url, request_with(Sampling(temperature=None)))
+        assert not {"temperature", "top_p"} & set(server.requests[0].body)
+
+    def test_a_schema_becomes_the_response_format(self, server: ProtocolServer) -> None:
+        server.script(answer())
+        ask(server.url, request_with(Sampling(), AnswerSchema("answer", SCHEMA)))
+        assert server.requests[0].body["response_format"] == {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "schema": SCHEMA, "strict": True},
+        }
+
+    @pytest.mark.parametrize("path", ["", "/", "/v1", "/v1/"])
+    def test_the_base_url_may_name_the_version(self, server: ProtocolServer, path: str) -> None:
+        server.script(answer())
+        ask(f"{server.url}{path}")
+        assert server.requests[0].path == "/v1/chat/completions"
+
+    def test_other_endpoints_are_reached_through_a_proxy_of_the_environment(
+        self, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("HTTP_PROXY", server.url)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        server.script(answer())
+        ask("http://mistral.example/gateway/v1")
+        path = "http://mistral.example/gateway/v1/chat/completions"
+        assert server.requests[0].path == path
+
+    def test_a_proxy_of_the_environment_is_not_asked_for_the_loopback(
+        self, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        server.script(answer())
+        assert ask(server.url).text == "hello"
+
+
+class TestEnvironment:
+    def test_it_neither_redirects_nor_adds_anything(
+        self, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        token = tmp_path / "token"
+        token.write_text("planted-token")
+        for name, value in {
+            "MISTRAL_API_KEY": "planted-key",
+            "MISTRAL_SA_TOKEN_PATH": str(token),
+            "MISTRAL_BASE_URL": "http://127.0.0.1:9",
+            "MISTRAL_SERVER_URL": "http://127.0.0.1:9",
+        }.items():
+            monkeypatch.setenv(name, value)
+        server.script(answer())
+        assert ask(server.url).text == "hello"
+        headers = server.requests[0].headers
+        assert headers["authorization"] == f"Bearer {KEY}"
+        assert "planted-" not in str(headers)
+
+    @pytest.mark.parametrize("mode", ["dedicated", "global", "of a later version"])
+    def test_no_telemetry_is_sent_to_anyone(
+        self, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch, mode: str
+    ) -> None:
+        # Where the variable is read, `dedicated` asks for a package that is not installed,
+        # and an unknown mode is an error.
+        monkeypatch.setenv("MISTRAL_SDK_TELEMETRY", mode)
+        monkeypatch.setenv("MISTRAL_OTLP_TRACES_ENDPOINT", server.url)
+        server.script(answer())
+        assert ask(server.url).text == "hello"
+        assert [request.path for request in server.requests] == ["/v1/chat/completions"]
+        assert "traceparent" not in server.requests[0].headers
+
+
+class TestAnswers:
+    def test_a_normal_answer(self, server: ProtocolServer) -> None:
+        server.script(answer(" raw text\n", model="mistral-test-2611"))
+        assert ask(server.url) == Completion(
+            text=" raw text\n",
+            finish=Finish.STOP,
+            model="mistral-test-2611",
+            usage=Usage(input_tokens=11, output_tokens=7),
+        )
+
+    @pytest.mark.parametrize(
+        ("reason", "finish"),
+        [
+            ("stop", Finish.STOP),
+            ("length", Finish.LENGTH),
+            ("model_length", Finish.LENGTH),
+            ("tool_calls", Finish.UNKNOWN),
+            ("of a later version", Finish.UNKNOWN),
+        ],
+    )
+    def test_finish_reasons(self, server: ProtocolServer, reason: str, finish: Finish) -> None:
+        server.script(answer("part", finish_reason=reason))
+        completion = ask(server.url)
+        assert (completion.text, completion.finish) == ("part", finish)
+
+    @pytest.mark.parametrize("content", ["", None, []])
+    def test_no_content_is_an_empty_answer(self, server: ProtocolServer, content: object) -> None:
+        server.script(answer(content))
+        completion = ask(server.url)
+        assert (completion.text, completion.finish) == ("", Finish.STOP)
+
+    def test_thinking_chunks_are_reasoning_and_no_part_of_the_text(
+        self, server: ProtocolServer
+    ) -> None:
+        content = [thinking_chunk("First, ", "then."), text_chunk("Do"), text_chunk("ne")]
+        server.script(answer(content))
+        completion = ask(server.url)
+        assert (completion.text, completion.reasoning) == ("Done", "First, then.")
+
+    def test_chunks_of_other_kinds_are_left_out(self, server: ProtocolServer) -> None:
+        later = {"type": "of a later version", "text": "no"}
+        reference = {"type": "reference", "reference_ids": [1]}
+        thinking = {"type": "thinking", "thinking": [reference, text_chunk("Hm.")]}
+        server.script(answer([later, thinking, reference, text_chunk("Done")]))
+        completion = ask(server.url)
+        assert (completion.text, completion.reasoning) == ("Done", "Hm.")
+
+    def test_tokens_that_came_from_a_cache_are_counted(self, server: ProtocolServer) -> None:
+        usage = {"prompt_tokens": 801, "prompt_tokens_details": {"cached_tokens": 768}}
+        server.script(answer(usage=usage))
+        assert ask(server.url).usage == Usage(801, 7, reasoning_tokens=0, cached_tokens=768)
+
+    def test_details_of_the_usage_may_be_null(self, server: ProtocolServer) -> None:
+        server.script(answer(usage={"prompt_tokens_details": None}))
+        assert ask(server.url).usage == Usage(11, 7)
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            {"choices": [{"message": {"content": "hello"}}]},
+            {"choices": [{"message": {"content": "hello"}}], "usage": {}, "model": None},
+            {**answer_body(), "usage": {}, "choices": [{"message": {"content": "hello"}}],
+             "model": 1},
+        ],
+    )  # fmt: skip
+    def test_an_answer_needs_no_more_than_a_message(
+        self, server: ProtocolServer, body: dict[str, Any]
+    ) -> None:
+        server.script(Reply(body=body))
+        assert ask(server.url) == Completion("hello", Finish.UNKNOWN)
+
+    def test_usage_without_counts_is_none(self, server: ProtocolServer) -> None:
+        server.script(Reply(body={**answer_body(), "usage": {}}))
+        assert ask(server.url).usage is None
+
+
+class TestAnswersOutsideTheProtocol:
+    @pytest.mark.parametrize(
+        ("reply", "detail"),
+        [
+            (Reply(body=b'{"choices": [{"mess'), "not JSON"),
+            (Reply(body=b""), "not JSON"),
+            (Reply(body=[]), "no choices"),
+            (Reply(body={"choices": []}), "no choices"),
+            (Reply(body={"choices": [{"message": None}]}), "no choices"),
+            (Reply(body={"choices": [{"message": {"content": {"a": 1}}}]}), "content is not text"),
+            (answer([{"type": "text"}]), "a content chunk without text"),
+            (answer([{"type": "thinking", "thinking": 1}]), "a content chunk without text"),
+        ],
+    )
+    def test_are_bad_responses(self, server: ProtocolServer, reply: Reply, detail: str) -> None:
+        server.script(reply)
+        error = failure_of(server.url)
+        assert (error.kind, error.detail) == ("bad_response", detail)
+
+    @given(
+        st.recursive(
+            st.none() | st.integers() | st.text(max_size=3),
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(
+                    st.sampled_from(["content", "type", "text", "thinking", "usage", "model"]),
+                    inner | st.sampled_from(["text", "thinking"]),
+                )
+            ),
+        )
+    )
+    def test_any_content_is_an_answer_or_a_bad_response(self, content: object) -> None:
+        assert outcome_of(answer_body(content)) in {*Finish, "bad_response"}
+
+
+class TestFailedCalls:
+    @pytest.mark.parametrize(
+        ("reply", "kind", "detail"),
+        [
+            (failure(400, text="Prompt contains 65673 tokens, too large for model", code="3051"),
+             "bad_request", "HTTP 400 invalid_request_error"),
+            (failure(422, text=invalid("body", "messages")), "bad_request",
+             "HTTP 422 invalid_request_error"),
+            (Reply(status=422, body={"detail": "no list"}), "bad_request", "HTTP 422"),
+            (failure(408), "timeout", "HTTP 408 invalid_request_error"),
+            (failure(429, "rate_limited", "Rate limit exceeded", code="1300"), "rate_limit",
+             "HTTP 429 rate_limited"),
+            (Reply(status=429, body={"message": "Requests rate limit exceeded"}), "rate_limit",
+             "HTTP 429"),
+            (failure(429, text="Service tier capacity exceeded for this model.", code="3505"),
+             "overloaded", "HTTP 429 invalid_request_error"),
+            (failure(503, text="Service tier capacity exceeded for this model."),
+             "overloaded", "HTTP 503 invalid_request_error"),
+            (failure(500, "internal_server_error", "Service unavailable.", code="1000"),
+             "server_error", "HTTP 500 internal_server_error"),
+            (Reply(status=502, body=b"<html>"), "server_error", "HTTP 502"),
+            (answer("ha", finish_reason="error"), "server_error", "finish_reason error"),
+            (RESET, "connection", ""),
+        ],
+    )  # fmt: skip
+    def test_are_tried_once_and_told_apart(
+        self, server: ProtocolServer, reply: Reply, kind: str, detail: str
+    ) -> None:
+        server.script(reply)
+        error = failure_of(server.url)
+        assert (error.kind, error.detail, error.retry_after) == (kind, detail, None)
+        assert len(server.requests) == 1
+
+    @pytest.mark.parametrize("status", [429, 503])
+    def test_hand_on_how_long_to_wait(self, server: ProtocolServer, status: int) -> None:
+        server.script(failure(status, "rate_limited", headers={"Retry-After": "17"}))
+        assert failure_of(server.url).retry_after == 17.0
+
+    def test_a_server_that_does_not_answer_in_time(self, server: ProtocolServer) -> None:
+        server.script(HANG)
+        assert str(failure_of(server.url, timeout=0.05)) == "timeout"
+
+    def test_a_server_that_is_not_there(self) -> None:
+        assert str(failure_of("http://127.0.0.1:9")) == "connection"
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("reply", "says"),
+        [
+            (Reply(status=401, body={"detail": "Unauthorized"}),
+             "HTTP 401: check the API key, and whether its plan has quota left"),
+            (failure(402), "no credit left"),
+            (failure(403), "the key may not use this model"),
+            (failure(404), "check the model's name and the base URL"),
+            (failure(400, "invalid_model", "Invalid model: mistral-test", code="1500"),
+             "HTTP 400 invalid_model: check the model's name"),
+            (failure(400, param="model", code="unknown_model"),
+             "HTTP 400 unknown_model: check the model's name"),
+            (failure(422, text=invalid("body", "temperature")),
+             "`temperature`: run with `--temperature default`"),
+            (Reply(status=422, body=invalid("body", "temperature")),
+             "`temperature`: run with `--temperature default`"),
+            (failure(400, param="temperature"), "run with `--temperature default`"),
+            (failure(400, text="temperature is not supported by this model"),
+             "run with `--temperature default`"),
+            (failure(400, text="top_p must be 1 when using greedy sampling."),
+             "run with `--temperature default`"),
+            (failure(422, text=invalid("body", "response_format", "json_schema")),
+             "run without `--output schema`"),
+            (failure(400, text="Structured output is not enabled for this model"),
+             "run without `--output schema`"),
+            (failure(422, text=invalid("body", "max_tokens")), "run with a lower `--max-tokens`"),
+        ],
+    )  # fmt: skip
+    def test_every_call_would_fail(self, server: ProtocolServer, reply: Reply, says: str) -> None:
+        server.script(reply)
+        refusal = refusal_of(server.url)
+        assert refusal.startswith("provider 'mistral' refuses model 'mistral-test': HTTP 4")
+        assert says in refusal
+        assert len(server.requests) == 1
+
+    def test_a_redirect_is_not_followed(self, server: ProtocolServer) -> None:
+        with ProtocolServer() as elsewhere:
+            place = f"{elsewhere.url}/v1/chat/completions"
+            server.script(Reply(status=307, headers={"Location": place}))
+            assert "HTTP 307: the base URL redirects" in refusal_of(server.url)
+            assert elsewhere.requests == []
+
+
+class TestPrivacy:
+    @pytest.mark.parametrize(
+        "reply",
+        [
+            failure(400, SAMPLE_TEXT, f"{SAMPLE_TEXT} {KEY}", code=KEY, param=SAMPLE_TEXT),
+            failure(422, text={"detail": [{"loc": [SAMPLE_TEXT, KEY], "input": SAMPLE_TEXT}]}),
+            failure(400, text=f"temperature {SAMPLE_TEXT} {KEY}"),
+            failure(401, KEY, f"wrong key {KEY}"),
+            failure(500, text=SAMPLE_TEXT),
+            Reply(body=f"{SAMPLE_TEXT} {KEY}".encode()),
+            Reply(body={"choices": [{"message": {"content": {"text": SAMPLE_TEXT}}}]}),
+            Reply(status=307, headers={"Location": f"/{KEY}"}),
+            RESET,
+            HANG,
+        ],
+    )
+    def test_no_failure_carries_the_key_or_the_text(
+        self, server: ProtocolServer, reply: Reply
+    ) -> None:
+        server.script(reply)
+        with pytest.raises((CallError, ProviderRefusedError)) as caught:
+            ask(server.url, timeout=0.05 if reply is HANG else 5.0)
+        shown = "".join(traceback.format_exception(caught.value))
+        assert KEY not in shown
+        assert "Achebe" not in shown
+        assert caught.value.__cause__ is None
+        assert caught.value.__context__ is None
+
+    def test_no_log_carries_the_key_or_the_text(
+        self,
+        server: ProtocolServer,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        monkeypatch.setenv("MISTRAL_DEBUG", "1")
+        caplog.set_level(logging.DEBUG)
+        server.script(answer(SAMPLE_TEXT))
+        ask(server.url)
+        assert KEY not in caplog.text
+        assert "Achebe" not in caplog.text
+
+    def test_no_warning_quotes_what_the_sdk_does_not_know(self, server: ProtocolServer) -> None:
+        # Warnings are errors in tests.
+        server.script(answer([{"type": SAMPLE_TEXT, "text": SAMPLE_TEXT}], finish_reason="Achebe"))
+        assert ask(server.url).finish is Finish.UNKNOWN
+
+    @pytest.mark.parametrize("key", ["", f"{KEY}\n"])
+    def test_a_key_that_cannot_be_sent_is_refused_unseen(self, key: str) -> None:
+        with pytest.raises(PiiBenchError, match="key for provider 'mistral'") as caught:
+            MistralModel("m", api_key=key, base_url=MISTRAL)
+        assert KEY not in str(caught.value)
+
+
+class TestConnections:
+    def test_connecting_takes_at_most_ten_seconds_of_the_timeout(
+        self, server: ProtocolServer
+    ) -> None:
+        seen: list[object] = []
+
+        async def run() -> None:
+            model = MistralModel("m", api_key=KEY, base_url=server.url, timeout=60.0)
+            http = model.client.sdk_configuration.async_client
+
+            async def look(request: Any) -> None:
+                seen.append(request.extensions["timeout"])
+
+            http.event_hooks["request"].append(look)  # type: ignore[union-attr]
+            try:
+                await model.complete(REQUEST)
+            finally:
+                await model.close()
+
+        server.script(answer())
+        asyncio.run(run())
+        assert seen == [{"connect": 10.0, "read": 60.0, "write": 60.0, "pool": 60.0}]
+
+
+class TestIdentity:
+    @pytest.mark.parametrize("base_url", [MISTRAL, f"{MISTRAL}/", f"{MISTRAL}/v1"])
+    def test_name_and_endpoint(self, base_url: str) -> None:
+        model = MistralModel("mistral-test", api_key=KEY, base_url=base_url)
+        asyncio.run(model.close())
+        assert (model.name, model.model) == ("mistral/mistral-test", "mistral-test")
+        assert (model.endpoint, model.identity) == (MISTRAL, {"endpoint": MISTRAL})
+
+    def test_another_name(self) -> None:
+        model = MistralModel("m", api_key=KEY, base_url=MISTRAL, name="mistral/m@host")
+        asyncio.run(model.close())
+        assert model.name == "mistral/m@host"
+
+    def test_importing_the_module_does_not_import_the_sdk(self) -> None:
+        code = "import pii_bench.models.mistral_chat, sys; sys.exit('mistralai' in sys.modules)"
+        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603
