@@ -64,7 +64,13 @@ _STYLES: Final[Mapping[str, Style]] = {
 }
 
 # What is nobody's: else every digit and capital would be a person's.
-_DISTRACTOR_SHARE: Final = 0.6
+# On a record they are out of place, and seldom.
+_DISTRACTOR_SHARE: Final[Mapping[Style, float]] = {
+    "record": 0.35,
+    "formal": 0.4,
+    "plain": 0.6,
+    "casual": 0.6,
+}
 _PAIR_DISTRACTORS: Final = {1: 0.55, 2: 0.45}
 
 _SINGLE_SIZES: Final = {1: 0.6, 2: 0.32, 3: 0.08}
@@ -314,7 +320,7 @@ class Describer:
         fillers: list[Pieces] = []
         while room > 40:
             voice = self._named(person, role) if self.random.random() < 0.4 else person
-            if self.random.random() < _DISTRACTOR_SHARE:
+            if self.random.random() < _DISTRACTOR_SHARE[_STYLES[register]]:
                 filler = self.writer.distractor()
             else:
                 filler = self.writer.frame(register, "filler", voice)
