@@ -32,9 +32,10 @@ data: .venv/.build ## Build the datasets, the same bytes as committed, and those
 	$(BIN)/pii-bench data build
 
 .PHONY: train
-train: .venv/.build .venv/.train ## Train the BiLSTM-CRF again: half an hour on two cores
+train: .venv/.build .venv/.train ## Train the BiLSTM-CRF and fit the thresholds again: half an hour on two cores
 	$(BIN)/pii-bench data build
 	$(BIN)/pii-bench train
+	$(BIN)/pii-bench fit
 
 .PHONY: detectors
 detectors: .venv/.detectors ## Install Presidio, spaCy and its model (200 MB)

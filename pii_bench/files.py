@@ -47,9 +47,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     A process that is killed inside leaves a temporary file, see `remove_leftovers`. Whoever
     writes the same file at the same time has another: the last to end wins, whole.
     """
-    descriptor, name = tempfile.mkstemp(
-        dir=path.parent, prefix=f".{path.name}.", suffix=_SUFFIX
-    )
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_SUFFIX)
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -168,7 +168,7 @@ class AnthropicBatches(BatchServer):
         page = newest_first[start : start + 2]
         return Answer(
             body={
-                "data": [self._describe(job) for job in page],
+                "data": [self._describe(self.look_at(job.id)) for job in page],
                 "has_more": start + 2 < len(newest_first),
                 "first_id": page[0].id if page else None,
                 "last_id": page[-1].id if page else None,

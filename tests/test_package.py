@@ -105,7 +105,7 @@ def test_an_installed_package_has_the_prompts_and_data_of_the_checkout(
 def test_an_installed_package_has_the_weights_of_the_default_system(
     loaded: dict[str, Any], installed: Path
 ) -> None:
-    assert loaded["systems"] == ["bilstm-crf+embedding"] * 2
+    assert loaded["systems"] == ["bilstm-crf"] * 2
     assert not list(installed.rglob("weights.safetensors"))
 
 

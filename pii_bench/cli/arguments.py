@@ -30,6 +30,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     _add_leaderboard(subparsers)
     _add_convert(subparsers)
     _add_train(subparsers)
+    _add_fit(subparsers)
     _add_data(subparsers)
     return parser.parse_args(arguments)
 
@@ -129,6 +130,36 @@ def _add_train(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="where the weights go (default: %(default)s)",
     )
     parser.set_defaults(command="train")
+
+
+def _add_fit(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser(
+        "fit",
+        help="fit the thresholds of the relevance systems",
+        description="Fit the thresholds of relevance systems on the dev sets that `data build` "
+        "makes, and write them beside the hashes of those sets.",
+    )
+    parser.add_argument(
+        "systems",
+        nargs="*",
+        metavar="SYSTEM",
+        help="random, keyword, embedding, embedding-minilm (default: all but the last)",
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path("data"),
+        metavar="DIR",
+        help="folder of the sets, dev in its folder built (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("data/models/relevance/thresholds.json"),
+        metavar="FILE",
+        help="where the thresholds go (default: %(default)s)",
+    )
+    parser.set_defaults(command="fit")
 
 
 def _add_data(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

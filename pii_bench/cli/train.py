@@ -1,12 +1,15 @@
-"""`pii-bench train`."""
+"""`pii-bench train` and `pii-bench fit`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pii_bench.relevance.catalog import FITTED
+from pii_bench.relevance.fit import fit_thresholds
 from pii_bench.tagger.train import train
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pii_bench.tagger.settings import Epoch
@@ -25,6 +28,30 @@ def train_tagger(data: Path, out: Path) -> bool:
     """
     train(_sets(data, "train"), _sets(data, "dev"), out, _show)
     print(f"weights: {out}")
+    return True
+
+
+def fit_relevance(names: Sequence[str], data: Path, out: Path) -> bool:
+    """Fit the thresholds of relevance systems on the dev sets that `data build` made.
+
+    Args:
+        names: of the systems; none for all that need no extra.
+        data: folder of the sets.
+        out: the file of thresholds; those of other systems stay.
+
+    Returns:
+        True.
+
+    Raises:
+        UnknownNameError: a system has no threshold to fit.
+        InputFileError: a set is missing or broken.
+        MissingExtraError: what a system needs is not installed.
+        ResultsError: the file cannot be written.
+    """
+    chosen = names or [name for name in FITTED if not FITTED[name].extra]
+    for name, fitted in fit_thresholds(chosen, _sets(data, "dev"), out).items():
+        print(f"{name}: threshold {fitted.threshold:.4f}, dev F1 {fitted.f1:.3f}")
+    print(f"thresholds: {out}")
     return True
 
 

@@ -63,9 +63,15 @@ _STYLES: Final[Mapping[str, Style]] = {
     "chat": "casual",
 }
 
-# Numbers and names that are nobody's: else every digit and capital would be a person's.
-_DISTRACTOR_SHARE: Final = 0.4
-_PAIR_DISTRACTOR_SHARE: Final = 0.6
+# What is nobody's: else every digit and capital would be a person's.
+# On a record they are out of place, and seldom.
+_DISTRACTOR_SHARE: Final[Mapping[Style, float]] = {
+    "record": 0.35,
+    "formal": 0.4,
+    "plain": 0.6,
+    "casual": 0.6,
+}
+_PAIR_DISTRACTORS: Final = {1: 0.55, 2: 0.45}
 
 _SINGLE_SIZES: Final = {1: 0.6, 2: 0.32, 3: 0.08}
 _PAIR_SIZES: Final = {1: 0.06, 2: 0.34, 3: 0.6}
@@ -164,9 +170,8 @@ class Describer:
                 profile, rest[profile.id], people[profile.id], _STYLES[register]
             )
         room = target - _total([intro, *units])
-        fillers = self._pair_fillers(relation, room)
-        if self.random.random() < _PAIR_DISTRACTOR_SHARE:
-            fillers.append(self.writer.distractor())
+        distractors = self._pair_distractors()
+        fillers = [*distractors, *self._pair_fillers(relation, room - _total(distractors))]
         body = self._mix(units, fillers)
         return self._paragraphs([intro, *body], register)
 
@@ -233,9 +238,7 @@ class Describer:
         labels = {p.id: Mention((p.id,), _name(p)) for p in (a, b)}
         units = [unit for each in turns.values() for unit in each]
         room = target - _total([intro, *units]) - 16 * len(units)
-        fillers = self._fillers(register, I, "", room)
-        if not fillers and self.random.random() < _PAIR_DISTRACTOR_SHARE:
-            fillers.append(self.writer.distractor())
+        fillers = self._fillers(register, I, "", room) or self._pair_distractors()
         for filler in fillers:
             speaker = self.random.choice("AB")
             turns[speaker].insert(self.random.randrange(len(turns[speaker]) + 1), filler)
@@ -317,13 +320,18 @@ class Describer:
         fillers: list[Pieces] = []
         while room > 40:
             voice = self._named(person, role) if self.random.random() < 0.4 else person
-            if self.random.random() < _DISTRACTOR_SHARE:
+            if self.random.random() < _DISTRACTOR_SHARE[_STYLES[register]]:
                 filler = self.writer.distractor()
             else:
                 filler = self.writer.frame(register, "filler", voice)
             room -= length(filler) + 1
             fillers.append(filler)
         return fillers
+
+    def _pair_distractors(self) -> list[Pieces]:
+        """There is hardly room for them, and no text goes without."""
+        count = self.random.choices(list(_PAIR_DISTRACTORS), list(_PAIR_DISTRACTORS.values()))[0]
+        return [self.writer.distractor() for _ in range(count)]
 
     def _pair_fillers(self, relation: Relation, room: int) -> list[Pieces]:
         frames = self.writer.banks.relations[relation.name].frames("filler")

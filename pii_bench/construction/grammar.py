@@ -35,7 +35,7 @@ class Banks:
         relations: relation to its bank.
         queries: domain to its bank; each facet is a scenario.
         joints: what joins and opens sentences.
-        distractors: numbers and names that belong to nobody.
+        distractors: numbers, measures, names and words that belong to nobody.
         distract: what people say around the texts that a conversation joins.
     """
 

@@ -32,6 +32,15 @@ _SECTIONS: Final[Mapping[Style, Mapping[str, float]]] = {
 
 _DIGITS: Final = re.compile(r"#[#,.]*#|#")
 
+# What the sentences hold that nobody's values stand in, and how often. A number is another
+# each time; a name is soon known.
+_DISTRACTORS: Final[Mapping[str, float]] = {
+    "number": 0.25,
+    "value": 0.25,
+    "name": 0.15,
+    "word": 0.35,
+}
+
 _LEAD_SHARE: Final = 0.2
 
 _LEADS: Final[Mapping[Style, str]] = {
@@ -114,9 +123,8 @@ class Writer:
         return self.plain(self.dealer.deal((bank, section), frames), person)
 
     def distractor(self) -> Pieces:
-        """A sentence with numbers or names that are nobody's."""
-        # A number is another each time; a name is soon known.
-        kind = self.random.choices(("number", "name"), (0.7, 0.3))[0]
+        """A sentence with numbers, measures, names or words that are nobody's."""
+        kind = self.random.choices(list(_DISTRACTORS), list(_DISTRACTORS.values()))[0]
         frame = self.dealer.deal(("distractor", kind), self.banks.distractors.frames(kind))
         text = "".join(str(piece) for piece in self.plain(frame, THEY))
         return (_DIGITS.sub(lambda match: self._digits(match[0]), text),)

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 # Mentions stand as private characters while the text around them is tidied.
 _FIRST: Final = 0xE000
-_SENTENCE_START: Final = re.compile(r"(?:^|(?<=[.!?…]\s)|(?<=[.!?…]['\"]\s))([a-zà-ÿ])")
+# After a quotation that ends in ? or ! the sentence may go on.
+_SENTENCE_START: Final = re.compile(r"(?:^|(?<=[.!?…]\s)|(?<=[.…]['\"]\s))([a-zà-ÿ])")
 
 
 def tidy(pieces: Iterable[str | Mention], *, capitals: bool = True) -> tuple[str | Mention, ...]:

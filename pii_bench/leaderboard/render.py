@@ -30,8 +30,8 @@ Means over samples. `run` and `reference` rows are ours and come from stored res
 (`pii-bench leaderboard` makes them again); `published` rows are the paper's figures, on
 data that was never released: for orientation, not for comparison. `oracle` rows are told
 gold and `incomplete` rows lack samples: neither is ranked. A detector that does not say whose
-an entity is has `-` where a figure depends on it, and no rank in detection. `Unmasked text
-goes to` tells who is sent texts before anything in them is masked.
+an entity is has `-` where a figure depends on it, and no rank in detection. Unmasked text goes
+to whoever is sent a text before anything in it is masked.
 """
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -92,3 +94,6 @@ KEYWORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     }
 )
 """By category, at most six each; PER has none."""
+
+KEYWORDS_SHA256: Final = hashlib.sha256(json.dumps(dict(KEYWORDS)).encode()).hexdigest()
+"""Part of the identity of what is built on them."""

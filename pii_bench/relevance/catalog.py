@@ -33,10 +33,12 @@ class Fitted:
     Attributes:
         build: makes it with a threshold.
         rule: finds the threshold.
+        extra: whether it needs what an optional extra installs.
     """
 
     build: Callable[[float], Relevance]
     rule: Callable[[Sequence[Scored]], float] = best_threshold
+    extra: bool = False
 
 
 FITTED: Final[Mapping[str, Fitted]] = MappingProxyType(
@@ -47,7 +49,8 @@ FITTED: Final[Mapping[str, Fitted]] = MappingProxyType(
             lambda threshold: EmbeddingRelevance("embedding", WordLlamaEncoder(), threshold)
         ),
         "embedding-minilm": Fitted(
-            lambda threshold: EmbeddingRelevance("embedding-minilm", MiniLmEncoder(), threshold)
+            lambda threshold: EmbeddingRelevance("embedding-minilm", MiniLmEncoder(), threshold),
+            extra=True,
         ),
     }
 )

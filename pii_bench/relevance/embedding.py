@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.quality.embeddings import parts_of
-from pii_bench.quality.keywords import KEYWORDS
+from pii_bench.quality.keywords import KEYWORDS, KEYWORDS_SHA256
 from pii_bench.relevance.candidates import relative_scores
 from pii_bench.relevance.context import clauses_around
 from pii_bench.taxonomy import CATEGORIES, PiiType
@@ -52,8 +52,12 @@ class EmbeddingRelevance:
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """The encoder's, and the threshold."""
-        return {**self._encoder.identity, "threshold": repr(self.threshold)}
+        """The encoder's, the keywords, and the threshold."""
+        return {
+            **self._encoder.identity,
+            "keywords": KEYWORDS_SHA256,
+            "threshold": repr(self.threshold),
+        }
 
     def scores(self, query: str, description: str, candidates: Sequence[Candidate]) -> list[float]:
         """One score per candidate; all are alike for a blank query."""

@@ -54,8 +54,7 @@ def fit(name: str, samples: Iterable[Sample]) -> Fit:
         MissingExtraError: what it needs is not installed.
         PiiBenchError: there is nothing to fit on.
     """
-    if name not in FITTED:
-        raise UnknownNameError("relevance system with a threshold to fit", name, FITTED)
+    _require_fitted(name)
     system = FITTED[name].build(0.0)
     scored = [_score(system, sample, sample.query) for sample in samples if sample.query]
     if not scored:
@@ -66,7 +65,7 @@ def fit(name: str, samples: Iterable[Sample]) -> Fit:
 
 
 def fit_thresholds(
-    names: Iterable[str], dev: Sequence[Path], path: Path = THRESHOLDS
+    names: Sequence[str], dev: Sequence[Path], path: Path = THRESHOLDS
 ) -> Mapping[str, Fit]:
     """Fit systems on dev files and keep the thresholds; those of other systems stay.
 
@@ -80,6 +79,8 @@ def fit_thresholds(
         ResultsError: the thresholds cannot be written.
         PiiBenchError: as `fit`.
     """
+    for name in names:
+        _require_fitted(name)
     samples = [sample for file in dev for sample in read_native(file)]
     fits = {name: fit(name, samples) for name in names}
     hashes = {file.stem: sha256_of(file) for file in dev}
@@ -87,6 +88,11 @@ def fit_thresholds(
     kept |= {name: _to_record(fitted, hashes) for name, fitted in fits.items()}
     write_whole(path, json.dumps(kept, indent=2, sort_keys=True) + "\n")
     return fits
+
+
+def _require_fitted(name: str) -> None:
+    if name not in FITTED:
+        raise UnknownNameError("relevance system with a threshold to fit", name, FITTED)
 
 
 def _score(system: Relevance, sample: Sample, query: str) -> Scored:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.quality.keywords import KEYWORDS
+from pii_bench.quality.keywords import KEYWORDS, KEYWORDS_SHA256
 from pii_bench.relevance.candidates import relative_scores
 from pii_bench.relevance.context import clauses_around
 from pii_bench.taxonomy import CATEGORIES, PiiType
@@ -36,6 +37,10 @@ _FUNCTION_WORDS: Final = frozenset(
     """.split()  # noqa: SIM905
 )
 
+_WORDS_SHA256: Final = hashlib.sha256(
+    " ".join([KEYWORDS_SHA256, *sorted(_FUNCTION_WORDS)]).encode()
+).hexdigest()
+
 _NAMES: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
     {
         category: re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})s?\b", re.IGNORECASE)
@@ -59,8 +64,8 @@ class KeywordRelevance:
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """The threshold."""
-        return {"threshold": repr(self.threshold)}
+        """The word lists, and the threshold."""
+        return {"words": _WORDS_SHA256, "threshold": repr(self.threshold)}
 
     def scores(self, query: str, description: str, candidates: Sequence[Candidate]) -> list[float]:
         """One score per candidate."""

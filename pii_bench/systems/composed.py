@@ -17,71 +17,40 @@ from pii_bench.systems.base import THIS_MACHINE, SystemCard
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pii_bench.datasets.sample import Sample
     from pii_bench.systems.parts import EntitySource, RelevanceSource
 
 DETECTION_PROMPT: Final = "detection"
-RELATED_PROMPT: Final = "system"
-
-
-@dataclass(frozen=True, slots=True)
-class Composition:
-    """The parts of a system, named `DETECTOR` or `DETECTOR+RELEVANCE`.
-
-    Attributes:
-        entities: where entities come from.
-        relevance: who tells the needed ones; None for detection alone.
-    """
-
-    entities: EntitySource
-    relevance: RelevanceSource | None = None
-
-    @property
-    def name(self) -> str:
-        """The names of the parts."""
-        entities = self.entities.name
-        return f"{entities}+{self.relevance.name}" if self.relevance else entities
-
-    @property
-    def settings(self) -> Mapping[str, str]:
-        """The identities of the parts; one for both tasks, so that masking can join them."""
-        related = self.relevance.identity if self.relevance else {}
-        return {
-            **{f"detector.{key}": value for key, value in self.entities.identity.items()},
-            **{f"relevance.{key}": value for key, value in related.items()},
-        }
 
 
 @dataclass(frozen=True, slots=True)
 class DetectionSystem:
     """Answers detection with all entities as those of one subject (`System`)."""
 
-    parts: Composition
+    entities: EntitySource
 
     @property
     def card(self) -> SystemCard:
         """An oracle where the entities are gold; it names no subjects."""
         return SystemCard(
-            model=self.parts.name,
+            model=self.entities.name,
             prompt=DETECTION_PROMPT,
             prompt_sha256="",
             task=Task.DETECTION,
-            oracle=self.parts.entities.oracle,
-            settings=self.parts.settings,
+            oracle=self.entities.oracle,
+            settings=self.entities.identity,
             names_subjects=False,
             unmasked_text_to=THIS_MACHINE,
         )
 
     def request_hash(self, sample: Sample) -> str:
         """SHA-256 over the entities' source and what it reads of the sample."""
-        return _hash([_identity(self.parts.entities, sample)])
+        return _hash([_identity(self.entities, sample)])
 
     async def respond(self, sample: Sample) -> Completion:
         """`Subject1{"text": "TYPE", ...}`; a text of two types has the first."""
         types: dict[str, str] = {}
-        for entity in self.parts.entities.entities(sample):
+        for entity in self.entities.entities(sample):
             types.setdefault(entity.text, entity.type)
         return await _answer(f"Subject1{json.dumps(types, ensure_ascii=False)}")
 
@@ -93,34 +62,35 @@ class DetectionSystem:
 class RelevanceSystem:
     """Answers query-related with the entities that are told to be needed (`System`).
 
-    Attributes:
-        relevance: that of the parts.
+    It is to its source of entities what a strategy is to a model: the detection answers of
+    one detector serve all that choose among them.
     """
 
-    parts: Composition
+    entities: EntitySource
     relevance: RelevanceSource
 
     @property
     def card(self) -> SystemCard:
-        """An oracle where either part is gold."""
+        """An oracle where either part is gold; in the place of a prompt stands the relevance."""
+        identity = self.relevance.identity
         return SystemCard(
-            model=self.parts.name,
-            prompt=RELATED_PROMPT,
-            prompt_sha256="",
+            model=self.entities.name,
+            prompt=self.relevance.name,
+            prompt_sha256=_hash(dict(identity)) if identity else "",
             task=Task.QUERY_RELATED,
-            oracle=self.parts.entities.oracle or self.relevance.oracle,
-            settings=self.parts.settings,
+            oracle=self.entities.oracle or self.relevance.oracle,
+            settings=self.entities.identity,
             unmasked_text_to=THIS_MACHINE,
         )
 
     def request_hash(self, sample: Sample) -> str:
         """SHA-256 over both parts and what they read of the sample."""
-        parts = self.parts.entities, self.relevance
+        parts = self.entities, self.relevance
         return _hash([_identity(part, sample) for part in parts])
 
     async def respond(self, sample: Sample) -> Completion:
         """`### Answer: ["text", ...]`."""
-        entities = self.parts.entities.entities(sample)
+        entities = self.entities.entities(sample)
         texts = self.relevance.needed(sample, entities)
         return await _answer(f"### Answer: {json.dumps(texts, ensure_ascii=False)}")
 
@@ -132,10 +102,9 @@ def compose_systems(
     entities: EntitySource, relevance: RelevanceSource | None = None
 ) -> tuple[DetectionSystem | RelevanceSystem, ...]:
     """The systems of one composition: detection, and query-related where relevance is given."""
-    parts = Composition(entities, relevance)
     if relevance is None:
-        return (DetectionSystem(parts),)
-    return DetectionSystem(parts), RelevanceSystem(parts, relevance)
+        return (DetectionSystem(entities),)
+    return DetectionSystem(entities), RelevanceSystem(entities, relevance)
 
 
 async def _answer(text: str) -> Completion:

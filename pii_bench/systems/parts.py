@@ -27,8 +27,8 @@ _REMEMBERED: Final = 4096
 """Descriptions whose entities are kept: those of one dataset serve both of its tasks."""
 
 
-class EntitySource(Protocol):
-    """Brings the entities of a sample."""
+class Part(Protocol):
+    """What the parts of a system have in common."""
 
     @property
     def name(self) -> str:
@@ -46,35 +46,20 @@ class EntitySource(Protocol):
         ...
 
     def reads(self, sample: Sample) -> Mapping[str, Any]:
-        """All of a sample that the entities depend on, as JSON takes it."""
+        """All of a sample that its answer depends on, as JSON takes it."""
         ...
+
+
+class EntitySource(Part, Protocol):
+    """Brings the entities of a sample."""
 
     def entities(self, sample: Sample) -> list[Candidate]:
         """The entities by place in the description, each text once per type."""
         ...
 
 
-class RelevanceSource(Protocol):
-    """Tells which entities the query of a sample needs."""
-
-    @property
-    def name(self) -> str:
-        """How results name it."""
-        ...
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """What tells it from any other of its name."""
-        ...
-
-    @property
-    def oracle(self) -> bool:
-        """Whether it is told gold."""
-        ...
-
-    def reads(self, sample: Sample) -> Mapping[str, Any]:
-        """All of a sample that the choice depends on beside the entities."""
-        ...
+class RelevanceSource(Part, Protocol):
+    """Tells which entities the query of a sample needs; it reads the entities beside."""
 
     def needed(self, sample: Sample, entities: Sequence[Candidate]) -> list[str]:
         """Texts of the needed ones among the entities, each once, in their order."""

@@ -416,16 +416,14 @@ def test_the_default_system_of_make_bench_answers_all_tasks(
         "demo: query-related",
         "demo: masking",
     ]
-    assert re.search(
-        r"\| +\| bilstm-crf\+embedding \| detection +\| - +\| 0\.\d{3} +\| - ", output.out
-    )
-    assert len(re.findall(r"\| 1 +\| bilstm-crf\+embedding \| system ", output.out)) == 2
-    folder = own_folder / "results" / "runs" / "bilstm-crf--embedding"
+    assert re.search(r"\| +\| bilstm-crf \| detection +\| - +\| 0\.\d{3} +\| - ", output.out)
+    assert len(re.findall(r"\| 1 +\| bilstm-crf \| embedding ", output.out)) == 2
+    folder = own_folder / "results" / "runs" / "bilstm-crf"
     before = read_folder(folder)
 
     assert run("bilstm-crf+embedding") == 0
 
-    assert "system on demo: 12 of 12 answered before" in capsys.readouterr().err
+    assert "embedding on demo: 12 of 12 answered before" in capsys.readouterr().err
     assert read_folder(folder) == before
 
 

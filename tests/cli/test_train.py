@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,6 +9,7 @@ from pii_bench.cli import main
 from pii_bench.cli import train as command
 from pii_bench.tagger.scores import SpanScore
 from pii_bench.tagger.settings import Epoch
+from tests.builders import write_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,3 +48,46 @@ def test_sets_that_are_not_built(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(["train", "--data", str(tmp_path), "--out", str(tmp_path / "model")]) == 2
 
     assert "dev-single.jsonl: No such file" in capsys.readouterr().err
+
+
+def test_thresholds_are_fitted_on_dev_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sample = {
+        "id": "s1",
+        "description": "She gets $900 in York.",
+        "query": "Is her salary fair?",
+        "subjects": [
+            {
+                "id": "A",
+                "entities": [
+                    {"text": "$900", "type": "QUANTITY", "category": "Monthly Income"},
+                    {"text": "York", "type": "LOC", "category": "City/Region"},
+                ],
+            }
+        ],
+        "related": [{"subject": "A", "text": "$900"}],
+    }
+    (tmp_path / "built").mkdir()
+    for name in ("dev-single", "dev-multi"):
+        write_lines(tmp_path / "built" / f"{name}.jsonl", [sample])
+    out = tmp_path / "thresholds.json"
+
+    assert main(["fit", "random", "--data", str(tmp_path), "--out", str(out)]) == 0
+
+    # One of two candidates is needed, so chance lets in one half.
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].startswith("random: threshold 0.5000, dev F1 ")
+    assert printed[1] == f"thresholds: {out}"
+    assert json.loads(out.read_text())["random"]["threshold"] == 0.5
+
+
+def test_a_system_without_a_threshold_cannot_be_fitted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "built").mkdir()
+    for name in ("dev-single", "dev-multi"):
+        (tmp_path / "built" / f"{name}.jsonl").write_text("")
+
+    assert main(["fit", "keywords", "--data", str(tmp_path)]) == 2
+    assert "did you mean 'keyword'?" in capsys.readouterr().err

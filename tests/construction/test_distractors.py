@@ -12,7 +12,7 @@ from pii_bench.construction.sentences import Writer
 if TYPE_CHECKING:
     from pii_bench.construction.pools import Split
 
-KINDS = ("number", "name")
+KINDS = ("number", "value", "name", "word")
 
 
 @pytest.mark.parametrize("split", ["test", "train"])

@@ -42,8 +42,14 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Row]:
     store_run(runs, dataset, "detection", {"s1": ANN, "s2": "I found nobody."})
     store_run(runs, dataset, "naive", ages | {"s2": '### Answer: ["41"]'})
     store_run(runs, dataset, "naive-choice", ages)
-    away = {"model": "fake/two", "unmasked_text_to": "fake (https://api.example.org/v1)"}
-    store_run(runs, dataset, "naive", {"s1": ages["s1"], "s2": FAILED}, **away)
+    store_run(
+        runs,
+        dataset,
+        "naive",
+        {"s1": ages["s1"], "s2": FAILED},
+        model="fake/two",
+        unmasked_text_to="fake (https://api.example.org/v1)",
+    )
     store_run(reference, dataset, "detection", {"s1": ANN, "s2": BO}, model="fake/three")
     return rank([*collect(tmp_path / "results").rows, PUBLISHED])
 

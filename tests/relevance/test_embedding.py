@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pii_bench.quality.keywords import KEYWORDS_SHA256
 from pii_bench.relevance.base import Candidate
 from pii_bench.relevance.candidates import NEVER
 from pii_bench.relevance.embedding import EmbeddingRelevance
@@ -77,7 +78,11 @@ def test_encoder_and_threshold_tell_it_from_others() -> None:
     system = EmbeddingRelevance("fake", ByLetter(), 0.25)
 
     assert (system.name, system.threshold) == ("fake", 0.25)
-    assert system.identity == {"encoder": "by-letter 1", "threshold": "0.25"}
+    assert system.identity == {
+        "encoder": "by-letter 1",
+        "keywords": KEYWORDS_SHA256,
+        "threshold": "0.25",
+    }
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import Request
-    from pii_bench.models.batch import BatchService, Outcome
+    from pii_bench.models.batch import Outcome
     from pii_bench.systems.prompted import PromptedSystem
 
 SAMPLES = [make_sample(f"s{number}") for number in range(1, 7)]
@@ -653,7 +653,7 @@ def test_a_broken_list_of_jobs_is_an_error_that_names_it(bench: Bench, content: 
     path.parent.mkdir(parents=True)
     path.write_text(content)
 
-    with pytest.raises(InputFileError, match="tiny.batch.json: no list of batches"):
+    with pytest.raises(InputFileError, match=r"tiny\.batch\.json: no list of batches"):
         bench.run()
 
     assert bench.service.steps == []

@@ -63,14 +63,16 @@ def test_a_chat_model_comes_with_its_strategy(tmp_path: Path) -> None:
     ("name", "expected"),
     [
         ("bilstm-crf", [("detection", False)]),
-        ("bilstm-crf+all", [("detection", False), ("system", False)]),
-        ("bilstm-crf+gold", [("detection", False), ("system", True)]),
-        ("gold+keyword", [("detection", True), ("system", True)]),
-        ("gold+gold", [("detection", True), ("system", True)]),
+        ("bilstm-crf+all", [("detection", False), ("all", False)]),
+        ("bilstm-crf+gold", [("detection", False), ("gold", True)]),
+        ("gold+keyword", [("detection", True), ("keyword", True)]),
+        ("gold+gold", [("detection", True), ("gold", True)]),
     ],
 )
 def test_a_composition(name: str, expected: list[tuple[str, bool]]) -> None:
-    assert cards(name) == [(name, prompt, oracle) for prompt, oracle in expected]
+    detector = name.partition("+")[0]
+
+    assert cards(name) == [(detector, prompt, oracle) for prompt, oracle in expected]
 
 
 @pytest.mark.parametrize(

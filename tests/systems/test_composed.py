@@ -140,29 +140,37 @@ def test_gold_with_gold_is_perfect_in_all_tasks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("entities", "relevance", "name", "oracle"),
+    ("entities", "relevance", "names", "oracle"),
     [
-        (FOUND, NUMBERS, "words+numbers", (False, False)),
-        (GoldEntities(), NUMBERS, "gold+numbers", (True, True)),
-        (FOUND, GoldRelevance(), "words+gold", (False, True)),
+        (FOUND, NUMBERS, ("words", "numbers"), (False, False)),
+        (GoldEntities(), NUMBERS, ("gold", "numbers"), (True, True)),
+        (FOUND, GoldRelevance(), ("words", "gold"), (False, True)),
     ],
 )
 def test_the_cards_say_what_takes_part(
-    entities: EntitySource, relevance: RelevanceSource, name: str, oracle: tuple[bool, bool]
+    entities: EntitySource,
+    relevance: RelevanceSource,
+    names: tuple[str, str],
+    oracle: tuple[bool, bool],
 ) -> None:
     cards = [system.card for system in both(entities, relevance)]
 
-    assert [card.model for card in cards] == [name, name]
-    assert [card.prompt for card in cards] == ["detection", "system"]
+    model, relevance_name = names
+    assert [card.model for card in cards] == [model, model]
+    assert [card.prompt for card in cards] == ["detection", relevance_name]
     assert tuple(card.oracle for card in cards) == oracle
     assert not cards[0].names_subjects
 
 
-def test_both_tasks_have_one_identity_so_that_masking_joins_them() -> None:
+def test_one_detector_answers_detection_once_whoever_chooses_among_its_entities() -> None:
     detection, related = both(FOUND, NUMBERS)
+    other_detection, other = both(
+        FOUND, PredictedRelevance(NumbersNeeded(identity={"weights": "r2"}))
+    )
 
-    assert detection.card.settings == {"detector.weights": "w1", "relevance.weights": "r1"}
-    assert related.card.settings == detection.card.settings
+    assert detection.card == other_detection.card
+    assert related.card.settings == detection.card.settings == {"weights": "w1"}
+    assert related.card.prompt_sha256 != other.card.prompt_sha256
 
 
 def test_a_description_is_read_once_for_both_tasks() -> None:

@@ -1,0 +1,87 @@
+"""Every command by name. Each imports what it needs when it runs: no other pays for it."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Mapping
+
+
+def _run(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.run import run_benchmark
+
+    return run_benchmark(parsed)
+
+
+def _score(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.score import score_predictions
+
+    return score_predictions(parsed.predictions, parsed.dataset)
+
+
+def _convert(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.score import convert_answers
+
+    return convert_answers(parsed.answers, parsed.dataset, parsed.out)
+
+
+def _leaderboard(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.leaderboard import build_leaderboard
+
+    return build_leaderboard(parsed.results)
+
+
+def _train(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.train import train_tagger
+
+    return train_tagger(parsed.data, parsed.out)
+
+
+def _fit(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.train import fit_relevance
+
+    return fit_relevance(parsed.systems, parsed.data, parsed.out)
+
+
+def _data_build(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.data_build import build_by_model, build_data
+
+    return build_by_model(parsed) if parsed.writer else build_data(parsed.data)
+
+
+def _data_check(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.data_check import check_dataset
+
+    return check_dataset(parsed.files)
+
+
+def _data_stats(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.data_stats import print_statistics
+
+    return print_statistics(parsed.dataset, write=parsed.write)
+
+
+def _data_quality(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.data_quality import report_quality
+
+    return report_quality(parsed.data)
+
+
+COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], bool]]] = MappingProxyType(
+    {
+        "run": _run,
+        "score": _score,
+        "convert": _convert,
+        "leaderboard": _leaderboard,
+        "train": _train,
+        "fit": _fit,
+        "data build": _data_build,
+        "data check": _data_check,
+        "data stats": _data_stats,
+        "data quality": _data_quality,
+    }
+)
+"""A command returns whether everything asked for is there."""
