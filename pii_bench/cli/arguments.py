@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import datetime as dt
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pii_bench
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from pii_bench.models.table import Price
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -31,6 +35,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     _add_convert(subparsers)
     _add_train(subparsers)
     _add_fit(subparsers)
+    _add_models(subparsers)
     _add_data(subparsers)
     return parser.parse_args(arguments)
 
@@ -66,20 +71,79 @@ def _add_run(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--limit", type=_positive, metavar="N", help="only the first N samples of each dataset"
     )
     parser.add_argument(
-        "--max-tokens",
-        type=_positive,
-        metavar="N",
-        help="longest answer (default: 2048; local: 512)",
-    )
-    parser.add_argument(
         "--label-map",
         type=Path,
         metavar="FILE",
         help="JSON of a detector's labels to our types, in the place of its own",
     )
-    _add_calls(parser)
+    parser.add_argument(
+        "--local-only",
+        action="store_true",
+        help="refuse a system that sends the texts to another machine",
+    )
+    _add_sampling(parser.add_argument_group("what a chat model is asked"))
+    calls = parser.add_argument_group("how it is called")
+    _add_calls(calls)
+    _add_money(calls)
     _add_results(parser)
     parser.set_defaults(command="run")
+
+
+def _add_sampling(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--max-tokens",
+        type=_positive,
+        metavar="N",
+        help="longest answer, reasoning included (default: 2048; a model that reasons: 16384; "
+        "local: 512)",
+    )
+    group.add_argument(
+        "--temperature",
+        type=_temperature,
+        metavar="T",
+        help="`default` to send none, as some models want (default: 0; of a vote: 0.7)",
+    )
+    group.add_argument(
+        "--output",
+        choices=("text", "schema"),
+        default="text",
+        help="let the provider enforce a JSON schema; a condition of its own (%(default)s)",
+    )
+    group.add_argument(
+        "--votes", type=_positive, metavar="K", help="draws of self-consistency-vote (default: 5)"
+    )
+
+
+def _add_money(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--rpm", type=_positive, metavar="N", help="requests a minute that the provider allows"
+    )
+    group.add_argument(
+        "--tpm", type=_positive, metavar="N", help="tokens a minute that the provider allows"
+    )
+    group.add_argument(
+        "--batch",
+        nargs="?",
+        choices=("wait", "submit"),
+        const="wait",
+        help="ask through the provider's batch API at a lower price, and wait (the default), or "
+        "`submit` and leave: run again to collect",
+    )
+    group.add_argument(
+        "--dry-run", action="store_true", help="tell calls, tokens and cost, and ask nothing"
+    )
+    group.add_argument(
+        "--max-usd",
+        type=_usd,
+        metavar="USD",
+        help="make no call that might pass this sum, with those in flight",
+    )
+    group.add_argument(
+        "--price",
+        type=_price,
+        metavar="IN,OUT",
+        help="USD per million tokens, where the table of models knows none or another",
+    )
 
 
 def _add_score(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -244,7 +308,19 @@ def _add_data_quality(commands: argparse._SubParsersAction[argparse.ArgumentPars
     parser.set_defaults(command="data quality")
 
 
-def _add_calls(parser: argparse.ArgumentParser) -> None:
+def _add_models(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser(
+        "models",
+        help="list the models that have an alias: prices, limits, status",
+        description="List the models that have an alias, with what their provider takes in USD "
+        "per million tokens, their limits in tokens and their status. Empty is unknown.",
+    )
+    parser.add_argument("--provider", help="only its models")
+    parser.add_argument("--sources", action="store_true", help="print notes and sources too")
+    parser.set_defaults(command="models")
+
+
+def _add_calls(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--concurrency", type=_positive, metavar="N", help="calls at a time (default: 8; local: 1)"
     )
@@ -280,3 +356,39 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {text!r}")
     return number
+
+
+def _temperature(text: str) -> float | Literal["default"]:
+    if text == "default":
+        return "default"
+    number = _number(text)
+    if number is None or not 0 <= number <= 2:
+        raise argparse.ArgumentTypeError(f"must be `default` or a number from 0 to 2, not {text!r}")
+    return number
+
+
+def _usd(text: str) -> float:
+    number = _number(text)
+    if number is None or number <= 0:
+        raise argparse.ArgumentTypeError(f"must be a sum above 0 in USD, not {text!r}")
+    return number
+
+
+def _price(text: str) -> Price:
+    from pii_bench.models.table import Price
+
+    numbers = [_number(part) for part in text.split(",")]
+    match numbers:
+        case [float(into), float(out)] if into >= 0 and out >= 0:
+            return Price(into, out, dt.datetime.now(dt.UTC).date(), "--price")
+        case _:
+            what = "must be two numbers, USD per million tokens in and out, such as 2.5,10"
+            raise argparse.ArgumentTypeError(f"{what}, not {text!r}")
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

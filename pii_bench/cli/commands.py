@@ -46,6 +46,13 @@ def _fit(parsed: argparse.Namespace) -> bool:
     return fit_relevance(parsed.systems, parsed.data, parsed.out)
 
 
+def _models(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.models import list_models
+
+    list_models(parsed)
+    return True
+
+
 def _data_build(parsed: argparse.Namespace) -> bool:
     from pii_bench.cli.data_build import build_by_model, build_data
 
@@ -78,6 +85,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], bool]]] = MappingPro
         "leaderboard": _leaderboard,
         "train": _train,
         "fit": _fit,
+        "models": _models,
         "data build": _data_build,
         "data check": _data_check,
         "data stats": _data_stats,

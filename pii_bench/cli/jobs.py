@@ -130,9 +130,7 @@ async def _ask(job: Job, concurrency: int, progress: RunProgress) -> None:
     manifest = _begin(job, progress)
     with RunStore(job.files, job.requests) as store:
         write_manifest(job.files.manifest, manifest)
-        await run_system(
-            job.system, job.samples, store, concurrency=concurrency, observer=progress
-        )
+        await run_system(job.system, job.samples, store, concurrency=concurrency, observer=progress)
     _end(job, manifest)
 
 

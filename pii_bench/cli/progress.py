@@ -44,7 +44,9 @@ class RunProgress:
         )
         self._label = ""
         self._ledger: Ledger | None = None
-        self._task = self._bar.add_task("", total=None, visible=False, failed=0, rate="0.0", spent="")
+        self._task = self._bar.add_task(
+            "", total=None, visible=False, failed=0, rate="0.0", spent=""
+        )
         self._total = self._before = self._advanced = self._failed = 0
         self._start = self._last_line = 0.0
 

@@ -9,9 +9,13 @@ import signal
 import subprocess
 import threading
 import time
-from typing import TYPE_CHECKING
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+import pytest
 
 from pii_bench.datasets.catalog import load_dataset
+from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
 from tests.builders import read_folder
 from tests.cli.command import COMMAND, environment
 from tests.protocol_server import HANG, Reply, completion
@@ -21,15 +25,18 @@ if TYPE_CHECKING:
 
     from tests.protocol_server import ProtocolServer, ReceivedRequest
 
-PROMPTS = ("detection", "naive")
-SAMPLES = load_dataset("demo").samples
+DATASET: Final = "hard"
+PROMPTS: Final = (load_prompt(DETECTION), load_prompt(get_strategy("naive")))
+QUESTIONS: Final = {
+    prompt.messages(sample)[-1].content: (prompt.name, sample.id)
+    for prompt in PROMPTS
+    for sample in load_dataset(DATASET).samples
+}
 
 
 def question(request: ReceivedRequest) -> tuple[str, str]:
     """The prompt and the sample that a request is about."""
-    text = request.body["messages"][-1]["content"]
-    (sample,) = (sample for sample in SAMPLES if sample.description in text)
-    return PROMPTS[0] if text.endswith("Your lines:") else PROMPTS[1], sample.id
+    return QUESTIONS[request.body["messages"][-1]["content"]]
 
 
 def answer(request: ReceivedRequest) -> Reply:
@@ -38,15 +45,15 @@ def answer(request: ReceivedRequest) -> Reply:
     return completion(f"小满 {digest * 15}", delay=0.005)
 
 
-def hang_at_request(server: ProtocolServer, number: int) -> threading.Event:
-    """Let the server answer fewer requests than that; the event says that it hangs."""
+def tell_at_request(server: ProtocolServer, number: int, *, hang: bool) -> threading.Event:
+    """An event that says when so many requests have come; from then on the server may hang."""
     reached = threading.Event()
 
     def step(request: ReceivedRequest) -> Reply:
-        if len(server.requests) < number:
-            return answer(request)
-        reached.set()
-        return HANG
+        if len(server.requests) >= number:
+            reached.set()
+            return HANG if hang else answer(request)
+        return answer(request)
 
     server.requests.clear()
     server.script(step)
@@ -54,13 +61,13 @@ def hang_at_request(server: ProtocolServer, number: int) -> threading.Event:
 
 
 class Run:
-    """`pii-bench run` on demo in a process of its own."""
+    """`pii-bench run` on the first samples, in a process of its own."""
 
-    def __init__(self, server: ProtocolServer, results: Path) -> None:
+    def __init__(self, server: ProtocolServer, results: Path, samples: int) -> None:
         arguments = ("run", "--model", "openai/m", "--base-url", f"{server.url}/v1")
-        options = ("--dataset", "demo", "--concurrency", "3", "--results", str(results))
+        options = ("--dataset", DATASET, "--limit", str(samples), "--concurrency", "10")
         self.process = subprocess.Popen(  # noqa: S603 -- our own interpreter and code
-            [*COMMAND, *arguments, *options],
+            [*COMMAND, *arguments, *options, "--results", str(results)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -76,45 +83,88 @@ def stored(results: Path) -> list[tuple[str, str]]:
     """The questions whose answers are on disk as complete lines."""
     found = []
     for prompt in PROMPTS:
-        paths = (results / "runs").glob(f"openai--m@*/{prompt}/demo.jsonl")
+        paths = (results / "runs").glob(f"openai--m@*/{prompt.name}/{DATASET}.jsonl")
         lines = [line for path in paths for line in path.read_bytes().splitlines(keepends=True)]
         complete = [json.loads(line) for line in lines if line.endswith(b"\n")]
-        found += [(prompt, line["id"]) for line in complete]
+        found += [(prompt.name, line["id"]) for line in complete]
     return found
 
 
-def test_a_run_that_is_killed_five_times_ends_as_if_it_had_never_been(
+def run_and_kill(
+    server: ProtocolServer, results: Path, samples: int, moments: random.Random, late: float = 0.0
+) -> bool:
+    """Kill a run at a random moment after its first request; whether it was still running.
+
+    Of the moments, the share `late` comes after the last request, when lines are sorted and
+    the leaderboard is written.
+    """
+    before = stored(results)
+    missing = 2 * samples - len(before)
+    if not missing:
+        return False
+    number, longest_pause = moments.randint(1, missing), 0.02
+    if moments.random() < late:
+        number, longest_pause = missing, 0.5
+    reached = tell_at_request(server, number, hang=False)
+    run = Run(server, results, samples)
+    assert reached.wait(timeout=60)
+    time.sleep(moments.random() * longest_pause)
+    run.process.kill()
+    code, errors = run.end()
+
+    after = stored(results)
+    assert code in {-signal.SIGKILL, 0}, errors
+    assert set(before) <= set(after)
+    assert len(after) == len(set(after))
+    assert not set(before) & {question(request) for request in server.requests}
+    return code != 0
+
+
+def finish(server: ProtocolServer, results: Path, samples: int) -> dict[str, bytes]:
+    """Run to the end; the files that are there then."""
+    server.script(answer)
+    code, errors = Run(server, results, samples).end()
+    assert code == 0, errors
+    assert not [path for path in results.rglob(".*") if path.name != ".lock"]
+    return read_folder(results)
+
+
+def test_a_run_that_is_killed_twice_ends_as_if_it_had_never_been(
     protocol_server: ProtocolServer, own_folder: Path
 ) -> None:
     moments = random.Random(20250218)
-    interrupted, undisturbed = own_folder / "interrupted", own_folder / "undisturbed"
-    for _ in range(5):
-        before = stored(interrupted)
-        reached = hang_at_request(protocol_server, moments.randint(1, 5))
-        run = Run(protocol_server, interrupted)
-        assert reached.wait(timeout=60)
-        time.sleep(moments.random() / 50)
-        run.process.kill()
+    kills = [run_and_kill(protocol_server, own_folder / "killed", 20, moments) for _ in range(2)]
+    killed = finish(protocol_server, own_folder / "killed", 20)
 
-        assert run.end()[0] == -signal.SIGKILL
-        after = stored(interrupted)
-        assert set(before) <= set(after)
-        assert len(after) == len(set(after))
-        assert not set(before) & {question(request) for request in protocol_server.requests}
+    assert kills == [True, True]
+    assert len(set(stored(own_folder / "killed"))) == 2 * 20
+    assert killed == finish(protocol_server, own_folder / "undisturbed", 20)
 
-    protocol_server.script(answer)
-    for results in (interrupted, undisturbed):
-        assert Run(protocol_server, results).end()[0] == 0
 
-    assert len(set(stored(undisturbed))) == len(stored(undisturbed)) == 24
-    assert read_folder(interrupted) == read_folder(undisturbed)
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_runs_that_are_killed_thirty_times_end_as_if_they_had_never_been(
+    protocol_server: ProtocolServer, own_folder: Path
+) -> None:
+    moments, kills = random.Random(20250218), 0
+    undisturbed = finish(protocol_server, own_folder / "undisturbed", 200)
+    assert len(set(stored(own_folder / "undisturbed"))) == 2 * 200
+
+    for number in count():
+        results = own_folder / f"killed-{number}"
+        kills += sum(
+            run_and_kill(protocol_server, results, 200, moments, late=0.2) for _ in range(3)
+        )
+        assert finish(protocol_server, results, 200) == undisturbed
+        if kills >= 30:
+            break
 
 
 def test_an_interrupted_run_stops_and_says_what_is_left(
     protocol_server: ProtocolServer, own_folder: Path
 ) -> None:
-    reached = hang_at_request(protocol_server, 6)
-    run = Run(protocol_server, own_folder)
+    reached = tell_at_request(protocol_server, 12, hang=True)
+    run = Run(protocol_server, own_folder, 20)
     assert reached.wait(timeout=60)
     run.process.send_signal(signal.SIGINT)
 
@@ -126,11 +176,11 @@ def test_an_interrupted_run_stops_and_says_what_is_left(
     assert errors.splitlines()[-3:] == [
         "interrupted",
         (
-            f"detection on demo: {12 - len(kept)} of 12 samples have no answer; "
+            f"detection on hard: {20 - len(kept)} of 20 samples have no answer; "
             "run again to ask only these"
         ),
-        "naive on demo: 12 of 12 samples have no answer; run again to ask only these",
+        "naive on hard: 20 of 20 samples have no answer; run again to ask only these",
     ]
-    (path,) = (own_folder / "runs").glob("openai--m@*/detection/demo.jsonl")
+    (path,) = (own_folder / "runs").glob("openai--m@*/detection/hard.jsonl")
     assert path.read_bytes().endswith(b"\n")
-    assert len(kept) >= 3
+    assert len(kept) >= 2

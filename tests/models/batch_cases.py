@@ -42,11 +42,13 @@ class Case:
     """One provider.
 
     Attributes:
+        name: as results write it.
         serve: its protocol.
         build: a model of it at a base URL.
         lines: the calls of a job that is submitted, looked at once and read, in order.
     """
 
+    name: str
     serve: Callable[[], BatchServer]
     build: Callable[[str, float], Model]
     lines: tuple[str, ...]
@@ -76,8 +78,9 @@ async def read(service: BatchService, job: str) -> dict[str, Outcome]:
     return {name: outcome async for name, outcome in service.results(job)}
 
 
-CASES: Final = {
-    "openai": Case(
+ALL: Final = (
+    Case(
+        "openai",
         OpenAIBatches,
         lambda url, timeout: OpenAICompatibleModel(
             "openai", "gpt-test", api_key=KEY, base_url=f"{url}/v1", timeout=timeout
@@ -90,7 +93,8 @@ CASES: Final = {
             "GET /v1/files/job-1-output/content",
         ),
     ),
-    "anthropic": Case(
+    Case(
+        "anthropic",
         AnthropicBatches,
         lambda url, timeout: AnthropicModel(
             "claude-test", api_key=KEY, base_url=url, timeout=timeout
@@ -101,7 +105,8 @@ CASES: Final = {
             "GET /v1/messages/batches/job-1/results",
         ),
     ),
-    "mistral": Case(
+    Case(
+        "mistral",
         MistralBatches,
         lambda url, timeout: MistralModel(
             "mistral-test", api_key=KEY, base_url=url, timeout=timeout
@@ -114,4 +119,5 @@ CASES: Final = {
             "GET /v1/files/job-1-output/content",
         ),
     ),
-}
+)
+CASES: Final = {case.name: case for case in ALL}

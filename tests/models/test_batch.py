@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import traceback
@@ -40,10 +41,9 @@ if TYPE_CHECKING:
 NOW = 1_800_000_000.0
 
 
-@pytest.fixture(params=CASES.values(), ids=CASES.keys())
+@pytest.fixture(params=CASES)
 def case(request: pytest.FixtureRequest) -> Case:
-    assert isinstance(request.param, Case)
-    return request.param
+    return CASES[request.param]
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_a_request_that_was_never_tried_says_why(
         ("openai", "cancelled"): "cancelled",
         ("mistral", "expired"): "TIMEOUT_EXCEEDED",
         ("mistral", "cancelled"): "CANCELLED",
-    }.get((_name(case), kind), "")
+    }.get((case.name, kind), "")
 
     async def outcome(service: BatchService) -> tuple[str, object]:
         job = await service.submit([request()] * 2, TAG)
@@ -186,7 +186,7 @@ def test_without_jobs_none_is_found(case: Case, server: BatchServer) -> None:
 
 
 def test_a_job_that_the_provider_does_not_know_is_told(case: Case, server: BatchServer) -> None:
-    with pytest.raises(UnknownJobError, match=f"provider '{_name(case)}' knows no batch 'job-9'"):
+    with pytest.raises(UnknownJobError, match=f"provider '{case.name}' knows no batch 'job-9'"):
         case.ask(server.url, lambda service: service.poll("job-9"))
 
 
@@ -208,65 +208,65 @@ FAULTS = {
 }
 
 
+def fail_at(
+    case: Case, server: BatchServer, number: int, answer: Answer | None, timeout: float = 5.0
+) -> CallError | ProviderRefusedError:
+    """The error of a job whose n-th call goes wrong."""
+    first = len(server.received) + number
+    # aiohttp repeats a GET once where the server closed the connection meanwhile.
+    server.faults = {first: Fault(answer), first + 1: Fault(answer)}
+    with pytest.raises((CallError, ProviderRefusedError)) as raised:
+        case.ask(server.url, lambda service: submit_and_read(service, [request()]), timeout=timeout)
+    return raised.value
+
+
 @pytest.mark.parametrize(("answer", "kind"), FAULTS.values(), ids=FAULTS.keys())
 def test_a_call_that_fails_is_told_by_its_kind(
-    case: Case, answer: Answer | None, kind: str
+    case: Case, server: BatchServer, answer: Answer | None, kind: str
 ) -> None:
-    for number in range(len(case.lines)):
-        with case.serve() as server:
-            # aiohttp repeats a GET once where the server closed the connection meanwhile.
-            server.faults = {number: Fault(answer), number + 1: Fault(answer)}
-            with pytest.raises(CallError) as raised:
-                case.ask(server.url, lambda service: submit_and_read(service, [request()]))
+    for number, line in enumerate(case.lines):
+        error = fail_at(case, server, number, answer)
 
-        assert raised.value.kind == kind, case.lines[number]
-        assert raised.value.retry_after == (7.0 if kind == "rate_limit" else None)
+        assert isinstance(error, CallError), line
+        assert error.kind == kind, line
+        assert error.retry_after == (7.0 if kind == "rate_limit" else None)
 
 
-def test_a_call_that_hangs_times_out(case: Case) -> None:
-    for number in range(len(case.lines)):
-        with case.serve() as server:
-            server.faults = {number: Fault(Answer(delay=0.2))}
-            with pytest.raises(CallError) as raised:
-                case.ask(
-                    server.url,
-                    lambda service: submit_and_read(service, [request()]),
-                    timeout=0.05,
-                )
+def test_a_call_that_hangs_times_out(case: Case, server: BatchServer) -> None:
+    for number, line in enumerate(case.lines):
+        error = fail_at(case, server, number, Answer(delay=0.1), timeout=0.04)
 
-        assert raised.value.kind == "timeout", case.lines[number]
+        assert str(error) == "timeout", line
 
 
 @pytest.mark.parametrize("status", [401, 402, 403])
-def test_a_key_that_is_refused_stops_everything(case: Case, status: int) -> None:
-    for number in range(len(case.lines)):
-        with case.serve() as server:
-            server.faults = {number: Fault(Answer(status, {"error": {}}))}
-            with pytest.raises(ProviderRefusedError, match=f"HTTP {status}"):
-                case.ask(server.url, lambda service: submit_and_read(service, [request()]))
+def test_a_key_that_is_refused_stops_everything(
+    case: Case, server: BatchServer, status: int
+) -> None:
+    for number, line in enumerate(case.lines):
+        error = fail_at(case, server, number, Answer(status, {"error": {}}))
+
+        assert isinstance(error, ProviderRefusedError), line
+        assert f"HTTP {status}" in str(error)
 
 
 def test_errors_and_logs_hold_neither_key_nor_text(
-    case: Case, caplog: pytest.LogCaptureFixture
+    case: Case, server: BatchServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    faults = [
+    answers = [
         None,
         Answer(401, {"error": {"message": f"no such key {KEY} for {SAMPLE_TEXT}", "code": "x"}}),
         Answer(500, {"message": SAMPLE_TEXT, "error": SAMPLE_TEXT}),
         Answer(200, f"{SAMPLE_TEXT} {KEY}".encode()),
     ]
-    for answer in faults:
-        for number in range(len(case.lines)):
-            with case.serve() as server:
-                server.faults = {number: Fault(answer), number + 1: Fault(answer)}
-                with pytest.raises((CallError, ProviderRefusedError)) as raised:
-                    case.ask(server.url, lambda service: submit_and_read(service, [request()]))
+    for answer, number in itertools.product(answers, range(len(case.lines))):
+        error = fail_at(case, server, number, answer)
 
-            assert raised.value.__context__ is None
-            told = "".join(traceback.format_exception(raised.value)) + caplog.text
-            assert KEY not in told
-            assert SAMPLE_TEXT not in told
+        assert error.__context__ is None
+        told = "".join(traceback.format_exception(error)) + caplog.text
+        assert KEY not in told
+        assert SAMPLE_TEXT not in told
 
 
 def test_a_schema_goes_into_the_request(case: Case, server: BatchServer) -> None:
@@ -318,7 +318,3 @@ def test_a_model_without_batches_is_refused() -> None:
     for model in (FakeModel(name="fake/one"), deepseek):
         with pytest.raises(PiiBenchError, match=f"model '{model.name}' has no batch API"):
             build_batch_service(model)
-
-
-def _name(case: Case) -> str:
-    return next(name for name, each in CASES.items() if each is case)
