@@ -16,6 +16,7 @@ from pii_bench.runner.manifest import Manifest, read_manifest
 from pii_bench.runner.records import Failure
 from pii_bench.runner.store import RunFiles, read_lines
 from pii_bench.signature import Signature
+from pii_bench.statistics.scores import clusters_of
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -109,7 +110,8 @@ def rows_of(
     """
     system = run.manifest.system
     own = evaluate(system.task, dataset.samples, run.predictions)
-    rows = [_row([run], own, source)]
+    clusters = clusters_of(dataset.samples)
+    rows = [_row([run], own, clusters, source)]
     if system.task is Task.QUERY_RELATED and detection is not None:
         both = {
             sample_id: compose(detection.predictions[sample_id], prediction)
@@ -117,17 +119,20 @@ def rows_of(
             if sample_id in detection.predictions
         }
         masking = evaluate(Task.MASKING, dataset.samples, both)
-        rows.append(_row([detection, run], masking, source))
+        rows.append(_row([detection, run], masking, clusters, source))
     # A dataset without queries has nothing for the tasks that need one.
     return [row for row in rows if row.gold]
 
 
-def _row(runs: list[StoredRun], evaluation: Evaluation, source: Source) -> Row:
+def _row(
+    runs: list[StoredRun], evaluation: Evaluation, clusters: Mapping[str, str], source: Source
+) -> Row:
     system = runs[-1].manifest.system
     recipients = dict.fromkeys(run.manifest.system.unmasked_text_to for run in runs)
     return row_of(
         evaluation,
         _signature(runs, evaluation.task),
+        clusters,
         source=source,
         oracle=system.oracle,
         names_subjects=system.names_subjects,

@@ -32,6 +32,12 @@ data that was never released: for orientation, not for comparison. `oracle` rows
 gold and `incomplete` rows lack samples: neither is ranked. A detector that does not say whose
 an entity is has `-` where a figure depends on it, and no rank in detection. Unmasked text goes
 to whoever is sent a text before anything in it is masked.
+
+The 95 % interval is of the first figure: a bootstrap that draws descriptions. A rank is one
+more than the number of rows that are shown to be better (paired permutation tests, Holm's
+correction over all pairs of a table, p < 0.05). `Detectable` is the difference to the best
+other ranked row that these samples would show with a chance of 80 %. `pii-bench compare` tests
+two rows by themselves.
 """
 
 
@@ -59,14 +65,16 @@ def to_markdown(rows: Sequence[Row]) -> str:
 def to_table(rows: Sequence[Row], task: Task) -> str:
     """The Markdown table of one dataset and task."""
     shown = _SHOWN[task]
-    header = ["#", "Model", "Strategy", *shown.values(), "Scored", "Failures"]
-    header += ["Unmasked text goes to", "Source"]
+    header = ["#", "Model", "Strategy", *shown.values(), "95 % interval", "Detectable"]
+    header += ["Scored", "Failures", "Unmasked text goes to", "Source"]
     lines = [
         [
             str(row.rank or ""),
             row.model,
             row.strategy,
             *(_figure(row, name) for name in shown),
+            f"[{row.interval.low:.3f}, {row.interval.high:.3f}]" if row.interval else "",
+            "" if row.detectable is None else f"{row.detectable:.3f}",
             f"{row.scored}/{row.gold}" if row.gold is not None else "",
             failures(row),
             _recipients(row),
@@ -99,6 +107,7 @@ def write_leaderboard(rows: Sequence[Row], results: Path) -> tuple[Path, Path]:
 _COLUMNS: Final = (
     *("source", "model", "strategy", "dataset", "task", "oracle", "rank"),
     *("scored", "gold", "coverage", *METRICS),
+    *("ci_low", "ci_high", "detectable"),
     *(f"rate_{status}" for status in Status),
     *("unmasked_text_to", "signature", "note"),
 )
@@ -117,6 +126,9 @@ def _flat(row: Row) -> dict[str, object]:
         "gold": row.gold,
         "coverage": row.scored / row.gold if row.gold and row.scored is not None else None,
         **row.metrics,
+        "ci_low": row.interval.low if row.interval else None,
+        "ci_high": row.interval.high if row.interval else None,
+        "detectable": row.detectable,
         **{f"rate_{status}": rate for status, rate in (row.rates or {}).items()},
         "unmasked_text_to": row.unmasked_text_to,
         "signature": row.signature,

@@ -66,6 +66,7 @@ def test_the_columns() -> None:
     assert list(to_frame([]).columns) == [
         *("source", "model", "strategy", "dataset", "task", "oracle", "rank"),
         *("scored", "gold", "coverage", *METRICS),
+        *("ci_low", "ci_high", "detectable"),
         *(f"rate_{status}" for status in Status),
         *("unmasked_text_to", "signature", "note"),
     ]
