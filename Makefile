@@ -8,6 +8,8 @@ DATASET     ?= $(if $(filter local/% smollm2,$(MODEL)),demo,all)
 LIMIT       ?=
 CONCURRENCY ?=
 BASE_URL    ?=
+# Other options of `pii-bench run`, such as ARGS="--max-usd 5".
+ARGS        ?=
 RESULTS     ?= results
 
 BIN := .venv/bin
@@ -18,10 +20,10 @@ help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
 
 .PHONY: bench
-bench: .venv/.package $(LOCAL_MODEL) ## Run the benchmark: [MODEL=] [STRATEGY=] [TASK=] [DATASET=] [LIMIT=] [CONCURRENCY=] [BASE_URL=]
+bench: .venv/.package $(LOCAL_MODEL) ## Run the benchmark: [MODEL=] [STRATEGY=] [TASK=] [DATASET=] [LIMIT=] [CONCURRENCY=] [BASE_URL=] [ARGS=]
 	$(BIN)/pii-bench run --model "$(MODEL)" --task "$(TASK)" --dataset "$(DATASET)" \
 	  --results "$(RESULTS)" $(if $(STRATEGY),--strategy "$(STRATEGY)") $(if $(LIMIT),--limit "$(LIMIT)") \
-	  $(if $(CONCURRENCY),--concurrency "$(CONCURRENCY)") $(if $(BASE_URL),--base-url "$(BASE_URL)")
+	  $(if $(CONCURRENCY),--concurrency "$(CONCURRENCY)") $(if $(BASE_URL),--base-url "$(BASE_URL)") $(ARGS)
 
 .PHONY: leaderboard
 leaderboard: .venv/.package ## Score all stored responses again and write results/leaderboard.*
