@@ -10,14 +10,11 @@ from pii_bench.leaderboard.published import published_rows
 from pii_bench.leaderboard.render import write_leaderboard
 from pii_bench.leaderboard.rows import rank
 from pii_bench.runner.lock import locked
-from pii_bench.runner.lock import locked
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.leaderboard.rows import Row
-
-_LONGEST_WAIT: Final = 300.0
 
 _LONGEST_WAIT: Final = 300.0
 

@@ -103,7 +103,11 @@ def _options(arguments: argparse.Namespace, concurrency: int) -> SystemOptions:
         temperature=arguments.temperature,
         output=arguments.output,
         votes=arguments.votes,
-        model=ModelOptions(base_url=arguments.base_url, timeout=float(arguments.timeout)),
+        model=ModelOptions(
+            base_url=arguments.base_url,
+            timeout=float(arguments.timeout),
+            asked=not arguments.dry_run,
+        ),
         calls=CallPolicy(
             concurrency=concurrency,
             requests_per_minute=arguments.rpm,

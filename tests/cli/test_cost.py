@@ -125,10 +125,9 @@ def test_what_is_answered_costs_nothing_more_though_no_price_is_known(
     assert [row[-1] for row in table(capsys.readouterr().out)] == ["0.00 / 0.00 / 0.00"]
 
 
-def test_a_batch_costs_its_part(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_batch_costs_its_part_and_no_key_is_needed_to_be_told_so(
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
     arguments = ["run", "--model", "claude-fable-5.1", "--dataset", "demo", "--dry-run"]
 
     def expected(*options: str) -> float:

@@ -154,7 +154,7 @@ def test_a_schema_is_asked_for_in_the_providers_way_and_is_a_condition_of_its_ow
         {**speaker.settings, **speaker.form(answer_schema(strategy))} for strategy in strategies
     ]
     (folder,) = (own_folder / "results" / "runs").iterdir()
-    conditions = ["detection", "detection--schema", "naive", "naive--schema"]
+    conditions = ["detection", "detection+schema", "naive", "naive+schema"]
     assert sorted(each.name for each in folder.iterdir() if each.is_dir()) == conditions
     assert sorted(
         (row["task"], row["strategy"], row["f1"] or row["strict_f1"])

@@ -48,7 +48,7 @@ def test_gold_as_predictions_is_perfect(
     assert output.err == ""
     for task, figures in (("detection", 3), ("query-related", 4), ("masking", 4)):
         row = cells(output.out, f"demo: {task}")
-        assert row == ["", "mine", "", *["1.000"] * figures, "12/12", "", "run"]
+        assert row == ["", "mine", "", *["1.000"] * figures, "12/12", "", "", "run"]
 
 
 def test_every_row_has_its_signature(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,7 +85,7 @@ def test_a_failure_of_the_model_is_zero_and_a_failed_call_leaves_a_gap(
     row = cells(capsys.readouterr().out, "demo: query-related")
     # 10 of 11 scored samples are right.
     assert row[3] == "0.909"
-    assert row[-3:] == ["11/12", "refused 8%, infra_error 8%", "run, incomplete"]
+    assert row[-4:] == ["11/12", "refused 8%, infra_error 8%", "", "run, incomplete"]
 
 
 def test_foreign_data_is_scored_as_well(
