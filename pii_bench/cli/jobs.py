@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,10 +12,12 @@ from rich.console import Console
 
 from pii_bench.calls.guarded import GuardedModel
 from pii_bench.cli.progress import RunProgress
+from pii_bench.errors import PiiBenchError
 from pii_bench.evaluation import applicable
 from pii_bench.models.batch import build_batch_service
 from pii_bench.runner.afford import afford
 from pii_bench.runner.batch import Polling, require_prompted, run_batch
+from pii_bench.runner.batch_jobs import JobsFile, jobs_path
 from pii_bench.runner.lock import locked
 from pii_bench.runner.manifest import DatasetRef, Manifest, write_manifest
 from pii_bench.runner.records import Failure
@@ -26,13 +28,14 @@ from pii_bench.systems.prompted import PromptedSystem
 from pii_bench.systems.voted import VotedSystem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
     from typing import Literal
 
     from pii_bench.calls.budget import Ledger
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.datasets.sample import Sample
+    from pii_bench.models.batch import BatchService
     from pii_bench.systems.base import System
 
 
@@ -80,6 +83,15 @@ class Job:
         }
         return tuple(sample for sample in self.samples if sample.id not in answered)
 
+    def in_batches(self) -> set[str]:
+        """The samples about which a batch asks what would be asked today."""
+        return {
+            name
+            for batch in JobsFile(self.files)
+            for name, request in batch.requests.items()
+            if request == self.requests.get(name)
+        }
+
 
 def ledger_of(system: System) -> Ledger | None:
     """What keeps account of a system's calls; None where nobody is called."""
@@ -88,74 +100,107 @@ def ledger_of(system: System) -> Ledger | None:
     return None
 
 
+def batch_service(system: System) -> BatchService:
+    """The batch API through which a system can be asked.
+
+    Raises:
+        PiiBenchError: it cannot be run in batches, or its provider has none.
+    """
+    model = require_prompted(system).model
+    return build_batch_service(model.model if isinstance(model, GuardedModel) else model)
+
+
+@contextmanager
+def reserved(jobs: Sequence[Job]) -> Iterator[None]:
+    """Keep other runs out of the folders of some jobs.
+
+    Raises:
+        ResultsError: another run writes there, or they cannot be written.
+    """
+    with ExitStack() as stack:
+        for folder in sorted({job.files.model_folder for job in jobs}):
+            stack.enter_context(locked(folder))
+        yield
+
+
 async def run_jobs(
     jobs: Sequence[Job], concurrency: int, batch: Literal["submit", "wait"] | None
 ) -> None:
     """Ask what is missing, job by job.
 
     Args:
-        jobs: what to do; systems are closed at the end.
+        jobs: what to do, in reserved folders; systems are closed at the end.
         concurrency: samples asked about at a time.
         batch: None to ask one by one; to submit batches and leave, or to wait for them.
 
     Raises:
-        ResultsError: another run writes to the same results, or they cannot be written.
         ProviderRefusedError: no call can succeed; what arrived before is saved.
-        PiiBenchError: a system cannot be run in batches.
+        ResultsError: results cannot be written.
+        PiiBenchError: what is asked one by one stands in a batch, or a system cannot be run
+            in batches, or the batches do not end.
     """
-    if batch is not None:
-        for job in jobs:
-            require_prompted(job.system)
     try:
-        with ExitStack() as stack:
-            for folder in sorted({job.files.model_folder for job in jobs}):
-                stack.enter_context(locked(folder))
-            progress = stack.enter_context(RunProgress(Console(stderr=True)))
+        with RunProgress(Console(stderr=True)) as progress:
             if batch is None:
                 for job in jobs:
                     await _ask(job, concurrency, progress)
                 return
             # All are submitted before any is waited for: the provider works on them together.
-            for job in jobs:
-                await _collect(job, progress, wait=False)
+            running = [job for job in jobs if await _collect(job, progress, wait=False)]
             if batch == "wait":
-                for job in jobs:
+                for job in running:
                     await _collect(job, progress, wait=True)
     finally:
         for job in jobs:
             await job.system.close()
 
 
+def refuse_uncollected(jobs: Sequence[Job]) -> None:
+    """Refuse to ask one by one what was submitted, and is paid for, in a batch.
+
+    Raises:
+        PiiBenchError: naming the job and the file that lists its batches.
+    """
+    for job in jobs:
+        if count := len(job.in_batches()):
+            raise PiiBenchError(
+                f"{job.label}: {count} samples are in batches that were submitted before: run "
+                f"with --batch to collect them; without {jobs_path(job.files)} they are asked "
+                "again"
+            )
+
+
 async def _ask(job: Job, concurrency: int, progress: RunProgress) -> None:
-    manifest = _begin(job, progress)
+    manifest = _begin(job, progress, ledger_of(job.system))
     with RunStore(job.files, job.requests) as store:
         write_manifest(job.files.manifest, manifest)
         await run_system(job.system, job.samples, store, concurrency=concurrency, observer=progress)
     _end(job, manifest)
 
 
-async def _collect(job: Job, progress: RunProgress, *, wait: bool) -> None:
+async def _collect(job: Job, progress: RunProgress, *, wait: bool) -> bool:
+    """Submit and read batches; whether some still run."""
     system = require_prompted(job.system)
-    model = system.model.model if isinstance(system.model, GuardedModel) else system.model
-    manifest = _begin(job, progress)
+    manifest = _begin(job, progress, None)
     with RunStore(job.files, job.requests) as store:
         write_manifest(job.files.manifest, manifest)
         samples = afford(system, job.samples, store, job.files, ledger_of(system))
-        await run_batch(
+        running = await run_batch(
             system,
             samples,
             store,
             files=job.files,
             requests=job.requests,
-            service=build_batch_service(model),
+            service=batch_service(system),
             observer=progress,
             polling=Polling(wait=wait),
         )
     _end(job, manifest)
+    return running > 0
 
 
-def _begin(job: Job, progress: RunProgress) -> Manifest:
-    progress.label(job.label, ledger_of(job.system))
+def _begin(job: Job, progress: RunProgress, ledger: Ledger | None) -> Manifest:
+    progress.label(job.label, ledger)
     return Manifest(job.system.card, DatasetRef.of(job.dataset))
 
 
@@ -173,20 +218,22 @@ def report_missing(jobs: Sequence[Job]) -> bool:
         missing = {sample.id for sample in job.unanswered()}
         if missing:
             complete = False
-            why = "".join(f", {kind} {count}" for kind, count in sorted(_reasons(job, missing)))
+            submitted = missing & job.in_batches()
+            reasons = [*sorted(_reasons(job, missing).items()), ("in batches", len(submitted))]
+            why = "".join(f", {reason} {count}" for reason, count in reasons if count)
+            then = "collect them" if submitted == missing else "ask only these"
             print(
                 f"{job.label}: {len(missing)} of {len(job.samples)} samples have no answer{why}; "
-                "run again to ask only these",
+                f"run again to {then}",
                 file=sys.stderr,
             )
     return complete
 
 
-def _reasons(job: Job, missing: set[str]) -> list[tuple[str, int]]:
+def _reasons(job: Job, missing: set[str]) -> Counter[str]:
     path = job.files.responses
-    failures = Counter(
+    return Counter(
         record.response.kind
         for _, record in (read_lines(path) if path.exists() else ())
         if record.id in missing and isinstance(record.response, Failure)
     )
-    return list(failures.items())

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.leaderboard.collect import collect
 from pii_bench.leaderboard.published import published_rows
 from pii_bench.leaderboard.render import write_leaderboard
 from pii_bench.leaderboard.rows import rank
+from pii_bench.runner.lock import locked
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.leaderboard.rows import Row
+
+_LONGEST_WAIT: Final = 300.0
 
 
 def build_leaderboard(results: Path) -> bool:
@@ -29,10 +32,16 @@ def update_leaderboard(results: Path) -> tuple[list[Row], bool]:
 
     Returns:
         Its rows, and whether every run found its dataset.
+
+    Raises:
+        InputFileError: a stored run is broken.
+        ResultsError: it cannot be written, or another run writes it for minutes.
     """
-    collection = collect(results)
-    rows = rank([*collection.rows, *published_rows()])
-    csv, markdown = write_leaderboard(rows, results)
+    # Who collects last must write last: an older view would hide the rows of another run.
+    with locked(results, wait=_LONGEST_WAIT):
+        collection = collect(results)
+        rows = rank([*collection.rows, *published_rows()])
+        csv, markdown = write_leaderboard(rows, results)
     for reason in collection.left_out:
         print(f"left out: {reason}", file=sys.stderr)
     print(f"leaderboard: {csv} and {markdown}")

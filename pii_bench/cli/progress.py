@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from rich.console import Console
 from rich.progress import (
@@ -16,6 +16,8 @@ from rich.progress import (
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from rich.progress import TaskID
 
     from pii_bench.calls.budget import Ledger
 
@@ -43,6 +45,7 @@ class RunProgress:
             disable=not self._console.is_terminal,
         )
         self._label = ""
+        self._tasks: dict[str, TaskID] = {}
         self._ledger: Ledger | None = None
         self._task = self._bar.add_task(
             "", total=None, visible=False, failed=0, rate="0.0", spent=""
@@ -67,12 +70,16 @@ class RunProgress:
         self._label, self._ledger = text, ledger
 
     def started(self, done: int, total: int) -> None:
-        """A run begins; `done` samples of `total` were answered before."""
+        """A run begins, or goes on under its label; `done` samples of `total` have answers."""
         self._total, self._before, self._advanced, self._failed = total, done, 0, 0
         self._start = self._last_line = time.monotonic()
-        self._task = self._bar.add_task(
-            self._label, total=total, completed=done, failed=0, rate="0.0", spent=self._spent()
-        )
+        fields: dict[str, Any] = {"failed": 0, "rate": "0.0", "spent": self._spent()}
+        if (task := self._tasks.get(self._label)) is not None:
+            self._task = task
+            self._bar.reset(task, total=total, completed=done, **fields)
+            return
+        self._task = self._bar.add_task(self._label, total=total, completed=done, **fields)
+        self._tasks[self._label] = self._task
         if done:
             self._print(f"{done} of {total} answered before")
         if not self._console.is_terminal and done < total:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from pii_bench.calls.policy import CallPolicy
 from pii_bench.cli.cost import print_estimate
-from pii_bench.cli.jobs import Job, report_missing, run_jobs
+from pii_bench.cli.jobs import (
+    Job,
+    batch_service,
+    refuse_uncollected,
+    report_missing,
+    reserved,
+    run_jobs,
+)
 from pii_bench.cli.leaderboard import update_leaderboard
 from pii_bench.cli.tables import print_rows
 from pii_bench.datasets.catalog import load_datasets
@@ -40,13 +47,16 @@ def run_benchmark(arguments: argparse.Namespace) -> bool:
         PiiBenchError: wrong arguments or input, found before any sample is asked about; or
             the provider refuses, after which what arrived is saved.
     """
-    card = _introduce(arguments.model)
+    card = _introduce(arguments.model, arguments.base_url)
     concurrency = arguments.concurrency or _concurrency(arguments.model)
     datasets = load_datasets(arguments.dataset)
     options = _options(arguments, concurrency)
     systems = _for_task(arguments.task, arguments.model, build_systems(arguments.model, options))
     if arguments.local_only:
         require_local(systems)
+    if arguments.batch is not None:
+        for system in systems:
+            batch_service(system)
     _report_faults(datasets)
     root = arguments.results / "runs"
     jobs = [
@@ -56,29 +66,33 @@ def run_benchmark(arguments: argparse.Namespace) -> bool:
         reasons = card is not None and card.reasons
         print_estimate(jobs, reasons=reasons, batched=arguments.batch is not None)
         return True
-    try:
-        asyncio.run(run_jobs(jobs, concurrency, arguments.batch))
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return report_missing(jobs)
-    except PiiBenchError:
-        report_missing(jobs)
-        raise
+    with reserved(jobs):
+        if arguments.batch is None:
+            refuse_uncollected(jobs)
+        try:
+            asyncio.run(run_jobs(jobs, concurrency, arguments.batch))
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            return report_missing(jobs)
+        except PiiBenchError:
+            report_missing(jobs)
+            raise
     rows, _ = update_leaderboard(arguments.results)
     tasks = set(Task) if arguments.task == "all" else {Task(arguments.task)}
     print_rows([row for row in rows if row.task in tasks and _is_shown(row, jobs)])
     return report_missing(jobs)
 
 
-def _introduce(name: str) -> ModelCard | None:
-    """Say what a name stands for, and that a model will not be there for long."""
+def _introduce(name: str, base_url: str | None) -> ModelCard | None:
+    """Say what a name stands for, and that its provider will not serve it for long."""
     full_name = resolve(name)
     if full_name != name:
         print(f"model {name} is {full_name}", file=sys.stderr)
     provider, _, model_id = full_name.partition("/")
     card = find_card(provider, model_id)
-    if card is not None and card.status is ModelStatus.DEPRECATED:
-        print(f"model {full_name} is {card.standing}", file=sys.stderr)
+    if card is not None and card.status is ModelStatus.DEPRECATED and base_url is None:
+        leaves = f"model {full_name} will be retired on {card.retirement}"
+        print(f"{leaves}: use {card.substitute} after that", file=sys.stderr)
     return card
 
 
@@ -89,7 +103,11 @@ def _options(arguments: argparse.Namespace, concurrency: int) -> SystemOptions:
         temperature=arguments.temperature,
         output=arguments.output,
         votes=arguments.votes,
-        model=ModelOptions(base_url=arguments.base_url, timeout=float(arguments.timeout)),
+        model=ModelOptions(
+            base_url=arguments.base_url,
+            timeout=float(arguments.timeout),
+            asked=not arguments.dry_run,
+        ),
         calls=CallPolicy(
             concurrency=concurrency,
             requests_per_minute=arguments.rpm,

@@ -68,10 +68,10 @@ _STYLES: Final[Mapping[str, Style]] = {
 _DISTRACTOR_SHARE: Final[Mapping[Style, float]] = {
     "record": 0.35,
     "formal": 0.4,
-    "plain": 0.6,
-    "casual": 0.6,
+    "plain": 0.7,
+    "casual": 0.7,
 }
-_PAIR_DISTRACTORS: Final = {1: 0.55, 2: 0.45}
+_PAIR_DISTRACTORS: Final = {0: 0.2, 1: 0.5, 2: 0.3}
 
 _SINGLE_SIZES: Final = {1: 0.6, 2: 0.32, 3: 0.08}
 _PAIR_SIZES: Final = {1: 0.06, 2: 0.34, 3: 0.6}
@@ -329,7 +329,7 @@ class Describer:
         return fillers
 
     def _pair_distractors(self) -> list[Pieces]:
-        """There is hardly room for them, and no text goes without."""
+        """There is hardly room for them."""
         count = self.random.choices(list(_PAIR_DISTRACTORS), list(_PAIR_DISTRACTORS.values()))[0]
         return [self.writer.distractor() for _ in range(count)]
 

@@ -35,10 +35,10 @@ _DIGITS: Final = re.compile(r"#[#,.]*#|#")
 # What the sentences hold that nobody's values stand in, and how often. A number is another
 # each time; a name is soon known.
 _DISTRACTORS: Final[Mapping[str, float]] = {
-    "number": 0.25,
-    "value": 0.25,
-    "name": 0.15,
-    "word": 0.35,
+    "number": 0.2,
+    "value": 0.2,
+    "name": 0.2,
+    "word": 0.4,
 }
 
 _LEAD_SHARE: Final = 0.2

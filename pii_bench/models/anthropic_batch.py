@@ -128,7 +128,9 @@ class AnthropicBatchService:
                 if _created(job) < moment:
                     return
                 query["after_id"] = job["id"]
-                yield job["id"], _state(job)
+                # The results of an archived one are gone: it cannot be told from another.
+                if job.get("archived_at") is None:
+                    yield job["id"], _state(job)
             if not more or not jobs:
                 return
 

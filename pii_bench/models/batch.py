@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pii_bench.models.base import Model, Request
 
-Outcome = Completion | CallError | ProviderRefusedError
+Outcome: TypeAlias = Completion | CallError | ProviderRefusedError
 """What became of one request of a batch."""
 
 TAG_KEY: Final = "pii_bench"

@@ -74,10 +74,12 @@ class ModelOptions:
     Attributes:
         base_url: another endpoint that speaks the provider's protocol.
         timeout: seconds for one attempt.
+        asked: whether it will be; a model that is not needs no key.
     """
 
     base_url: str | None = None
     timeout: float = 120.0
+    asked: bool = True
 
 
 def resolve(name: str) -> str:
@@ -144,6 +146,8 @@ def _connect(provider: str, model: str, options: ModelOptions) -> Model:
         key = os.environ.get(CUSTOM_ENDPOINT_KEY) or "none"
         # Whatever answers there need not be the model of that name elsewhere.
         name += f"@{urlsplit(base_url).netloc}"
+    elif not options.asked:
+        key = "none"
     elif not (key := os.environ.get(settings.key_variable, "")):
         raise MissingKeyError(provider, settings.key_variable)
     match settings.protocol:

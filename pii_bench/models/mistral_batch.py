@@ -128,20 +128,22 @@ class MistralBatchService:
         return json.dumps(record).encode() + b"\n"
 
     async def _jobs(self) -> AsyncIterator[object]:
-        page = 0
+        page = seen = 0
         while True:
             # Not filtered by metadata: how such a filter is written is documented nowhere.
             answer = await self._ask(self._client.batch.jobs.list_async(page=page, page_size=_PAGE))
             match answer:
-                case {"data": list() as jobs}:
+                case {"data": list() as jobs, "total": int(total)}:
                     pass
-                case _:
+                case {"total": 0}:
                     return
+                case _:
+                    raise CallError("bad_response", "no list of batches")
             for job in jobs:
                 yield job
-            if not jobs:
+            page, seen = page + 1, seen + len(jobs)
+            if not jobs or seen >= total:
                 return
-            page += 1
 
     async def _job(self, job: str) -> dict[str, Any]:
         described = await self._ask(

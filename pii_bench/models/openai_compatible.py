@@ -222,9 +222,11 @@ def open_client(endpoint: str, api_key: str, timeout: float) -> openai.AsyncOpen
         api_key: see `check_key`.
         timeout: seconds that one attempt may take.
     """
-    import openai
-
+    from pii_bench.models.openai_import import import_client_alone
     from pii_bench.models.openai_transport import EndpointClient
+
+    import_client_alone()
+    import openai
 
     class AsyncOpenAI(openai.AsyncOpenAI):
         """Sends nothing but the request and the key."""

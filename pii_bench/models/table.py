@@ -106,7 +106,8 @@ class ModelCard:
         if self.needs_base_url:
             served = f", or use {self.substitute}" if self.substitute else ""
             return f"needs --base-url{served}"
-        day = f" {self.retirement}" if self.retirement else ""
+        until = ", until" if self.status is ModelStatus.DEPRECATED else ""
+        day = f"{until} {self.retirement}" if self.retirement else ""
         instead = f": use {self.substitute}" if self.substitute else ""
         return f"{self.status}{day}{instead}"
 

@@ -70,7 +70,7 @@ def parse_json(content: bytes | str) -> object:
     """The JSON of an answer; None where it is none, or `null`: no service answers so."""
     try:
         body: object = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return body
 

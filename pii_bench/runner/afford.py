@@ -42,14 +42,15 @@ def afford(
     """
     if ledger is None:
         return list(samples)
-    submitted = {name for job in JobsFile(files) for name in job.requests}
+    # A job without an id may turn out never to have reached the provider.
+    submitted = {pair for job in JobsFile(files) if job.id for pair in job.requests.items()}
     kept = []
     for sample in samples:
-        if sample.id not in store.done and sample.id not in submitted:
+        request = system.request_hash(sample)
+        if sample.id not in store.done and (sample.id, request) not in submitted:
             try:
                 ledger.reserve(system.request(sample), batched=True)
             except CallError as error:
-                request = system.request_hash(sample)
                 store.append(RunRecord(sample.id, request, Failure.of(error)))
                 continue
         kept.append(sample)

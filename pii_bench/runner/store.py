@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Where a line is in its file: first byte and length, in bytes.
 _Place: TypeAlias = tuple[int, int]
 
-_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._@-]+")
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._@+-]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from pii_bench.models.catalog import (
 from pii_bench.models.table import MODELS, find_card
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
 from pii_bench.relevance.catalog import RELEVANCE, build_relevance
-from pii_bench.systems.base import System
+from pii_bench.systems.base import THIS_MACHINE, System
 from pii_bench.systems.composed import compose_systems
 from pii_bench.systems.parts import (
     GOLD,
@@ -210,7 +210,7 @@ def _compose(name: str, label_map: Path | None) -> tuple[System, ...]:
 
 def _entities(name: str, label_map: Path | None) -> EntitySource:
     if name != GOLD:
-        return DetectedEntities(build_detector(name, label_map))
+        return DetectedEntities(build_detector(name, label_map), THIS_MACHINE)
     if label_map is not None:
         raise PiiBenchError(f"{GOLD!r} has our types: --label-map does not apply to it")
     return GoldEntities()
@@ -221,7 +221,7 @@ def _relevance(name: str) -> RelevanceSource:
         return GoldRelevance()
     if name not in RELEVANCE:
         raise UnknownNameError("relevance system", name, [*RELEVANCE, GOLD])
-    return PredictedRelevance(build_relevance(name))
+    return PredictedRelevance(build_relevance(name), unmasked_text_to=THIS_MACHINE)
 
 
 def _from_factory(name: str, target: str) -> tuple[System, ...]:

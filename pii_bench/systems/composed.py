@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.models.base import Completion, Finish
-from pii_bench.systems.base import THIS_MACHINE, SystemCard
+from pii_bench.systems.base import THIS_MACHINE, UNKNOWN_RECIPIENT, SystemCard
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class DetectionSystem:
             oracle=self.entities.oracle,
             settings=self.entities.identity,
             names_subjects=False,
-            unmasked_text_to=THIS_MACHINE,
+            unmasked_text_to=self.entities.unmasked_text_to,
         )
 
     def request_hash(self, sample: Sample) -> str:
@@ -80,7 +80,7 @@ class RelevanceSystem:
             task=Task.QUERY_RELATED,
             oracle=self.entities.oracle or self.relevance.oracle,
             settings=self.entities.identity,
-            unmasked_text_to=THIS_MACHINE,
+            unmasked_text_to=_recipients(self.entities, self.relevance),
         )
 
     def request_hash(self, sample: Sample) -> str:
@@ -112,6 +112,14 @@ async def _answer(text: str) -> Completion:
     # Only here can the event loop stop a run.
     await asyncio.sleep(0)
     return Completion(text, Finish.STOP)
+
+
+def _recipients(*parts: EntitySource | RelevanceSource) -> str:
+    """All of them; unknown where one is unknown."""
+    all_of_them = {part.unmasked_text_to for part in parts}
+    if UNKNOWN_RECIPIENT in all_of_them:
+        return UNKNOWN_RECIPIENT
+    return ", ".join(sorted(all_of_them - {THIS_MACHINE})) or THIS_MACHINE
 
 
 def _identity(part: EntitySource | RelevanceSource, sample: Sample) -> dict[str, Any]:

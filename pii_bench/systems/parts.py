@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from pii_bench.relevance.base import Candidate
 from pii_bench.relevance.candidates import choose, gold_candidates
 from pii_bench.scorer import normalise
+from pii_bench.systems.base import THIS_MACHINE, UNKNOWN_RECIPIENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,6 +46,11 @@ class Part(Protocol):
         """Whether it is told gold."""
         ...
 
+    @property
+    def unmasked_text_to(self) -> str:
+        """Who is sent what it reads, see `SystemCard`."""
+        ...
+
     def reads(self, sample: Sample) -> Mapping[str, Any]:
         """All of a sample that its answer depends on, as JSON takes it."""
         ...
@@ -67,11 +73,17 @@ class RelevanceSource(Part, Protocol):
 
 
 class DetectedEntities:
-    """The entities that a detector finds (`EntitySource`)."""
+    """The entities that a detector finds (`EntitySource`).
+
+    Args:
+        detector: finds them.
+        unmasked_text_to: whom it sends the texts, see `SystemCard`; `THIS_MACHINE` if nobody.
+    """
 
     oracle = False
 
-    def __init__(self, detector: Detector) -> None:
+    def __init__(self, detector: Detector, unmasked_text_to: str = UNKNOWN_RECIPIENT) -> None:
+        self.unmasked_text_to = unmasked_text_to
         self.name = detector.name
         self.identity = detector.identity
         self._detect = lru_cache(_REMEMBERED)(detector.detect)
@@ -94,6 +106,7 @@ class GoldEntities:
 
     name: str = GOLD
     oracle: bool = True
+    unmasked_text_to: str = THIS_MACHINE
 
     @property
     def identity(self) -> Mapping[str, str]:
@@ -112,10 +125,15 @@ class GoldEntities:
 
 @dataclass(frozen=True, slots=True)
 class PredictedRelevance:
-    """The choice of a relevance system (`RelevanceSource`)."""
+    """The choice of a relevance system (`RelevanceSource`).
+
+    Attributes:
+        unmasked_text_to: whom it sends the texts, see `SystemCard`; `THIS_MACHINE` if nobody.
+    """
 
     relevance: Relevance
     oracle: bool = False
+    unmasked_text_to: str = UNKNOWN_RECIPIENT
 
     @property
     def name(self) -> str:
@@ -146,6 +164,7 @@ class GoldRelevance:
 
     name: str = GOLD
     oracle: bool = True
+    unmasked_text_to: str = THIS_MACHINE
 
     @property
     def identity(self) -> Mapping[str, str]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pii_bench.calls import policy
+from pii_bench.calls.retry import Retry
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, PROVIDERS
 from tests.builders import write_lines
@@ -32,6 +35,12 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def protocol_server() -> Iterator[ProtocolServer]:
     with ProtocolServer() as server:
         yield server
+
+
+@pytest.fixture
+def no_jitter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait before another attempt no longer than the server asks."""
+    monkeypatch.setattr(policy, "Retry", partial(Retry, first_wait=0.0))
 
 
 @pytest.fixture

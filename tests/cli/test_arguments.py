@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime as dt
 import json
 import subprocess
 import sys
@@ -35,7 +36,53 @@ def test_a_run_needs_only_a_model() -> None:
         "label_map": None,
         "timeout": 120,
         "results": Path("results"),
+        "temperature": None,
+        "output": "text",
+        "votes": None,
+        "rpm": None,
+        "tpm": None,
+        "batch": None,
+        "dry_run": False,
+        "max_usd": None,
+        "price": None,
+        "local_only": False,
     }
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "value"),
+    [
+        (["--batch"], "batch", "wait"),
+        (["--batch", "wait"], "batch", "wait"),
+        (["--batch", "submit"], "batch", "submit"),
+        (["--temperature", "default"], "temperature", "default"),
+        (["--temperature", "0"], "temperature", 0.0),
+        (["--temperature", "0.7"], "temperature", 0.7),
+        (["--output", "schema"], "output", "schema"),
+        (["--max-usd", "0.5"], "max_usd", 0.5),
+        (["--dry-run"], "dry_run", True),
+        (["--local-only"], "local_only", True),
+    ],
+)
+def test_how_a_chat_model_is_asked(given: list[str], name: str, value: object) -> None:
+    parsed = parse_arguments(["run", "--model", "gpt4o", *given])
+
+    assert getattr(parsed, name) == value
+
+
+def test_a_price_is_of_the_day_on_which_it_is_given() -> None:
+    before = dt.datetime.now(dt.UTC).date()
+    price = parse_arguments(["run", "--model", "gpt4o", "--price", "2.5,10"]).price
+
+    assert (price.input, price.output, price.source) == (2.5, 10.0, "--price")
+    assert before <= price.date <= dt.datetime.now(dt.UTC).date()
+    assert price.batch_factor is None
+
+
+def test_a_price_may_be_nothing() -> None:
+    price = parse_arguments(["run", "--model", "gpt4o", "--price", "0,0"]).price
+
+    assert (price.input, price.output) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +95,20 @@ def test_a_run_needs_only_a_model() -> None:
         (["run", "--model", "m", "--limit", "0"], "must be a whole number from 1, not '0'"),
         (["run", "--model", "m", "--limit", "ten"], "must be a whole number from 1, not 'ten'"),
         (["run", "--model", "m", "--concurrency", "-1"], "must be a whole number from 1, not '-1'"),
+        (["run", "--model", "m", "--votes", "0"], "must be a whole number from 1, not '0'"),
+        (["run", "--model", "m", "--rpm", "1.5"], "must be a whole number from 1, not '1.5'"),
+        (["run", "--model", "m", "--temperature", "3"], "a number from 0 to 2, not '3'"),
+        (["run", "--model", "m", "--temperature", "-1"], "a number from 0 to 2, not '-1'"),
+        (["run", "--model", "m", "--temperature", "nan"], "a number from 0 to 2, not 'nan'"),
+        (["run", "--model", "m", "--output", "json"], "invalid choice: 'json'"),
+        (["run", "--model", "m", "--batch", "later"], "invalid choice: 'later'"),
+        (["run", "--model", "m", "--max-usd", "0"], "must be a sum above 0 in USD, not '0'"),
+        (["run", "--model", "m", "--max-usd", "inf"], "must be a sum above 0 in USD, not 'inf'"),
+        (["run", "--model", "m", "--price", "5"], "such as 2.5,10, not '5'"),
+        (["run", "--model", "m", "--price", "5,"], "such as 2.5,10, not '5,'"),
+        (["run", "--model", "m", "--price", "1,2,3"], "such as 2.5,10, not '1,2,3'"),
+        (["run", "--model", "m", "--price", "1,-2"], "such as 2.5,10, not '1,-2'"),
+        (["models", "gpt4o"], "unrecognized arguments: gpt4o"),
         (["score", "answers.jsonl"], "the following arguments are required: --dataset"),
         (["leaderboard", "here"], "unrecognized arguments: here"),
         (["convert", "csv", "a", "--dataset", "d", "--out", "o"], "invalid choice: 'csv'"),
@@ -69,7 +130,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"{pii_bench.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["run", "score", "leaderboard", "convert"])
+@pytest.mark.parametrize("command", ["run", "score", "leaderboard", "convert", "models"])
 def test_help_of_a_command(capsys: pytest.CaptureFixture[str], command: str) -> None:
     with pytest.raises(SystemExit) as caught:
         main([command, "--help"])
@@ -95,6 +156,7 @@ print(json.dumps([shown.getvalue(), list(sys.modules)]))
     )
     shown, modules = json.loads(done.stdout)
 
-    assert all(command in shown for command in ("run", "score", "leaderboard", "convert"))
+    assert all(command in shown for command in ("run", "score", "leaderboard", "models"))
     packages = {name.partition(".")[0] for name in modules}
-    assert not packages & {"asyncio", "jsonlines", "numpy", "openai", "pandas", "rich", "scipy"}
+    heavy = {"anthropic", "asyncio", "mistralai", "numpy", "openai", "pandas", "rich", "scipy"}
+    assert not packages & heavy

@@ -1,4 +1,4 @@
-"""Runs that are killed in the middle, and what the next run makes of it."""
+"""Runs that end in the middle, and what the next run makes of it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
+from pii_bench.runner.lock import locked
 from tests.builders import read_folder
 from tests.cli.command import COMMAND, environment
+from tests.full_disk import no_file_longer_than
 from tests.protocol_server import HANG, Reply, completion
 
 if TYPE_CHECKING:
@@ -184,3 +187,58 @@ def test_an_interrupted_run_stops_and_says_what_is_left(
     (path,) = (own_folder / "runs").glob("openai--m@*/detection/hard.jsonl")
     assert path.read_bytes().endswith(b"\n")
     assert len(kept) >= 2
+
+
+def run_gold(answers: Path, results: str) -> int:
+    model = f"replay:{answers}"
+    return main(["run", "--model", model, "--dataset", "demo", "--results", results])
+
+
+def test_a_full_disk_ends_a_run_and_takes_nothing_from_it(
+    gold_answers: Path, own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with no_file_longer_than(2500):
+        assert run_gold(gold_answers, "full") == 2
+
+    errors = capsys.readouterr().err.splitlines()
+    path = "full/runs/replay--gold/detection/demo.jsonl"
+    kept = (own_folder / path).read_bytes()
+    count = kept.count(b"\n")
+    assert 1 <= count < 12
+    assert kept.endswith(b"\n")
+    assert errors[-3:] == [
+        (
+            f"detection on demo: {12 - count} of 12 samples have no answer; "
+            "run again to ask only these"
+        ),
+        "naive on demo: 12 of 12 samples have no answer; run again to ask only these",
+        f"pii-bench: {path}: cannot be written: File too large",
+    ]
+
+    assert run_gold(gold_answers, "full") == run_gold(gold_answers, "roomy") == 0
+
+    assert (own_folder / path).read_bytes().startswith(kept)
+    assert f"detection on demo: {count} of 12 answered before" in capsys.readouterr().err
+    assert read_folder(own_folder / "full") == read_folder(own_folder / "roomy")
+
+
+def test_a_second_run_on_the_same_results_is_refused(
+    gold_answers: Path, own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = own_folder / "results" / "runs" / "replay--gold"
+    with locked(folder):
+        assert run_gold(gold_answers, "results") == 2
+        assert read_folder(own_folder / "results") == {}
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "pii-bench: results/runs/replay--gold: another run is writing there: "
+        "let it end, or give another --results"
+    )
+
+    assert run_gold(gold_answers, "results") == 0
+    with locked(folder):
+        pass
+
+
+def test_another_model_may_run_on_the_same_results(gold_answers: Path, own_folder: Path) -> None:
+    with locked(own_folder / "results" / "runs" / "openai--m"):
+        assert run_gold(gold_answers, "results") == 0

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from datetime import date
 from io import StringIO
 
 from rich.console import Console
 
+from pii_bench.calls.budget import Ledger
 from pii_bench.cli.progress import RunProgress
+from pii_bench.models.base import Usage
+from pii_bench.models.table import Price
+from tests.calls.simulated import make_request
 
 
 def shown(*, terminal: bool, label: str = "naive on demo", done: int = 1, total: int = 3) -> str:
@@ -49,3 +54,72 @@ def test_on_a_terminal_there_is_a_bar() -> None:
     assert "asking about" not in bar
     assert "3/3" in bar
     assert "1 failed" in bar
+
+
+def spend(ledger: Ledger, tokens: int) -> None:
+    ledger.settle(ledger.reserve(make_request()), Usage(tokens, 0))
+
+
+def shown_with(ledger: Ledger, *, terminal: bool) -> str:
+    """What a run of two samples shows, each of 1,000 tokens."""
+    file = StringIO()
+    with RunProgress(Console(file=file, force_terminal=terminal, width=100)) as progress:
+        progress.label("naive on demo", ledger)
+        progress.started(0, 2)
+        for _ in range(2):
+            spend(ledger, 1000)
+            progress.advanced(failed=False)
+    return file.getvalue()
+
+
+def test_what_is_spent_is_shown_as_it_is() -> None:
+    price = Price(2.5, 10.0, date(2026, 1, 1), "test")
+
+    assert shown_with(Ledger(price), terminal=False).endswith(", 0.0050 USD\n")
+    assert "0.0050 USD" in shown_with(Ledger(price), terminal=True)
+
+
+def test_without_a_price_nothing_is_said_of_money() -> None:
+    assert "USD" not in shown_with(Ledger(None), terminal=False)
+    assert "USD" not in shown_with(Ledger(None), terminal=True)
+
+
+def test_batches_that_run_are_told() -> None:
+    file = StringIO()
+    with RunProgress(Console(file=file)) as progress:
+        progress.label("naive on demo")
+        progress.started(0, 3)
+        progress.waiting(finished=0, total=0)
+        progress.waiting(finished=1, total=3)
+
+    assert file.getvalue().splitlines()[1:] == [
+        "naive on demo: batches: 0 of ? finished",
+        "naive on demo: batches: 1 of 3 finished",
+    ]
+
+
+def gone_on_with(*, terminal: bool) -> str:
+    """What is shown of a run that is left and gone on with, while another one starts."""
+    file = StringIO()
+    with RunProgress(Console(file=file, force_terminal=terminal, width=60)) as progress:
+        for label, done in (("naive", 0), ("detection", 0), ("naive", 1)):
+            progress.label(label)
+            progress.started(done, 3)
+        progress.advanced(failed=False)
+        progress.advanced(failed=False)
+    return file.getvalue()
+
+
+def test_a_run_that_goes_on_is_announced_once() -> None:
+    *announced, end = gone_on_with(terminal=False).splitlines()
+
+    assert announced == ["naive: asking about 3", "detection: asking about 3"]
+    assert end.startswith("naive: 3 of 3 done, 0 failed, ")
+
+
+def test_a_run_that_goes_on_keeps_its_bar() -> None:
+    bars = gone_on_with(terminal=True).splitlines()
+
+    last = [bar for bar in bars if "naive" in bar or "detection" in bar][-2:]
+    assert ["naive" in bar and "3/3" in bar for bar in last] == [True, False]
+    assert "0/3" in last[1]

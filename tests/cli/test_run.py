@@ -108,7 +108,7 @@ def test_one_task_alone(
 
     assert titles(capsys.readouterr().out) == shown
     folder = own_folder / "results" / "runs" / "replay--gold"
-    assert {path.name for path in folder.iterdir()} == asked
+    assert {path.name for path in folder.iterdir() if path.is_dir()} == asked
 
 
 def test_detection_answers_are_shared_by_all_strategies(
@@ -253,9 +253,10 @@ def test_another_endpoint_is_another_model(
         ),
         (["openai/m", "--base-url", "localhost:8000"], "base URL must start with http://"),
         (
-            ["openai/gpt-4o", "--dataset", "gone.jsonl"],
+            ["openai/gpt-4o"],
             "provider 'openai' needs a key: set OPENAI_API_KEY in the environment",
         ),
+        (["openai/gpt-4o", "--dataset", "gone.jsonl"], "gone.jsonl: No such file or directory"),
     ],
 )
 @pytest.mark.usefixtures("gold_answers")
@@ -304,10 +305,8 @@ def test_results_that_cannot_be_written(
 
     assert run(f"replay:{gold_answers}") == 2
 
-    assert re.search(
-        r"^pii-bench: results/runs/\S+\.jsonl: cannot be written: Not a directory$",
-        capsys.readouterr().err,
-        re.MULTILINE,
+    assert capsys.readouterr().err == (
+        "pii-bench: results/runs/replay--gold: cannot be written: Not a directory\n"
     )
 
 

@@ -99,8 +99,10 @@ def test_a_and_an_stand_as_words_sound(path: Path) -> None:
 
 
 @EACH_FILE
-def test_no_frame_holds_a_digit(path: Path) -> None:
+def test_no_frame_holds_a_digit_but_those_of_what_is_nobodys(path: Path) -> None:
     for frame in frames(path):
+        if path.stem == "distractors" and frame.section in {"value", "word"}:
+            continue
         assert not re.search(r"\d", re.sub(r"<[^<>]*>", "", frame.opened)), frame.source
 
 

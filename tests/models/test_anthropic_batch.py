@@ -174,6 +174,13 @@ def test_jobs_from_long_before_are_not_looked_into(server: AnthropicBatches) -> 
     ]
 
 
+def test_an_archived_job_is_not_looked_into(server: AnthropicBatches) -> None:
+    described = {"id": "job-1", "created_at": "2027-01-15T08:00:00Z", "archived_at": "2027-02-15"}
+    server.faults = {0: Fault(Answer(body={"data": [described], "has_more": False}))}
+
+    assert find(server) is Absence.SURE
+
+
 def test_clocks_may_differ(server: AnthropicBatches) -> None:
     server.clock = NOW - HOUR / 2
 

@@ -210,7 +210,7 @@ FAULTS = {
 
 def fail_at(
     case: Case, server: BatchServer, number: int, answer: Answer | None, timeout: float = 5.0
-) -> CallError | ProviderRefusedError:
+) -> Exception:
     """The error of a job whose n-th call goes wrong."""
     first = len(server.received) + number
     # aiohttp repeats a GET once where the server closed the connection meanwhile.

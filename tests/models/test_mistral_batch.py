@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.models.base import CallError, Completion
+from pii_bench.models.batch import Absence
 from tests.batch_protocols import MistralBatches, chat_completion, json_lines, read_lines
 from tests.batch_server import ABSENT, Answer, Fault, Item
 from tests.models.batch_cases import CASES, SAMPLE_TEXT, TAG, request, submit_and_read
@@ -132,3 +133,20 @@ def test_a_result_without_an_answer_says_why(
 
     assert isinstance(outcome, CallError)
     assert str(outcome) == told
+
+
+@pytest.mark.parametrize("listed", [[], {"data": []}, {"data": "none", "total": 1}])
+def test_a_list_of_no_jobs_is_a_bad_response(server: MistralBatches, listed: object) -> None:
+    server.faults = {0: Fault(Answer(body=listed))}
+
+    with pytest.raises(CallError, match="bad_response: no list of batches"):
+        MISTRAL.ask(server.url, lambda service: service.find(TAG, since=0.0, requests=1))
+
+
+def test_a_list_that_never_ends_is_read_to_its_total(server: MistralBatches) -> None:
+    page = {"object": "list", "total": 4, "data": [{"id": "a"}, {"id": "b"}]}
+    server.faults = {number: Fault(Answer(body=page)) for number in range(9)}
+
+    found = MISTRAL.ask(server.url, lambda service: service.find(TAG, since=0.0, requests=1))
+
+    assert (found, len(server.received)) == (Absence.SURE, 2)

@@ -165,7 +165,7 @@ def test_a_table_that_is_not_there(tmp_path: Path) -> None:
         ("", "current"),
         (
             'status = "deprecated"\nretirement = 2027-01-14\nsubstitute = "other"',
-            "deprecated 2027-01-14: use other",
+            "deprecated, until 2027-01-14: use other",
         ),
         ("needs_base_url = true", "needs --base-url"),
         ('needs_base_url = true\nsubstitute = "other"', "needs --base-url, or use other"),

@@ -75,7 +75,14 @@ class TestSafeCode:
 
 @pytest.mark.parametrize(
     ("content", "body"),
-    [(b'{"a": [1]}', {"a": [1]}), ("[]", []), (b"", None), (b"<html>", None), (b'"\xff"', None)],
+    [
+        (b'{"a": [1]}', {"a": [1]}),
+        ("[]", []),
+        (b"", None),
+        (b"<html>", None),
+        (b'"\xff"', None),
+        (b"[" * 200_000, None),
+    ],
 )
 def test_json_or_nothing(content: bytes | str, body: object) -> None:
     assert parse_json(content) == body

@@ -66,6 +66,9 @@ class FakeService:
         looks: how often a job is found running before it has ended.
         faults: raised by the n-th step, from 0; every method is a step, and every result.
         late: whether a step that fails has its effect all the same.
+        undecided: how often a search for a job finds one that may be it.
+        forgotten: whether no job is known any more.
+        sought: what is known of each job that was searched for.
         jobs: requests by job, in order of submission.
     """
 
@@ -82,6 +85,7 @@ class FakeService:
         self.looked: dict[str, int] = {}
         self.absent: CallError | ProviderRefusedError = absent_from_results()
         self.undecided = 0
+        self.sought: list[tuple[float, int]] = []
         self.forgotten = False
 
     @property
@@ -107,8 +111,9 @@ class FakeService:
         if self.undecided:
             self.undecided -= 1
             return Absence.UNDECIDED
+        self.sought.append((since, requests))
         for name, job in self.jobs.items():
-            if custom_id(tag, 0) in job and len(job) == requests and since <= START + DAY:
+            if custom_id(tag, 0) in job:
                 return name
         return Absence.SURE
 

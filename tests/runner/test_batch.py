@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.errors import InputFileError, PiiBenchError, ProviderRefusedError
+from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, Sampling
 from pii_bench.models.batch import BatchLimits
 from pii_bench.runner.batch import require_prompted
@@ -234,6 +234,15 @@ def test_answers_to_a_request_that_has_changed_are_put_aside(bench: Bench) -> No
     assert bench.observer.failed == [False] * 6
 
 
+def test_a_changed_request_does_not_wait_for_the_old_one(bench: Bench) -> None:
+    bench.run(wait=False)
+    change_request(bench)
+
+    bench.run(wait=False)
+
+    assert bench.service.steps == ["submit", "poll", "submit", "poll", *["result"] * 6, "poll"]
+
+
 def test_failures_of_a_request_that_has_changed_are_forgotten(bench: Bench) -> None:
     bench.run(wait=False)
     change_request(bench)
@@ -265,18 +274,6 @@ def test_a_shorter_run_collects_the_whole_job(bench: Bench) -> None:
 
     assert bench.stored() == bench.expected()
     assert (bench.observer.start, len(bench.observer.failed)) == ((0, 2), 2)
-
-
-@pytest.mark.parametrize("content", ["", "[]", '{"jobs": [{}]}', '{"jobs": [{"tag": 3}]}'])
-def test_a_broken_list_of_jobs_is_an_error_that_names_it(bench: Bench, content: str) -> None:
-    path = jobs_path(bench.files)
-    path.parent.mkdir(parents=True)
-    path.write_text(content)
-
-    with pytest.raises(InputFileError, match=r"tiny\.batch\.json: no list of batches"):
-        bench.run()
-
-    assert bench.service.steps == []
 
 
 def test_only_a_model_that_is_asked_once_per_sample_runs_in_batches() -> None:

@@ -17,7 +17,7 @@ from pii_bench.runner.store import RunFiles, RunStore, read_lines
 from tests.batch_server import Fault
 from tests.fakes import FakeModel, fake_system
 from tests.models.batch_cases import ALL, Case
-from tests.runner.batch_bench import DAY, IDS, SAMPLES, Bench, Clock, Crash, WaitingObserver
+from tests.runner.batch_bench import DAY, IDS, SAMPLES, START, Bench, Clock, Crash, WaitingObserver
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,6 +48,26 @@ def test_a_crash_at_any_step_loses_nothing_and_submits_nothing_twice(tmp_path: P
         assert bench.service.submitted == [IDS], (number, late)
         assert bench.files.responses.read_bytes() == undisturbed.files.responses.read_bytes()
         assert not jobs_path(bench.files).exists()
+
+
+def test_what_a_crash_left_saved_is_not_counted_again(bench: Bench) -> None:
+    bench.service.faults = {5: Crash()}
+    with pytest.raises(Crash):
+        bench.run()
+
+    bench.run()
+
+    assert (bench.observer.start, bench.observer.failed) == ((2, 6), [False] * 4)
+
+
+def test_results_that_break_off_are_not_counted_twice(bench: Bench) -> None:
+    bench.service.outcome = lambda _: CallError("expired")
+    bench.service.faults = {5: CallError("connection")}
+
+    bench.run()
+
+    assert bench.observer.failed == [True] * 6
+    assert [record.id for record in bench.stored()] == IDS
 
 
 def test_crash_after_crash_is_survived(bench: Bench) -> None:
@@ -119,6 +139,7 @@ def test_a_lost_job_is_looked_for_only_when_it_must_have_appeared(bench: Bench) 
     bench.run()
 
     assert bench.clock.pauses[0] == 40.0
+    assert bench.service.sought == [(START, 6)]
 
 
 def test_while_a_running_job_may_be_the_lost_one_nothing_is_submitted(bench: Bench) -> None:

@@ -12,6 +12,7 @@ from pii_bench.evaluation import evaluate
 from pii_bench.models.base import Completion
 from pii_bench.outcome import Status
 from pii_bench.predictions.prediction import compose, read_response
+from pii_bench.systems.base import THIS_MACHINE
 from pii_bench.systems.composed import compose_systems
 from pii_bench.systems.parts import (
     DetectedEntities,
@@ -217,3 +218,30 @@ def test_other_weights_are_another_request() -> None:
 
     for one, other in zip(both(FOUND, NUMBERS), both(retrained, NUMBERS), strict=True):
         assert one.request_hash(sample) != other.request_hash(sample)
+
+
+@pytest.mark.parametrize(
+    ("detector_sends_to", "relevance_sends_to", "told"),
+    [
+        (THIS_MACHINE, THIS_MACHINE, (THIS_MACHINE, THIS_MACHINE)),
+        ("acme (https://a.example)", THIS_MACHINE, ("acme (https://a.example)",) * 2),
+        (THIS_MACHINE, "acme (https://a.example)", (THIS_MACHINE, "acme (https://a.example)")),
+        ("unknown", THIS_MACHINE, ("unknown", "unknown")),
+        (THIS_MACHINE, "unknown", (THIS_MACHINE, "unknown")),
+    ],
+)
+def test_who_sees_the_texts_is_who_either_part_sends_them_to(
+    detector_sends_to: str, relevance_sends_to: str, told: tuple[str, str]
+) -> None:
+    systems = both(
+        DetectedEntities(WordDetector({}), detector_sends_to),
+        PredictedRelevance(NumbersNeeded(), unmasked_text_to=relevance_sends_to),
+    )
+
+    assert tuple(system.card.unmasked_text_to for system in systems) == told
+
+
+def test_a_part_that_does_not_say_is_not_taken_for_local() -> None:
+    (detection,) = compose_systems(FOUND)
+
+    assert detection.card.unmasked_text_to == "unknown"

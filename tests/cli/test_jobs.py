@@ -1,0 +1,255 @@
+"""Runs in batches, and runs that meet others in the same folder."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pii_bench.cli import main
+from pii_bench.runner.lock import locked
+from tests.batch_protocols import AnthropicBatches, MistralBatches, OpenAIBatches
+from tests.batch_server import EXPIRED, Item
+from tests.builders import read_folder, read_lines
+from tests.cli.gold import right, right_items
+from tests.protocol_server import completion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.batch_server import BatchServer, StoredJob
+    from tests.protocol_server import ProtocolServer
+
+
+@pytest.fixture
+def batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIBatches]:
+    with OpenAIBatches() as server:
+        answer_rightly(server, monkeypatch)
+        yield server
+
+
+def answer_rightly(server: BatchServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.clock = time.time()
+    monkeypatch.setattr(server, "outcomes", right_items)
+
+
+def run(server: BatchServer | ProtocolServer, *options: str, model: str = "openai/m") -> int:
+    base_url = f"{server.url}/v1"
+    return main(["run", "--model", model, "--base-url", base_url, "--dataset", "demo", *options])
+
+
+def detect(server: BatchServer | ProtocolServer, *options: str) -> int:
+    return run(server, "--task", "detection", *options)
+
+
+def stored(results: Path, prompt: str = "detection") -> list[dict[str, Any]]:
+    (path,) = results.glob(f"runs/*/{prompt}/demo.jsonl")
+    return read_lines(path)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "model"),
+    [
+        (OpenAIBatches, "openai/m"),
+        (AnthropicBatches, "anthropic/m"),
+        (MistralBatches, "mistral/m"),
+    ],
+)
+def test_right_answers_of_batches_are_perfect(
+    own_folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    protocol: Callable[[], BatchServer],
+    model: str,
+) -> None:
+    with protocol() as server:
+        answer_rightly(server, monkeypatch)
+        server.looks = 1
+
+        assert run(server, "--batch", "--price", "2,10", model=model) == 0
+
+        assert len(server.jobs) == 2
+    output = capsys.readouterr()
+    assert output.out.count("| 1.000") == 3 + 4 + 4
+    assert output.out.count("| 12/12") == 3
+    assert {line["batched"] for line in stored(own_folder / "results")} == {True}
+    assert not list(own_folder.rglob("*.batch.json"))
+    # 24 times 11 tokens at 2 USD and 7 at 10 USD per million.
+    manifests = (own_folder / "results").glob("runs/*/*/demo.run.json")
+    spent = [json.loads(path.read_text())["totals"]["usd"] for path in manifests]
+    assert spent == [0.001104, 0.001104]
+
+
+def test_a_batch_run_says_little(
+    batches: OpenAIBatches, capsys: pytest.CaptureFixture[str]
+) -> None:
+    batches.looks = 1
+
+    detect(batches, "--batch", "--price", "2,10")
+
+    first, *others = capsys.readouterr().err.splitlines()
+    assert first == "detection on demo: asking about 12"
+    assert len(others) == 1
+    # What a batch costs is not known while it runs.
+    assert others[0].startswith("detection on demo: 12 of 12 done, 0 failed, ")
+    assert "USD" not in others[0]
+
+
+def test_what_is_submitted_is_collected_by_a_later_run(
+    batches: OpenAIBatches, own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    batches.looks = 1
+
+    assert detect(batches, "--batch", "submit") == 1
+
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "detection on demo: 12 of 12 samples have no answer, in batches 12; "
+        "run again to collect them"
+    )
+    assert stored(own_folder / "results") == []
+    submitted = [line for line in batches.lines if line == "POST /v1/batches"]
+
+    assert detect(batches, "--batch", "submit") == 0
+
+    assert [line for line in batches.lines if line == "POST /v1/batches"] == submitted
+    assert len(stored(own_folder / "results")) == 12
+    assert "| 1.000" in capsys.readouterr().out
+
+
+def test_a_dry_run_of_what_is_submitted_is_of_nothing(
+    batches: OpenAIBatches, own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    batches.looks = 9
+    detect(batches, "--batch", "submit")
+    before, calls = read_folder(own_folder), len(batches.received)
+    capsys.readouterr()
+
+    assert detect(batches, "--batch", "--dry-run") == 0
+
+    assert "| detection | demo      |       0 |" in capsys.readouterr().out
+    assert (read_folder(own_folder), len(batches.received)) == (before, calls)
+
+
+def test_what_is_submitted_is_not_paid_for_again_one_by_one(
+    batches: OpenAIBatches, own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    batches.looks = 9
+    detect(batches, "--batch", "submit", "--limit", "2")
+    before, calls = read_folder(own_folder), len(batches.received)
+    capsys.readouterr()
+
+    assert detect(batches) == 2
+
+    (path,) = own_folder.rglob("*.batch.json")
+    assert capsys.readouterr().err == (
+        "pii-bench: detection on demo: 2 samples are in batches that were submitted before: run "
+        f"with --batch to collect them; without {path.relative_to(own_folder)} they are asked "
+        "again\n"
+    )
+    assert (read_folder(own_folder), len(batches.received)) == (before, calls)
+
+
+def test_what_fails_in_a_batch_is_asked_again_by_the_next_run(
+    batches: OpenAIBatches,
+    own_folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def two_fail(job: StoredJob) -> dict[str, Item]:
+        first, second, *_ = job.requests
+        return right_items(job) | {first: EXPIRED, second: Item("errored", status=500)}
+
+    monkeypatch.setattr(batches, "outcomes", two_fail)
+
+    assert detect(batches, "--batch") == 1
+
+    assert len(batches.jobs) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "detection on demo: 2 of 12 samples have no answer, expired 1, server_error 1; "
+        "run again to ask only these"
+    )
+
+    monkeypatch.setattr(batches, "outcomes", right_items)
+    assert detect(batches, "--batch") == 0
+
+    assert [len(job.requests) for job in batches.jobs.values()] == [12, 2]
+    assert len(stored(own_folder / "results")) == 12
+
+
+def test_a_batch_holds_no_more_than_the_cap_pays_for(
+    batches: OpenAIBatches, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Each request may cost 100 tokens at 10 USD per million: three fit, whatever they take.
+    capped = ("--price", "0,10", "--max-tokens", "100", "--max-usd", "0.0035")
+    batches.looks = 1
+
+    assert detect(batches, "--batch", *capped) == 1
+
+    assert [len(job.requests) for job in batches.jobs.values()] == [3]
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "detection on demo: 9 of 12 samples have no answer, skipped_budget 9; "
+        "run again to ask only these"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (
+            ["gold+all"],
+            "system 'gold' (detection) cannot be run in batches: only a chat model that is asked ",
+        ),
+        (
+            ["openai/m", "--base-url", "http://localhost:1", "--strategy", "self-consistency-vote"],
+            "system 'openai/m@localhost:1' (self-consistency-vote) cannot be run in batches",
+        ),
+        (
+            ["deepseek/m", "--base-url", "http://localhost:1"],
+            "model 'deepseek/m@localhost:1' has no batch API (those of openai, anthropic and",
+        ),
+        (["replay:gold.jsonl"], "model 'replay/gold' has no batch API"),
+    ],
+)
+@pytest.mark.usefixtures("gold_answers")
+def test_what_has_no_batches_is_told_before_anything_is_done(
+    own_folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], what: str
+) -> None:
+    assert main(["run", "--dataset", "demo", "--batch", "--model", *arguments]) == 2
+
+    assert capsys.readouterr().err.startswith(f"pii-bench: {what}")
+    assert not (own_folder / "results").exists()
+
+
+def test_two_runs_on_the_same_results_are_refused(
+    protocol_server: ProtocolServer, own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    protocol_server.script(right(completion))
+    detect(protocol_server, "--limit", "1")
+    (folder,) = (own_folder / "results" / "runs").iterdir()
+    before = read_folder(own_folder)
+    capsys.readouterr()
+
+    with locked(folder):
+        assert detect(protocol_server) == 2
+
+    assert capsys.readouterr().err == (
+        f"pii-bench: {folder.relative_to(own_folder)}: another run is writing there: let it end, "
+        "or give another --results\n"
+    )
+    assert read_folder(own_folder) == before
+    assert len(protocol_server.requests) == 1
+
+    assert detect(protocol_server, "--limit", "2") == 0
+
+
+def test_a_run_of_another_model_goes_on_beside(
+    protocol_server: ProtocolServer, own_folder: Path
+) -> None:
+    protocol_server.script(right(completion))
+    other = own_folder / "results" / "runs" / "openai--other"
+
+    with locked(other):
+        assert detect(protocol_server, "--limit", "1") == 0

@@ -1,0 +1,275 @@
+"""Keys and sample texts: planted, run past every way to end, and looked for everywhere."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import traceback
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NoReturn
+
+import pytest
+
+from pii_bench.cli import main
+from pii_bench.datasets.catalog import load_dataset
+from pii_bench.models import catalog
+from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, PROVIDERS
+from pii_bench.runner.store import RunStore
+from tests.anthropic_replies import message
+from tests.builders import read_folder
+from tests.cli.command import COMMAND, environment
+from tests.protocol_server import Reply, completion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from tests.protocol_server import ProtocolServer, ReceivedRequest
+
+KEYS: Final = {
+    variable: f"sk-planted-{variable.lower()}-0123456789"
+    for variable in (CUSTOM_ENDPOINT_KEY, *(each.key_variable for each in PROVIDERS.values()))
+}
+SAMPLES: Final = load_dataset("demo").samples
+WINDOW: Final = 16
+"""Characters of a sample in a row that are no accident."""
+
+WINDOWS: Final = frozenset(
+    text[start : start + WINDOW]
+    for sample in SAMPLES
+    for text in (sample.description, sample.query or "")
+    for start in range(len(text) - WINDOW + 1)
+)
+CLOUD: Final = ("openai", "deepseek", "anthropic", "mistral")
+
+
+def leaks(text: str) -> list[str]:
+    """The keys and pieces of samples in a text."""
+    pieces = (text[start : start + WINDOW] for start in range(len(text) - WINDOW + 1))
+    return [key for key in KEYS.values() if key in text] + [p for p in pieces if p in WINDOWS]
+
+
+def files(folder: Path) -> str:
+    """The names and contents of everything in a folder, hidden files too."""
+    paths = sorted(folder.rglob("*"))
+    return "\n".join(f"{p}\n{p.read_text() if p.is_file() else ''}" for p in paths)
+
+
+def answer(request: ReceivedRequest, text: str = "### Answer: []") -> Reply:
+    """An answer in the protocol that was spoken; Mistral's is as OpenAI's."""
+    return message(text) if request.path.endswith("/messages") else completion(text)
+
+
+def echo(request: ReceivedRequest) -> str:
+    """The key and the texts that a client sent."""
+    key = request.headers.get("authorization") or request.headers["x-api-key"]
+    return "\n".join([key, *(turn["content"] for turn in request.body["messages"])])
+
+
+def bad_request(request: ReceivedRequest) -> Reply:
+    said = echo(request)
+    error = {"type": said, "message": said, "code": said, "param": said}
+    return Reply(status=400, body={"type": "error", "error": error, **error})
+
+
+def no_json(request: ReceivedRequest) -> Reply:
+    return Reply(body=echo(request).encode())
+
+
+def another_shape(request: ReceivedRequest) -> Reply:
+    return Reply(body={"choices": echo(request), "content": echo(request)})
+
+
+def refusal(request: ReceivedRequest) -> Reply:
+    error = {"type": "authentication_error", "message": echo(request), "code": None}
+    return Reply(status=401, body={"type": "error", "error": error, **error})
+
+
+def redirect(request: ReceivedRequest) -> Reply:
+    return Reply(status=307, headers={"Location": f"/?{echo(request).splitlines()[0]}"})
+
+
+FAILURES: Final = (bad_request, no_json, another_shape)
+
+
+def run(model: str, *options: object) -> int:
+    return main(["run", "--dataset", "demo", "--model", model, *map(str, options)])
+
+
+def sent_keys(server: ProtocolServer) -> set[str]:
+    """The variables whose keys are in what came."""
+    came = [str([request.path, dict(request.headers), request.body]) for request in server.requests]
+    return {variable for variable, key in KEYS.items() if any(key in text for text in came)}
+
+
+@pytest.fixture(autouse=True)
+def planted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable, key in KEYS.items():
+        monkeypatch.setenv(variable, key)
+
+
+def test_the_search_finds_what_is_planted() -> None:
+    sample = SAMPLES[3]
+    cut = sample.description[20:40]
+
+    assert leaks(f"log: {cut!r}...")
+    assert leaks(json.dumps({"query": sample.query}))
+    assert leaks(f"Bearer {KEYS['MISTRAL_API_KEY']}") == [KEYS["MISTRAL_API_KEY"]]
+    assert leaks("detection on demo: 10 of 12 samples have no answer; run again") == []
+
+
+@pytest.mark.parametrize("provider", CLOUD)
+def test_a_run_at_another_endpoint_shows_nothing_and_sends_no_providers_key(
+    provider: str,
+    own_folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    protocol_server: ProtocolServer,
+) -> None:
+    protocol_server.script(answer)
+
+    assert run(f"{provider}/m", "--base-url", protocol_server.url, "--limit", 2) == 0
+
+    assert sent_keys(protocol_server) == {CUSTOM_ENDPOINT_KEY}
+    output = capsys.readouterr()
+    assert leaks(output.out + output.err + files(own_folder)) == []
+
+
+@pytest.mark.parametrize("provider", CLOUD)
+def test_a_run_at_the_providers_own_endpoint_shows_nothing_and_sends_its_key_alone(
+    provider: str,
+    own_folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    protocol_server: ProtocolServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here = {name: replace(p, base_url=protocol_server.url) for name, p in PROVIDERS.items()}
+    monkeypatch.setattr(catalog, "PROVIDERS", here)
+    protocol_server.script(answer)
+
+    assert run(f"{provider}/m", "--limit", 2) == 0
+
+    assert sent_keys(protocol_server) == {PROVIDERS[provider].key_variable}
+    output = capsys.readouterr()
+    assert leaks(output.out + output.err + files(own_folder)) == []
+
+
+@pytest.mark.parametrize("provider", CLOUD)
+def test_failed_calls_that_repeat_what_was_sent_show_nothing(
+    provider: str,
+    own_folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    protocol_server: ProtocolServer,
+) -> None:
+    protocol_server.script(*FAILURES, answer)
+
+    assert run(f"{provider}/m", "--base-url", protocol_server.url, "--limit", 4) == 1
+
+    stored = files(own_folder)
+    assert stored.count('"error": {"kind": "bad_request"') == 1
+    assert stored.count('"error": {"kind": "bad_response"') == 2
+    output = capsys.readouterr()
+    assert leaks(output.out + output.err + stored) == []
+
+
+@pytest.mark.parametrize("provider", CLOUD)
+@pytest.mark.parametrize("refuse", [refusal, redirect])
+def test_a_provider_that_refuses_and_repeats_what_was_sent_shows_nothing(
+    provider: str,
+    refuse: Callable[[ReceivedRequest], Reply],
+    own_folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    protocol_server: ProtocolServer,
+) -> None:
+    protocol_server.script(answer, refuse)
+
+    assert run(f"{provider}/m", "--base-url", protocol_server.url, "--limit", 4) == 2
+
+    output = capsys.readouterr()
+    assert f"provider {provider!r} refuses model 'm': HTTP " in output.err
+    assert leaks(output.out + output.err + files(own_folder)) == []
+
+
+def test_texts_stand_in_responses_alone_and_only_as_the_model_repeats_them(
+    own_folder: Path, capsys: pytest.CaptureFixture[str], protocol_server: ProtocolServer
+) -> None:
+    said = (SAMPLES[0].query or "")[:40]
+    protocol_server.script(lambda request: answer(request, f'### Answer: ["{said}"]'))
+
+    assert run("openai/m", "--base-url", protocol_server.url, "--limit", 2) == 0
+
+    found = {name for name, content in read_folder(own_folder).items() if leaks(content.decode())}
+    assert {name.rpartition("/")[2] for name in found} == {"demo.jsonl"}
+    pieces = {piece for name in found for piece in leaks((own_folder / name).read_text())}
+    assert pieces == {said[start : start + WINDOW] for start in range(40 - WINDOW + 1)}
+    output = capsys.readouterr()
+    assert leaks(output.out + output.err) == []
+
+
+def test_a_traceback_shows_nothing(
+    own_folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    protocol_server: ProtocolServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def crash(*_: object) -> NoReturn:
+        raise ZeroDivisionError
+
+    protocol_server.script(*FAILURES, answer)
+    monkeypatch.setattr(RunStore, "append", crash)
+
+    with pytest.raises(ExceptionGroup) as caught:
+        run("openai/m", "--base-url", protocol_server.url)
+
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "ZeroDivisionError" in shown
+    output = capsys.readouterr()
+    assert leaks(shown + output.out + output.err + files(own_folder)) == []
+
+
+CRASHING: Final = """
+import sys
+from pii_bench.cli import main
+from pii_bench.runner.store import RunStore
+RunStore.append = lambda *_: 1 / 0
+sys.exit(main())
+"""
+CRASH: Final = (sys.executable, "-c", CRASHING)
+LOGS: Final = {"OPENAI_LOG": "debug", "ANTHROPIC_LOG": "debug", "MISTRAL_DEBUG": "1"}
+DEVELOPER: Final = {"PYTHONDEVMODE": "1", **LOGS}
+
+
+@pytest.mark.parametrize(
+    ("provider", "command", "variables"),
+    [
+        pytest.param("mistral", CRASH, LOGS),
+        *(
+            pytest.param(provider, command, DEVELOPER, marks=pytest.mark.slow)
+            for provider in CLOUD
+            for command in (COMMAND, CRASH)
+        ),
+    ],
+)
+def test_switches_for_debugging_show_nothing(
+    provider: str,
+    command: tuple[str, ...],
+    variables: Mapping[str, str],
+    own_folder: Path,
+    protocol_server: ProtocolServer,
+) -> None:
+    protocol_server.script(*FAILURES, answer, refusal)
+    ended = subprocess.run(  # noqa: S603 -- our own interpreter and code
+        [
+            *(*command, "run", "--dataset", "demo", "--concurrency", "1"),
+            *("--model", f"{provider}/m", "--base-url", protocol_server.url),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(**KEYS, **variables),
+    )
+
+    assert ended.returncode == (1 if command == CRASH else 2)
+    assert ("ZeroDivisionError" in ended.stderr) == (command == CRASH)
+    assert "ResourceWarning" not in ended.stderr
+    assert leaks(ended.stdout + ended.stderr + files(own_folder)) == []

@@ -1,0 +1,67 @@
+"""What the README says of the command is so."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from pii_bench.cli import main
+from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, LOCAL, PROVIDERS
+from pii_bench.prompting.strategies import STRATEGIES
+from pii_bench.systems.voted import DEFAULT_VOTES, VOTE_TEMPERATURE
+from tests.conftest import REPOSITORY
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+README: Final = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+MAKEFILE: Final = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+
+
+def row(option: str) -> str:
+    """The row of an option in the table of the main job."""
+    found = re.search(rf"^\| `{option}` .*$", README, re.MULTILINE)
+    assert found is not None
+    return found[0]
+
+
+def options(capsys: pytest.CaptureFixture[str], commands: Sequence[str]) -> set[str]:
+    for command in commands:
+        with pytest.raises(SystemExit):
+            main([*command.split(), "--help"])
+    return set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))
+
+
+def test_every_strategy_is_named() -> None:
+    assert re.findall(r"`([a-z-]+)`", row("STRATEGY"))[: len(STRATEGIES)] == list(STRATEGIES)
+
+
+def test_every_provider_and_its_key_is_named() -> None:
+    named = set(re.findall(r"`([a-z]+)/NAME`", row("MODEL")))
+    assert named == set(PROVIDERS)
+    assert f"`{LOCAL}/PATH.gguf`" in row("MODEL")
+    keys = {provider.key_variable for provider in PROVIDERS.values()} | {CUSTOM_ENDPOINT_KEY}
+    assert set(re.findall(r"`([A-Z_]+_API_KEY)`", README)) == keys
+
+
+def test_every_option_that_is_named_exists(capsys: pytest.CaptureFixture[str]) -> None:
+    commands = ("run", "score", "models", "convert capid-outputs", "data build", "data stats")
+
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", README))
+    assert named - options(capsys, commands) == set()
+
+
+def test_every_variable_of_make_bench_is_named() -> None:
+    (shown,) = re.findall(r"^bench: .*## (.*)$", MAKEFILE, re.MULTILINE)
+
+    assert re.findall(r"^\| `([A-Z_]+)` ", README, re.MULTILINE) == re.findall(
+        r"\[([A-Z_]+)=\]", shown
+    )
+
+
+def test_the_vote_is_as_it_is_told() -> None:
+    told = f"{DEFAULT_VOTES} calls per sample (`--votes`) at temperature {VOTE_TEMPERATURE}"
+
+    assert told in README
