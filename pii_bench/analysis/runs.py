@@ -6,19 +6,15 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.catalog import load_dataset
-from pii_bench.errors import PiiBenchError
 from pii_bench.evaluation import Evaluation, applicable, evaluate
-from pii_bench.leaderboard.collect import FOLDERS, StoredRun, _detection_beside, read_run
 from pii_bench.leaderboard.rows import Source
-from pii_bench.predictions.prediction import compose
+from pii_bench.leaderboard.stored import RunOnDataset, read_stored
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pii_bench.datasets.catalog import Dataset
     from pii_bench.datasets.sample import Sample
     from pii_bench.predictions.prediction import Prediction
 
@@ -101,25 +97,9 @@ def read_runs(results: Path) -> EvaluatedRuns:
     Raises:
         InputFileError: a manifest or a line of responses is broken.
     """
-    evaluated: list[EvaluatedRun] = []
-    left_out: list[str] = []
-    datasets: dict[str, Dataset | PiiBenchError] = {}
-    for folder, source in FOLDERS.items():
-        stored = [read_run(path) for path in sorted((results / folder).glob("*/*/*.run.json"))]
-        for run in stored:
-            reference, system = run.manifest.dataset, run.manifest.system
-            if reference.source not in datasets:
-                datasets[reference.source] = _find(reference.source)
-            match datasets[reference.source]:
-                case PiiBenchError() as error:
-                    left_out.append(f"{system.model}, {system.prompt}: {error}")
-                case dataset if dataset.sha256 != reference.sha256:
-                    what = "the dataset's file has changed since; run it again"
-                    left_out.append(f"{system.model}, {system.prompt}, {reference.source}: {what}")
-                case dataset:
-                    detection = _detection_beside(run, stored)
-                    evaluated += _evaluated(run, detection, dataset, source)
-    return EvaluatedRuns(tuple(evaluated), tuple(left_out))
+    stored = read_stored(results)
+    runs = tuple(evaluated for run in stored.runs for evaluated in _evaluated(run))
+    return EvaluatedRuns(runs, stored.left_out)
 
 
 def pooled(runs: Iterable[EvaluatedRun], names: Sequence[str]) -> Iterator[EvaluatedRun]:
@@ -149,43 +129,21 @@ def preferred(names: Iterable[RunName]) -> frozenset[RunName]:
     return frozenset(chosen.values())
 
 
-def _find(source: str) -> Dataset | PiiBenchError:
-    try:
-        return load_dataset(source)
-    except PiiBenchError as error:
-        return error
-
-
-def _evaluated(
-    run: StoredRun, detection: StoredRun | None, dataset: Dataset, source: Source
-) -> Iterator[EvaluatedRun]:
-    task = run.manifest.system.task
-    answers = [(task, run.predictions)]
-    if task is Task.QUERY_RELATED and detection is not None:
-        both = {
-            sample_id: compose(detection.predictions[sample_id], prediction)
-            for sample_id, prediction in run.predictions.items()
-            if sample_id in detection.predictions
-        }
-        answers.append((Task.MASKING, both))
-    for answered, predictions in answers:
-        samples = tuple(applicable(answered, dataset.samples))
+def _evaluated(run: RunOnDataset) -> Iterator[EvaluatedRun]:
+    answers = [(run.stored.manifest.system.task, run.stored.predictions)]
+    if run.masking is not None:
+        answers.append((Task.MASKING, run.masking))
+    for task, predictions in answers:
         # A dataset without queries has nothing for the tasks that need one.
-        if samples:
-            yield _of(run, dataset, source, answered, predictions)
+        if applicable(task, run.dataset.samples):
+            yield _of(run, task, predictions)
 
 
-def _of(
-    run: StoredRun,
-    dataset: Dataset,
-    source: Source,
-    task: Task,
-    predictions: Mapping[str, Prediction],
-) -> EvaluatedRun:
-    system = run.manifest.system
+def _of(run: RunOnDataset, task: Task, predictions: Mapping[str, Prediction]) -> EvaluatedRun:
+    system, dataset = run.stored.manifest.system, run.dataset
     evaluation = evaluate(task, dataset.samples, predictions)
     name = RunName(
-        source=source,
+        source=run.source,
         model=system.model,
         strategy=system.prompt,
         dataset=dataset.name,

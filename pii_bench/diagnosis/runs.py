@@ -5,37 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pii_bench.datasets.catalog import load_dataset
-from pii_bench.errors import PiiBenchError
 from pii_bench.evaluation import applicable
-from pii_bench.leaderboard.collect import FOLDERS, StoredRun, _detection_beside, read_run
-from pii_bench.predictions.prediction import Prediction, compose
+from pii_bench.leaderboard.stored import RunOnDataset, read_stored
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pii_bench.datasets.catalog import Dataset
-    from pii_bench.leaderboard.rows import Source
+    from pii_bench.predictions.prediction import Prediction
 
 
 @dataclass(frozen=True, slots=True)
-class QueryRun:
-    """A query-related run.
-
-    Attributes:
-        source: where it lies.
-        dataset: gold.
-        stored: the run.
-        detection: the detection run that the leaderboard composes masking with; None where
-            there is none.
-    """
-
-    source: Source
-    dataset: Dataset
-    stored: StoredRun
-    detection: StoredRun | None
+class QueryRun(RunOnDataset):
+    """A query-related run with what diagnosis asks of it."""
 
     @property
     def system(self) -> tuple[object, ...]:
@@ -55,18 +38,6 @@ class QueryRun:
             for sample_id, answer in self.stored.predictions.items()
         }
 
-    @property
-    def masking(self) -> Mapping[str, Prediction] | None:
-        """Sample id to the masking prediction; None without detection."""
-        if self.detection is None:
-            return None
-        found = self.detection.predictions
-        return {
-            sample_id: compose(found[sample_id], answer)
-            for sample_id, answer in self.stored.predictions.items()
-            if sample_id in found
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class QueryRuns:
@@ -82,30 +53,15 @@ def read_query_runs(results: Path) -> QueryRuns:
     Raises:
         InputFileError: a manifest or a line of responses is broken.
     """
-    runs: list[QueryRun] = []
-    left_out: list[str] = []
-    datasets: dict[str, Dataset | PiiBenchError] = {}
-    for folder, source in FOLDERS.items():
-        stored = [read_run(path) for path in sorted((results / folder).glob("*/*/*.run.json"))]
-        for run in stored:
-            card, reference = run.manifest.system, run.manifest.dataset
-            if card.task is not Task.QUERY_RELATED:
-                continue
-            if reference.source not in datasets:
-                datasets[reference.source] = _find(reference.source)
-            match datasets[reference.source]:
-                case PiiBenchError() as error:
-                    left_out.append(f"{card.model}, {card.prompt} on {reference.source}: {error}")
-                case dataset if dataset.sha256 != reference.sha256:
-                    what = "its file has changed since; run again, only what changed is asked"
-                    left_out.append(f"{card.model}, {card.prompt} on {reference.source}: {what}")
-                case dataset if applicable(card.task, dataset.samples):
-                    runs.append(QueryRun(source, dataset, run, _detection_beside(run, stored)))
-    return QueryRuns(tuple(runs), tuple(left_out))
+    stored = read_stored(results)
+    runs = (
+        QueryRun(run.source, run.dataset, run.stored, run.detection)
+        for run in stored.runs
+        if _has_queries(run)
+    )
+    return QueryRuns(tuple(runs), stored.left_out)
 
 
-def _find(source: str) -> Dataset | PiiBenchError:
-    try:
-        return load_dataset(source)
-    except PiiBenchError as error:
-        return error
+def _has_queries(run: RunOnDataset) -> bool:
+    task = run.stored.manifest.system.task
+    return task is Task.QUERY_RELATED and bool(applicable(task, run.dataset.samples))

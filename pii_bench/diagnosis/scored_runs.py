@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.diagnosis.runs import QueryRun
-    from pii_bench.leaderboard.collect import StoredRun
+    from pii_bench.leaderboard.stored import StoredRun
     from pii_bench.predictions.prediction import Prediction
     from pii_bench.relevance.base import Relevance
 

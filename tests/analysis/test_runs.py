@@ -64,9 +64,8 @@ def test_runs_without_their_dataset_are_left_out_with_the_reason(tmp_path: Path)
 
     assert found.runs == ()
     detection, naive = found.left_out
-    assert detection.startswith("fake/one, detection: ")
-    assert "gone.jsonl" in detection
-    assert naive.endswith("tiny.jsonl: the dataset's file has changed since; run it again")
+    assert detection.startswith(f"runs on {gone.source}: ")
+    assert naive.startswith(f"fake/one, naive on {dataset.source}: its file has changed since")
 
 
 def test_sets_taken_as_one_have_all_samples() -> None:

@@ -75,7 +75,7 @@ def test_a_run_without_its_dataset_is_left_out_and_said(
 
     assert not analyse_runs(argparse.Namespace(results=results))
 
-    assert "left out: fake/one, naive, " in capsys.readouterr().err
+    assert "left out: fake/one, naive on " in capsys.readouterr().err
 
 
 def test_drops_are_printed_with_their_differences(

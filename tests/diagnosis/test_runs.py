@@ -73,8 +73,8 @@ def test_a_run_of_another_file_or_of_none_is_left_out(tmp_path: Path) -> None:
     found = read_query_runs(tmp_path)
 
     assert found.runs == ()
-    missing, differs = sorted(found.left_out)
-    assert missing.startswith(f"fake/one, naive on {gone.source}: ")
+    differs, missing = sorted(found.left_out)
+    assert missing.startswith(f"runs on {gone.source}: ")
     assert differs == (
         f"fake/one, naive on {dataset.source}: its file has changed since; run again, only what "
         "changed is asked"
