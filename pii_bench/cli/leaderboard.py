@@ -58,7 +58,8 @@ def update_leaderboard(results: Path) -> tuple[list[Row], bool]:
         rows = rank([*collection.rows, *published_rows()])
         files = write_leaderboard(rows, results)
     _say_left_out(collection)
-    print(f"leaderboard: {', '.join(map(str, files))}")
+    first, *others = files
+    print(f"leaderboard: {first} (also {', '.join(path.suffix for path in others)})")
     return rows, not collection.left_out
 
 
