@@ -96,8 +96,9 @@ class MiniLmEncoder:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of length 1, (texts, 384); what is beyond 256 tokens is not read."""
+        # Few at a time: each batch is padded to its longest text.
         vectors: NDArray[np.float32] = self._model.encode(
-            _encodable(texts), normalize_embeddings=True, show_progress_bar=False
+            _encodable(texts), normalize_embeddings=True, show_progress_bar=False, batch_size=8
         )
         return vectors
 
