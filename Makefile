@@ -41,7 +41,7 @@ train: .venv/.build .venv/.train ## Train the BiLSTM-CRF and fit the thresholds 
 
 # Every system that runs here without a chat model; the oracles show what each part costs.
 REFERENCE := $(foreach r,all none random keyword embedding embedding-minilm gold,bilstm-crf+$(r)) \
-  $(foreach r,all none random keyword embedding embedding-minilm,gold+$(r)) \
+  $(foreach r,all none random keyword embedding,gold+$(r)) \
   spacy+embedding presidio+embedding
 
 .PHONY: reference
