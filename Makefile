@@ -54,6 +54,7 @@ reference: .venv/.detectors .venv/.minilm ## Run the reference runs again: a qua
 	done
 	rm -rf results/reference && mkdir -p results/reference
 	cp -r build/reference/runs/. results/reference
+	rm -f results/reference/*/.lock
 	$(BIN)/pii-bench leaderboard --results "$(RESULTS)"
 
 .PHONY: detectors

@@ -31,7 +31,25 @@ def _convert(parsed: argparse.Namespace) -> bool:
 def _leaderboard(parsed: argparse.Namespace) -> bool:
     from pii_bench.cli.leaderboard import build_leaderboard
 
-    return build_leaderboard(parsed.results)
+    return build_leaderboard(parsed.results, parsed.table)
+
+
+def _compare(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.compare import compare_runs
+
+    return compare_runs(parsed)
+
+
+def _analyse(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.analyse import analyse_runs
+
+    return analyse_runs(parsed)
+
+
+def _diagnose(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.diagnose import diagnose_runs
+
+    return diagnose_runs(parsed)
 
 
 def _train(parsed: argparse.Namespace) -> bool:
@@ -83,6 +101,9 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], bool]]] = MappingPro
         "score": _score,
         "convert": _convert,
         "leaderboard": _leaderboard,
+        "compare": _compare,
+        "analyse": _analyse,
+        "diagnose": _diagnose,
         "train": _train,
         "fit": _fit,
         "models": _models,

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.leaderboard.collect import collect
+from pii_bench.leaderboard.paper_tables import paper_table
 from pii_bench.leaderboard.published import published_rows
 from pii_bench.leaderboard.render import write_leaderboard
 from pii_bench.leaderboard.rows import rank
@@ -14,13 +15,27 @@ from pii_bench.runner.lock import locked
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pii_bench.leaderboard.collect import Collection
     from pii_bench.leaderboard.rows import Row
 
 _LONGEST_WAIT: Final = 300.0
 
 
-def build_leaderboard(results: Path) -> bool:
-    """Write the leaderboard of a results folder and say where it is."""
+def build_leaderboard(results: Path, table: int | None) -> bool:
+    """Write the leaderboard of a results folder and say where it is, or print one table.
+
+    Args:
+        results: the folder.
+        table: of the paper, whose layout is wanted; None for the leaderboard.
+
+    Raises:
+        UnknownNameError: no such table, or none that runs could fill.
+    """
+    if table is not None:
+        collection = collect(results)
+        _say_left_out(collection)
+        print(paper_table(table, collection.rows, published_rows()), end="")
+        return not collection.left_out
     rows, complete = update_leaderboard(results)
     ours = sum(bool(row.signature) for row in rows)
     print(f"{ours} rows of ours, {len(rows) - ours} published")
@@ -41,8 +56,13 @@ def update_leaderboard(results: Path) -> tuple[list[Row], bool]:
     with locked(results, wait=_LONGEST_WAIT):
         collection = collect(results)
         rows = rank([*collection.rows, *published_rows()])
-        csv, markdown = write_leaderboard(rows, results)
+        files = write_leaderboard(rows, results)
+    _say_left_out(collection)
+    first, *others = files
+    print(f"leaderboard: {first} (also {', '.join(path.suffix for path in others)})")
+    return rows, not collection.left_out
+
+
+def _say_left_out(collection: Collection) -> None:
     for reason in collection.left_out:
         print(f"left out: {reason}", file=sys.stderr)
-    print(f"leaderboard: {csv} and {markdown}")
-    return rows, not collection.left_out

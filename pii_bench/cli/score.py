@@ -9,10 +9,11 @@ from pii_bench.cli.tables import print_rows
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError
 from pii_bench.evaluation import evaluate
-from pii_bench.leaderboard.rows import Source, row_of
+from pii_bench.leaderboard.rows import Source, row_of, with_intervals
 from pii_bench.predictions.capid_outputs import read_capid_outputs
 from pii_bench.predictions.file import predicted_tasks, read_predictions, write_predictions
 from pii_bench.signature import Signature
+from pii_bench.statistics.scores import clusters_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,12 +33,13 @@ def score_predictions(path: Path, source: str) -> bool:
     tasks = predicted_tasks(predictions)
     if not tasks:
         raise PiiBenchError(f"{path}: no line has an answer; nothing to score")
+    clusters = clusters_of(dataset.samples)
     rows = []
     for task in tasks:
         evaluation = evaluate(task, dataset.samples, predictions)
         signature = Signature(dataset.name, dataset.sha256, task, model=path.stem)
-        rows.append(row_of(evaluation, signature, source=Source.RUN, oracle=False))
-    print_rows(rows)
+        rows.append(row_of(evaluation, signature, clusters, source=Source.RUN, oracle=False))
+    print_rows(with_intervals(rows))
     return all(row.complete for row in rows)
 
 

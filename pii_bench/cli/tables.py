@@ -17,7 +17,7 @@ def print_rows(rows: Sequence[Row]) -> None:
     """One table per dataset and task, and the signature of each row that has one."""
     for (dataset, task), group in groupby(rows, key=lambda row: (row.dataset, row.task)):
         members = list(group)
-        print(f"\n{dataset}: {task}\n\n{to_table(members, task)}")
+        print(f"\n{dataset}: {task}\n\n{to_table(members)}")
     if rows:
         print()
     for row in rows:

@@ -1,12 +1,15 @@
-"""Rows as CSV and Markdown."""
+"""Rows as CSV, Markdown, LaTeX and HTML."""
 
 from __future__ import annotations
 
+import html
 import re
 from itertools import groupby
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import pandas as pd
+from tabulate import tabulate
 
 from pii_bench.files import write_whole
 from pii_bench.leaderboard.rows import METRICS, SUBJECT_METRICS, Row, Source
@@ -14,7 +17,7 @@ from pii_bench.outcome import Status
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 _SHOWN: Final = {
@@ -32,6 +35,22 @@ data that was never released: for orientation, not for comparison. `oracle` rows
 gold and `incomplete` rows lack samples: neither is ranked. A detector that does not say whose
 an entity is has `-` where a figure depends on it, and no rank in detection. Unmasked text goes
 to whoever is sent a text before anything in it is masked.
+
+The 95 % interval is of the first figure: a bootstrap that draws descriptions. A rank is one
+more than the number of rows that are shown to be better (paired permutation tests, Holm's
+correction over all pairs of a table, p < 0.05). `Detectable` is the difference to the best
+other ranked row that these samples would show with a chance of 80 %. `pii-bench compare` tests
+two rows by themselves.
+"""
+
+
+_ORACLES: Final = "Told gold (oracles)"
+
+_STYLE: Final = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 80rem; padding: 0 1rem }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 1rem 0 }
+td, th { border-bottom: 1px solid #ccc; padding: .2rem .6rem; text-align: left }
+code { font-size: .8rem; overflow-wrap: anywhere }
 """
 
 
@@ -47,34 +66,55 @@ def to_csv(rows: Sequence[Row]) -> str:
 
 
 def to_markdown(rows: Sequence[Row]) -> str:
-    """One table per dataset and task, then the signatures."""
+    """One table per dataset and task, oracles apart, then the signatures."""
     parts = [_INTRODUCTION]
-    for (dataset, task), group in groupby(rows, key=lambda row: (row.dataset, row.task)):
-        parts.append(f"## {dataset}: {task}\n\n{to_table(list(group), task)}\n")
+    for title, blocks in _sections(rows):
+        parts.append(f"## {title}\n")
+        for heading, members in blocks:
+            parts.append(
+                f"{heading}\n\n{to_table(members)}\n" if heading else to_table(members) + "\n"
+            )
     if signed := [row.signature for row in rows if row.signature]:
         parts.append("## Signatures\n\n" + "\n".join(f"- `{line}`" for line in signed) + "\n")
     return "\n".join(parts)
 
 
-def to_table(rows: Sequence[Row], task: Task) -> str:
-    """The Markdown table of one dataset and task."""
-    shown = _SHOWN[task]
-    header = ["#", "Model", "Strategy", *shown.values(), "Scored", "Failures"]
-    header += ["Unmasked text goes to", "Source"]
-    lines = [
-        [
-            str(row.rank or ""),
-            row.model,
-            row.strategy,
-            *(_figure(row, name) for name in shown),
-            f"{row.scored}/{row.gold}" if row.gold is not None else "",
-            failures(row),
-            _recipients(row),
-            _source(row),
-        ]
-        for row in rows
-    ]
-    return pd.DataFrame(lines, columns=header).to_markdown(index=False, disable_numparse=True)
+def to_latex(rows: Sequence[Row]) -> str:
+    """The same tables for a paper: `booktabs`, one `table` for each; no signatures."""
+    parts = ["% Needs \\usepackage{booktabs}. Made by `pii-bench leaderboard`."]
+    for title, blocks in _sections(rows):
+        for heading, members in blocks:
+            caption = f"{title}{f' ({_ORACLES.lower()})' if heading else ''}"
+            parts.append(
+                "\\begin{table}\n\\centering\n\\small\n"
+                f"{_tabulate(members, 'latex_booktabs')}\n"
+                f"\\caption{{{_latex(caption)}}}\n\\end{{table}}"
+            )
+    return "\n\n".join(parts) + "\n"
+
+
+def to_html(rows: Sequence[Row]) -> str:
+    """The same tables as one page without scripts or anything from elsewhere."""
+    parts = []
+    for title, blocks in _sections(rows):
+        parts.append(f"<h2>{html.escape(title)}</h2>")
+        for heading, members in blocks:
+            parts.append(f"<h3>{heading}</h3>" if heading else "")
+            parts.append(_tabulate(members, "html"))
+    signed = [f"<li><code>{html.escape(row.signature)}</code>" for row in rows if row.signature]
+    introduction = html.escape(_INTRODUCTION.partition("\n\n")[2]).replace("\n\n", "<p>")
+    return (
+        '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>Leaderboard</title>\n'
+        f"<style>{_STYLE}</style>\n<h1>Leaderboard</h1>\n<p>{introduction}\n"
+        + "\n".join(part for part in parts if part)
+        + (f"\n<h2>Signatures</h2>\n<ul>{''.join(signed)}</ul>" if signed else "")
+        + "\n</html>\n"
+    )
+
+
+def to_table(rows: Sequence[Row]) -> str:
+    """The Markdown table of rows of one dataset and task."""
+    return _tabulate(rows, "pipe")
 
 
 def failures(row: Row) -> str:
@@ -84,24 +124,71 @@ def failures(row: Row) -> str:
     return ", ".join(f"{status} {rate:.0%}" for status, rate in shown)
 
 
-def write_leaderboard(rows: Sequence[Row], results: Path) -> tuple[Path, Path]:
-    """Write `leaderboard.csv` and `leaderboard.md`.
+def write_leaderboard(rows: Sequence[Row], results: Path) -> tuple[Path, ...]:
+    """Write `leaderboard.csv`, `.md`, `.tex` and `.html`.
+
+    Returns:
+        The files.
 
     Raises:
         ResultsError: they cannot be written.
     """
-    csv, markdown = results / "leaderboard.csv", results / "leaderboard.md"
-    write_whole(csv, to_csv(rows))
-    write_whole(markdown, to_markdown(rows))
-    return csv, markdown
+    written = []
+    for suffix, render in _FORMATS.items():
+        path = results / f"leaderboard.{suffix}"
+        write_whole(path, render(rows))
+        written.append(path)
+    return tuple(written)
 
+
+_FORMATS: Final[Mapping[str, Callable[[Sequence[Row]], str]]] = MappingProxyType(
+    {"csv": to_csv, "md": to_markdown, "tex": to_latex, "html": to_html}
+)
 
 _COLUMNS: Final = (
     *("source", "model", "strategy", "dataset", "task", "oracle", "rank"),
     *("scored", "gold", "coverage", *METRICS),
+    *("ci_low", "ci_high", "detectable"),
     *(f"rate_{status}" for status in Status),
     *("unmasked_text_to", "signature", "note"),
 )
+
+
+def _sections(rows: Sequence[Row]) -> Iterator[tuple[str, list[tuple[str, list[Row]]]]]:
+    """Per dataset and task a title, and its rows in one or two blocks with their headings."""
+    for (dataset, task), group in groupby(rows, key=lambda row: (row.dataset, row.task)):
+        members = list(group)
+        ours = [row for row in members if not row.oracle]
+        told_gold = [row for row in members if row.oracle]
+        blocks = [("", ours), (_ORACLES, told_gold)]
+        yield f"{dataset}: {task}", [block for block in blocks if block[1]]
+
+
+def _tabulate(rows: Sequence[Row], style: str) -> str:
+    """A table of rows of one task; the style escapes what it must."""
+    shown = _SHOWN[rows[0].task]
+    header = ["#", "Model", "Strategy", *shown.values(), "95 % interval", "Detectable"]
+    header += ["Scored", "Failures", "Unmasked text goes to", "Source"]
+    lines = [
+        [
+            str(row.rank or ""),
+            row.model,
+            row.strategy,
+            *(_figure(row, name) for name in shown),
+            f"[{row.interval.low:.3f}, {row.interval.high:.3f}]" if row.interval else "",
+            "" if row.detectable is None else f"{row.detectable:.3f}",
+            f"{row.scored}/{row.gold}" if row.gold is not None else "",
+            failures(row),
+            _recipients(row),
+            _source(row),
+        ]
+        for row in rows
+    ]
+    return str(tabulate(lines, header, tablefmt=style, disable_numparse=True))
+
+
+def _latex(text: str) -> str:
+    return re.sub(r"([&%$#_{}])", r"\\\1", text)
 
 
 def _flat(row: Row) -> dict[str, object]:
@@ -117,6 +204,9 @@ def _flat(row: Row) -> dict[str, object]:
         "gold": row.gold,
         "coverage": row.scored / row.gold if row.gold and row.scored is not None else None,
         **row.metrics,
+        "ci_low": row.interval.low if row.interval else None,
+        "ci_high": row.interval.high if row.interval else None,
+        "detectable": row.detectable,
         **{f"rate_{status}": rate for status, rate in (row.rates or {}).items()},
         "unmasked_text_to": row.unmasked_text_to,
         "signature": row.signature,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from pii_bench.outcome import Status
+from pii_bench.statistics.bootstrap import intervals
+from pii_bench.statistics.ranks import ranked
+from pii_bench.statistics.scores import scores_of
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -15,6 +19,8 @@ if TYPE_CHECKING:
     from pii_bench.evaluation import Evaluation
     from pii_bench.scorer import PRF
     from pii_bench.signature import Signature
+    from pii_bench.statistics.bootstrap import Interval
+    from pii_bench.statistics.scores import Scores
 
 
 class Source(StrEnum):
@@ -30,8 +36,8 @@ class Row:
     """One model, strategy, dataset and task.
 
     Attributes:
-        rank: among the complete rows of ours without gold, per dataset and task, by
-            the headline; None for all others and where there is no headline.
+        rank: among the rows that compete, per dataset and task: one more than the number of
+            those whose headline is shown to be higher; None for all others.
         oracle: whether the system is told gold.
         scored: samples that count in the means.
         gold: samples that the task applies to; None for published figures.
@@ -43,6 +49,12 @@ class Row:
             not, `SUBJECT_METRICS` are absent.
         unmasked_text_to: who is sent the texts as they are, as in the systems' cards; empty
             for published figures.
+        by_sample: column name to the figure sample by sample, for the columns that tests are
+            made of; empty for published figures and where nothing is scored.
+        interval: 95 % interval of the headline; None where it is not known.
+        detectable: the smallest difference of headlines to the best of the other rows that
+            compete which the samples can be expected to show; None where there is no such row
+            or the samples can show none.
     """
 
     source: Source
@@ -60,6 +72,14 @@ class Row:
     note: str = ""
     names_subjects: bool = True
     unmasked_text_to: str = ""
+    by_sample: Mapping[str, Scores] = field(default_factory=dict, repr=False)
+    interval: Interval | None = None
+    detectable: float | None = None
+
+    @property
+    def headline_name(self) -> str:
+        """The column of the headline."""
+        return "strict_f1" if self.task is Task.DETECTION else "f1"
 
     @property
     def headline(self) -> float | None:
@@ -68,12 +88,22 @@ class Row:
         None where a detection names no subjects: Ent-F1, which is larger than Strict-F1 by
         its nature, would rank it above systems that answer the whole task.
         """
-        return self.metrics.get("strict_f1" if self.task is Task.DETECTION else "f1")
+        return self.metrics.get(self.headline_name)
 
     @property
     def complete(self) -> bool:
         """Whether every gold sample is scored."""
         return self.gold is not None and self.scored == self.gold
+
+    @property
+    def competes(self) -> bool:
+        """Whether it is ranked.
+
+        Published figures stand on data that was never released, oracle rows are told gold, and
+        incomplete rows lack samples: none of them is. Nor are rows without a headline.
+        """
+        ours = self.source is not Source.PUBLISHED
+        return ours and not self.oracle and self.complete and self.headline is not None
 
 
 METRICS = (
@@ -100,15 +130,28 @@ SUBJECT_METRICS = frozenset(
 def row_of(
     evaluation: Evaluation,
     signature: Signature,
+    clusters: Mapping[str, str],
     *,
     source: Source,
     oracle: bool,
     names_subjects: bool = True,
     unmasked_text_to: str = "",
 ) -> Row:
-    """The row of an evaluation."""
+    """The row of an evaluation.
+
+    Args:
+        evaluation: what was scored.
+        signature: what reproduces it.
+        clusters: sample id to cluster (`statistics.scores.clusters_of`).
+        source: whose run it is.
+        oracle: see `Row`, as the next two.
+        names_subjects: whether its detection tells whose the entities are.
+        unmasked_text_to: who is sent the texts as they are.
+    """
     gold = evaluation.gold
     metrics = metrics_of(evaluation)
+    columns = _tested(evaluation.task)
+    by_sample = {name: scores_of(evaluation, key, clusters) for name, key in columns.items()}
     if evaluation.task is Task.DETECTION and not names_subjects:
         metrics = {name: value for name, value in metrics.items() if name not in SUBJECT_METRICS}
     return Row(
@@ -125,6 +168,7 @@ def row_of(
         signature=str(signature),
         names_subjects=names_subjects,
         unmasked_text_to=unmasked_text_to,
+        by_sample={name: each for name, each in by_sample.items() if each and name in metrics},
     )
 
 
@@ -153,15 +197,28 @@ def metrics_of(evaluation: Evaluation) -> dict[str, float]:
     return {name: value for name in METRICS if (value := named.get(name)) is not None}
 
 
-def rank(rows: Iterable[Row]) -> list[Row]:
-    """Sort rows by dataset, task and headline, and give ranks; equal headlines share one.
+def with_intervals(rows: Iterable[Row]) -> list[Row]:
+    """The rows with the intervals of their headlines, where they have figures by sample."""
+    whole = list(rows)
+    scores = [row.by_sample.get(row.headline_name) for row in whole]
+    found = iter(intervals([each for each in scores if each is not None]))
+    return [
+        row if each is None else replace(row, interval=next(found))
+        for row, each in zip(whole, scores, strict=True)
+    ]
 
-    Published figures stand on data that was never released, oracle rows are told gold,
-    and incomplete rows lack samples: none of them is ranked. Nor are rows without a
-    headline; they come after those with one, by Ent-F1.
+
+def rank(rows: Iterable[Row]) -> list[Row]:
+    """Sort rows by dataset, task and headline, and give intervals, ranks and `detectable`.
+
+    Ranks are those of `statistics.ranks`: only rows that are shown to be better go before a
+    row. Rows without a headline come after those with one, by Ent-F1.
+
+    Raises:
+        ValueError: rows compete that are of different samples.
     """
     ordered = sorted(
-        rows,
+        with_intervals(rows),
         key=lambda row: (
             row.dataset,
             list(Task).index(row.task),
@@ -175,20 +232,24 @@ def rank(rows: Iterable[Row]) -> list[Row]:
             row.source,
         ),
     )
-    ranked: list[Row] = []
-    for row in ordered:
-        unranked = row.source is Source.PUBLISHED or row.oracle or not row.complete
-        if unranked or row.headline is None:
-            ranked.append(row)
-            continue
-        better = sum(
-            (other.dataset, other.task) == (row.dataset, row.task)
-            and other.rank is not None
-            and other.headline != row.headline
-            for other in ranked
-        )
-        ranked.append(replace(row, rank=better + 1))
-    return ranked
+    result: list[Row] = []
+    for _, group in groupby(ordered, key=lambda row: (row.dataset, row.task)):
+        members = list(group)
+        competing = [row for row in members if row.competes]
+        standings = ranked([row.by_sample[row.headline_name] for row in competing])
+        result += [
+            replace(row, rank=standing.rank, detectable=standing.detectable)
+            for row, standing in zip(competing, standings, strict=True)
+        ]
+        result += [row for row in members if not row.competes]
+    return result
+
+
+def _tested(task: Task) -> Mapping[str, str]:
+    """Column name to metric of an evaluation, of the figures that are kept by sample."""
+    if task is Task.DETECTION:
+        return {"strict_f1": "strict", "ent_f1": "entity"}
+    return {"f1": "exact"}
 
 
 def _f1(score: PRF | None) -> float | None:

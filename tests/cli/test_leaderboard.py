@@ -25,7 +25,7 @@ def test_it_is_made_again_from_stored_responses(
     output = capsys.readouterr()
     assert output.err == ""
     assert output.out.splitlines() == [
-        f"leaderboard: {results / 'leaderboard.csv'} and {results / 'leaderboard.md'}",
+        f"leaderboard: {results / 'leaderboard.csv'} (also .md, .tex, .html)",
         f"2 rows of ours, {len(published_rows())} published",
     ]
     lines = (results / "leaderboard.csv").read_text(encoding="utf-8").splitlines()
@@ -49,7 +49,7 @@ def test_twice_gives_the_same(own_folder: Path) -> None:
     main(["leaderboard"])
 
     assert {path: path.read_bytes() for path in before} == before
-    assert len(before) == 2
+    assert len(before) == 4
 
 
 def test_an_interruption_is_no_traceback(

@@ -49,7 +49,9 @@ def test_the_main_job_from_gold_answers_is_perfect(
     assert output.out.count("| 12/12") == 3
     assert sorted(read_folder(own_folder / "results")) == [
         "leaderboard.csv",
+        "leaderboard.html",
         "leaderboard.md",
+        "leaderboard.tex",
         "runs/replay--gold/detection/demo.jsonl",
         "runs/replay--gold/detection/demo.run.json",
         "runs/replay--gold/naive/demo.jsonl",

@@ -48,7 +48,8 @@ def test_gold_as_predictions_is_perfect(
     assert output.err == ""
     for task, figures in (("detection", 3), ("query-related", 4), ("masking", 4)):
         row = cells(output.out, f"demo: {task}")
-        assert row == ["", "mine", "", *["1.000"] * figures, "12/12", "", "", "run"]
+        interval = ["[1.000, 1.000]", ""]
+        assert row == ["", "mine", "", *["1.000"] * figures, *interval, "12/12", "", "", "run"]
 
 
 def test_every_row_has_its_signature(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ from pii_bench.leaderboard.rows import Row, Source
 from pii_bench.models.base import SKIPPED_BUDGET
 from pii_bench.outcome import Status
 from pii_bench.runner.records import Failure
+from pii_bench.statistics.scores import Scores
 from pii_bench.systems.base import UNKNOWN_RECIPIENT
 from pii_bench.tasks import Task
 from tests.builders import sample_record, write_lines
@@ -72,6 +73,20 @@ def test_masking_is_composed_of_both_answers(runs: Path, dataset: Dataset) -> No
     assert masking.headline == pytest.approx((1 + 2 / 3) / 2)
     assert f"|prompt:detection@{'d' * 12}+naive@{'n' * 12}|" in masking.signature
     assert "|returned:one|" in masking.signature
+
+
+def test_samples_of_one_description_are_one_cluster(runs: Path, tmp_path: Path) -> None:
+    twins = [sample_record("s1"), sample_record("s2", description="Ann Lee is 32 years old.")]
+    write_lines(tmp_path / "twins.jsonl", [*twins, sample_record("s3", query="May I vote?")])
+    dataset = load_dataset(str(tmp_path / "twins.jsonl"))
+    for prompt, answer in (("detection", ANN), ("naive", '### Answer: ["32"]')):
+        store_run(runs, dataset, prompt, {"s1": answer, "s2": "None.", "s3": answer})
+
+    found = rows(runs)
+
+    assert {task: row.by_sample[row.headline_name] for (_, task), row in found.items()} == (
+        dict.fromkeys(Task, Scores(("s1", "s2", "s3"), ("s1", "s2", "s1"), (1.0, 0.0, 1.0)))
+    )
 
 
 def test_one_detection_run_serves_every_strategy(runs: Path, dataset: Dataset) -> None:

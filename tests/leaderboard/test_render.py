@@ -9,7 +9,15 @@ import pytest
 
 from pii_bench.files import ResultsError
 from pii_bench.leaderboard.collect import collect
-from pii_bench.leaderboard.render import to_csv, to_frame, to_markdown, to_table, write_leaderboard
+from pii_bench.leaderboard.render import (
+    to_csv,
+    to_frame,
+    to_html,
+    to_latex,
+    to_markdown,
+    to_table,
+    write_leaderboard,
+)
 from pii_bench.leaderboard.rows import METRICS, Row, Source, rank
 from pii_bench.outcome import Status
 from pii_bench.tasks import Task
@@ -62,10 +70,27 @@ def test_the_markdown(rows: list[Row], assert_golden: Callable[[str, str], None]
     assert_golden("leaderboard.md", VERSIONS.sub(r"\1:*", to_markdown(rows)))
 
 
+def test_the_latex(rows: list[Row], assert_golden: Callable[[str, str], None]) -> None:
+    assert_golden("leaderboard.tex", to_latex(rows))
+
+
+def test_the_page(rows: list[Row], assert_golden: Callable[[str, str], None]) -> None:
+    assert_golden("leaderboard.html", VERSIONS.sub(r"\1:*", to_html(rows)))
+
+
+def test_names_cannot_break_out_of_a_table() -> None:
+    row = replace(PUBLISHED, model="<script>1</script>", strategy="50%_&{x}", signature="<b>")
+
+    assert "<script>" not in to_html([row])
+    assert "<b>" not in to_html([row])
+    assert r"50\%\_\&\{x\}" in to_latex([row])
+
+
 def test_the_columns() -> None:
     assert list(to_frame([]).columns) == [
         *("source", "model", "strategy", "dataset", "task", "oracle", "rank"),
         *("scored", "gold", "coverage", *METRICS),
+        *("ci_low", "ci_high", "detectable"),
         *(f"rate_{status}" for status in Status),
         *("unmasked_text_to", "signature", "note"),
     ]
@@ -85,7 +110,7 @@ def test_what_needs_subjects_is_a_dash_where_none_are_named() -> None:
         names_subjects=False,
     )
 
-    line = to_table([row], Task.DETECTION).splitlines()[-1]
+    line = to_table([row]).splitlines()[-1]
 
     assert [cell.strip() for cell in line.split("|")[4:7]] == ["-", "0.850", "-"]
 
@@ -104,7 +129,7 @@ def test_what_needs_subjects_is_a_dash_where_none_are_named() -> None:
 def test_of_who_is_sent_unmasked_text_the_table_names_the_host(recipient: str, shown: str) -> None:
     row = replace(PUBLISHED, unmasked_text_to=recipient)
 
-    line = to_table([row], Task.MASKING).splitlines()[-1]
+    line = to_table([row]).splitlines()[-1]
 
     assert line.split("|")[-3].strip() == shown
     assert to_frame([row])["unmasked_text_to"].to_list() == [recipient]
@@ -115,11 +140,15 @@ def test_no_results_are_a_table_without_rows() -> None:
     assert to_markdown([]).startswith("# Leaderboard\n")
 
 
-def test_both_files_are_written_with_their_folder(rows: list[Row], tmp_path: Path) -> None:
-    csv, markdown = write_leaderboard(rows, tmp_path / "elsewhere")
+def test_each_format_is_a_file_and_the_folder_is_made(rows: list[Row], tmp_path: Path) -> None:
+    files = write_leaderboard(rows, tmp_path / "elsewhere")
 
-    assert csv.read_text(encoding="utf-8") == to_csv(rows)
-    assert markdown.read_text(encoding="utf-8") == to_markdown(rows)
+    assert {path.name: path.read_text(encoding="utf-8") for path in files} == {
+        "leaderboard.csv": to_csv(rows),
+        "leaderboard.md": to_markdown(rows),
+        "leaderboard.tex": to_latex(rows),
+        "leaderboard.html": to_html(rows),
+    }
 
 
 def test_files_that_cannot_be_written(tmp_path: Path) -> None:

@@ -5,10 +5,20 @@ from dataclasses import replace
 import pytest
 
 from pii_bench.evaluation import evaluate
-from pii_bench.leaderboard.rows import METRICS, Row, Source, metrics_of, rank, row_of
+from pii_bench.leaderboard.rows import (
+    METRICS,
+    Row,
+    Source,
+    metrics_of,
+    rank,
+    row_of,
+    with_intervals,
+)
 from pii_bench.outcome import Status
 from pii_bench.predictions.prediction import Prediction
 from pii_bench.signature import Signature
+from pii_bench.statistics.bootstrap import Interval
+from pii_bench.statistics.scores import Scores
 from pii_bench.tasks import Task
 from tests.builders import make_sample
 
@@ -24,7 +34,12 @@ def row(
     scored: int | None = 12,
     gold: int | None = 12,
 ) -> Row:
+    """A row with the same figure on each sample, so that any difference is shown."""
     name = "strict_f1" if task is Task.DETECTION else "f1"
+    ids = tuple(f"s{number}" for number in range(scored or 0))
+    by_sample = {}
+    if headline is not None and scored is not None:
+        by_sample[name] = Scores(ids, ids, (headline,) * scored)
     return Row(
         source=source,
         model=model,
@@ -35,6 +50,7 @@ def row(
         metrics={} if headline is None else {name: headline},
         scored=scored,
         gold=gold,
+        by_sample=by_sample,
     )
 
 
@@ -99,7 +115,9 @@ def test_an_evaluation_becomes_a_row() -> None:
     evaluation = evaluate(Task.DETECTION, samples, predictions)
     signature = Signature("demo", "a" * 64, Task.DETECTION, strategy="detection", model="fake/one")
 
-    found_row = row_of(evaluation, signature, source=Source.RUN, oracle=False)
+    found_row = row_of(
+        evaluation, signature, {"s1": "s1", "s2": "s1"}, source=Source.RUN, oracle=False
+    )
 
     assert (found_row.model, found_row.strategy, found_row.dataset) == (
         "fake/one",
@@ -123,6 +141,10 @@ def test_an_evaluation_becomes_a_row() -> None:
         Status.INFRA_ERROR: 1 / 2,
     }
     assert found_row.signature == str(signature)
+    assert found_row.by_sample == {
+        "strict_f1": Scores(("s1",), ("s1",), (0.0,)),
+        "ent_f1": Scores(("s1",), ("s1",), (1 / 2,)),
+    }
 
 
 @pytest.mark.parametrize("task", Task)
@@ -145,7 +167,14 @@ def test_who_names_no_subjects_has_only_figures_that_need_none() -> None:
     evaluation = evaluate(Task.DETECTION, [make_sample()], {"s1": found})
     signature = Signature("demo", "a" * 64, Task.DETECTION, strategy="detection", model="fake/one")
 
-    found_row = row_of(evaluation, signature, source=Source.RUN, oracle=False, names_subjects=False)
+    found_row = row_of(
+        evaluation,
+        signature,
+        {"s1": "s1", "s2": "s1"},
+        source=Source.RUN,
+        oracle=False,
+        names_subjects=False,
+    )
 
     assert found_row.metrics == {
         "ent_f1": 1 / 2,
@@ -153,6 +182,7 @@ def test_who_names_no_subjects_has_only_figures_that_need_none() -> None:
         "hallucination_rate": 1 / 2,
     }
     assert found_row.headline is None
+    assert found_row.by_sample == {"ent_f1": Scores(("s1",), ("s1",), (1 / 2,))}
 
 
 def test_query_related_needs_no_subjects() -> None:
@@ -160,7 +190,14 @@ def test_query_related_needs_no_subjects() -> None:
     evaluation = evaluate(Task.QUERY_RELATED, [make_sample()], {"s1": found})
     signature = Signature("demo", "a" * 64, Task.QUERY_RELATED, strategy="system", model="a+b")
 
-    found_row = row_of(evaluation, signature, source=Source.RUN, oracle=False, names_subjects=False)
+    found_row = row_of(
+        evaluation,
+        signature,
+        {"s1": "s1", "s2": "s1"},
+        source=Source.RUN,
+        oracle=False,
+        names_subjects=False,
+    )
 
     assert found_row.headline == 1.0
 
@@ -172,3 +209,56 @@ def test_rows_without_a_headline_come_after_those_with_one_by_their_ent_f1() -> 
     ]
 
     assert ranks(*without, row(0.2, model="ours")) == [("ours", 1), ("high", None), ("low", None)]
+
+
+def test_rows_that_are_not_shown_to_differ_share_a_rank() -> None:
+    # On three samples of twelve, so that p is at least 2 / 2^3; against 0 all twelve differ.
+    ids = tuple(f"s{number}" for number in range(12))
+    higher = replace(
+        row(0.575, model="higher"),
+        by_sample={"strict_f1": Scores(ids, ids, (0.5,) * 9 + (0.8,) * 3)},
+    )
+
+    found = rank([row(0.5, model="lower"), row(0.0, model="none"), higher])
+
+    assert [(each.model, each.rank) for each in found] == [
+        ("higher", 1),
+        ("lower", 1),
+        ("none", 3),
+    ]
+    # The spread is of the difference: none to speak of where it is the same in every sample.
+    assert [each.detectable for each in found[1:]] == [found[0].detectable, found[2].detectable]
+    assert found[0].detectable is not None
+    assert found[0].detectable > 0.1
+
+
+def test_a_row_alone_has_a_rank_and_no_other_to_detect_a_difference_to() -> None:
+    (found,) = rank([row(0.5)])
+
+    assert (found.rank, found.detectable) == (1, None)
+
+
+def test_rows_that_do_not_compete_have_intervals_if_they_have_figures_by_sample() -> None:
+    oracle, incomplete = row(0.9, oracle=True), row(0.9, scored=11)
+    published = row(0.9, source=Source.PUBLISHED, scored=None, gold=None)
+
+    found = with_intervals([oracle, published, incomplete, row(None, scored=0)])
+
+    flat = Interval(0.9, 0.9)
+    assert [each.interval for each in found] == [flat, None, flat, None]
+    assert {each.rank for each in rank(found)} == {None}
+
+
+def test_the_headline_is_the_mean_of_its_figures_by_sample() -> None:
+    right, wrong = Prediction(Status.OK, related=("32",)), Prediction(Status.OK, related=("x",))
+    samples = [make_sample(f"s{number}") for number in range(3)]
+    predictions = {"s0": right, "s1": wrong, "s2": right}
+    evaluation = evaluate(Task.QUERY_RELATED, samples, predictions)
+    signature = Signature("demo", "a" * 64, Task.QUERY_RELATED, strategy="naive", model="fake/one")
+
+    found = row_of(
+        evaluation, signature, {id_: id_ for id_ in predictions}, source=Source.RUN, oracle=False
+    )
+
+    assert found.by_sample["f1"].values == (1.0, 0.0, 1.0)
+    assert found.headline == found.by_sample["f1"].mean == 2 / 3

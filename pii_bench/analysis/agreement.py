@@ -1,0 +1,208 @@
+"""How alike two datasets see systems: Spearman's rho of the ranking, and PCS.
+
+PCS, the performance consistency score of the paper, is 1 - |a - b| / max(a, b) of one system's
+figures a and b on two datasets. Rho is over the systems that have both.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import combinations
+from math import fsum
+from typing import TYPE_CHECKING, Final
+
+from scipy.stats import spearmanr
+
+from pii_bench.analysis.drops import HARDER
+from pii_bench.analysis.runs import BASE, preferred
+from pii_bench.leaderboard.paper_tables import published_name
+from pii_bench.leaderboard.rows import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pii_bench.analysis.headlines import Headline
+    from pii_bench.tasks import Task
+
+LEAST: Final = 3
+"""Systems that a ranking must have: two agree or not by a coin."""
+
+_PEOPLE: Final = "human"
+_ORDER: Final = (*BASE, "+".join(BASE), *HARDER)
+
+
+@dataclass(frozen=True, slots=True)
+class Consistency:
+    """One system on two datasets.
+
+    Attributes:
+        task: what was asked.
+        metric: column of the leaderboard.
+        model: as in the leaderboard; where one side is published, ours.
+        strategy: likewise.
+        source_a: where the first figure comes from.
+        dataset_a: the first dataset.
+        source_b: where the second figure comes from.
+        dataset_b: the second dataset.
+        value_a: the first figure.
+        value_b: the second.
+    """
+
+    task: Task
+    metric: str
+    model: str
+    strategy: str
+    source_a: Source
+    dataset_a: str
+    source_b: Source
+    dataset_b: str
+    value_a: float
+    value_b: float
+
+    @property
+    def pcs(self) -> float | None:
+        """From 0 to 1; None where both figures are 0."""
+        larger = max(self.value_a, self.value_b)
+        return 1 - abs(self.value_a - self.value_b) / larger if larger else None
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """All systems that two datasets share.
+
+    Attributes:
+        task: what was asked.
+        metric: column of the leaderboard.
+        source_a: where the first figures come from; `run+reference` where from both.
+        dataset_a: the first dataset.
+        source_b: where the second figures come from.
+        dataset_b: the second dataset.
+        systems: how many there are; a model under two strategies is two.
+        rho: Spearman's, from -1 to 1; None for fewer than `LEAST` systems, and where one
+            dataset gives all of them the same figure.
+        pcs: the mean over the systems that have one; None where none has.
+    """
+
+    task: Task
+    metric: str
+    source_a: str
+    dataset_a: str
+    source_b: str
+    dataset_b: str
+    systems: int
+    rho: float | None
+    pcs: float | None
+
+
+def consistencies(headlines: Iterable[Headline]) -> list[Consistency]:
+    """Every system on every two datasets that it has, among ours and among the published.
+
+    Then ours against the paper's on the set of the same name, where the model is one of the
+    paper's and the strategy the same. Of a run and a reference of one system the run is taken.
+    Incomplete runs and systems that are told gold are left out, and people are no system.
+
+    Args:
+        headlines: of single sets and of single and multi together.
+    """
+    kept = [
+        each
+        for each in sorted(headlines, key=_place)
+        if not each.run.oracle and each.run.model != _PEOPLE
+    ]
+    published = [each for each in kept if each.run.source is Source.PUBLISHED]
+    ours = [each for each in kept if each.run.source is not Source.PUBLISHED]
+    chosen = preferred(each.run for each in ours)
+    ours = [each for each in ours if each.run in chosen]
+    return [*_within(ours), *_within(published), *_against(ours, published)]
+
+
+def agreements(consistencies: Iterable[Consistency]) -> list[Agreement]:
+    """One per pair of datasets, task and metric."""
+    groups: dict[tuple[Task, str, bool, str, bool, str], list[Consistency]] = defaultdict(list)
+    for each in consistencies:
+        sides = (
+            each.source_a is Source.PUBLISHED,
+            each.dataset_a,
+            each.source_b is Source.PUBLISHED,
+            each.dataset_b,
+        )
+        groups[each.task, each.metric, *sides].append(each)
+    return [_agreement(group) for group in groups.values()]
+
+
+def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
+    """Spearman's rho of two lists of figures; None where it is undefined or says nothing."""
+    if len(a) < LEAST or len(set(a)) == 1 or len(set(b)) == 1:
+        return None
+    return float(spearmanr(a, b).statistic)
+
+
+def _place(each: Headline) -> tuple[int, str]:
+    # The datasets of a pair stand in this order.
+    dataset = each.run.dataset
+    return _ORDER.index(dataset) if dataset in _ORDER else len(_ORDER), dataset
+
+
+def _key(each: Headline) -> tuple[object, ...]:
+    run = each.run
+    return run.model, run.strategy, run.task, run.dataset, each.metric
+
+
+def _within(headlines: Iterable[Headline]) -> list[Consistency]:
+    systems: dict[tuple[object, ...], list[Headline]] = defaultdict(list)
+    for each in headlines:
+        systems[each.run.task, each.metric, each.run.model, each.run.strategy].append(each)
+    return [
+        _consistency(a, b)
+        for figures in systems.values()
+        for a, b in combinations(figures, 2)
+        if not _overlap(a.run.dataset, b.run.dataset)
+    ]
+
+
+def _against(ours: Iterable[Headline], published: Iterable[Headline]) -> list[Consistency]:
+    theirs = {_key(each): each for each in published}
+    found = []
+    for own in ours:
+        run = own.run
+        key = (published_name(run.model), run.strategy, run.task, run.dataset, own.metric)
+        if other := theirs.get(key):
+            found.append(_consistency(own, other))
+    return found
+
+
+def _overlap(a: str, b: str) -> bool:
+    # single+multi is no other dataset than single.
+    return not set(a.split("+")).isdisjoint(b.split("+"))
+
+
+def _consistency(a: Headline, b: Headline) -> Consistency:
+    return Consistency(
+        task=a.run.task,
+        metric=a.metric,
+        model=a.run.model,
+        strategy=a.run.strategy,
+        source_a=a.run.source,
+        dataset_a=a.run.dataset,
+        source_b=b.run.source,
+        dataset_b=b.run.dataset,
+        value_a=a.value,
+        value_b=b.value,
+    )
+
+
+def _agreement(group: Sequence[Consistency]) -> Agreement:
+    first = group[0]
+    scores = [each.pcs for each in group if each.pcs is not None]
+    return Agreement(
+        task=first.task,
+        metric=first.metric,
+        source_a="+".join(s for s in Source if s in {each.source_a for each in group}),
+        dataset_a=first.dataset_a,
+        source_b="+".join(s for s in Source if s in {each.source_b for each in group}),
+        dataset_b=first.dataset_b,
+        systems=len(group),
+        rho=rank_correlation([e.value_a for e in group], [e.value_b for e in group]),
+        pcs=fsum(scores) / len(scores) if scores else None,
+    )

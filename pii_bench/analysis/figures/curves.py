@@ -1,0 +1,137 @@
+"""F1 against each size, one panel per size."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil, floor
+from typing import TYPE_CHECKING, Final
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import MultipleLocator
+
+from pii_bench.analysis.curves import FACTORS
+from pii_bench.analysis.figures.style import BAND, SERIES, WIDTH, key, note
+from pii_bench.analysis.figures.systems import names_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from matplotlib.axes import Axes
+
+    from pii_bench.analysis.curves import CurvePoint, Factor
+    from pii_bench.analysis.figures.systems import Shown
+
+_DODGE: Final = 0.07
+"""Between the points of two systems in one bin, of the width of a bin."""
+
+_KEYS: Final = 3
+"""Of the legend, in one line."""
+
+
+def draw_curves(points: Sequence[CurvePoint], systems: Shown, label: str) -> Figure:
+    """The curves of some systems, with their intervals and the samples in each bin.
+
+    A line stops at a bin without samples.
+
+    Args:
+        points: of one task and metric.
+        systems: which of them are drawn.
+        label: of the metric.
+    """
+    kept = [point for point in points if point.run in systems.runs]
+    factors = [f for f in FACTORS.values() if any(p.factor == f.name for p in kept)]
+    figure = Figure(figsize=(WIDTH, 2.25 * ((len(factors) + 1) // 2)), layout="constrained")
+    panels = figure.subplots((len(factors) + 1) // 2, 2, sharey=True, squeeze=False).ravel()
+    for factor, panel in zip(factors, panels, strict=False):
+        _shade(panel, factor, points, systems)
+        _draw_panel(panel, factor, [p for p in kept if p.factor == factor.name], systems)
+    for panel in panels[::2]:
+        panel.set_ylabel(f"{label}, {systems.dataset}")
+    panels[0].set_ylim(*_limits(kept))
+    panels[0].yaxis.set_major_locator(MultipleLocator(0.2 if _limits(kept)[0] < 0.5 else 0.1))
+    names = names_of(systems.runs)
+    handles = [key(number, names[run]) for number, run in enumerate(systems.runs)]
+    if len(factors) < len(panels):
+        panels[-1].set_axis_off()
+        panels[-1].legend(handles=handles, loc="center")
+    else:
+        figure.set_figheight(figure.get_figheight() + 0.2 * ceil(len(handles) / _KEYS))
+        figure.legend(handles=handles, loc="outside upper center", ncols=_KEYS)
+    return figure
+
+
+def _shade(panel: Axes, factor: Factor, points: Sequence[CurvePoint], systems: Shown) -> None:
+    """Mark the bins whose samples are mostly of the last of several sets taken as one."""
+    run = systems.runs[0]
+    last = run.dataset.rpartition("+")[2]
+    whole, part = (
+        {p.low: p.samples for p in points if p.factor == factor.name and p.run == each}
+        for each in (run, replace(run, dataset=last))
+    )
+    bins = [low for low, count in whole.items() if 2 * part.get(low, 0) > count]
+    if last == run.dataset or not bins:
+        return
+    ends = factor.place_of(min(bins)) - 0.5, factor.place_of(max(bins)) + 0.5
+    panel.axvspan(*ends, color=BAND, linewidth=0, zorder=0)
+    note(panel, last, (sum(ends) / 2, 1), (0, 1))
+
+
+def _draw_panel(panel: Axes, factor: Factor, points: Sequence[CurvePoint], systems: Shown) -> None:
+    for number, run in enumerate(systems.runs):
+        series = SERIES[number]
+        shift = _DODGE * (number - (len(systems.runs) - 1) / 2)
+        own = [point for point in points if point.run == run]
+        for part in _unbroken(own, factor):
+            places = [factor.place_of(point.low) + shift for point in part]
+            values = [point.value for point in part]
+            panel.plot(
+                places,
+                values,
+                color=series.color,
+                marker=series.marker,
+                markeredgecolor="white",
+                clip_on=False,
+                linestyle=series.dashes,
+                zorder=3,
+            )
+        for point in own:
+            if point.interval_low is not None and point.interval_high is not None:
+                place = factor.place_of(point.low) + shift
+                ends = (point.interval_low, point.interval_high)
+                panel.vlines(place, *ends, color=series.color, linewidth=0.8)
+    _label_bins(panel, factor, points)
+
+
+def _unbroken(points: Sequence[CurvePoint], factor: Factor) -> Iterator[list[CurvePoint]]:
+    part: list[CurvePoint] = []
+    for point in points:
+        if part and factor.place_of(point.low) > factor.place_of(part[-1].low) + 1:
+            yield part
+            part = []
+        part.append(point)
+    if part:
+        yield part
+
+
+def _label_bins(panel: Axes, factor: Factor, points: Sequence[CurvePoint]) -> None:
+    samples = {factor.place_of(point.low): point.samples for point in points}
+    first, last = min(samples), max(samples)
+    open_bin = len(factor.ends)
+    if factor.counted:
+        places = range(first, last + 1)
+        panel.set_xticks(places, [f"{p}+" if p == open_bin else f"{p}" for p in places])
+    else:
+        # Numbers stand between two bins: the last of the one on their left.
+        ends = range(max(first - 1, 0), min(last + 1, open_bin))
+        panel.set_xticks([p + 0.5 for p in ends], [f"{factor.ends[p]}" for p in ends])
+    panel.set_xlim(first - 0.6, last + 0.6)
+    panel.set_xlabel(factor.label, labelpad=11)
+    for place, count in samples.items():
+        note(panel, f"{count}", (place, 0), (0, -14))
+    note(panel, "n", (0, 0), (-4, -14), x_data=False, align="right")
+
+
+def _limits(points: Sequence[CurvePoint]) -> tuple[float, float]:
+    lows = [p.value if p.interval_low is None else p.interval_low for p in points]
+    highs = [p.value if p.interval_high is None else p.interval_high for p in points]
+    return max(floor(10 * min(lows) - 0.2) / 10, 0), min(ceil(10 * max(highs) + 0.2) / 10, 1.02)

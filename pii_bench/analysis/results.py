@@ -1,0 +1,127 @@
+"""All analyses of a results folder, and the CSV files that hold them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.analysis.agreement import Agreement, Consistency, agreements, consistencies
+from pii_bench.analysis.curves import CurvePoint, curves
+from pii_bench.analysis.drops import Drop, drops
+from pii_bench.analysis.headlines import Headline, headlines, published_headlines
+from pii_bench.analysis.recall import Share, shares
+from pii_bench.analysis.runs import BASE, CURVES, RunName, pooled
+from pii_bench.files import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from pii_bench.analysis.runs import EvaluatedRun
+    from pii_bench.leaderboard.rows import Row
+
+FOLDER: Final = "analysis"
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What the paper analyses, for the runs of a folder; one field for each CSV file.
+
+    Attributes:
+        headlines: of each run, of single and multi together, and the published ones.
+        curves: F1 by size.
+        recall: what is found of each type and category.
+        drops: hard and distract against single and multi.
+        consistency: PCS of each system on two datasets.
+        agreement: Spearman's rho and the mean PCS of two datasets.
+    """
+
+    headlines: tuple[Headline, ...]
+    curves: tuple[CurvePoint, ...]
+    recall: tuple[Share, ...]
+    drops: tuple[Drop, ...]
+    consistency: tuple[Consistency, ...]
+    agreement: tuple[Agreement, ...]
+
+
+def analyse(runs: Sequence[EvaluatedRun], published: Iterable[Row]) -> Analysis:
+    """Analyse runs of single sets; sets taken as one are added where their parts are there.
+
+    Raises:
+        InputFileError: the table of published statistics is broken.
+    """
+    whole = [*runs, *pooled(runs, CURVES)]
+    means = headlines([*runs, *pooled(runs, BASE)]) + published_headlines(published)
+    systems = consistencies(means)
+    return Analysis(
+        headlines=tuple(means),
+        curves=tuple(curves(whole)),
+        recall=tuple(shares(whole)),
+        drops=tuple(drops(means)),
+        consistency=tuple(systems),
+        agreement=tuple(agreements(systems)),
+    )
+
+
+def to_csv(kind: type, results: Iterable[object]) -> str:
+    """Results of one kind as CSV: figures with four decimals, what is None empty.
+
+    A run's name takes the first columns; rates that follow from counts stand after them.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_columns(kind))
+    writer.writerows(map(_cells, results))
+    return text.getvalue()
+
+
+def write_csvs(analysis: Analysis, results: Path) -> list[Path]:
+    """Write `<results>/analysis/<name>.csv` for each field of an analysis.
+
+    Raises:
+        ResultsError: one cannot be written.
+    """
+    paths = []
+    for name, kind in _KINDS.items():
+        path = results / FOLDER / f"{name}.csv"
+        write_whole(path, to_csv(kind, getattr(analysis, name)))
+        paths.append(path)
+    return paths
+
+
+_KINDS: Final[Mapping[str, type]] = {
+    "headlines": Headline,
+    "curves": CurvePoint,
+    "recall": Share,
+    "drops": Drop,
+    "consistency": Consistency,
+    "agreement": Agreement,
+}
+_RATES: Final[Mapping[type, tuple[str, ...]]] = {
+    Share: ("precision", "recall", "f1"),
+    Drop: ("drop", "relative"),
+    Consistency: ("pcs",),
+}
+
+
+def _columns(kind: type) -> list[str]:
+    names = [field.name for field in fields(kind)]
+    if "run" in names:
+        names = [field.name for field in fields(RunName)] + names[1:]
+    return [*names, *_RATES.get(kind, ())]
+
+
+def _cells(result: object) -> list[str]:
+    run = getattr(result, "run", None)
+    of_run = _columns(RunName) if run else []
+    own = _columns(type(result))[len(of_run) :]
+    values = [getattr(run, name) for name in of_run] + [getattr(result, name) for name in own]
+    return [_cell(value) for value in values]
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,77 @@
+"""`pii-bench analyse`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from tabulate import tabulate
+
+from pii_bench.analysis.drops import HARDER
+from pii_bench.analysis.figures import draw_figures
+from pii_bench.analysis.results import FOLDER, analyse, write_csvs
+from pii_bench.analysis.runs import BASE, read_runs
+from pii_bench.errors import MissingExtraError
+from pii_bench.leaderboard.published import published_rows
+from pii_bench.leaderboard.rows import Source
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from pii_bench.analysis.drops import Drop
+
+
+def analyse_runs(arguments: argparse.Namespace) -> bool:
+    """Write tables and figures of a results folder and print how far systems drop.
+
+    Without matplotlib there are no figures, and it says what installs it.
+
+    Args:
+        arguments: `results`, the folder.
+
+    Returns:
+        Whether every run found its dataset.
+
+    Raises:
+        InputFileError: a manifest or a line of responses is broken.
+        ResultsError: a file cannot be written.
+    """
+    evaluated = read_runs(arguments.results)
+    for reason in evaluated.left_out:
+        print(f"left out: {reason}", file=sys.stderr)
+    analysis = analyse(evaluated.runs, published_rows())
+    ours = [drop for drop in analysis.drops if drop.run.source is not Source.PUBLISHED]
+    if ours:
+        print(_table(ours) + "\n")
+    else:
+        print("no run of ours is complete on single, multi and a harder set: no drops")
+    folder = arguments.results / FOLDER
+    tables = write_csvs(analysis, arguments.results)
+    print(f"analysis: {len(tables)} tables in {folder}")
+    try:
+        figures = draw_figures(analysis, folder)
+    except MissingExtraError as error:
+        print(f"no figures: {error}", file=sys.stderr)
+    else:
+        print(f"analysis: {len(figures)} files of figures in {folder}")
+    return not evaluated.left_out
+
+
+def _table(drops: Sequence[Drop]) -> str:
+    """One line per system, task and figure: its mean, and in brackets the difference."""
+    lines: dict[tuple[str, ...], dict[str, Drop]] = {}
+    for each in drops:
+        run = each.run
+        line = (run.model, run.strategy, str(run.task), each.metric, str(run.source))
+        lines.setdefault(line, {})[run.dataset] = each
+    cells = [
+        [*line, f"{next(iter(sets.values())).base:.3f}", *(_cell(sets.get(h)) for h in HARDER)]
+        for line, sets in sorted(lines.items())
+    ]
+    header = ["Model", "Strategy", "Task", "Figure", "Source", "+".join(BASE), *HARDER]
+    return tabulate(cells, header, tablefmt="pipe", disable_numparse=True)
+
+
+def _cell(drop: Drop | None) -> str:
+    return f"{drop.value:.3f} ({-drop.drop:+z.3f})" if drop else ""

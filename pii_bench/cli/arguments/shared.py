@@ -1,0 +1,54 @@
+"""What several commands take."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TypeAlias
+
+Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+DATASET_HELP = "a dataset's name, the path of a file, or capid:PATH"
+TASKS = ("all", "detection", "query-related", "masking")
+
+
+def add_calls(parser: argparse._ActionsContainer) -> None:
+    """How chat models are called."""
+    parser.add_argument(
+        "--concurrency", type=positive, metavar="N", help="calls at a time (default: 8; local: 1)"
+    )
+    parser.add_argument(
+        "--base-url",
+        metavar="URL",
+        help="another server that speaks the provider's protocol (openai/NAME: vLLM, Ollama, "
+        "llama.cpp); its key, if any, in PII_BENCH_API_KEY",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=positive,
+        default=120,
+        metavar="SECONDS",
+        help="for one attempt of a call (default: %(default)s)",
+    )
+
+
+def add_results(parser: argparse.ArgumentParser) -> None:
+    """Where results are."""
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=Path("results"),
+        metavar="DIR",
+        help="folder of runs and leaderboard (default: %(default)s)",
+    )
+
+
+def positive(text: str) -> int:
+    """A whole number from 1."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {text!r}")
+    return number

@@ -1,0 +1,179 @@
+"""`pii-bench diagnose`."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from tabulate import tabulate
+
+from pii_bench.diagnosis.errors import ErrorClass
+from pii_bench.diagnosis.runs import read_query_runs
+from pii_bench.diagnosis.scored_runs import find_scores
+from pii_bench.diagnosis.tables import (
+    ANSWERED,
+    CLOSED,
+    OPEN,
+    curve_table,
+    error_table,
+    leak_table,
+    twin_table,
+)
+from pii_bench.errors import PiiBenchError
+from pii_bench.files import write_whole
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Hashable, Iterator, Sequence
+
+    import pandas as pd
+
+FOLDER: Final = "diagnosis"
+
+_ERRORS: Final = """\
+Errors: texts wrongly chosen or not (query-related), masked or not (masking), by what went wrong;
+`pii_bench/diagnosis/errors.py` defines the classes. A text that is no PII but was taken for it is
+of a wrong type. `-`: the class cannot occur, for there are no detection answers."""
+
+_LEAK: Final = """\
+Leak: PII that the query does not need and that can still be read, weighted by its tier (1 to 3,
+`pii_bench/taxonomy.py`). Over: needed PII that is hidden. Text: characters that are no PII and are
+hidden. Open, closed: the same where failed samples pass unmasked, or are hidden whole.
+Repeated: unneeded PII that occurs more than once, and how much of it is masked at some of its
+places only, or at none."""
+
+_TWINS: Final = """\
+Twins: samples with one description and different queries. Shown: pairs of answers that react as
+they should, of those that neither failed nor leave it undefined. Right: both answers exactly
+right, of those that did not fail. `pii_bench/diagnosis/twins.py` defines the reactions."""
+
+_SYSTEM: Final = ("Model", "Strategy", "Source")
+_RATES: Final = ("leak", "over_masking", "text_over_masking")
+_REACTIONS: Final = (
+    *("reaction", "against", "pairs", "failed", "undefined", "done", "rate"),
+    *("both_right", "right_rate"),
+)
+
+
+def diagnose_runs(arguments: argparse.Namespace) -> bool:
+    """Say what kinds of error stored runs make, and write the tables under `diagnosis`.
+
+    Args:
+        arguments: `results`, the folder of the runs.
+
+    Returns:
+        Whether every run could be diagnosed.
+
+    Raises:
+        PiiBenchError: there is no query-related run.
+        InputFileError: a run is broken.
+        ResultsError: a table cannot be written.
+    """
+    found = read_query_runs(arguments.results)
+    scored, without_curve = find_scores(found.runs)
+    left_out = [*found.left_out, *without_curve]
+    for reason in left_out:
+        print(f"left out: {reason}", file=sys.stderr)
+    if not found.runs:
+        raise PiiBenchError(f"{arguments.results}: no answers to queries are stored there")
+    tables = {
+        "errors": error_table(found.runs),
+        "leak": leak_table(found.runs),
+        "leak-curve": curve_table(scored),
+        "twins": twin_table(found.runs),
+    }
+    folder = arguments.results / FOLDER
+    for name, table in tables.items():
+        csv = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+        write_whole(folder / f"{name}.csv", csv)
+    _print_errors(tables["errors"])
+    _print_leak(tables["leak"])
+    _print_twins(tables["twins"])
+    print(f"\ntables: {', '.join(str(folder / f'{name}.csv') for name in tables)}")
+    return not left_out
+
+
+def _print_errors(table: pd.DataFrame) -> None:
+    print(_ERRORS)
+    for (dataset, task), part in table.groupby(["dataset", "task"], sort=False):
+        body = []
+        for system, lines in _by_run(part.dropna(subset="errors")):
+            counts = Counter[str]()
+            for line in lines:
+                counts[line["class"]] += line["errors"]
+            scored = f"{lines[0]['scored']}/{lines[0]['gold']}"
+            possible = {line["class"] for line in lines}
+            cells = [counts[kind] if kind in possible else None for kind in ErrorClass]
+            body.append([*system, scored, *cells, counts.total()])
+        print(f"\n{dataset}: {task}\n")
+        _print_table([*_SYSTEM, "Scored", *ErrorClass, "all"], body)
+
+
+def _print_leak(table: pd.DataFrame) -> None:
+    if table.empty:
+        return
+    print(f"\n{_LEAK}")
+    header = [*_SYSTEM, "Answered", "Failed"]
+    for title in ("Leak", "Over", "Text"):
+        header += [title, OPEN, CLOSED]
+    header += ["Repeated", "some", "none"]
+    for dataset, part in table.groupby("dataset", sort=False):
+        body = []
+        for system, lines in _by_run(part):
+            by_policy = {line["on_failure"]: line for line in lines}
+            first = by_policy[ANSWERED]
+            body.append(
+                [
+                    *(*system, f"{first['answered']}/{first['gold']}", first["failed"]),
+                    *(
+                        by_policy[each][rate]
+                        for rate in _RATES
+                        for each in (ANSWERED, OPEN, CLOSED)
+                    ),
+                    *(first[f"repeated{end}"] for end in ("", "_in_part", "_open")),
+                ]
+            )
+        print(f"\n{dataset}\n")
+        _print_table(header, body)
+
+
+def _print_twins(table: pd.DataFrame) -> None:
+    if table.empty:
+        return
+    print(f"\n{_TWINS}")
+    header = [*_SYSTEM, "Reaction", "Against", "Pairs", "Failed", "Undefined", "Shown", "Rate"]
+    header += ["Right", "Rate"]
+    for dataset, part in table.groupby("dataset", sort=False):
+        body = [
+            [*system, *(line[name] for name in _REACTIONS)]
+            for system, lines in _by_run(part)
+            for line in lines
+        ]
+        print(f"\n{dataset}\n")
+        _print_table(header, body)
+
+
+def _by_run(table: pd.DataFrame) -> Iterator[tuple[list[str], list[dict[Hashable, Any]]]]:
+    """Model, strategy and source of each run of one dataset, and its rows."""
+    for _, part in table.groupby(["source", "model", "strategy"], sort=False):
+        lines = part.to_dict("records")
+        first = lines[0]
+        source = f"{first['source']}, oracle" if first["oracle"] else str(first["source"])
+        yield [first["model"], first["strategy"], source], lines
+
+
+def _print_table(header: Sequence[str], body: Sequence[Sequence[object]]) -> None:
+    cells = [[_cell(value) for value in line] for line in body]
+    print(tabulate(cells, header, tablefmt="pipe", disable_numparse=True))
+
+
+def _cell(value: object) -> str:
+    match value:
+        case None:
+            return "-"
+        case float():
+            return "-" if math.isnan(value) else f"{value:.3f}"
+        case _:
+            return str(value)

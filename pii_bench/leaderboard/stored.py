@@ -1,0 +1,160 @@
+"""Stored responses read back, each run with its dataset and the detection beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.datasets.catalog import load_dataset
+from pii_bench.errors import PiiBenchError
+from pii_bench.leaderboard.rows import Source
+from pii_bench.models.base import SKIPPED_BUDGET
+from pii_bench.outcome import Status
+from pii_bench.predictions.prediction import Prediction, compose, read_response
+from pii_bench.runner.manifest import Manifest, read_manifest
+from pii_bench.runner.records import Failure
+from pii_bench.runner.store import RunFiles, read_lines
+from pii_bench.tasks import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from pii_bench.datasets.catalog import Dataset
+
+FOLDERS: Final[Mapping[str, Source]] = {"runs": Source.RUN, "reference": Source.REFERENCE}
+
+_VOTED: Final = frozenset({"votes", "temperature"})
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """One run read back.
+
+    Attributes:
+        predictions: sample id to what its response says; samples without one are absent.
+        returned: models that the provider said it used.
+    """
+
+    manifest: Manifest
+    predictions: Mapping[str, Prediction]
+    returned: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOnDataset:
+    """A stored run with what it is scored against.
+
+    Attributes:
+        source: where it lies.
+        dataset: gold.
+        stored: a detection or query-related run.
+        detection: of a query-related run, the same model's detection run on the same dataset,
+            with the same settings and output (settings of a vote are its own); None where
+            there is none.
+    """
+
+    source: Source
+    dataset: Dataset
+    stored: StoredRun
+    detection: StoredRun | None
+
+    @property
+    def masking(self) -> Mapping[str, Prediction] | None:
+        """Sample id to the masking prediction; None without detection."""
+        if self.detection is None:
+            return None
+        found = self.detection.predictions
+        return {
+            sample_id: compose(found[sample_id], prediction)
+            for sample_id, prediction in self.stored.predictions.items()
+            if sample_id in found
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRuns:
+    """The runs of a results folder, and those that cannot be scored, each with the reason."""
+
+    runs: tuple[RunOnDataset, ...]
+    left_out: tuple[str, ...]
+
+
+def read_stored(results: Path) -> StoredRuns:
+    """Read every run under `<results>/runs` and `<results>/reference`.
+
+    Raises:
+        InputFileError: a manifest or a line of responses is broken.
+    """
+    runs: list[RunOnDataset] = []
+    left_out: list[str] = []
+    datasets: dict[str, Dataset | None] = {}
+    for folder, source in FOLDERS.items():
+        stored = [read_run(path) for path in sorted((results / folder).glob("*/*/*.run.json"))]
+        for run in stored:
+            reference = run.manifest.dataset
+            if reference.source not in datasets:
+                datasets[reference.source] = _find(reference.source, left_out)
+            dataset = datasets[reference.source]
+            if dataset is not None and dataset.sha256 != reference.sha256:
+                left_out.append(_changed(run))
+            elif dataset is not None:
+                runs.append(RunOnDataset(source, dataset, run, _detection_beside(run, stored)))
+    return StoredRuns(tuple(runs), tuple(left_out))
+
+
+def read_run(path: Path) -> StoredRun:
+    """Read the run of a manifest.
+
+    Raises:
+        InputFileError: the manifest or a line of responses is broken.
+    """
+    manifest = read_manifest(path)
+    lines = RunFiles.of_manifest(path).responses
+    records = [record for _, record in read_lines(lines)] if lines.exists() else []
+    system = manifest.system
+    predictions: dict[str, Prediction] = {}
+    for record in records:
+        if not isinstance(record.response, Failure):
+            predictions[record.id] = read_response(system.task, record.response, system.output)
+        elif record.id not in predictions or not predictions[record.id].status.scored:
+            predictions[record.id] = Prediction(_status_of(record.response))
+    returned = frozenset(c.model for record in records for c in record.completions if c.model)
+    return StoredRun(manifest, predictions, returned)
+
+
+def _detection_beside(run: StoredRun, runs: Iterable[StoredRun]) -> StoredRun | None:
+    if run.manifest.system.task is not Task.QUERY_RELATED:
+        return None
+    # A vote draws at a temperature of its own, and detection has no vote.
+    own = _VOTED if "votes" in run.manifest.system.settings else frozenset[str]()
+    for other in runs:
+        task = other.manifest.system.task
+        if task is Task.DETECTION and _asked(other, own) == _asked(run, own):
+            return other
+    return None
+
+
+def _asked(run: StoredRun, own: frozenset[str]) -> tuple[object, ...]:
+    # The settings too: another endpoint or sampling is another model to the reader.
+    system, dataset = run.manifest.system, run.manifest.dataset
+    settings = {key: value for key, value in system.settings.items() if key not in own}
+    return system.model, system.output, settings, dataset.name, dataset.sha256
+
+
+def _status_of(failure: Failure) -> Status:
+    return Status.SKIPPED_BUDGET if failure.kind == SKIPPED_BUDGET else Status.INFRA_ERROR
+
+
+def _find(source: str, left_out: list[str]) -> Dataset | None:
+    try:
+        return load_dataset(source)
+    except PiiBenchError as error:
+        left_out.append(f"runs on {source}: {error}")
+        return None
+
+
+def _changed(run: StoredRun) -> str:
+    reference, system = run.manifest.dataset, run.manifest.system
+    what = "its file has changed since; run again, only what changed is asked"
+    return f"{system.model}, {system.prompt} on {reference.source}: {what}"

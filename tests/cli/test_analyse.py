@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.analysis import figures
+from pii_bench.analysis.drops import Drop
+from pii_bench.analysis.results import Analysis
+from pii_bench.cli import analyse
+from pii_bench.cli.analyse import analyse_runs
+from pii_bench.leaderboard.rows import Source
+from tests.analysis.evaluated import run_name
+from tests.builders import read_folder
+from tests.leaderboard.stored_runs import changed, store_run, tiny_dataset
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+AGES = {"s1": '### Answer: ["32"]', "s2": '### Answer: ["41"]'}
+FIGURES = ["categories-query-related", "curves-query-related-f1", "types-query-related"]
+TABLES = ["agreement", "consistency", "curves", "drops", "headlines", "recall"]
+
+
+@pytest.fixture
+def results(own_folder: Path) -> Path:
+    """One query-related run."""
+    folder = own_folder / "results"
+    store_run(folder / "runs", tiny_dataset(own_folder / "tiny.jsonl"), "naive", AGES)
+    return folder
+
+
+def test_tables_and_figures_are_written_the_same_twice(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert analyse_runs(argparse.Namespace(results=results))
+
+    first = read_folder(results / "analysis")
+    assert sorted(first) == sorted(
+        [
+            *(f"{name}.csv" for name in TABLES),
+            *(f"{name}.{kind}" for name in FIGURES for kind in ("svg", "png")),
+        ]
+    )
+    output = capsys.readouterr()
+    assert output.err == ""
+    assert output.out.splitlines() == [
+        "no run of ours is complete on single, multi and a harder set: no drops",
+        f"analysis: 6 tables in {results / 'analysis'}",
+        f"analysis: 6 files of figures in {results / 'analysis'}",
+    ]
+    analyse_runs(argparse.Namespace(results=results))
+    assert read_folder(results / "analysis") == first
+
+
+def test_without_matplotlib_there_are_tables_and_what_installs_it(
+    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(figures, "find_spec", lambda _: None)
+
+    assert analyse_runs(argparse.Namespace(results=results))
+
+    assert sorted(read_folder(results / "analysis")) == [f"{name}.csv" for name in TABLES]
+    assert "no figures: matplotlib" in (errors := capsys.readouterr().err)
+    assert "pip install 'pii-bench[figures]'" in errors
+
+
+def test_a_run_without_its_dataset_is_left_out_and_said(
+    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(analyse, "draw_figures", lambda *_: [])
+    dataset = changed(tiny_dataset(results.parent / "tiny.jsonl"))
+    store_run(results / "reference", dataset, "naive", AGES)
+
+    assert not analyse_runs(argparse.Namespace(results=results))
+
+    assert "left out: fake/one, naive on " in capsys.readouterr().err
+
+
+def test_drops_are_printed_with_their_differences(
+    own_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    published = run_name("hard", model="gpt-5", source=Source.PUBLISHED)
+    drops = (
+        Drop(run_name("hard"), "f1", base=0.75, value=0.5),
+        Drop(run_name("distract"), "f1", base=0.75, value=0.8),
+        Drop(run_name("hard", model="fake/two"), "f1", base=0.5, value=0.5),
+        Drop(published, "f1", base=0.9, value=0.8),
+    )
+    analysis = Analysis((), (), (), drops, (), ())
+    monkeypatch.setattr(analyse, "analyse", lambda *_: analysis)
+    monkeypatch.setattr(analyse, "draw_figures", lambda *_: [])
+
+    assert analyse_runs(argparse.Namespace(results=own_folder))
+
+    lines = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("|")
+    ]
+    assert lines[0][-3:] == ["single+multi", "hard", "distract"]
+    assert lines[2:] == [
+        [
+            "fake/one",
+            "naive",
+            "query-related",
+            "f1",
+            "run",
+            "0.750",
+            "0.500 (-0.250)",
+            "0.800 (+0.050)",
+        ],
+        ["fake/two", "naive", "query-related", "f1", "run", "0.500", "0.500 (+0.000)", ""],
+    ]

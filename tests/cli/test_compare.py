@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.cli.compare import compare_runs
+from pii_bench.datasets.catalog import load_dataset
+from pii_bench.errors import PiiBenchError, UnknownNameError
+from tests.cli.conftest import detection_answer, related_answer
+from tests.leaderboard.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pii_bench.datasets.sample import Sample
+    from pii_bench.runner.records import Failure
+
+RUNS = Path("results") / "runs"
+WRONG = '### Answer: ["x"]'
+
+
+def compare(
+    first: str, second: str, *, dataset: str = "all", task: str = "all", samples: int = 5
+) -> bool:
+    return compare_runs(
+        argparse.Namespace(
+            first=first,
+            second=second,
+            dataset=dataset,
+            task=task,
+            results=Path("results"),
+            samples=samples,
+        )
+    )
+
+
+def right(wrong: int = 0) -> dict[str, str | list[str] | Failure]:
+    """Answers to the queries of demo, the first few wrong."""
+    samples = load_dataset("demo").samples
+    return {s.id: WRONG if n < wrong else related_answer(s) for n, s in enumerate(samples)}
+
+
+def store(answers: Mapping[str, str | list[str] | Failure], model: str, prompt: str) -> None:
+    store_run(RUNS, load_dataset("demo"), prompt, answers, model=model)
+
+
+def tables(output: str) -> list[list[list[str]]]:
+    """The cells of every table, without its header."""
+    blocks = output.split("\n\n")
+    return [
+        [[cell.strip() for cell in line.split("|")[1:-1]] for line in block.splitlines()[2:]]
+        for block in blocks
+        if block.startswith("|")
+    ]
+
+
+@pytest.fixture
+def two_models(own_folder: Path) -> Path:
+    """One right on all 12 queries of demo, the other on the last 4."""
+    store(right(), "fake/one", "naive")
+    store(right(wrong=8), "fake/two", "naive")
+    return own_folder
+
+
+@pytest.mark.usefixtures("two_models")
+def test_both_scores_their_difference_and_what_can_be_said_of_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert compare("fake/one", "fake/two:naive")
+
+    output = capsys.readouterr()
+    assert output.err == ""
+    assert output.out.startswith("A: fake/one\nB: fake/two:naive\n\n| Dataset ")
+    # Of a binomial of 12 with chance 1/3, 0 and 8 or more make 2.7 %; 1 and 7 each pass 2.5 %.
+    # p: 2 of 2^8 flips. Detectable: sqrt(2/9 * 12/11 / 12) * (2.2010 + 0.8755).
+    assert tables(output.out)[0] == [
+        [
+            *("demo", "query-related", "F1", "12/12"),
+            "1.000 [1.000, 1.000]",
+            "0.333 [0.083, 0.583]",
+            "+0.667 [+0.417, +0.917]",
+            *("0.008", "0.437"),
+        ]
+    ]
+
+
+@pytest.mark.usefixtures("two_models")
+def test_the_samples_where_they_differ_most_are_shown_by_id_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    compare("fake/one", "fake/two", samples=2)
+
+    out = capsys.readouterr().out
+    title = "demo: query-related, F1: A is higher on 8 samples, B on 0; 4 are equal"
+    assert f"\n{title}; where they differ most:\n" in out
+    assert tables(out)[1] == [
+        ["demo-0001", "1.000", "0.000", "+1.000"],
+        ["demo-0002", "1.000", "0.000", "+1.000"],
+    ]
+    samples: tuple[Sample, ...] = load_dataset("demo").samples
+    texts = {
+        entity.text for sample in samples for entity in sample.entities if len(entity.text) > 4
+    }
+    assert not [text for text in texts if text in out]
+
+
+@pytest.mark.usefixtures("two_models")
+def test_p_is_corrected_for_the_lines_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    detection = {s.id: detection_answer(s) for s in load_dataset("demo").samples}
+    for model in ("fake/one", "fake/two"):
+        store(detection, model, "detection")
+
+    assert compare("fake/one", "fake/two")
+
+    table, *_ = tables(capsys.readouterr().out)
+    # Of three lines two have 2 / 2^8: three times that. Detection is equal.
+    assert [(line[1], line[2], line[7]) for line in table] == [
+        ("detection", "Strict-F1", "1.000"),
+        ("query-related", "F1", "0.023"),
+        ("masking", "F1", "0.023"),
+    ]
+
+
+@pytest.mark.usefixtures("two_models")
+def test_only_one_dataset_or_task_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    for dataset, task in [("demo", "all"), ("all", "query-related"), ("demo", "query-related")]:
+        assert compare("fake/one", "fake/two", dataset=dataset, task=task)
+        assert len(tables(capsys.readouterr().out)[0]) == 1
+
+
+def test_a_file_is_named_by_its_path_or_as_in_the_leaderboard(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = tiny_dataset(own_folder / "tiny.jsonl")
+    for model, answer in (("fake/one", ANN), ("fake/two", BO)):
+        store_run(RUNS, dataset, "detection", {"s1": answer, "s2": BO}, model=model)
+
+    for name in (dataset.source, dataset.name):
+        assert compare("fake/one", "fake/two", dataset=name)
+        assert tables(capsys.readouterr().out)[0][0][0] == dataset.name
+
+
+@pytest.mark.usefixtures("two_models")
+def test_samples_that_one_lacks_are_left_out_and_the_table_is_incomplete(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    store(right() | {"demo-0001": FAILED}, "fake/three", "naive")
+
+    assert not compare("fake/two", "fake/three")
+    assert tables(capsys.readouterr().out)[0][0][3:5] == ["11/12", "0.364 [0.091, 0.636]"]
+
+
+@pytest.mark.usefixtures("two_models")
+def test_a_row_that_is_told_gold_is_marked(capsys: pytest.CaptureFixture[str]) -> None:
+    store(right(), "fake/one", "naive-choice")
+
+    compare("fake/one:naive", "fake/one:naive-choice")
+
+    assert tables(capsys.readouterr().out)[0][0][3] == "12/12; B: oracle"
+
+
+@pytest.mark.usefixtures("two_models")
+def test_a_run_is_compared_with_the_reference(capsys: pytest.CaptureFixture[str]) -> None:
+    reference = RUNS.parent / "reference"
+    store_run(reference, load_dataset("demo"), "naive", right(), model="fake/two")
+
+    assert compare("fake/two", "reference:fake/two")
+
+    line, *_ = tables(capsys.readouterr().out)[0]
+    assert line[3] == "12/12; A: run; B: reference"
+    assert line[6].startswith("-0.667 ")
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_equal_answers_leave_no_sample_to_show(capsys: pytest.CaptureFixture[str]) -> None:
+    store(right(), "fake/one", "naive")
+    store(right(), "fake/one", "self-cot")
+
+    compare("fake/one:naive", "fake/one:self-cot")
+
+    out = capsys.readouterr().out
+    assert out.endswith("A is higher on 0 samples, B on 0; 12 are equal\n")
+    assert tables(out)[0][0][6:] == ["+0.000 [+0.000, +0.000]", "1.000", "0.000"]
+
+
+@pytest.mark.usefixtures("two_models")
+def test_a_detector_that_names_no_subjects_is_compared_by_ent_f1(
+    capsys: pytest.CaptureFixture[str], own_folder: Path
+) -> None:
+    detection = {s.id: detection_answer(s) for s in load_dataset("demo").samples}
+    for model in ("fake/one", "fake/two"):
+        store(detection, model, "detection")
+    manifest = own_folder / RUNS / "fake--two" / "detection" / "demo.run.json"
+    text = manifest.read_text(encoding="utf-8")
+    manifest.write_text(text.replace('"names_subjects": true', '"names_subjects": false'))
+
+    compare("fake/one", "fake/two", task="detection")
+
+    assert tables(capsys.readouterr().out)[0][0][1:3] == ["detection", "Ent-F1"]
+
+
+@pytest.mark.usefixtures("two_models")
+def test_nothing_in_common_is_an_error_that_says_what_there_is(own_folder: Path) -> None:
+    dataset = tiny_dataset(own_folder / "tiny.jsonl")
+    store_run(RUNS, dataset, "naive", {"s1": WRONG}, model="fake/three")
+
+    with pytest.raises(PiiBenchError) as caught:
+        compare("fake/one", "fake/three")
+
+    assert str(caught.value) == (
+        "no sample in common: 'fake/one' has query-related on demo; "
+        f"'fake/three' has query-related on {dataset.name}"
+    )
+
+
+@pytest.mark.usefixtures("two_models")
+def test_answers_to_other_samples_are_nothing_in_common() -> None:
+    answers = right()
+    last = {"demo-0012": answers.pop("demo-0012")}
+    store(answers, "fake/most", "naive")
+    store(last, "fake/last", "naive")
+
+    with pytest.raises(PiiBenchError, match="no sample in common"):
+        compare("fake/most", "fake/last")
+
+
+@pytest.mark.usefixtures("two_models")
+def test_the_same_rows_twice_are_an_error() -> None:
+    with pytest.raises(PiiBenchError, match="'fake/one' and 'fake/one:naive' are the same rows"):
+        compare("fake/one", "fake/one:naive")
+
+
+@pytest.mark.usefixtures("two_models")
+def test_a_system_or_dataset_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(UnknownNameError, match=r"did you mean 'fake/two'\?"):
+        compare("fake/one", "fake/tow")
+    with pytest.raises(UnknownNameError, match=r"unknown dataset 'dmeo'; did you mean 'demo'\?"):
+        compare("fake/one", "fake/two", dataset="dmeo")
+
+
+@pytest.mark.usefixtures("two_models")
+def test_a_run_that_is_left_out_is_told(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_run(RUNS, changed(tiny_dataset(own_folder / "tiny.jsonl")), "naive", {"s1": WRONG})
+
+    assert compare("fake/one", "fake/two")
+    assert capsys.readouterr().err.startswith("left out: fake/one, naive on ")
+
+
+@pytest.mark.usefixtures("two_models")
+def test_twice_gives_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    compare("fake/one", "fake/two")
+    before = capsys.readouterr().out
+    compare("fake/one", "fake/two")
+
+    assert capsys.readouterr().out == before

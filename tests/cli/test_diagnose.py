@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.cli import main
+from pii_bench.cli.diagnose import diagnose_runs
+from pii_bench.datasets.native import write_native
+from pii_bench.errors import PiiBenchError
+from tests.builders import read_folder
+from tests.diagnosis.samples import PEOPLE, couple
+from tests.leaderboard.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TABLES = ["errors.csv", "leak-curve.csv", "leak.csv", "twins.csv"]
+
+
+def diagnose(results: Path) -> bool:
+    return diagnose_runs(Namespace(results=results))
+
+
+def cells(output: str, title: str) -> list[list[str]]:
+    """The lines of the table under a title."""
+    _, _, after = output.partition(f"\n{title}\n\n")
+    table = after.partition("\n\n")[0].strip().splitlines()
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+    return [lines[0], *lines[2:]]
+
+
+def test_errors_and_leaks_of_a_prompted_model(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = tiny_dataset(own_folder / "tiny.jsonl")
+    runs = own_folder / "results" / "runs"
+    # Of Ann the name is kept, of Bo nothing is known.
+    answers = {"s1": '### Answer: ["32", "Ann Lee"]', "s2": "I will not."}
+    store_run(runs, dataset, "naive", answers)
+    store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
+
+    assert diagnose(own_folder / "results")
+
+    output = capsys.readouterr()
+    assert output.err == ""
+    header, line = cells(output.out, f"{dataset.name}: query-related")
+    found = dict(zip(header, line, strict=True))
+    assert [found[name] for name in ("Model", "Strategy", "Source", "Scored")] == [
+        "fake/one",
+        "naive",
+        "run",
+        "2/2",
+    ]
+    assert (found["not-relevant"], found["failed"], found["missed"]) == ("1", "1", "0")
+    assert found["all"] == "2"
+    _, line = cells(output.out, f"{dataset.name}: masking")
+    assert line[-1] == "2"
+    # Ann's name of tier 3 leaks, and Bo's where the guard is open.
+    _, line = cells(output.out, dataset.name)
+    assert line[3:11] == ["1/2", "1", "1.000", "1.000", "0.500", "0.000", "0.000", "0.500"]
+    assert sorted(read_folder(own_folder / "results" / "diagnosis")) == TABLES
+
+
+def test_without_detection_some_classes_cannot_occur(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = tiny_dataset(own_folder / "tiny.jsonl")
+    runs = own_folder / "results" / "runs"
+    store_run(runs, dataset, "naive-choice", {"s1": "### Answer: []", "s2": FAILED})
+
+    assert diagnose(own_folder / "results")
+
+    output = capsys.readouterr().out
+    header, line = cells(output, f"{dataset.name}: query-related")
+    found = dict(zip(header, line, strict=True))
+    assert (found["Source"], found["Scored"]) == ("run, oracle", "1/2")
+    assert (found["missed"], found["wrong-type"], found["not-chosen"]) == ("-", "-", "1")
+    assert "Leak" not in output
+    assert "Twins" not in output
+
+
+@pytest.fixture
+def runs_of_twins(own_folder: Path) -> Path:
+    """gold+keyword on an original and on its paraphrase."""
+    paraphrase = couple(sample_id="s1-paraphrase", meta={"twin": "paraphrase", "twin_of": "s1"})
+    for name, sample in (("first", couple()), ("twins", paraphrase)):
+        write_native(own_folder / f"{name}.jsonl", [sample])
+        assert main(["run", "--model", "gold+keyword", "--dataset", f"{name}.jsonl"]) == 0
+    return own_folder / "results"
+
+
+def test_a_system_with_scores_has_a_curve_and_twins_have_rates(
+    runs_of_twins: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+
+    assert diagnose(runs_of_twins)
+
+    twins = capsys.readouterr().out.split("\nTwins: ")[1]
+    assert (
+        "| stays      | original  | 1       | 0        | 0           | 1       | 1.000  |" in twins
+    )
+    curve = (runs_of_twins / "diagnosis" / "leak-curve.csv").read_text(encoding="utf-8")
+    assert curve.startswith("source,model,strategy,dataset,oracle,threshold,own,leak,")
+    assert curve.count(",inf,False,0,0,1,0\n") == 2
+
+
+def test_twice_gives_the_same_and_no_text_of_a_sample(
+    runs_of_twins: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    diagnose(runs_of_twins)
+    first = capsys.readouterr().out, read_folder(runs_of_twins / "diagnosis")
+
+    diagnose(runs_of_twins)
+
+    assert (capsys.readouterr().out, read_folder(runs_of_twins / "diagnosis")) == first
+    told = first[0] + "".join(map(bytes.decode, first[1].values()))
+    texts = [text for held in PEOPLE.values() for text, _, _ in held if not text.isdigit()]
+    assert not [text for text in texts if text in told]
+
+
+def test_a_run_that_is_left_out_is_told(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = tiny_dataset(own_folder / "tiny.jsonl")
+    runs = own_folder / "results" / "runs"
+    store_run(runs, dataset, "naive", {"s1": "### Answer: []"})
+    store_run(runs, changed(dataset), "self-cot", {"s1": "### Answer: []"})
+
+    assert not diagnose(own_folder / "results")
+    assert capsys.readouterr().err.startswith("left out: fake/one, self-cot on ")
+
+
+def test_without_answers_to_queries_there_is_nothing_to_diagnose(own_folder: Path) -> None:
+    dataset = tiny_dataset(own_folder / "tiny.jsonl")
+    store_run(own_folder / "results" / "runs", dataset, "detection", {"s1": ANN})
+
+    with pytest.raises(PiiBenchError, match="results: no answers to queries are stored there"):
+        diagnose(own_folder / "results")
+    assert not (own_folder / "results" / "diagnosis").exists()
