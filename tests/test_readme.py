@@ -48,7 +48,7 @@ def test_every_provider_and_its_key_is_named() -> None:
 
 def test_every_option_that_is_named_exists(capsys: pytest.CaptureFixture[str]) -> None:
     commands = ("run", "score", "models", "convert capid-outputs", "leaderboard")
-    commands += ("data build", "data stats")
+    commands += ("mask", "data build", "data stats")
 
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", README))
     assert named - options(capsys, commands) == set()

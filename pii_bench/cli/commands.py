@@ -16,6 +16,12 @@ def _run(parsed: argparse.Namespace) -> bool:
     return run_benchmark(parsed)
 
 
+def _mask(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.mask import mask_text
+
+    return mask_text(parsed)
+
+
 def _score(parsed: argparse.Namespace) -> bool:
     from pii_bench.cli.score import score_predictions
 
@@ -98,6 +104,7 @@ def _data_quality(parsed: argparse.Namespace) -> bool:
 COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], bool]]] = MappingProxyType(
     {
         "run": _run,
+        "mask": _mask,
         "score": _score,
         "convert": _convert,
         "leaderboard": _leaderboard,

@@ -16,6 +16,7 @@ from pii_bench.evaluation import applicable
 from pii_bench.models.catalog import LOCAL, PROVIDERS, ModelOptions, resolve
 from pii_bench.relevance.encoders import MiniLmEncoder, WordLlamaEncoder
 from pii_bench.runner.lock import locked
+from pii_bench.runner.manifest import read_manifest
 from pii_bench.runner.records import Failure
 from pii_bench.runner.store import RunFiles, read_lines
 from pii_bench.systems.catalog import SystemOptions, build_systems
@@ -156,15 +157,14 @@ class _Study:
                 await system.close()
 
     def _masking(self) -> list[Job]:
-        jobs = [
-            Job.of(system, dataset, self.limit, self.results / "runs")
-            for dataset in self.datasets
-            for system in self.maskers
-        ]
-        # A run that has all answers stays as it is, also if it was made with other options.
-        return [
-            job for job in jobs if not {each.id for each in job.samples} <= _responses(job).keys()
-        ]
+        root = self.results / "runs"
+        jobs: list[Job] = []
+        for dataset in self.datasets:
+            both = [Job.of(system, dataset, self.limit, root) for system in self.maskers]
+            # Runs that have all answers stay as they are, also if made with other options.
+            if not all(_is_answered(job) for job in both):
+                jobs += both
+        return jobs
 
     @property
     def _conditions(self) -> list[str]:
@@ -180,7 +180,7 @@ class _Study:
         else:
             detection, related = (system.card for system in self.maskers)
             prompts = detection.prompt, related.prompt
-            masker = read_masker(self.results, related.model, prompts, dataset.name)
+            masker = read_masker(self.results, related.model, prompts, dataset)
             masked = texts(mask_by_system(masker, samples))
             questions = AnswerQuestions(masked, (related.model, *prompts))
         return ChatSystem(self.answerer.model, self.answerer.sampling, questions)
@@ -271,6 +271,15 @@ def _run(jobs: Sequence[Job], calls: int) -> bool:
             report_missing(jobs)
             raise
         return report_missing(jobs)
+
+
+def _is_answered(job: Job) -> bool:
+    """Whether each sample has a response, to whatever was asked about it as it is today."""
+    if not job.files.manifest.exists():
+        return False
+    asked_about = read_manifest(job.files.manifest).dataset.sha256
+    answered = _responses(job).keys()
+    return asked_about == job.dataset.sha256 and {each.id for each in job.samples} <= answered
 
 
 def _responses(job: Job) -> dict[str, Response]:

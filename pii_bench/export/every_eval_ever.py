@@ -12,34 +12,32 @@ import hashlib
 import json
 import re
 import uuid
-from collections import defaultdict
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import pii_bench
-from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.checksums import sha256_of
 from pii_bench.evaluation import evaluate
 from pii_bench.export.every_eval_ever_metrics import METRICS
 from pii_bench.export.every_eval_ever_samples import ScoredTask, sample_lines
 from pii_bench.export.model_identity import PROJECT, UNKNOWN, identify
 from pii_bench.files import write_whole
-from pii_bench.leaderboard.collect import FOLDERS, collect, read_run
-from pii_bench.leaderboard.rows import Source
-from pii_bench.predictions.prediction import compose
-from pii_bench.prompting.strategies import DETECTION, load_prompt
+from pii_bench.leaderboard.collect import rows_of
+from pii_bench.leaderboard.rows import Source, with_intervals
+from pii_bench.leaderboard.stored import FOLDERS, read_stored
 from pii_bench.runner.records import Failure
 from pii_bench.runner.store import RunFiles, read_lines
+from pii_bench.statistics.bootstrap import LEVEL, RESAMPLES
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pii_bench.datasets.catalog import Dataset
     from pii_bench.export.model_identity import ModelIdentity
-    from pii_bench.leaderboard.collect import StoredRun
     from pii_bench.leaderboard.rows import Row
+    from pii_bench.leaderboard.stored import RunOnDataset, StoredRun
     from pii_bench.models.base import Completion
     from pii_bench.runner.manifest import Manifest
 
@@ -92,97 +90,85 @@ def export_runs(results: Path, out: Path, evaluator: Evaluator, *, created: int)
         InputFileError: a manifest or a line of responses is broken.
         ResultsError: a file cannot be written.
     """
-    collection = collect(results)
-    rows: dict[tuple[Source, str, str, str], list[Row]] = defaultdict(list)
-    for row in collection.rows:
-        rows[row.source, row.model, row.strategy, row.dataset].append(row)
-    datasets: dict[str, Dataset] = {}
-    left_out = list(collection.left_out)
+    stored = read_stored(results)
+    left_out = list(stored.left_out)
     files: list[Path] = []
     incomplete: list[Path] = []
-    for source, root, path in _stored(results):
-        run = read_run(path)
-        system, source_of = run.manifest.system, run.manifest.dataset.source
-        own = rows.get((source, system.model, system.prompt, run.manifest.dataset.name), [])
-        scored = [row for row in own if row.scored]
+    for run, rows in zip(stored.runs, _rows(stored.runs), strict=True):
+        scored = [row for row in rows if row.scored]
         if not scored:
-            if own:
-                left_out.append(f"{system.model}, {system.prompt} on {source_of}: no sample scored")
+            left_out.append(f"{_named(run)}: no sample is scored")
             continue
-        if source_of not in datasets:
-            datasets[source_of] = load_dataset(source_of)
-        tasks = [_scored(row, run, path, root, datasets[source_of]) for row in scored]
-        files.append(_write(out, run.manifest, tasks, _reported(source, evaluator, run), created))
+        tasks = [_scored(row, run, results) for row in scored]
+        files.append(_write(out, run, tasks, _reported(run, evaluator), created))
         if not all(row.complete for row in scored):
             incomplete.append(files[-1])
     return Exported(tuple(files), tuple(incomplete), tuple(left_out))
 
 
-def _stored(results: Path) -> Iterator[tuple[Source, Path, Path]]:
-    for folder, source in FOLDERS.items():
-        root = results / folder
-        for path in sorted(root.glob("*/*/*.run.json")):
-            yield source, root, path
+def _rows(runs: Sequence[RunOnDataset]) -> Iterator[list[Row]]:
+    rows = [rows_of(run) for run in runs]
+    # At once, because the draws of the intervals are shared.
+    told = iter(with_intervals(row for each in rows for row in each))
+    return (list(islice(told, len(each))) for each in rows)
 
 
-def _scored(row: Row, run: StoredRun, path: Path, root: Path, dataset: Dataset) -> ScoredTask:
-    predictions = run.predictions
-    completions = _completions(path)
-    if row.task is Task.MASKING:
-        # The row is there, so the answers of detection are: where the runner puts them.
-        system = run.manifest.system
-        prompt = load_prompt(DETECTION, output=system.output).name
-        beside = RunFiles.at(root, system.model, prompt, run.manifest.dataset.name).manifest
-        detected, before = read_run(beside).predictions, _completions(beside)
-        predictions = {
-            name: compose(detected[name], prediction)
-            for name, prediction in predictions.items()
-            if name in detected
-        }
-        completions = {
-            name: before[name] + after for name, after in completions.items() if name in before
-        }
-    evaluation = evaluate(row.task, dataset.samples, predictions)
-    return ScoredTask(row, dataset, evaluation, predictions, completions)
+def _named(run: RunOnDataset) -> str:
+    system = run.stored.manifest.system
+    return f"{system.model}, {system.prompt} on {run.dataset.source}"
 
 
-def _completions(manifest: Path) -> dict[str, tuple[Completion, ...]]:
-    lines = RunFiles.of_manifest(manifest).responses
-    records = read_lines(lines) if lines.exists() else ()
+def _scored(row: Row, run: RunOnDataset, results: Path) -> ScoredTask:
+    predictions, completions = run.stored.predictions, _completions(run.stored, run, results)
+    if row.task is Task.MASKING and run.masking is not None and run.detection is not None:
+        predictions, after = run.masking, completions
+        before = _completions(run.detection, run, results)
+        completions = {name: before[name] + after[name] for name in after if name in before}
+    evaluation = evaluate(row.task, run.dataset.samples, predictions)
+    return ScoredTask(row, run.dataset, evaluation, predictions, completions)
+
+
+def _completions(
+    stored: StoredRun, run: RunOnDataset, results: Path
+) -> dict[str, tuple[Completion, ...]]:
+    (folder,) = (name for name, source in FOLDERS.items() if source is run.source)
+    system = stored.manifest.system
+    files = RunFiles.at(results / folder, system.model, system.prompt, run.dataset.name)
     return {
         record.id: record.completions
-        for _, record in records
+        for _, record in read_lines(files.responses)
         if not isinstance(record.response, Failure)
     }
 
 
-def _reported(source: Source, evaluator: Evaluator, run: StoredRun) -> dict[str, Any]:
-    if source is Source.REFERENCE:
-        ours = identify(run.manifest.system).developer == PROJECT
+def _reported(run: RunOnDataset, evaluator: Evaluator) -> dict[str, Any]:
+    if run.source is Source.REFERENCE:
+        ours = identify(run.stored.manifest.system).developer == PROJECT
         evaluator = Evaluator(f"{PROJECT} authors", "first_party" if ours else "third_party")
     return {
         "source_name": PROJECT,
         "source_type": "evaluation_run",
         "source_organization_name": evaluator.organization,
         "evaluator_relationship": evaluator.relationship,
-        "additional_details": {"results": str(source)},
+        "additional_details": {"results": str(run.source)},
     }
 
 
 def _write(
     out: Path,
-    manifest: Manifest,
+    run: RunOnDataset,
     tasks: list[ScoredTask],
     reported: Mapping[str, Any],
     created: int,
 ) -> Path:
+    manifest = run.stored.manifest
     model = identify(manifest.system)
-    digest = _digest(manifest, reported)
+    digest = _digest(manifest, run.source)
     evaluation_id = f"{PROJECT}/{model.id}/{digest.hex()[:16]}"
     # A name that is the same the next time, in the form of a random one, which is asked for.
     name = str(uuid.UUID(bytes=digest[16:], version=4))
     folder = f"data/{PROJECT}/{'/'.join(_folders(model))}"
-    samples, run = out / folder / f"{name}_samples.jsonl", out / folder / f"{name}.json"
+    samples, whole = out / folder / f"{name}_samples.jsonl", out / folder / f"{name}.json"
     shared = {
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": evaluation_id,
@@ -214,13 +200,13 @@ def _write(
             "total_rows": len(lines),
         },
     }
-    write_whole(run, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-    return run
+    write_whole(whole, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    return whole
 
 
-def _digest(manifest: Manifest, reported: Mapping[str, Any]) -> bytes:
+def _digest(manifest: Manifest, source: Source) -> bytes:
     """What tells a run from any other, and stays when it is scored again."""
-    identity = [asdict(manifest.system), asdict(manifest.dataset), reported["additional_details"]]
+    identity = [asdict(manifest.system), asdict(manifest.dataset), source]
     canonical = json.dumps(identity, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).digest()
 
@@ -254,7 +240,11 @@ def _result(
             },
         },
         "metric_config": METRICS[metric].document(),
-        "score_details": {"score": row.metrics[metric], "details": _details(row)},
+        "score_details": {
+            "score": row.metrics[metric],
+            "details": _details(row),
+            **(_uncertainty(row) if metric == row.headline_name else {}),
+        },
         "generation_config": {
             "generation_args": arguments,
             "additional_details": {name: str(value) for name, value in told.items() if value != ""},
@@ -272,6 +262,24 @@ def _arguments(settings: Mapping[str, Any]) -> dict[str, Any]:
         case {"max_tokens": int() as most} if most > 0:
             arguments["max_tokens"] = most
     return arguments
+
+
+def _uncertainty(row: Row) -> dict[str, Any]:
+    if row.interval is None:
+        return {}
+    interval = {
+        "lower": row.interval.low,
+        "upper": row.interval.high,
+        "confidence_level": LEVEL,
+        "method": "percentile bootstrap, clustered on the description",
+    }
+    return {
+        "uncertainty": {
+            "confidence_interval": interval,
+            "num_samples": row.scored,
+            "num_bootstrap_samples": RESAMPLES,
+        }
+    }
 
 
 def _details(row: Row) -> dict[str, str]:

@@ -6,6 +6,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from pii_bench.check.text import is_inside
 from pii_bench.detectors.base import DetectedSpan
 from pii_bench.errors import PiiBenchError
 from pii_bench.masking.places import Places, Span
@@ -73,7 +74,7 @@ def make_plan(text: str, entities: Iterable[Entity], keep: Iterable[str]) -> Pla
     The order of entities and of kept texts changes nothing. Places are given away like this:
 
     - A kept text stays wherever it stands, also inside or across a masked entity, with one
-      exception: inside a longer masked entity it stays only where it stands nowhere else. So
+      exception: inside a masked entity it stays only if it stands nowhere else. So
       the age 32 does not show two digits of a masked number.
     - Of masked entities that overlap the longest is masked whole; of two of one length the
       earlier, of two at one place the one whose type comes first in the taxonomy.
@@ -135,15 +136,8 @@ def _pair(entity: object) -> tuple[str, str]:
 
 def _staying(spans: tuple[Span, ...], masked: Iterable[_Place]) -> tuple[Span, ...]:
     """The places of a kept text at which it stays."""
-    alone = tuple(
-        (start, end)
-        for start, end in spans
-        if not any(
-            each.start <= start and end <= each.end and end - start < each.end - each.start
-            for each in masked
-        )
-    )
-    return alone or spans
+    entities = [(each.start, each.end) for each in masked]
+    return tuple(span for span in spans if not is_inside(span, entities)) or spans
 
 
 def _give_away(text: str, masked: Iterable[_Place], taken: bytearray) -> list[Replacement]:

@@ -85,7 +85,7 @@ def hold_answers(
     samples = applicable(Task.MASKING, dataset.samples)
     unmasked = base.responses(AnswerQuestions(texts(mask_by_gold(NO_MASK, samples))), samples)
     asked = [sample for sample in samples if sample.id in unmasked]
-    oracle, maskings = _maskings(results, dataset.name, run, asked)
+    oracle, maskings = _maskings(results, dataset, run, asked)
     questions = AnswerQuestions(texts(maskings), _masked_by(run))
     masked = run.responses(questions, asked)
     if not masked:
@@ -120,7 +120,7 @@ def _read(response: Response | None) -> str | None:
 
 
 def _maskings(
-    results: Path, dataset: str, run: StoredChat, asked: Sequence[Sample]
+    results: Path, dataset: Dataset, run: StoredChat, asked: Sequence[Sample]
 ) -> tuple[bool, Maskings]:
     """Whether gold told what is masked, and the maskings."""
     condition = split_name(run.manifest.dataset.name)[1]

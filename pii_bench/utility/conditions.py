@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pii_bench.leaderboard.collect import read_run
+from pii_bench.errors import InputFileError
+from pii_bench.leaderboard.stored import read_run
 from pii_bench.masking import mask
 from pii_bench.predictions.prediction import compose
 from pii_bench.runner.store import RunFiles
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from pii_bench.datasets.catalog import Dataset
     from pii_bench.datasets.sample import Sample
     from pii_bench.masking import Masked
     from pii_bench.predictions.prediction import Prediction
@@ -81,22 +83,25 @@ def mask_by_system(masker: Masker, samples: Iterable[Sample]) -> Maskings:
     return maskings
 
 
-def read_masker(results: Path, model: str, prompts: tuple[str, str], dataset: str) -> Masker:
+def read_masker(results: Path, model: str, prompts: tuple[str, str], dataset: Dataset) -> Masker:
     """Read the runs of a system.
 
     Args:
         results: the folder whose `runs` they are in.
         model: as its card names it.
         prompts: of its detection and of its query-related run.
-        dataset: the name of what it was run on.
+        dataset: what it was run on.
 
     Raises:
-        InputFileError: a run is absent or broken.
+        InputFileError: a run is absent or broken, or is on another file of that name.
     """
-    detection, related = (
-        read_run(RunFiles.at(results / "runs", model, prompt, dataset).manifest)
-        for prompt in prompts
-    )
+    manifests = [
+        RunFiles.at(results / "runs", model, prompt, dataset.name).manifest for prompt in prompts
+    ]
+    detection, related = map(read_run, manifests)
+    for path, run in zip(manifests, (detection, related), strict=True):
+        if run.manifest.dataset.sha256 != dataset.sha256:
+            raise InputFileError(path, f"{dataset.name} has changed since")
     both = detection.predictions.keys() & related.predictions.keys()
     return Masker(
         oracle=detection.manifest.system.oracle or related.manifest.system.oracle,

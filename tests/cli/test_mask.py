@@ -111,9 +111,9 @@ def test_a_detection_that_failed_lets_nothing_pass(
         assert mask(letter, "--model", name, "--mapping", "mapping.json", *options) == 2
         output = capsys.readouterr()
         assert output.out == ""
-        assert output.err.splitlines()[1:] == [
-            "pii-bench: system 'replay/said' (detection): its answer is malformed; nothing is masked"
-        ]
+        assert output.err.splitlines()[1].endswith(
+            "'replay/said' (detection): its answer is malformed; nothing is masked"
+        )
     assert not (letter.parent / "mapping.json").exists()
 
 

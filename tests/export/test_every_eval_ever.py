@@ -115,6 +115,25 @@ def test_every_figure_that_is_a_mean_is_the_mean_of_its_lines(results: Path) -> 
                 assert mean(s["evaluation"]["score"] for s in lines) == pytest.approx(score)
 
 
+def test_the_headline_has_its_interval(results: Path, tiny: Dataset) -> None:
+    store_run(results / "runs", tiny, "naive", NAIVE)
+
+    run, _ = one(results)
+
+    headline, *others = (result["score_details"] for result in run["evaluation_results"])
+    assert headline["uncertainty"] == {
+        "confidence_interval": {
+            "lower": 0.0,
+            "upper": 1.0,
+            "confidence_level": 0.95,
+            "method": "percentile bootstrap, clustered on the description",
+        },
+        "num_samples": 2,
+        "num_bootstrap_samples": 10_000,
+    }
+    assert not any("uncertainty" in other for other in others)
+
+
 def test_the_texts_of_a_file_and_what_is_answered_to_them_stay_here(
     results: Path, tiny: Dataset
 ) -> None:
@@ -213,7 +232,7 @@ def test_a_run_without_any_score_is_left_out(results: Path, tiny: Dataset) -> No
     assert exported.files == ()
     (reason,) = exported.left_out
     assert reason.startswith("fake/one, naive on ")
-    assert reason.endswith(": no sample scored")
+    assert reason.endswith(": no sample is scored")
 
 
 def test_a_run_points_to_its_samples_as_the_shared_repository_wants_it(

@@ -9,11 +9,11 @@ from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.evaluation import evaluate
 from pii_bench.export.sample_metrics import sample_metrics
-from pii_bench.leaderboard.collect import collect, read_run
-from pii_bench.predictions.prediction import compose
+from pii_bench.leaderboard.collect import rows_of
+from pii_bench.leaderboard.stored import read_stored
 from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
 from pii_bench.tasks import Task
-from tests.protocol_server import ProtocolServer, Reply, completion
+from tests.protocol_server import ProtocolServer, Reply, api_error, completion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from tests.protocol_server import ReceivedRequest
 
-MODEL: Final = "scripted-model"
+MODEL: Final = "gpt-4o"
+"""A name to which Inspect talks by Chat Completions; one that it does not know, it does not."""
 
 Scores = dict[str, dict[str, float]]
 """Sample id to metric to value."""
@@ -44,10 +45,15 @@ def script(server: ProtocolServer, cut: str) -> None:
         replies[asked] = _detected(number, sample)
 
     def answer(request: ReceivedRequest) -> Reply:
-        (message,) = request.body["messages"]
-        assert message["role"] == "user"
-        assert (request.body["temperature"], request.body["max_tokens"]) == (0, 2048)
-        return replies[message["content"]]
+        match request.body:
+            case {
+                "messages": [{"role": "user", "content": str(content)}],
+                "temperature": 0,
+                "max_tokens": 2048,
+            } if content in replies:
+                return replies[content]
+        # An error that no client asks again after.
+        return api_error(400, "not_scripted")
 
     server.script(answer)
 
@@ -57,16 +63,14 @@ def our_scores(server: ProtocolServer, task: Task, folder: Path) -> tuple[Scores
     asked = ("--task", task, "--dataset", "demo", "--results", str(folder))
     where = ("--model", f"openai/{MODEL}", "--base-url", f"{server.url}/v1")
     assert main(["run", *where, *asked]) == 0
-    runs = {run.manifest.system.task: run for run in map(read_run, folder.rglob("*.run.json"))}
-    if task is Task.MASKING:
-        detected, related = (
-            runs[part].predictions for part in (Task.DETECTION, Task.QUERY_RELATED)
-        )
-        predictions = {name: compose(detected[name], related[name]) for name in related}
-    else:
-        predictions = dict(runs[task].predictions)
-    evaluation = evaluate(task, load_dataset("demo").samples, predictions)
-    (row,) = (row for row in collect(folder).rows if row.task is task)
+    asked_last = Task.DETECTION if task is Task.DETECTION else Task.QUERY_RELATED
+    (run,) = (
+        run for run in read_stored(folder).runs if run.stored.manifest.system.task is asked_last
+    )
+    predictions = run.masking if task is Task.MASKING else run.stored.predictions
+    assert predictions is not None
+    evaluation = evaluate(task, run.dataset.samples, predictions)
+    (row,) = (row for row in rows_of(run) if row.task is task)
     scores = {score.id: sample_metrics(task, score) for score in evaluation.scores}
     return scores, means_of(scores, row.metrics)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pii_bench
 from pii_bench.cli.arguments.data import add_data, add_fit, add_train
+from pii_bench.cli.arguments.mask import add_mask
 from pii_bench.cli.arguments.results import (
     add_analyse,
     add_compare,
@@ -37,6 +38,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     for add in (
         add_run,
         add_models,
+        add_mask,
         add_score,
         add_convert,
         add_leaderboard,

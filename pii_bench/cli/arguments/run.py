@@ -60,7 +60,7 @@ def add_run(subparsers: Subparsers) -> None:
         action="store_true",
         help="refuse a system that sends the texts to another machine",
     )
-    _add_sampling(parser.add_argument_group("what a chat model is asked"))
+    add_sampling(parser.add_argument_group("what a chat model is asked"))
     calls = parser.add_argument_group("how it is called")
     add_calls(calls)
     _add_money(calls)
@@ -68,7 +68,8 @@ def add_run(subparsers: Subparsers) -> None:
     parser.set_defaults(command="run")
 
 
-def _add_sampling(group: argparse._ArgumentGroup) -> None:
+def add_sampling(group: argparse._ArgumentGroup) -> None:
+    """What a chat model is asked."""
     group.add_argument(
         "--max-tokens",
         type=positive,

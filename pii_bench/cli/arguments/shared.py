@@ -17,6 +17,11 @@ def add_calls(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--concurrency", type=positive, metavar="N", help="calls at a time (default: 8; local: 1)"
     )
+    add_endpoint(parser)
+
+
+def add_endpoint(parser: argparse._ActionsContainer) -> None:
+    """Where a chat model is reached."""
     parser.add_argument(
         "--base-url",
         metavar="URL",
