@@ -58,6 +58,14 @@ def _diagnose(parsed: argparse.Namespace) -> bool:
     return diagnose_runs(parsed)
 
 
+def _export(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.export import export_every_eval_ever
+    from pii_bench.export.every_eval_ever import Evaluator
+
+    evaluator = Evaluator(parsed.organization, parsed.relationship)
+    return export_every_eval_ever(parsed.results, parsed.out, evaluator)
+
+
 def _train(parsed: argparse.Namespace) -> bool:
     from pii_bench.cli.train import train_tagger
 
@@ -111,6 +119,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], bool]]] = MappingPro
         "compare": _compare,
         "analyse": _analyse,
         "diagnose": _diagnose,
+        "export every-eval-ever": _export,
         "train": _train,
         "fit": _fit,
         "models": _models,

@@ -120,18 +120,17 @@ class _Study:
         names = arguments.model, arguments.answerer, arguments.judge
         calls = [arguments.concurrency or _concurrency(name) for name in names]
         masks = _options(arguments, arguments.model, arguments.base_url)
-        masks = replace(masks, strategy=arguments.strategy)
         answers = _options(arguments, arguments.answerer, arguments.answerer_base_url)
-        answers = replace(answers, max_tokens=arguments.max_tokens)
         judges = _options(arguments, arguments.judge, arguments.judge_base_url)
-        judges = replace(judges, max_tokens=arguments.judge_max_tokens)
         study = cls(
             results=arguments.results,
             datasets=load_datasets(arguments.dataset),
             limit=arguments.limit,
-            maskers=_maskers(arguments.model, masks),
-            answerer=_chat("answerer", arguments.answerer, answers),
-            judge=_chat("judge", arguments.judge, judges) if arguments.judge else None,
+            maskers=_maskers(arguments.model, replace(masks, strategy=arguments.strategy)),
+            answerer=_chat("answerer", arguments.answerer, answers, arguments.answer_tokens),
+            judge=_chat("judge", arguments.judge, judges, arguments.verdict_tokens)
+            if arguments.judge
+            else None,
             calls=(calls[0], calls[1], calls[2]),
         )
         if arguments.local_only:
@@ -232,9 +231,9 @@ def _maskers(name: str | None, options: SystemOptions) -> tuple[System, ...]:
     return by_task[Task.DETECTION], by_task[Task.QUERY_RELATED]
 
 
-def _chat(role: str, name: str, options: SystemOptions) -> PromptedSystem:
+def _chat(role: str, name: str, options: SystemOptions, max_tokens: int | None) -> PromptedSystem:
     """A chat model with what it is sampled by; its prompt is another's."""
-    system, *_ = build_systems(name, options)
+    system, *_ = build_systems(name, replace(options, max_tokens=max_tokens))
     if not isinstance(system, PromptedSystem):
         raise PiiBenchError(f"{role} {name!r} is no chat model (see `pii-bench models`)")
     return system

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import pii_bench
 from pii_bench.datasets.checksums import sha256_of
+from pii_bench.errors import InputFileError
 from pii_bench.evaluation import evaluate
 from pii_bench.export.every_eval_ever_metrics import METRICS
 from pii_bench.export.every_eval_ever_samples import ScoredTask, sample_lines
@@ -87,7 +88,8 @@ def export_runs(results: Path, out: Path, evaluator: Evaluator, *, created: int)
         created: seconds since 1970 at which the files are made; the schema wants them.
 
     Raises:
-        InputFileError: a manifest or a line of responses is broken.
+        InputFileError: a manifest or a line of responses is broken, or a run lies elsewhere than
+            its names say.
         ResultsError: a file cannot be written.
     """
     stored = read_stored(results)
@@ -133,10 +135,14 @@ def _completions(
 ) -> dict[str, tuple[Completion, ...]]:
     (folder,) = (name for name, source in FOLDERS.items() if source is run.source)
     system = stored.manifest.system
-    files = RunFiles.at(results / folder, system.model, system.prompt, run.dataset.name)
+    lines = RunFiles.at(results / folder, system.model, system.prompt, run.dataset.name).responses
+    if not lines.exists():
+        raise InputFileError(
+            lines, "it is not there: a run must lie under the names in its manifest"
+        )
     return {
         record.id: record.completions
-        for _, record in read_lines(files.responses)
+        for _, record in read_lines(lines)
         if not isinstance(record.response, Failure)
     }
 

@@ -89,7 +89,7 @@ def hold_answers(
     questions = AnswerQuestions(texts(maskings), _masked_by(run))
     masked = run.responses(questions, asked)
     if not masked:
-        raise StaleAnswersError("the prompt or the maskings have changed")
+        raise StaleAnswersError("no stored answer is to what would be asked today")
     return ConditionAnswers(run, oracle, samples, asked, maskings, answer_pairs(masked, unmasked))
 
 

@@ -107,7 +107,8 @@ def _measure(
     judged = run_name(dataset.name, about)
     for judge in read_judges(results, answers.run.manifest.system.model, judged):
         card = judge.manifest.system
-        settings = {f"judge.{key}": value for key, value in card.settings.items()}
+        told = {**card.settings, "returned": "+".join(sorted(judge.returned))}
+        settings = {f"judge.{key}": value for key, value in told.items()}
         prompts = {card.prompt: card.prompt_sha256}
         by_judge = _same if answers.condition == NO_MASK else _verdicts(judge, answers)
         yield row.of(f"judge {card.model}", by_judge, prompts, settings)

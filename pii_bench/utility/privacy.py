@@ -27,7 +27,8 @@ def privacy(
     stands only inside of words is counted there; in scripts without spaces each letter is a
     word (`tagger.tokens`). Where entities overlap, each counts by itself: `Acme Bank` holds
     an `Acme` too. Case counts. No entity counts more often in the masked text than in the
-    original: to cut a word makes no new occurrence.
+    original: to cut a word makes no new occurrence. An entity that is masked in part is gone,
+    as the formula has it.
 
     Args:
         entities: texts of E; one that stands twice counts once, blank ones never.

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pii_bench.cli import main
 from pii_bench.cli.export import export_every_eval_ever
 from pii_bench.errors import PiiBenchError
 from pii_bench.export.every_eval_ever import Evaluator
@@ -63,3 +64,13 @@ def test_a_run_whose_dataset_is_gone_is_left_out_and_named(
 def test_a_folder_without_runs_is_refused() -> None:
     with pytest.raises(PiiBenchError, match="results: no run in it to export"):
         exported()
+
+
+def test_the_command(tiny: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
+    store_run(Path("results/runs"), tiny, "naive", ANSWERS)
+    arguments = ["export", "every-eval-ever", "--out", "out", "--organization", "Example"]
+
+    assert main(arguments) == 0
+
+    assert capsys.readouterr().out == "1 runs in out\n"
+    assert main([*arguments, "--results", "nowhere"]) == 2

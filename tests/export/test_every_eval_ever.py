@@ -7,6 +7,7 @@ import pytest
 
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.checksums import sha256_of
+from pii_bench.errors import InputFileError
 from pii_bench.export.every_eval_ever import Evaluator, export_runs
 from pii_bench.leaderboard.collect import collect
 from tests.builders import read_folder
@@ -254,6 +255,33 @@ def test_a_run_points_to_its_samples_as_the_shared_repository_wants_it(
     assert path.parent == results.parent / "out" / "data" / "pii_bench" / "fake" / "one"
     assert {s["evaluation_id"] for s in samples} == {run["evaluation_id"]}
     assert {s["model_id"] for s in samples} == {run["model_info"]["id"]} == {"fake/one"}
+
+
+@pytest.mark.parametrize(
+    ("model", "folders"),
+    [
+        ("acme/llama:8b", ("acme", "llama_8b")),
+        ("acme/a/b", ("acme", "a_b")),
+        ("acme/..", ("acme", "unknown")),
+        ("spacy", ("unknown", "spacy")),
+    ],
+)
+def test_the_folders_of_a_model_are_names_that_any_file_system_takes(
+    results: Path, tiny: Dataset, model: str, folders: tuple[str, str]
+) -> None:
+    store_run(results / "runs", tiny, "naive", NAIVE, model=model)
+
+    (path,) = export(results).files
+
+    assert path.parts[-3:-1] == folders
+
+
+def test_a_run_that_lies_under_other_names_is_refused(results: Path, tiny: Dataset) -> None:
+    files = store_run(results / "runs", tiny, "naive", NAIVE)
+    files.responses.parent.rename(files.responses.parent.with_name("renamed"))
+
+    with pytest.raises(InputFileError, match="must lie under the names in its manifest"):
+        export(results)
 
 
 def test_a_later_export_takes_the_place_of_an_earlier(results: Path, tiny: Dataset) -> None:

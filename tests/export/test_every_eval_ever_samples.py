@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pii_bench.datasets.catalog import Dataset
 from pii_bench.evaluation import evaluate
@@ -11,9 +14,10 @@ from pii_bench.export.every_eval_ever_samples import ScoredTask, sample_lines
 from pii_bench.leaderboard.rows import Row, Source
 from pii_bench.models.base import Completion, Usage
 from pii_bench.outcome import Status
-from pii_bench.predictions.prediction import Prediction
+from pii_bench.predictions.prediction import Prediction, read_response
 from pii_bench.tasks import Task
 from tests.builders import make_sample
+from tests.export.schemas import valid_sample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +37,8 @@ def lines(
     predictions = {"s1": prediction}
     evaluation = evaluate(task, demo.samples, predictions)
     scored = ScoredTask(row, demo, evaluation, predictions, {"s1": completions})
-    return list(sample_lines(scored, {}, "id"))
+    head = {"schema_version": "0.3.0", "evaluation_id": "id", "model_id": "m"}
+    return [valid_sample(line) for line in sample_lines(scored, head, "id")]
 
 
 def test_metrics_that_a_row_does_not_show_have_no_lines() -> None:
@@ -105,3 +110,16 @@ def test_a_text_that_is_related_in_another_writing_is_not_masked() -> None:
     (line,) = lines(Task.MASKING, prediction=read)
 
     assert line["answer_attribution"][0]["extracted_value"] == '["32"]'
+
+
+@given(
+    st.sampled_from([Task.DETECTION, Task.QUERY_RELATED]),
+    st.text() | st.from_regex(r'### Answer: \[("[^"]*", )*"32"\]|Subject1\{"[^"]*": "PER"\}'),
+)
+def test_any_answer_makes_lines_of_the_schema_that_survive_json(task: Task, answer: str) -> None:
+    completion = Completion(answer)
+    metrics = {"strict_f1": 0.0, "f1": 0.0}
+
+    found = lines(task, completion, metrics=metrics, prediction=read_response(task, completion))
+
+    assert json.loads(json.dumps(found, ensure_ascii=False)) == found

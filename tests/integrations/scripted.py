@@ -85,7 +85,7 @@ def _reply(number: int, marker: str, texts: list[str], cut: str) -> Reply:
     guillemets = ", ".join(f"«{text}»" for text in texts)
     replies = (
         completion(f"{marker}{right}"),
-        completion(f"{marker}{json.dumps([*texts[1:], 'somebody else'])}"),
+        completion(f"{marker}{json.dumps([*texts, 'somebody else'])}"),
         completion(f"{marker}[{guillemets}]"),
         completion("There is nothing that I would call an answer."),
         completion(None, refusal="I'm sorry, I can't help with that."),

@@ -119,7 +119,7 @@ def test_a_run_that_asked_something_else(tmp_path: Path, dataset: Dataset) -> No
     run_answerer(tmp_path, dataset, "mask-all", {})
     stored = runs(tmp_path)
 
-    with pytest.raises(StaleAnswersError, match="the prompt or the maskings have changed"):
+    with pytest.raises(StaleAnswersError, match="no stored answer is to what would be asked today"):
         hold_answers(tmp_path, dataset, stored["mask-all"], stored["no-mask"])
 
 

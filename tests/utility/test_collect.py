@@ -91,7 +91,7 @@ def test_the_weight_is_that_of_privacy(tmp_path: Path, dataset: Dataset) -> None
 
 
 def test_every_reason_for_a_missing_utility_is_counted(tmp_path: Path, dataset: Dataset) -> None:
-    unmasked = {**UNMASKED, "s4": CallError("timeout")}
+    unmasked: dict[str, str | CallError] = {**UNMASKED, "s4": CallError("timeout")}
     said = dict.fromkeys(unmasked, ('Subject1{"Ann Lee": "PER"}', "### Answer: []"))
     run_masker(tmp_path, dataset, {**said, "s1": ("", "### Answer: []")})
     run_answerer(tmp_path, dataset, "no-mask", unmasked)
@@ -108,7 +108,8 @@ def test_every_reason_for_a_missing_utility_is_counted(tmp_path: Path, dataset: 
     ]
     assert row.means.missing == {Missing.NO_MASKING: 1, Missing.NO_ANSWER: 2}
     assert row.means.privacy == Mean(0.5, 3)
-    assert (row.means.utility.value, row.means.utility.samples) == (pytest.approx(0.6), 1)
+    assert row.means.utility.value == pytest.approx(0.6)
+    assert row.means.utility.samples == 1
     assert (row.asked, row.samples, row.complete) == (4, 4, False)
 
 

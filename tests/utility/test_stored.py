@@ -46,7 +46,7 @@ def test_nothing_is_stored_in_an_empty_folder(tmp_path: Path) -> None:
 def test_answers_are_read_back_as_far_as_the_same_was_asked(
     tmp_path: Path, dataset: Dataset
 ) -> None:
-    said = {"s1": "Young.", "s2": CallError("timeout"), "s3": "Old."}
+    said: dict[str, str | CallError] = {"s1": "Young.", "s2": CallError("timeout"), "s3": "Old."}
     run_answerer(tmp_path, dataset, "mask-all", said)
     (run,) = read_answerers(tmp_path)
 

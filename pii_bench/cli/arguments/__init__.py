@@ -13,6 +13,7 @@ from pii_bench.cli.arguments.results import (
     add_compare,
     add_convert,
     add_diagnose,
+    add_export,
     add_leaderboard,
     add_score,
 )
@@ -45,6 +46,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         add_compare,
         add_analyse,
         add_diagnose,
+        add_export,
         add_train,
         add_fit,
         add_data,

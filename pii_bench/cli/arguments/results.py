@@ -100,3 +100,27 @@ def add_diagnose(subparsers: Subparsers) -> None:
     )
     add_results(parser)
     parser.set_defaults(command="diagnose")
+
+
+def add_export(subparsers: Subparsers) -> None:
+    """Stored runs in the formats of others."""
+    parser = subparsers.add_parser("export", help="write stored runs in a format of others")
+    formats = parser.add_subparsers(required=True, metavar="FORMAT")
+    every = formats.add_parser(
+        "every-eval-ever",
+        help="Every Eval Ever 0.3.0: a JSON file per run and one line per sample",
+        description="Write stored runs in the format of Every Eval Ever 0.3.0. Texts are those of "
+        "our own datasets only.",
+    )
+    every.add_argument("--out", type=Path, required=True, metavar="DIR", help="where to write")
+    every.add_argument(
+        "--organization", default="unknown", help="who evaluated (default: %(default)s)"
+    )
+    every.add_argument(
+        "--relationship",
+        choices=("first_party", "third_party", "collaborative", "other"),
+        default="other",
+        help="of who evaluated to who made the model (default: %(default)s)",
+    )
+    add_results(every)
+    every.set_defaults(command="export every-eval-ever")
