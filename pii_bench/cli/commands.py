@@ -58,6 +58,12 @@ def _diagnose(parsed: argparse.Namespace) -> bool:
     return diagnose_runs(parsed)
 
 
+def _utility(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.utility import measure_utility
+
+    return measure_utility(parsed)
+
+
 def _export(parsed: argparse.Namespace) -> bool:
     from pii_bench.cli.export import export_every_eval_ever
     from pii_bench.export.every_eval_ever import Evaluator
@@ -119,6 +125,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], bool]]] = MappingPro
         "compare": _compare,
         "analyse": _analyse,
         "diagnose": _diagnose,
+        "utility": _utility,
         "export every-eval-ever": _export,
         "train": _train,
         "fit": _fit,

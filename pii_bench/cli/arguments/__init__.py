@@ -18,6 +18,7 @@ from pii_bench.cli.arguments.results import (
     add_score,
 )
 from pii_bench.cli.arguments.run import add_models, add_run
+from pii_bench.cli.arguments.utility import add_utility
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +47,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         add_compare,
         add_analyse,
         add_diagnose,
+        add_utility,
         add_export,
         add_train,
         add_fit,

@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from pii_bench.cli.arguments.shared import DATASET_HELP, add_calls, add_results, positive
+from pii_bench.cli.arguments.shared import (
+    DATASET_HELP,
+    add_calls,
+    add_results,
+    number_in,
+    positive,
+    usd,
+)
 
 if TYPE_CHECKING:
     from pii_bench.cli.arguments.shared import Subparsers
@@ -74,7 +81,7 @@ def add_utility(subparsers: Subparsers) -> None:
     calls.add_argument("--judge-base-url", metavar="URL", help="as --base-url, the judge's")
     calls.add_argument(
         "--max-usd",
-        type=_usd,
+        type=usd,
         metavar="USD",
         help="make no call to a provider's model that might pass this sum; each model has its own",
     )
@@ -83,21 +90,7 @@ def add_utility(subparsers: Subparsers) -> None:
 
 
 def _weight(text: str) -> float:
-    number = _number(text)
-    if not 0 <= number <= 1:
+    number = number_in(text)
+    if number is None or not 0 <= number <= 1:
         raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, not {text!r}")
     return number
-
-
-def _usd(text: str) -> float:
-    number = _number(text)
-    if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be a sum above 0 in USD, not {text!r}")
-    return number
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
