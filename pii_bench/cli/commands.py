@@ -58,6 +58,12 @@ def _diagnose(parsed: argparse.Namespace) -> bool:
     return diagnose_runs(parsed)
 
 
+def _report(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.report import write_report
+
+    return write_report(parsed)
+
+
 def _utility(parsed: argparse.Namespace) -> bool:
     from pii_bench.cli.utility import measure_utility
 
@@ -125,6 +131,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], bool]]] = MappingPro
         "compare": _compare,
         "analyse": _analyse,
         "diagnose": _diagnose,
+        "report": _report,
         "utility": _utility,
         "export every-eval-ever": _export,
         "train": _train,

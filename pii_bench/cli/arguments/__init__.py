@@ -15,6 +15,7 @@ from pii_bench.cli.arguments.results import (
     add_diagnose,
     add_export,
     add_leaderboard,
+    add_report,
     add_score,
 )
 from pii_bench.cli.arguments.run import add_models, add_run
@@ -47,6 +48,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         add_compare,
         add_analyse,
         add_diagnose,
+        add_report,
         add_utility,
         add_export,
         add_train,
