@@ -16,6 +16,12 @@ def _run(parsed: argparse.Namespace) -> bool:
     return run_benchmark(parsed)
 
 
+def _mask(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.mask import mask_text
+
+    return mask_text(parsed)
+
+
 def _score(parsed: argparse.Namespace) -> bool:
     from pii_bench.cli.score import score_predictions
 
@@ -50,6 +56,26 @@ def _diagnose(parsed: argparse.Namespace) -> bool:
     from pii_bench.cli.diagnose import diagnose_runs
 
     return diagnose_runs(parsed)
+
+
+def _report(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.report import write_report
+
+    return write_report(parsed)
+
+
+def _utility(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.utility import measure_utility
+
+    return measure_utility(parsed)
+
+
+def _export(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.export import export_every_eval_ever
+    from pii_bench.export.every_eval_ever import Evaluator
+
+    evaluator = Evaluator(parsed.organization, parsed.relationship)
+    return export_every_eval_ever(parsed.results, parsed.out, evaluator)
 
 
 def _train(parsed: argparse.Namespace) -> bool:
@@ -98,12 +124,16 @@ def _data_quality(parsed: argparse.Namespace) -> bool:
 COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], bool]]] = MappingProxyType(
     {
         "run": _run,
+        "mask": _mask,
         "score": _score,
         "convert": _convert,
         "leaderboard": _leaderboard,
         "compare": _compare,
         "analyse": _analyse,
         "diagnose": _diagnose,
+        "report": _report,
+        "utility": _utility,
+        "export every-eval-ever": _export,
         "train": _train,
         "fit": _fit,
         "models": _models,

@@ -24,8 +24,6 @@ from pii_bench.runner.records import Failure
 from pii_bench.runner.run import run_system
 from pii_bench.runner.store import RunFiles, RunStore, read_lines
 from pii_bench.runner.totals import total
-from pii_bench.systems.prompted import PromptedSystem
-from pii_bench.systems.voted import VotedSystem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -95,9 +93,11 @@ class Job:
 
 def ledger_of(system: System) -> Ledger | None:
     """What keeps account of a system's calls; None where nobody is called."""
-    if isinstance(system, PromptedSystem | VotedSystem) and isinstance(system.model, GuardedModel):
-        return system.model.ledger
-    return None
+    match system:
+        case object(model=GuardedModel(ledger=ledger)):
+            return ledger
+        case _:
+            return None
 
 
 def batch_service(system: System) -> BatchService:

@@ -57,3 +57,12 @@ def test_a_table_of_the_paper_has_ours_below(
 
     assert "published" in capsys.readouterr().out
     assert main(["leaderboard", "--table", "99", "--results", str(results)]) == 2
+
+
+def test_the_report_is_one_file(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["report", "--results", str(results), "--model", SYSTEM, "--no-texts"]
+
+    assert main(arguments) == 0
+
+    assert "report.html" in capsys.readouterr().out
+    assert (results / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")

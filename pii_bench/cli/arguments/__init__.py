@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING
 
 import pii_bench
 from pii_bench.cli.arguments.data import add_data, add_fit, add_train
+from pii_bench.cli.arguments.mask import add_mask
 from pii_bench.cli.arguments.results import (
     add_analyse,
     add_compare,
     add_convert,
     add_diagnose,
+    add_export,
     add_leaderboard,
+    add_report,
     add_score,
 )
 from pii_bench.cli.arguments.run import add_models, add_run
+from pii_bench.cli.arguments.utility import add_utility
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,12 +41,16 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     for add in (
         add_run,
         add_models,
+        add_mask,
         add_score,
         add_convert,
         add_leaderboard,
         add_compare,
         add_analyse,
         add_diagnose,
+        add_report,
+        add_utility,
+        add_export,
         add_train,
         add_fit,
         add_data,

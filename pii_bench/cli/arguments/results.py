@@ -100,3 +100,64 @@ def add_diagnose(subparsers: Subparsers) -> None:
     )
     add_results(parser)
     parser.set_defaults(command="diagnose")
+
+
+def add_export(subparsers: Subparsers) -> None:
+    """Stored runs in the formats of others."""
+    parser = subparsers.add_parser("export", help="write stored runs in a format of others")
+    formats = parser.add_subparsers(required=True, metavar="FORMAT")
+    every = formats.add_parser(
+        "every-eval-ever",
+        help="Every Eval Ever 0.3.0: a JSON file per run and one line per sample",
+        description="Write stored runs in the format of Every Eval Ever 0.3.0. Texts are those of "
+        "our own datasets only.",
+    )
+    every.add_argument("--out", type=Path, required=True, metavar="DIR", help="where to write")
+    every.add_argument(
+        "--organization", default="unknown", help="who evaluated (default: %(default)s)"
+    )
+    every.add_argument(
+        "--relationship",
+        choices=("first_party", "third_party", "collaborative", "other"),
+        default="other",
+        help="of who evaluated to who made the model (default: %(default)s)",
+    )
+    add_results(every)
+    every.set_defaults(command="export every-eval-ever")
+
+
+def add_report(subparsers: Subparsers) -> None:
+    """One page to look at."""
+    parser = subparsers.add_parser(
+        "report",
+        help="write the leaderboard and every sample as one HTML file",
+        description="Write one HTML file that loads nothing: tables, figures, and every sample "
+        "with gold and predicted entities marked, two runs side by side. Texts are those of our "
+        "own datasets, unless said otherwise.",
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="default: DIR/report.html")
+    parser.add_argument("--dataset", default="all", help=f"all (the default), {DATASET_HELP}")
+    parser.add_argument(
+        "--model",
+        nargs="+",
+        metavar="SYSTEM",
+        help="samples of these only, named as in `compare`; tables stay whole",
+    )
+    texts = parser.add_mutually_exclusive_group()
+    texts.add_argument(
+        "--texts",
+        dest="texts",
+        action="store_const",
+        const="all",
+        default="ours",
+        help="put in the texts of datasets that are not ours too",
+    )
+    texts.add_argument(
+        "--no-texts",
+        dest="texts",
+        action="store_const",
+        const="none",
+        help="leave out all texts",
+    )
+    add_results(parser)
+    parser.set_defaults(command="report")

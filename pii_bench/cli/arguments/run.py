@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -14,7 +13,9 @@ from pii_bench.cli.arguments.shared import (
     Subparsers,
     add_calls,
     add_results,
+    number_in,
     positive,
+    usd,
 )
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def add_run(subparsers: Subparsers) -> None:
         action="store_true",
         help="refuse a system that sends the texts to another machine",
     )
-    _add_sampling(parser.add_argument_group("what a chat model is asked"))
+    add_sampling(parser.add_argument_group("what a chat model is asked"))
     calls = parser.add_argument_group("how it is called")
     add_calls(calls)
     _add_money(calls)
@@ -68,7 +69,8 @@ def add_run(subparsers: Subparsers) -> None:
     parser.set_defaults(command="run")
 
 
-def _add_sampling(group: argparse._ArgumentGroup) -> None:
+def add_sampling(group: argparse._ArgumentGroup) -> None:
+    """What a chat model is asked."""
     group.add_argument(
         "--max-tokens",
         type=positive,
@@ -113,7 +115,7 @@ def _add_money(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--max-usd",
-        type=_usd,
+        type=usd,
         metavar="USD",
         help="make no call that might pass this sum, with those in flight",
     )
@@ -141,34 +143,19 @@ def add_models(subparsers: Subparsers) -> None:
 def _temperature(text: str) -> float | Literal["default"]:
     if text == "default":
         return "default"
-    number = _number(text)
+    number = number_in(text)
     if number is None or not 0 <= number <= 2:
         raise argparse.ArgumentTypeError(f"must be `default` or a number from 0 to 2, not {text!r}")
-    return number
-
-
-def _usd(text: str) -> float:
-    number = _number(text)
-    if number is None or number <= 0:
-        raise argparse.ArgumentTypeError(f"must be a sum above 0 in USD, not {text!r}")
     return number
 
 
 def _price(text: str) -> Price:
     from pii_bench.models.table import Price
 
-    numbers = [_number(part) for part in text.split(",")]
+    numbers = [number_in(part) for part in text.split(",")]
     match numbers:
         case [float(into), float(out)] if into >= 0 and out >= 0:
             return Price(into, out, dt.datetime.now(dt.UTC).date(), "--price")
         case _:
             what = "must be two numbers, USD per million tokens in and out, such as 2.5,10"
             raise argparse.ArgumentTypeError(f"{what}, not {text!r}")
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None

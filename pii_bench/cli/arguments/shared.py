@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import TypeAlias
 
@@ -17,6 +18,11 @@ def add_calls(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--concurrency", type=positive, metavar="N", help="calls at a time (default: 8; local: 1)"
     )
+    add_endpoint(parser)
+
+
+def add_endpoint(parser: argparse._ActionsContainer) -> None:
+    """Where a chat model is reached."""
     parser.add_argument(
         "--base-url",
         metavar="URL",
@@ -52,3 +58,20 @@ def positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {text!r}")
     return number
+
+
+def usd(text: str) -> float:
+    """A sum of money."""
+    number = number_in(text)
+    if number is None or number <= 0:
+        raise argparse.ArgumentTypeError(f"must be a sum above 0 in USD, not {text!r}")
+    return number
+
+
+def number_in(text: str) -> float | None:
+    """A finite number; None where the text is none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

@@ -1,0 +1,35 @@
+"""`pii-bench export every-eval-ever`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from pii_bench.errors import PiiBenchError
+from pii_bench.export.every_eval_ever import export_runs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pii_bench.export.every_eval_ever import Evaluator
+
+
+def export_every_eval_ever(results: Path, out: Path, evaluator: Evaluator) -> bool:
+    """Write the runs of a results folder and say where they are.
+
+    Returns:
+        Whether every run could be written with the scores of all its samples.
+
+    Raises:
+        PiiBenchError: there is no run, a stored one is broken, or a file cannot be written.
+    """
+    exported = export_runs(results, out, evaluator, created=int(time.time()))
+    for reason in exported.left_out:
+        print(f"left out: {reason}", file=sys.stderr)
+    for path in exported.incomplete:
+        print(f"incomplete: {path}", file=sys.stderr)
+    if not exported.files and not exported.left_out:
+        raise PiiBenchError(f"{results}: no run in it to export")
+    print(f"{len(exported.files)} runs in {out}")
+    return not (exported.incomplete or exported.left_out)

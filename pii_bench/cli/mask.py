@@ -1,0 +1,155 @@
+"""`pii-bench mask`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.errors import InputFileError, PiiBenchError
+from pii_bench.masking import (
+    absent_tags,
+    ask,
+    inexact_tags,
+    mask,
+    masking_systems,
+    unmask,
+)
+from pii_bench.masking.mapping_file import check_target, read_mapping, write_mapping
+from pii_bench.masking.places import Places
+from pii_bench.models.catalog import ModelOptions
+from pii_bench.systems.base import UNKNOWN_RECIPIENT
+from pii_bench.systems.catalog import SystemOptions, build_systems
+from pii_bench.systems.exposure import require_local
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from pii_bench.masking import Answers, Masked
+    from pii_bench.systems.base import System
+
+STANDARD_INPUT: Final = Path("-")
+
+
+def mask_text(arguments: argparse.Namespace) -> bool:
+    """Print a text with tags, or with `--unmask` an answer without them; all else to stderr.
+
+    Nothing is printed unless all went well: a text that could not be masked never passes.
+
+    Returns:
+        Whether no tag of an answer was left that is written otherwise than in the mapping.
+
+    Raises:
+        PiiBenchError: wrong arguments or input, or the system gave no usable answer.
+    """
+    return _unmask(arguments) if arguments.unmask else _mask(arguments)
+
+
+def _mask(arguments: argparse.Namespace) -> bool:
+    query, mapping = arguments.query, arguments.mapping
+    if query is None:
+        raise PiiBenchError("--query is missing: what will be asked about the text?")
+    if mapping is not None:
+        _refuse_as_mapping(mapping)
+        check_target(mapping, force=arguments.force)
+    elif arguments.force:
+        raise PiiBenchError("--force is about the file of --mapping: leave it out")
+    systems = masking_systems(build_systems(arguments.model, _options(arguments)))
+    if arguments.local_only:
+        require_local(systems)
+    text = _read(arguments.file)
+    _tell_recipients(systems)
+    answers = asyncio.run(_ask(text, systems, arguments))
+    masked = mask(text, answers.entities, answers.needed or ())
+    if mapping is not None:
+        write_mapping(mapping, masked.mapping, force=arguments.force)
+    _print(masked.text)
+    _tell(answers, masked, query)
+    return True
+
+
+def _unmask(arguments: argparse.Namespace) -> bool:
+    if arguments.mapping is None:
+        raise PiiBenchError("--unmask needs the file of --mapping")
+    for option, given in (("--query", arguments.query is not None), ("--force", arguments.force)):
+        if given:
+            raise PiiBenchError(f"--unmask has no use for {option}: leave it out")
+    mapping = read_mapping(arguments.mapping)
+    answer = _read(arguments.file)
+    _print(unmask(answer, mapping))
+    if absent := absent_tags(answer, mapping):
+        _say(f"not in the text: {', '.join(absent)}")
+    if inexact := inexact_tags(answer, mapping):
+        _say(f"left as they are, for the mapping has them otherwise: {', '.join(inexact)}")
+    return not inexact
+
+
+def _options(arguments: argparse.Namespace) -> SystemOptions:
+    return SystemOptions(
+        strategy=arguments.strategy,
+        max_tokens=arguments.max_tokens,
+        temperature=arguments.temperature,
+        output=arguments.output,
+        votes=arguments.votes,
+        model=ModelOptions(base_url=arguments.base_url, timeout=float(arguments.timeout)),
+        label_map=arguments.label_map,
+    )
+
+
+def _refuse_as_mapping(path: Path) -> None:
+    if path == STANDARD_INPUT:
+        raise PiiBenchError("--mapping: a mapping is never printed; give it a file")
+
+
+def _read(path: Path) -> str:
+    """A text as it is: no byte of it may change on the way."""
+    name = "standard input" if path == STANDARD_INPUT else path
+    try:
+        data = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
+    except OSError as error:
+        raise InputFileError(name, error.strerror or "cannot be read") from error
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        place = error.start
+    # Outside of the handler: what is chained holds the text.
+    raise InputFileError(name, f"not valid UTF-8 (byte {place})")
+
+
+async def _ask(text: str, systems: Sequence[System], arguments: argparse.Namespace) -> Answers:
+    try:
+        return await ask(text, arguments.query, systems, on_failure=arguments.on_failure)
+    finally:
+        for system in systems:
+            await system.close()
+
+
+def _tell_recipients(systems: Sequence[System]) -> None:
+    for recipient in sorted({system.card.unmasked_text_to for system in systems}):
+        does_not_say = " (the system does not say)" if recipient == UNKNOWN_RECIPIENT else ""
+        _say(f"the unmasked text goes to: {recipient}{does_not_say}")
+
+
+def _tell(answers: Answers, masked: Masked, query: str) -> None:
+    """Counts alone: what is masked, and what is not."""
+    _say(f"masked: {len(masked.mapping)} texts at {masked.places} places")
+    if answers.needed is None:
+        _say("what the query needs was not told: everything that was found is masked")
+    if masked.not_found:
+        _say(f"named by the system, but not found in the text: {len(masked.not_found)}")
+    asked = Places(query)
+    if named := sum(bool(asked.spans(texts[0])) for texts in masked.mapping.values()):
+        _say(f"the query itself holds {named} of the masked texts: it is not masked")
+
+
+def _print(text: str) -> None:
+    sys.stdout.flush()
+    # Not print: line ends and encoding stay as they came.
+    sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
+    sys.stdout.flush()
+
+
+def _say(line: str) -> None:
+    print(f"pii-bench mask: {line}", file=sys.stderr)

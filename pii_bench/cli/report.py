@@ -1,0 +1,56 @@
+"""`pii-bench report`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.files import write_whole
+from pii_bench.report.data import Texts, collect_report
+from pii_bench.report.page import render_page
+
+if TYPE_CHECKING:
+    import argparse
+
+FILE: Final = "report.html"
+
+
+def write_report(arguments: argparse.Namespace) -> bool:
+    """Write the page of a results folder and say where it is and what it lacks.
+
+    Args:
+        arguments: `results`, the folder; `out`, the file, None for `report.html` in there;
+            `dataset`; `model`, systems or None; `texts`, the name of one of `Texts`.
+
+    Returns:
+        Whether every run found its dataset.
+
+    Raises:
+        UnknownNameError: no such dataset, or no stored run of such a system.
+        PiiBenchError: a name that stands for several systems, or a stored run is broken.
+        ResultsError: the file cannot be written.
+    """
+    texts = Texts(arguments.texts)
+    out = arguments.out or arguments.results / FILE
+    report = collect_report(
+        arguments.results,
+        dataset=arguments.dataset,
+        systems=arguments.model or (),
+        texts=texts,
+    )
+    for reason in report.left_out:
+        print(f"left out: {reason}", file=sys.stderr)
+    if report.figures.missing:
+        print(f"no figures: {report.figures.missing}", file=sys.stderr)
+    if report.foreign_texts:
+        names = ", ".join(report.foreign_texts)
+        print(f"it holds the texts of {names}: it is as private as they are", file=sys.stderr)
+    if report.without_texts:
+        names = ", ".join(report.without_texts)
+        how = "" if texts is Texts.NONE else " (--texts puts them in)"
+        print(f"without the texts of {names}{how}", file=sys.stderr)
+    write_whole(out, render_page(report))
+    runs = len(report.record["runs"])
+    size = out.stat().st_size / 1e6
+    print(f"report: {out} ({len(report.rows)} rows, {runs} runs, {size:.1f} MB)")
+    return not report.left_out

@@ -1,0 +1,306 @@
+"""`pii-bench utility`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.calls.policy import CallPolicy
+from pii_bench.cli.jobs import Job, refuse_uncollected, report_missing, reserved, run_jobs
+from pii_bench.datasets.catalog import load_datasets
+from pii_bench.errors import PiiBenchError
+from pii_bench.evaluation import applicable
+from pii_bench.models.catalog import LOCAL, PROVIDERS, ModelOptions, resolve
+from pii_bench.relevance.encoders import MiniLmEncoder, WordLlamaEncoder
+from pii_bench.runner.lock import locked
+from pii_bench.runner.manifest import read_manifest
+from pii_bench.runner.records import Failure
+from pii_bench.runner.store import RunFiles, read_lines
+from pii_bench.systems.catalog import SystemOptions, build_systems
+from pii_bench.systems.exposure import require_local
+from pii_bench.systems.prompted import PromptedSystem
+from pii_bench.tasks import Task
+from pii_bench.utility.answers import answer_pairs, texts
+from pii_bench.utility.chats import ANSWER, AnswerQuestions, ChatSystem, JudgeQuestions
+from pii_bench.utility.collect import Measuring, UtilityCollection, collect_utility
+from pii_bench.utility.conditions import (
+    GOLD_CONDITIONS,
+    NO_MASK,
+    condition_of,
+    mask_by_gold,
+    mask_by_system,
+    read_masker,
+)
+from pii_bench.utility.published import published_figures
+from pii_bench.utility.render import to_table, write_utility
+from pii_bench.utility.stored import (
+    FOLDER,
+    answers_folder,
+    run_name,
+    split_name,
+    verdicts_folder,
+)
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pii_bench.datasets.catalog import Dataset
+    from pii_bench.models.base import Response
+    from pii_bench.relevance.encoders import Encoder
+    from pii_bench.systems.base import System
+
+EMBEDDERS: Final[Mapping[str, Callable[[], Encoder]]] = MappingProxyType(
+    {"wordllama": WordLlamaEncoder, "minilm": MiniLmEncoder}
+)
+
+_LONGEST_WAIT: Final = 300.0
+
+
+def measure_utility(arguments: argparse.Namespace) -> bool:
+    """Mask, answer, judge, and write the figures of all that is stored.
+
+    Without an answerer nothing is asked: the figures are made again of what is stored.
+
+    Args:
+        arguments: `model` and `strategy` of what masks, None for gold's conditions alone;
+            `answerer`, `judge`, and how they are asked; `dataset`, `limit`, `embedder`,
+            `weight`, `results`.
+
+    Returns:
+        Whether every sample asked for has its answers and verdicts; without an answerer,
+        whether every stored run has its rows.
+
+    Raises:
+        PiiBenchError: wrong arguments or input, found before anything is asked; or a provider
+            refuses, after which what arrived is saved.
+    """
+    measuring = Measuring(arguments.embedder, EMBEDDERS[arguments.embedder](), arguments.weight)
+    if arguments.answerer is None:
+        if arguments.model is not None or arguments.judge is not None:
+            raise PiiBenchError("--model and --judge need an --answerer")
+        return not _write(arguments.results, measuring, None).left_out
+    study = _Study.of(arguments)
+    try:
+        complete = [_run(jobs, calls) for jobs, calls in study.stages()]
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return False
+    finally:
+        asyncio.run(study.close())
+    _write(arguments.results, measuring, {dataset.name for dataset in study.datasets})
+    return all(complete)
+
+
+@dataclass(frozen=True, slots=True)
+class _Study:
+    """Who is asked about what.
+
+    Attributes:
+        maskers: the detection and the query-related system; empty for gold's conditions alone.
+        answerer: a chat model with its sampling, and no more of its prompt.
+        judge: likewise.
+        calls: at a time, to what masks, to the answerer and to the judge.
+    """
+
+    results: Path
+    datasets: Sequence[Dataset]
+    limit: int | None
+    maskers: tuple[System, ...]
+    answerer: PromptedSystem
+    judge: PromptedSystem | None
+    calls: tuple[int, int, int]
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> _Study:
+        names = arguments.model, arguments.answerer, arguments.judge
+        calls = [arguments.concurrency or _concurrency(name) for name in names]
+        masks = _options(arguments, arguments.model, arguments.base_url)
+        answers = _options(arguments, arguments.answerer, arguments.answerer_base_url)
+        judges = _options(arguments, arguments.judge, arguments.judge_base_url)
+        study = cls(
+            results=arguments.results,
+            datasets=load_datasets(arguments.dataset),
+            limit=arguments.limit,
+            maskers=_maskers(arguments.model, replace(masks, strategy=arguments.strategy)),
+            answerer=_chat("answerer", arguments.answerer, answers, arguments.answer_tokens),
+            judge=_chat("judge", arguments.judge, judges, arguments.verdict_tokens)
+            if arguments.judge
+            else None,
+            calls=(calls[0], calls[1], calls[2]),
+        )
+        if arguments.local_only:
+            require_local([*study.maskers, study.answerer, *([study.judge] if study.judge else [])])
+        return study
+
+    def stages(self) -> Iterator[tuple[list[Job], int]]:
+        """Jobs, and how many calls at a time; each stage reads what those before have stored."""
+        yield self._masking(), self.calls[0]
+        answers = [
+            self._job(self._answering(dataset, condition), dataset, condition)
+            for dataset in self.datasets
+            for condition in self._conditions
+        ]
+        yield answers, self.calls[1]
+        if self.judge is not None:
+            yield self._verdicts(self.judge, answers), self.calls[2]
+
+    async def close(self) -> None:
+        """Close all of them; some may not have been asked anything."""
+        for system in (*self.maskers, self.answerer, self.judge):
+            if system is not None:
+                await system.close()
+
+    def _masking(self) -> list[Job]:
+        root = self.results / "runs"
+        jobs: list[Job] = []
+        for dataset in self.datasets:
+            both = [Job.of(system, dataset, self.limit, root) for system in self.maskers]
+            # Runs that have all answers stay as they are, also if made with other options.
+            if not all(_is_answered(job) for job in both):
+                jobs += both
+        return jobs
+
+    @property
+    def _conditions(self) -> list[str]:
+        if not self.maskers:
+            return [*GOLD_CONDITIONS]
+        related = self.maskers[1].card
+        return [*GOLD_CONDITIONS, condition_of(related.model, related.prompt)]
+
+    def _answering(self, dataset: Dataset, condition: str) -> ChatSystem:
+        samples = applicable(Task.MASKING, dataset.samples)
+        if condition in GOLD_CONDITIONS:
+            questions = AnswerQuestions(texts(mask_by_gold(condition, samples)))
+        else:
+            detection, related = (system.card for system in self.maskers)
+            prompts = detection.prompt, related.prompt
+            masker = read_masker(self.results, related.model, prompts, dataset)
+            masked = texts(mask_by_system(masker, samples))
+            questions = AnswerQuestions(masked, (related.model, *prompts))
+        return ChatSystem(self.answerer.model, self.answerer.sampling, questions)
+
+    def _verdicts(self, judge: PromptedSystem, answers: Sequence[Job]) -> list[Job]:
+        unmasked: dict[str, Mapping[str, Response]] = {}
+        jobs = []
+        for job in answers:
+            name, condition = split_name(job.dataset.name)
+            responses = _responses(job)
+            if condition == NO_MASK:
+                unmasked[name] = responses
+                continue
+            questions = JudgeQuestions(answer_pairs(responses, unmasked[name]))
+            system = ChatSystem(judge.model, judge.sampling, questions)
+            jobs.append(self._job(system, replace(job.dataset, name=name), condition))
+        return jobs
+
+    def _job(self, system: ChatSystem, dataset: Dataset, condition: str) -> Job:
+        """What there is to ask about a dataset under a condition, and of it the first samples."""
+        card, about = system.card, system.questions.about
+        root = (
+            answers_folder(self.results)
+            if card.prompt == ANSWER
+            else verdicts_folder(self.results, self.answerer.model.name)
+        )
+        named = replace(dataset, name=run_name(dataset.name, condition))
+        return Job(
+            system=system,
+            dataset=named,
+            samples=tuple(each for each in dataset.samples[: self.limit] if each.id in about),
+            requests={
+                each.id: system.request_hash(each) for each in dataset.samples if each.id in about
+            },
+            files=RunFiles.at(root, card.model, card.prompt, named.name),
+        )
+
+
+def _maskers(name: str | None, options: SystemOptions) -> tuple[System, ...]:
+    """The detection and the query-related system."""
+    if name is None:
+        if options.strategy is not None:
+            raise PiiBenchError("--strategy is that of --model: name one")
+        return ()
+    by_task = {system.card.task: system for system in build_systems(name, options)}
+    missing = [task for task in (Task.DETECTION, Task.QUERY_RELATED) if task not in by_task]
+    if missing:
+        raise PiiBenchError(f"system {name!r} does not answer {', '.join(missing)}")
+    return by_task[Task.DETECTION], by_task[Task.QUERY_RELATED]
+
+
+def _chat(role: str, name: str, options: SystemOptions, max_tokens: int | None) -> PromptedSystem:
+    """A chat model with what it is sampled by; its prompt is another's."""
+    system, *_ = build_systems(name, replace(options, max_tokens=max_tokens))
+    if not isinstance(system, PromptedSystem):
+        raise PiiBenchError(f"{role} {name!r} is no chat model (see `pii-bench models`)")
+    return system
+
+
+def _options(
+    arguments: argparse.Namespace, name: str | None, base_url: str | None
+) -> SystemOptions:
+    # Only who is called may cost: for all others a cap would be a mistake.
+    called = name is not None and resolve(name).partition("/")[0] in PROVIDERS
+    return SystemOptions(
+        model=ModelOptions(base_url=base_url, timeout=float(arguments.timeout)),
+        calls=CallPolicy(
+            concurrency=arguments.concurrency or _concurrency(name),
+            max_usd=arguments.max_usd if called else None,
+        ),
+    )
+
+
+def _concurrency(name: str | None) -> int:
+    # A local model has one processor.
+    return 1 if name is not None and resolve(name).startswith(f"{LOCAL}/") else 8
+
+
+def _run(jobs: Sequence[Job], calls: int) -> bool:
+    """Ask what is missing; whether nothing is then."""
+    if not jobs:
+        return True
+    with reserved(jobs):
+        refuse_uncollected(jobs)
+        try:
+            asyncio.run(run_jobs(jobs, calls, None))
+        except (KeyboardInterrupt, PiiBenchError):
+            report_missing(jobs)
+            raise
+        return report_missing(jobs)
+
+
+def _is_answered(job: Job) -> bool:
+    """Whether each sample has a response, to whatever was asked about it as it is today."""
+    if not job.files.manifest.exists():
+        return False
+    asked_about = read_manifest(job.files.manifest).dataset.sha256
+    answered = _responses(job).keys()
+    return asked_about == job.dataset.sha256 and {each.id for each in job.samples} <= answered
+
+
+def _responses(job: Job) -> dict[str, Response]:
+    """What is stored of a job, by sample."""
+    path = job.files.responses
+    lines = read_lines(path) if path.exists() else ()
+    return {
+        record.id: record.response
+        for _, record in lines
+        if not isinstance(record.response, Failure)
+    }
+
+
+def _write(results: Path, measuring: Measuring, datasets: set[str] | None) -> UtilityCollection:
+    """Write the figures, and print those of some datasets; None for all."""
+    # Who collects last must write last, as with the leaderboard.
+    with locked(results / FOLDER, wait=_LONGEST_WAIT):
+        collection = collect_utility(results, measuring)
+        published = published_figures()
+        paths = write_utility(collection.measured, published, results)
+    for reason in collection.left_out:
+        print(f"left out: {reason}", file=sys.stderr)
+    rows = [row for row, _ in collection.measured if datasets is None or row.dataset in datasets]
+    print(f"figures: {', '.join(map(str, paths))}\n\n{to_table([*rows, *published])}")
+    return collection

@@ -1,0 +1,23 @@
+"""The figures of one sample under the names of the leaderboard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.evaluation import Evaluation
+from pii_bench.leaderboard.rows import METRICS, metrics_of
+
+if TYPE_CHECKING:
+    from pii_bench.evaluation import SampleScore
+    from pii_bench.tasks import Task
+
+MEAN_METRICS: Final = tuple(
+    name for name in METRICS if name not in {"micro_f1", "micro_ent_f1", "hallucination_rate"}
+)
+"""The columns that are means over samples; the others come of sums."""
+
+
+def sample_metrics(task: Task, score: SampleScore) -> dict[str, float]:
+    """What a sample adds to each mean of its task's row, 0 to 1."""
+    alone = Evaluation(task=task, gold=1, scores=(score,), statuses={}, repairs={})
+    return {name: value for name, value in metrics_of(alone).items() if name in MEAN_METRICS}

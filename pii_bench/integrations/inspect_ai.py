@@ -1,0 +1,149 @@
+"""The three tasks in Inspect AI.
+
+`inspect eval pii_bench/pii_bench -T dataset=demo -T task=masking --model openai/gpt-5`, or the
+path of this file with `@pii_bench` behind it. Sampling is that of our runner (temperature 0, 2,048
+tokens) unless the command says otherwise. The logs that Inspect writes hold the texts.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from inspect_ai import Task as InspectTask
+from inspect_ai import task
+from inspect_ai.dataset import MemoryDataset
+from inspect_ai.dataset import Sample as InspectSample
+from inspect_ai.model import ChatMessageUser, ContentText, GenerateConfig
+from inspect_ai.scorer import Score, mean, scorer, stderr
+from inspect_ai.solver import solver
+
+from pii_bench import __version__
+from pii_bench.integrations.questions import load_questions, score_answers
+from pii_bench.models.base import Completion, Finish, Sampling
+from pii_bench.tasks import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from inspect_ai.model import ModelOutput
+    from inspect_ai.scorer import Scorer, Target
+    from inspect_ai.solver import Generate, Solver, TaskState
+
+    from pii_bench.predictions.prediction import Prediction
+
+_ANSWERS: Final = "pii_bench_answers"
+
+_FINISHES: Final[Mapping[str, Finish]] = {
+    "stop": Finish.STOP,
+    "max_tokens": Finish.LENGTH,
+    "model_length": Finish.LENGTH,
+    "content_filter": Finish.FILTER,
+}
+
+
+# Inspect finds the decorator by this name, in the text of the file.
+@task
+def pii_bench(
+    dataset: str = "single",
+    task: str = Task.QUERY_RELATED.value,
+    strategy: str = "naive",
+) -> InspectTask:
+    """One task on one dataset.
+
+    Args:
+        dataset: a dataset's name, the path of a file, or `capid:PATH`.
+        task: `detection`, `query-related` or `masking`, which asks twice.
+        strategy: the prompt for query-related PII.
+
+    Raises:
+        PiiBenchError: no such dataset, task or strategy, or a strategy that draws several times.
+    """
+    questions = load_questions(dataset, task, strategy)
+    sampling = Sampling()
+    return InspectTask(
+        dataset=MemoryDataset(
+            [
+                InspectSample(id=sample.id, input=questions.contents(sample)[0])
+                for sample in questions.samples.values()
+            ],
+            name=questions.dataset.name,
+        ),
+        solver=ask_each_prompt(dataset, task, strategy),
+        scorer=pii_bench_scorer(dataset, task, strategy),
+        config=GenerateConfig(temperature=sampling.temperature, max_tokens=sampling.max_tokens),
+        version=__version__,
+        metadata={
+            "dataset_sha256": questions.dataset.sha256,
+            **{f"prompt_sha256.{prompt.name}": prompt.sha256 for prompt in questions.prompts},
+        },
+    )
+
+
+@solver
+def ask_each_prompt(dataset: str, task: str, strategy: str) -> Solver:
+    """Ask the prompts of a task one after another, each in a conversation of its own.
+
+    Args:
+        dataset: as of the task.
+        task: as of the task.
+        strategy: as of the task.
+    """
+    questions = load_questions(dataset, task, strategy)
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        answers: list[dict[str, str]] = []
+        for content in questions.contents(questions.samples[str(state.sample_id)]):
+            state.messages = [ChatMessageUser(content=content)]
+            state = await generate(state)
+            answers.append({"text": state.output.completion, "finish": _finish(state.output)})
+        state.store.set(_ANSWERS, answers)
+        return state
+
+    return solve
+
+
+@scorer(metrics={"*": [mean(), stderr()]})
+def pii_bench_scorer(dataset: str, task: str, strategy: str) -> Scorer:
+    """Score what `ask_each_prompt` brought, by the names of the leaderboard's columns.
+
+    Args:
+        dataset: as of the task.
+        task: as of the task.
+        strategy: as of the task.
+    """
+    questions = load_questions(dataset, task, strategy)
+
+    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001 -- both are given
+        completions = [
+            Completion(answer["text"], Finish(answer["finish"]))
+            for answer in state.store.get(_ANSWERS)
+        ]
+        scored = score_answers(questions, str(state.sample_id), completions)
+        return Score(
+            value=dict(scored.metrics),
+            answer=_written(scored.prediction),
+            metadata={
+                "status": str(scored.prediction.status),
+                "repairs": list(scored.prediction.repairs),
+            },
+        )
+
+    return score
+
+
+def _finish(output: ModelOutput) -> Finish:
+    content = output.message.content
+    if isinstance(content, list) and any(
+        isinstance(part, ContentText) and part.refusal for part in content
+    ):
+        return Finish.REFUSAL
+    return _FINISHES.get(output.stop_reason, Finish.UNKNOWN)
+
+
+def _written(prediction: Prediction) -> str | None:
+    if not prediction.status.answered:
+        return None
+    parts: dict[str, Any] = {"subjects": prediction.subjects, "related": prediction.related}
+    said = {name: part for name, part in parts.items() if part is not None}
+    return json.dumps(said, ensure_ascii=False)

@@ -1,0 +1,119 @@
+"""What a harness asks about a dataset, and the scores of what it brings back.
+
+A harness calls the model in the place of our runner. All else is ours, so equal answers have
+equal scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.datasets.catalog import load_dataset
+from pii_bench.errors import PiiBenchError, UnknownNameError
+from pii_bench.evaluation import applicable, score_sample
+from pii_bench.export.sample_metrics import sample_metrics
+from pii_bench.predictions.prediction import compose, read_response
+from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
+from pii_bench.tasks import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pii_bench.datasets.catalog import Dataset
+    from pii_bench.datasets.sample import Sample
+    from pii_bench.models.base import Completion
+    from pii_bench.predictions.prediction import Prediction
+    from pii_bench.prompting.strategies import Prompt
+
+# The datasets of one harness run are few; a file that changes meanwhile is another run's.
+_REMEMBERED: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """One task on one dataset.
+
+    Attributes:
+        samples: id to sample, those that the task applies to, in the dataset's order.
+        prompts: what is asked about each, in order: masking asks twice.
+    """
+
+    dataset: Dataset
+    task: Task
+    samples: Mapping[str, Sample]
+    prompts: tuple[Prompt, ...]
+
+    def contents(self, sample: Sample) -> tuple[str, ...]:
+        """The text of each question about a sample: one message of the user."""
+        return tuple(
+            message.content for prompt in self.prompts for message in prompt.messages(sample)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The answer to one sample.
+
+    Attributes:
+        metrics: the leaderboard's name of a mean to what the sample adds to it, 0 to 1.
+    """
+
+    prediction: Prediction
+    metrics: Mapping[str, float]
+
+
+@lru_cache(_REMEMBERED)
+def load_questions(dataset: str, task: str, strategy: str) -> Questions:
+    """Load what is asked.
+
+    Args:
+        dataset: a dataset's name, the path of a file, or `capid:PATH`.
+        task: `detection`, `query-related` or `masking`.
+        strategy: the prompt for query-related PII; detection has one of its own.
+
+    Raises:
+        UnknownNameError: no such dataset, task or strategy.
+        InputFileError: the dataset's file is broken.
+        PiiBenchError: a strategy that draws several times, which is our runner's.
+    """
+    if task not in set(Task):
+        raise UnknownNameError("task", task, Task)
+    asked = get_strategy(strategy)
+    if asked.voted:
+        single = ", ".join(each.name for each in STRATEGIES.values() if not each.voted)
+        what = f"strategy {strategy!r} draws several times, which only `pii-bench run` does"
+        raise PiiBenchError(f"{what} (allowed: {single})")
+    strategies = {
+        Task.DETECTION: (DETECTION,),
+        Task.QUERY_RELATED: (asked,),
+        Task.MASKING: (DETECTION, asked),
+    }[Task(task)]
+    loaded = load_dataset(dataset)
+    return Questions(
+        dataset=loaded,
+        task=Task(task),
+        samples=MappingProxyType({s.id: s for s in applicable(Task(task), loaded.samples)}),
+        prompts=tuple(load_prompt(each) for each in strategies),
+    )
+
+
+def score_answers(
+    questions: Questions, sample_id: str, completions: Sequence[Completion]
+) -> Scored:
+    """Read and score the answers to one sample.
+
+    Args:
+        questions: what was asked.
+        sample_id: about which sample.
+        completions: one per prompt, in order.
+    """
+    predictions = [
+        read_response(prompt.strategy.task, completion)
+        for prompt, completion in zip(questions.prompts, completions, strict=True)
+    ]
+    prediction = compose(*predictions) if questions.task is Task.MASKING else predictions[0]
+    score = score_sample(questions.task, questions.samples[sample_id], prediction)
+    return Scored(prediction, sample_metrics(questions.task, score))

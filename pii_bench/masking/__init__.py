@@ -1,0 +1,19 @@
+"""Masking a text for a query: what the query does not need becomes tags, and back."""
+
+from __future__ import annotations
+
+from pii_bench.masking.answers import Answers, MaskingError, ask, mask_for_query, masking_systems
+from pii_bench.masking.masked import Masked, absent_tags, inexact_tags, mask, unmask
+
+__all__ = [
+    "Answers",
+    "Masked",
+    "MaskingError",
+    "absent_tags",
+    "ask",
+    "inexact_tags",
+    "mask",
+    "mask_for_query",
+    "masking_systems",
+    "unmask",
+]

@@ -1,0 +1,1 @@
+"""A leaderboard as one page: tables, figures, every sample; a file that needs nothing else."""

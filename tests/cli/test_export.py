@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.cli import main
+from pii_bench.cli.export import export_every_eval_ever
+from pii_bench.errors import PiiBenchError
+from pii_bench.export.every_eval_ever import Evaluator
+from tests.export.schemas import valid_run, valid_samples
+from tests.leaderboard.stored_runs import FAILED, store_run, tiny_dataset
+
+if TYPE_CHECKING:
+    from pii_bench.datasets.catalog import Dataset
+
+ANSWERS = {"s1": '### Answer: ["32"]', "s2": '### Answer: ["40"]'}
+
+
+@pytest.fixture
+def tiny(own_folder: Path) -> Dataset:
+    return tiny_dataset(own_folder / "mine.jsonl")
+
+
+def exported() -> bool:
+    return export_every_eval_ever(Path("results"), Path("out"), Evaluator())
+
+
+def test_runs_are_written_and_counted(tiny: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
+    store_run(Path("results/runs"), tiny, "naive", ANSWERS)
+
+    assert exported()
+
+    assert capsys.readouterr().out == "1 runs in out\n"
+    (run,) = Path("out").rglob("*.json")
+    assert valid_run(run)["model_info"]["id"] == "fake/one"
+    assert len(valid_samples(run)) == 8
+
+
+def test_an_incomplete_run_is_written_and_named(
+    tiny: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_run(Path("results/runs"), tiny, "naive", ANSWERS | {"s2": FAILED})
+
+    assert not exported()
+
+    (run,) = Path("out").rglob("*.json")
+    assert capsys.readouterr().err == f"incomplete: {run}\n"
+
+
+def test_a_run_whose_dataset_is_gone_is_left_out_and_named(
+    tiny: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_run(Path("results/runs"), tiny, "naive", ANSWERS)
+    Path(tiny.source).unlink()
+
+    assert not exported()
+
+    assert capsys.readouterr().err.startswith(f"left out: runs on {tiny.source}: ")
+    assert not Path("out").exists()
+
+
+def test_a_folder_without_runs_is_refused() -> None:
+    with pytest.raises(PiiBenchError, match="results: no run in it to export"):
+        exported()
+
+
+def test_the_command(tiny: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
+    store_run(Path("results/runs"), tiny, "naive", ANSWERS)
+    arguments = ["export", "every-eval-ever", "--out", "out", "--organization", "Example"]
+
+    assert main(arguments) == 0
+
+    assert capsys.readouterr().out == "1 runs in out\n"
+    assert main([*arguments, "--results", "nowhere"]) == 2

@@ -1,0 +1,279 @@
+"""The command, with answers from a replay file where a reader must know them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import stat
+import sys
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from pii_bench.cli import main
+from tests.builders import write_lines
+from tests.protocol_server import ProtocolServer, Reply, completion
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXT: Final = "Ann Lee, 32,\r\nBo Ek.\n"
+QUERY: Final = "Am I old?"
+FOUND: Final = 'Subject1{"Ann Lee": "PER", "32": "DEM"}\nSubject2{"Bo Ek": "PER"}'
+MASKED: Final = "<Full Name 1>, 32,\r\n<Full Name 2>.\n"
+MAPPING: Final = {"<Full Name 1>": ["Ann Lee"], "<Full Name 2>": ["Bo Ek"]}
+
+
+def system(folder: Path, detection: str = FOUND, related: str = '### Answer: ["32"]') -> str:
+    answers = [
+        {"id": "text", "prompt": "detection", "text": detection, "finish": "stop"},
+        {"id": "text", "text": related, "finish": "stop"},
+    ]
+    return f"replay:{write_lines(folder / 'said.jsonl', answers)}"
+
+
+def mask(*options: object, query: str = QUERY) -> int:
+    return main(["mask", "--query", query, *map(str, options)])
+
+
+def unmask(*options: object) -> int:
+    return main(["mask", "--unmask", "--mapping", "mapping.json", *map(str, options)])
+
+
+def pipe(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+
+@pytest.fixture
+def letter(own_folder: Path) -> Path:
+    path = own_folder / "letter.txt"
+    path.write_bytes(TEXT.encode())
+    return path
+
+
+def test_a_text_is_masked_for_a_query_and_restored(
+    letter: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert mask(letter, "--model", system(letter.parent), "--mapping", "mapping.json") == 0
+
+    output = capfdbinary.readouterr()
+    assert output.out == MASKED.encode()
+    assert output.err.decode().splitlines() == [
+        "pii-bench mask: the unmasked text goes to: this machine",
+        "pii-bench mask: masked: 2 texts at 2 places",
+    ]
+    mapping = letter.parent / "mapping.json"
+    assert json.loads(mapping.read_text())["tags"] == MAPPING
+    assert stat.S_IMODE(mapping.stat().st_mode) == 0o600
+
+    letter.write_bytes(output.out)
+    assert unmask(letter) == 0
+    assert capfdbinary.readouterr() == (TEXT.encode(), b"")
+
+
+def test_the_default_system_masks_standard_input_on_this_machine(
+    own_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe(monkeypatch, "I am Ann Lee. Write to ann.lee@mail.example.")
+
+    assert mask("--local-only", query="How do I close my account?") == 0
+
+    output = capsys.readouterr()
+    assert "ann.lee@mail.example" not in output.out
+    assert "<" in output.out
+    assert "this machine" in output.err
+    assert os.listdir(own_folder) == []  # noqa: PTH208 -- hidden files too
+
+
+def test_nothing_else_is_written_and_no_message_quotes_the_text(
+    letter: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = system(letter.parent, FOUND + '\nSubject3{"Cy Orr": "PER"}')
+
+    assert mask(letter, "--model", name, query="Is Ann Lee old, Bo Ek?") == 0
+
+    said = capsys.readouterr().err
+    assert said.splitlines()[1:] == [
+        "pii-bench mask: masked: 2 texts at 2 places",
+        "pii-bench mask: named by the system, but not found in the text: 1",
+        "pii-bench mask: the query itself holds 2 of the masked texts: it is not masked",
+    ]
+    assert {path.name for path in letter.parent.iterdir()} == {"letter.txt", "said.jsonl"}
+
+
+def test_a_detection_that_failed_lets_nothing_pass(
+    letter: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = system(letter.parent, "Ann Lee, I suppose.")
+
+    for options in ([], ["--on-failure", "mask-all"]):
+        assert mask(letter, "--model", name, "--mapping", "mapping.json", *options) == 2
+        output = capsys.readouterr()
+        assert output.out == ""
+        assert output.err.splitlines()[1].endswith(
+            "'replay/said' (detection): its answer is malformed; nothing is masked"
+        )
+    assert not (letter.parent / "mapping.json").exists()
+
+
+def test_where_only_the_need_is_unknown_all_can_be_masked(
+    letter: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = system(letter.parent, related="Hm.")
+
+    assert mask(letter, "--model", name) == 2
+    assert capsys.readouterr().out == ""
+    assert mask(letter, "--model", name, "--on-failure", "mask-all") == 0
+    output = capsys.readouterr()
+    assert output.out == "<Full Name 1>, <Age>,\r\n<Full Name 2>.\n"
+    assert "everything that was found is masked\n" in output.err
+
+
+def test_a_model_elsewhere_is_named_and_refused_if_so_wished(
+    letter: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--model", "openai/m", "--base-url", "https://models.example/v1")
+
+    assert mask(letter, *options, "--local-only") == 2
+
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err == (
+        "pii-bench: --local-only: system 'openai/m@models.example' (detection) sends unmasked "
+        "text to openai (https://models.example/v1), which is not this machine\n"
+    )
+
+
+def test_a_server_is_asked_with_what_was_set(
+    letter: Path, capsys: pytest.CaptureFixture[str], protocol_server: ProtocolServer
+) -> None:
+    protocol_server.script(completion(FOUND), completion('### Answer: ["32"]'))
+    options = ("--model", "openai/m", "--base-url", protocol_server.url, "--max-tokens", 99)
+
+    assert mask(letter, *options, "--strategy", "self-cot") == 0
+
+    assert capsys.readouterr().out == MASKED
+    assert [request.body["max_tokens"] for request in protocol_server.requests] == [99, 99]
+    assert "step by step" in str(protocol_server.requests[1].body)
+
+
+@pytest.mark.usefixtures("no_jitter")
+def test_a_server_that_fails_lets_nothing_pass(
+    letter: Path, capsys: pytest.CaptureFixture[str], protocol_server: ProtocolServer
+) -> None:
+    protocol_server.script(Reply(status=400, body={"error": {"message": TEXT}}))
+
+    assert mask(letter, "--model", "openai/m", "--base-url", protocol_server.url) == 2
+
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "(detection): the call failed (bad_request" in output.err
+    assert "Ann" not in output.err
+
+
+def test_a_mapping_is_not_overwritten_without_force(
+    letter: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = system(letter.parent)
+    options = (letter, "--model", name, "--mapping", "mapping.json")
+    assert mask(*options) == 0
+    capsys.readouterr()
+
+    assert mask(*options) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("pii-bench: mapping.json: is there already, ")
+    assert mask(*options, "--force") == 0
+    assert capsys.readouterr().out == MASKED
+
+
+def test_the_text_is_not_taken_for_an_old_mapping(
+    letter: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert mask(letter, "--model", system(letter.parent), "--mapping", letter, "--force") == 2
+
+    assert "letter.txt: is no mapping; --force replaces nothing else" in capsys.readouterr().err
+    assert letter.read_bytes() == TEXT.encode()
+
+
+def test_where_the_mapping_cannot_be_kept_the_masked_text_is_not_printed(
+    letter: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+
+    assert mask(letter, "--model", system(letter.parent), "--mapping", "mapping.json") == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.endswith("mapping.json: cannot be written: No space left on device\n")
+
+
+@pytest.fixture
+def mapping(own_folder: Path) -> Path:
+    path = own_folder / "mapping.json"
+    path.write_text(json.dumps({"format": "pii-bench-mask-1", "tags": MAPPING}))
+    return path
+
+
+@pytest.mark.usefixtures("mapping")
+def test_an_answer_is_restored_and_what_is_missing_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe(monkeypatch, "Dear <Full Name 1>,\nyou are not old.")
+
+    assert unmask() == 0
+    assert capsys.readouterr() == (
+        "Dear Ann Lee,\nyou are not old.",
+        "pii-bench mask: not in the text: <Full Name 2>\n",
+    )
+
+
+@pytest.mark.usefixtures("mapping")
+def test_tags_in_another_writing_stay_and_make_the_answer_incomplete(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe(monkeypatch, "<full name 1>, <Full Name 2>, <Full Name 7>")
+
+    assert unmask("-") == 1
+    output = capsys.readouterr()
+    assert output.out == "<full name 1>, Bo Ek, <Full Name 7>"
+    assert output.err.splitlines()[1] == (
+        "pii-bench mask: left as they are, for the mapping has them otherwise: "
+        "<full name 1>, <Full Name 7>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["letter.txt"], "--query is missing: what will be asked about the text?"),
+        (["letter.txt", "--query", " "], "the query is blank: what will be asked about the text?"),
+        (["gone.txt", "--query", "Q"], "gone.txt: No such file or directory"),
+        (["latin1.txt", "--query", "Q"], "latin1.txt: not valid UTF-8 (byte 2)"),
+        (["letter.txt", "--query", "Q", "--force"], "--force is about the file of --mapping"),
+        (["letter.txt", "--query", "Q", "--mapping", "-"], "--mapping: a mapping is never printed"),
+        (["letter.txt", "--query", "Q", "--mapping", "no/m"], "no: no such folder; a mapping"),
+        (["letter.txt", "--query", "Q", "--model", "bilstm-crf"], "system 'bilstm-crf' does not"),
+        (["letter.txt", "--query", "Q", "--model", "gold+all"], "system 'gold' (detection) is"),
+        (["letter.txt", "--unmask"], "--unmask needs the file of --mapping"),
+        (["--unmask", "--mapping", "m", "--query", "Q"], "--unmask has no use for --query"),
+        (["--unmask", "--mapping", "m", "--force"], "--unmask has no use for --force"),
+        (["--unmask", "--mapping", "gone.json"], "gone.json: No such file or directory"),
+        (["--unmask", "--mapping", "letter.txt"], "letter.txt: is no mapping: not valid JSON"),
+    ],
+)
+def test_wrong_arguments_and_input(
+    letter: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], what: str
+) -> None:
+    (letter.parent / "latin1.txt").write_bytes("Zoë".encode("latin-1"))
+
+    assert main(["mask", *arguments]) == 2
+
+    output = capsys.readouterr()
+    assert output.out == ""
+    last = output.err.splitlines()[-1]
+    assert last.startswith(f"pii-bench: {what}")
+    assert "Ann" not in output.err

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pii_bench.cli.report import write_report
+from pii_bench.errors import UnknownNameError
+from pii_bench.report import figures
+from pii_bench.report.figures import NOT_INSTALLED
+from tests.leaderboard.stored_runs import changed, store_run, tiny_dataset
+from tests.report.folders import NOTHING, demo_results
+
+ANSWERS = {"s1": '### Answer: ["32"]', "s2": NOTHING}
+
+
+@pytest.fixture(autouse=True)
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "find_spec", lambda _: None)
+
+
+def report(**changes: Any) -> bool:
+    given = {"results": Path("results"), "out": None, "dataset": "all", "model": None}
+    return write_report(Namespace(**given | {"texts": "ours"} | changes))
+
+
+def test_the_page_is_written_into_the_results(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    demo_results(Path("results"))
+
+    assert report()
+
+    output = capsys.readouterr()
+    assert output.out.startswith("report: results/report.html (")
+    assert output.out.endswith(" rows, 2 runs, 0.2 MB)\n")
+    assert output.err == f"no figures: {NOT_INSTALLED}\n"
+    page = (own_folder / "results" / "report.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "Halifax" in page
+
+
+def test_the_file_may_be_another_and_without_any_text(own_folder: Path) -> None:
+    demo_results(Path("results"))
+
+    assert report(out=own_folder / "new" / "page.html", texts="none")
+
+    assert "Halifax" not in (own_folder / "new" / "page.html").read_text(encoding="utf-8")
+    assert not Path("results/report.html").exists()
+
+
+def test_a_users_texts_go_in_when_asked_for_and_it_is_said(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny = tiny_dataset(own_folder / "tiny.jsonl")
+    store_run(Path("results/runs"), tiny, "naive", ANSWERS)
+    file = Path("results/report.html")
+
+    assert report()
+    assert f"without the texts of {tiny.name} (--texts puts them in)\n" in capsys.readouterr().err
+    assert "Ann Lee" not in file.read_text(encoding="utf-8")
+
+    assert report(texts="all")
+    said = f"it holds the texts of {tiny.name}: it is as private as they are\n"
+    assert said in capsys.readouterr().err
+    assert "Ann Lee" in file.read_text(encoding="utf-8")
+
+
+def test_a_run_that_cannot_be_read_is_told_and_the_rest_is_written(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny = tiny_dataset(own_folder / "tiny.jsonl")
+    store_run(Path("results/runs"), changed(tiny), "naive", ANSWERS)
+
+    assert not report()
+
+    assert capsys.readouterr().err.startswith("left out: fake/one, naive on ")
+    assert Path("results/report.html").exists()
+
+
+def test_an_unknown_system_leaves_the_page_as_it_was(own_folder: Path) -> None:
+    demo_results(Path("results"))
+    page = own_folder / "results" / "report.html"
+    page.write_text("before", encoding="utf-8")
+
+    with pytest.raises(UnknownNameError, match="did you mean 'fake/two'"):
+        report(model=["fake/tow"])
+
+    assert page.read_text(encoding="utf-8") == "before"

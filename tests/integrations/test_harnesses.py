@@ -1,0 +1,131 @@
+"""Inspect AI and lm-evaluation-harness for real, against a server on this machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+import pii_bench.integrations
+from pii_bench.tasks import Task
+from tests.builders import read_lines
+from tests.cli.command import environment
+from tests.integrations.scripted import MODEL, Scores, means_of, our_scores, script
+from tests.protocol_server import ProtocolServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+FOLDER: Final = Path(pii_bench.integrations.__file__).parent
+
+CUT_LIST: Final = '### Answer: ["Halifax", "surv'
+CUT_THOUGHT: Final = "They ask for what"
+
+
+@pytest.fixture
+def server() -> Iterator[ProtocolServer]:
+    with ProtocolServer() as server:
+        yield server
+
+
+def needs(package: str, extra: str) -> None:
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed: run `pip install 'pii-bench[{extra}]'`")
+
+
+def run(*command: str, cwd: Path, **variables: str) -> None:
+    done = subprocess.run(  # noqa: S603 -- our own interpreter and arguments
+        [sys.executable, "-m", *command],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=environment(**variables),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def inspect_scores(
+    server: ProtocolServer, task: Task, folder: Path
+) -> tuple[Scores, dict[str, float]]:
+    arguments = ("dataset=demo", "strategy=naive", f"task={task}")
+    run(
+        *("inspect_ai", "eval", f"{FOLDER / 'inspect_ai.py'}@pii_bench"),
+        *(part for argument in arguments for part in ("-T", argument)),
+        *("--model", f"openai/{MODEL}", "--display", "plain"),
+        *("--log-dir", "logs", "--log-format", "json"),
+        cwd=folder,
+        OPENAI_BASE_URL=f"{server.url}/v1",
+        OPENAI_API_KEY="none",
+    )
+    (path,) = (folder / "logs").glob("*.json")
+    log: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    assert log["status"] == "success"
+    scores = {s["id"]: s["scores"]["pii_bench_scorer"]["value"] for s in log["samples"]}
+    means = {s["name"]: s["metrics"]["mean"]["value"] for s in log["results"]["scores"]}
+    return scores, means_of(scores, means)
+
+
+def lm_eval_scores(
+    server: ProtocolServer, task: Task, folder: Path
+) -> tuple[Scores, dict[str, float]]:
+    name = f"pii_bench_{task.name.lower()}"
+    run(
+        *("lm_eval", "run", "--model", "local-chat-completions", "--apply_chat_template"),
+        *("--model_args", f"model={MODEL},base_url={server.url}/v1/chat/completions"),
+        *("--include_path", str(FOLDER / "lm_eval"), "--tasks", name),
+        *("--metadata", json.dumps({"dataset": "demo"})),
+        *("--output_path", "logs", "--log_samples"),
+        cwd=folder,
+        HF_HUB_OFFLINE="1",
+        HF_HOME=str(folder / "hf"),
+    )
+    (path,) = (folder / "logs").rglob(f"samples_{name}_*.jsonl")
+    lines = read_lines(path)
+    scores = {
+        line["doc"]["id"]: {metric: line[metric] for metric in line["metrics"]} for line in lines
+    }
+    (path,) = (folder / "logs").rglob("results_*.json")
+    results = json.loads(path.read_text(encoding="utf-8"))["results"][name]
+    means = {metric.removesuffix(",none"): value for metric, value in results.items()}
+    return scores, means_of(scores, means)
+
+
+def assert_same(
+    theirs: tuple[Scores, dict[str, float]], ours: tuple[Scores, dict[str, float]]
+) -> None:
+    assert theirs[0] == ours[0]
+    assert theirs[1] == pytest.approx(ours[1], abs=1e-12)
+    # Neither all right nor all wrong, or equal scores would say little.
+    assert 0 < ours[1]["recall"] < 1
+
+
+@pytest.mark.parametrize("task", list(Task))
+def test_inspect_ai_gives_the_scores_of_our_runner(
+    task: Task, server: ProtocolServer, tmp_path: Path
+) -> None:
+    needs("inspect_ai", "inspect")
+    script(server, CUT_LIST)
+
+    theirs = inspect_scores(server, task, tmp_path)
+
+    assert_same(theirs, our_scores(server, task, tmp_path / "results"))
+
+
+@pytest.mark.parametrize("task", [Task.DETECTION, Task.QUERY_RELATED])
+def test_lm_evaluation_harness_gives_the_scores_of_our_runner(
+    task: Task, server: ProtocolServer, tmp_path: Path
+) -> None:
+    needs("lm_eval", "lm-eval")
+    script(server, CUT_THOUGHT)
+
+    theirs = lm_eval_scores(server, task, tmp_path)
+
+    assert_same(theirs, our_scores(server, task, tmp_path / "results"))

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.errors import PiiBenchError, UnknownNameError
+from pii_bench.integrations.questions import load_questions, score_answers
+from pii_bench.models.base import Completion, Finish
+from pii_bench.outcome import Status
+from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
+from pii_bench.tasks import Task
+from tests.builders import sample_record, write_lines
+from tests.leaderboard.stored_runs import ANN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def ann(tmp_path: Path) -> str:
+    """A file of Ann Lee, 32, who asks about her age, and of Ann Lee who asks nothing."""
+    silent = sample_record("silent", query=None, related=[])
+    return str(write_lines(tmp_path / "ann.jsonl", [sample_record("s1"), silent]))
+
+
+def test_each_task_asks_its_prompts_in_order(ann: str) -> None:
+    naive = load_prompt(get_strategy("naive"))
+    detection = load_prompt(DETECTION)
+
+    asked = {task: load_questions(ann, task, "naive").prompts for task in Task}
+
+    assert asked == {
+        Task.DETECTION: (detection,),
+        Task.QUERY_RELATED: (naive,),
+        Task.MASKING: (detection, naive),
+    }
+
+
+def test_a_question_is_what_our_runner_sends(ann: str) -> None:
+    questions = load_questions(ann, "masking", "naive-choice")
+    sample = questions.samples["s1"]
+
+    assert questions.contents(sample) == tuple(
+        load_prompt(strategy).messages(sample)[0].content
+        for strategy in (DETECTION, get_strategy("naive-choice"))
+    )
+
+
+def test_only_detection_asks_about_a_sample_without_a_query(ann: str) -> None:
+    asked = {task: list(load_questions(ann, task, "naive").samples) for task in Task}
+
+    assert asked == {
+        Task.DETECTION: ["s1", "silent"],
+        Task.QUERY_RELATED: ["s1"],
+        Task.MASKING: ["s1"],
+    }
+
+
+def test_an_unknown_task_is_named_with_the_nearest(ann: str) -> None:
+    with pytest.raises(UnknownNameError, match=r"'maskin'; did you mean 'masking'\?"):
+        load_questions(ann, "maskin", "naive")
+
+
+def test_a_strategy_that_draws_several_times_is_refused(ann: str) -> None:
+    with pytest.raises(PiiBenchError, match=r"draws several times.*\(allowed: naive, .*ps-cot\)"):
+        load_questions(ann, "query-related", "self-consistency-vote")
+
+
+def test_an_answer_is_read_and_scored_as_our_runner_does(ann: str) -> None:
+    questions = load_questions(ann, "query-related", "naive")
+
+    scored = score_answers(questions, "s1", [Completion("### Answer: ['32', 'Ann Lee']")])
+
+    assert (scored.prediction.status, scored.prediction.related) == (
+        Status.REPAIRED,
+        ("32", "Ann Lee"),
+    )
+    assert scored.metrics == {"f1": 2 / 3, "rouge_l_f": 2 / 3, "precision": 0.5, "recall": 1.0}
+
+
+def test_masking_composes_both_answers(ann: str) -> None:
+    questions = load_questions(ann, "masking", "naive")
+
+    scored = score_answers(questions, "s1", [Completion(ANN), Completion('### Answer: ["32"]')])
+
+    assert scored.metrics == {"f1": 1.0, "rouge_l_f": 1.0, "precision": 1.0, "recall": 1.0}
+
+
+def test_why_a_model_stopped_counts(ann: str) -> None:
+    questions = load_questions(ann, "query-related", "naive")
+    cut = '### Answer: ["32", "An'
+
+    scored = score_answers(questions, "s1", [Completion(cut, Finish.LENGTH)])
+
+    assert scored.prediction.status is Status.TRUNCATED
+    assert scored.metrics["f1"] == 0.0
+
+
+def test_an_answer_too_few_is_an_error(ann: str) -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        score_answers(load_questions(ann, "masking", "naive"), "s1", [Completion(ANN)])

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_bench.masking import Masked, absent_tags, inexact_tags, mask, unmask
+from tests.masking.drawn import texts_and_entities
+
+if TYPE_CHECKING:
+    from pii_bench.masking.plan import Entity
+
+MAPPING = {"<Full Name 1>": ("Ann Lee",), "<Full Name 2>": ("Bo Ek",), "<Age>": ("32",)}
+
+
+def test_a_text_is_masked_and_restored() -> None:
+    text = "Ann Lee (32) and Bo Ek live in Oslo. Call Ann Lee: +47-2155501234."
+    entities = [
+        *(("Ann Lee", "PER"), ("Bo Ek", "PER"), ("32", "DEM"), ("Oslo", "LOC")),
+        ("+47-2155501234", "CODE"),
+    ]
+
+    masked = mask(text, entities, keep=["Oslo"])
+
+    assert masked.text == (
+        "<Full Name 1> (<Age>) and <Full Name 2> live in Oslo. Call <Full Name 1>: <Phone Number>."
+    )
+    assert masked.mapping == MAPPING | {"<Phone Number>": ("+47-2155501234",)}
+    assert masked.places == 5
+    assert masked.not_found == ()
+    assert unmask(masked.text, masked.mapping) == text
+
+
+def test_writings_of_one_text_share_a_tag_and_each_comes_back_as_it_was() -> None:
+    text = "Zoë Lee, Zoe\u0308\nLee, Zoë Lee"
+
+    masked = mask(text, [("Zoë Lee", "PER")])
+
+    assert masked.text == "<Full Name>, <Full Name>, <Full Name>"
+    assert masked.mapping == {"<Full Name>": ("Zoë Lee", "Zoe\u0308\nLee", "Zoë Lee")}
+    assert unmask(masked.text, masked.mapping) == text
+    assert unmask("Dear <Full Name>", masked.mapping) == "Dear Zoë Lee"
+
+
+def test_a_text_of_two_types_has_one_tag() -> None:
+    masked = mask("Jordan met Jordan", [("Jordan", "LOC"), ("Jordan", "PER")])
+
+    assert masked.text == "<Person> met <Person>"
+
+
+def test_a_text_that_holds_tags_already_is_restored() -> None:
+    text = "<Person> is what we write for Ann, <Person 1> for Bo"
+
+    masked = mask(text, [("Ann", "PER"), ("Bo", "PER")])
+
+    assert masked.text == "<Person> is what we write for <Person 2>, <Person 1> for <Person 3>"
+    assert unmask(masked.text, masked.mapping) == text
+
+
+def test_what_a_tag_stands_for_is_not_searched_for_tags() -> None:
+    assert unmask("<Age>", {"<Age>": ("<Person>",), "<Person>": ("Ann",)}) == "<Person>"
+
+
+def test_a_text_without_entities_stays() -> None:
+    assert mask("Ann", []) == Masked("Ann", {}, 0)
+    assert unmask("<Age>", {}) == "<Age>"
+
+
+def test_ten_tags_are_no_tag_with_a_nought() -> None:
+    names = [f"Ann {letter}" for letter in "ABCDEFGHIJ"]
+
+    masked = mask(", ".join(names), [(name, "PER") for name in names])
+
+    assert masked.text.endswith("<Full Name 9>, <Full Name 10>")
+    assert unmask("<Full Name 10>", masked.mapping) == "Ann J"
+
+
+def test_neither_texts_nor_mapping_show_in_a_log() -> None:
+    assert repr(mask("Ann, 32", [("Ann", "PER"), ("Bo", "PER")])) == "Masked(places=1)"
+
+
+@pytest.mark.parametrize(
+    ("answer", "restored"),
+    [
+        ("<Full Name 2>, <Age>, likes <Full Name 1>.", "Bo Ek, 32, likes Ann Lee."),
+        ("<full name 2> < Age> <Full  Name 1> [Age] Age", None),
+        ("<<Age>>", "<32>"),
+    ],
+)
+def test_only_exact_tags_are_restored(answer: str, restored: str | None) -> None:
+    assert unmask(answer, MAPPING) == (answer if restored is None else restored)
+
+
+def test_tags_that_an_answer_lacks_are_told() -> None:
+    assert absent_tags("Dear <Full Name 2>, <age>", MAPPING) == ["<Full Name 1>", "<Age>"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "inexact"),
+    [
+        ("<age>, <Full_Name 1>, <age>", ["<age>", "<Full_Name 1>"]),
+        ("<Full Name 3> <Full Name>", ["<Full Name 3>", "<Full Name>"]),
+        ("<FullName1>", ["<FullName1>"]),
+        ("<Age> <Full Name 1> <Phone Number> <b> < > <>", []),
+    ],
+)
+def test_tags_in_another_writing_are_told(answer: str, inexact: list[str]) -> None:
+    assert inexact_tags(answer, MAPPING) == inexact
+
+
+@given(texts_and_entities())
+def test_masking_can_always_be_undone(drawn: tuple[str, list[Entity], list[str]]) -> None:
+    text, entities, keep = drawn
+    masked = mask(text, entities, keep)
+
+    assert unmask(masked.text, masked.mapping) == text
+
+
+@given(texts_and_entities())
+def test_tags_say_nothing_else_than_they_stand_for(
+    drawn: tuple[str, list[Entity], list[str]],
+) -> None:
+    text, entities, keep = drawn
+    masked = mask(text, entities, keep)
+
+    assert absent_tags(masked.text, masked.mapping) == []
+    assert not any(tag in text for tag in masked.mapping)
+    assert sum(masked.text.count(tag) for tag in masked.mapping) == masked.places
+
+
+@given(texts_and_entities(), st.integers())
+def test_the_order_of_entities_changes_nothing(
+    drawn: tuple[str, list[Entity], list[str]], seed: int
+) -> None:
+    text, entities, keep = drawn
+    other = entities * 2
+    random.Random(seed).shuffle(other)
+
+    assert mask(text, other, reversed(keep)) == mask(text, entities, keep)
+
+
+@given(texts_and_entities())
+def test_what_is_masked_can_be_masked_again(drawn: tuple[str, list[Entity], list[str]]) -> None:
+    text, entities, keep = drawn
+    once = mask(text, entities, keep)
+    pairs = [entity for entity in entities if isinstance(entity, tuple)]
+    twice = mask(once.text, pairs)
+
+    assert unmask(unmask(twice.text, twice.mapping), once.mapping) == text
