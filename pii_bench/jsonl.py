@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import jsonlines
-
 from pii_bench.errors import InputFileError
 
 if TYPE_CHECKING:
@@ -38,9 +36,10 @@ def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _record(raw: bytes, path: Path, line: int) -> dict[str, Any]:
     try:
-        record = jsonlines.Reader([raw]).read(allow_none=True)
-    except jsonlines.InvalidLineError as error:
-        # The chained exceptions hold the line itself.
+        # A byte order mark is no fault.
+        record = json.loads(raw.decode("utf-8-sig"))
+    except ValueError as error:
+        # It holds the line itself.
         raise InputFileError(path, _reason(error), line=line) from None
     except RecursionError:
         raise InputFileError(path, "not valid JSON (nested too deep)", line=line) from None
@@ -80,8 +79,8 @@ def get_objects(record: dict[str, Any], key: str, owner: str = "record") -> list
     return values
 
 
-def _reason(error: jsonlines.InvalidLineError) -> str:
-    match error.__cause__:
+def _reason(error: ValueError) -> str:
+    match error:
         case UnicodeDecodeError(start=start):
             return f"not valid UTF-8 (byte {start} of the line)"
         case json.JSONDecodeError(msg=what, colno=column):

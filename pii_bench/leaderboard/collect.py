@@ -52,15 +52,19 @@ class Collection:
     left_out: tuple[str, ...]
 
 
-def collect(results: Path) -> Collection:
+def collect(results: Path, loaded: Iterable[Dataset] = ()) -> Collection:
     """Score every run under `<results>/runs` and `<results>/reference`.
+
+    Args:
+        results: folder of the runs.
+        loaded: datasets that need not be read again.
 
     Raises:
         InputFileError: a manifest or a line of responses is broken.
     """
     rows: list[Row] = []
     left_out: list[str] = []
-    datasets: dict[str, Dataset | None] = {}
+    datasets: dict[str, Dataset | None] = {dataset.source: dataset for dataset in loaded}
     for folder, source in FOLDERS.items():
         runs = [read_run(path) for path in sorted((results / folder).glob("*/*/*.run.json"))]
         for run in runs:

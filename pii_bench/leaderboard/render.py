@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-import pandas as pd
+from tabulate import tabulate
 
 from pii_bench.files import write_whole
 from pii_bench.leaderboard.rows import METRICS, SUBJECT_METRICS, Row, Source
@@ -35,15 +37,19 @@ to whoever is sent a text before anything in it is masked.
 """
 
 
-def to_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """One line per row; columns as in `leaderboard.csv`."""
-    frame = pd.DataFrame([_flat(row) for row in rows], columns=list(_COLUMNS))
-    return frame.astype(dict.fromkeys(("rank", "scored", "gold"), "Int64"))
-
-
 def to_csv(rows: Sequence[Row]) -> str:
     """The table with four decimals; what is unknown is empty."""
-    return to_frame(rows).to_csv(index=False, float_format="%.4f", lineterminator="\n")
+    table = io.StringIO()
+    writer = csv.DictWriter(table, _COLUMNS, restval="", lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow(
+            {
+                name: f"{value:.4f}" if isinstance(value, float) else value
+                for name, value in _flat(row).items()
+            }
+        )
+    return table.getvalue()
 
 
 def to_markdown(rows: Sequence[Row]) -> str:
@@ -74,7 +80,7 @@ def to_table(rows: Sequence[Row], task: Task) -> str:
         ]
         for row in rows
     ]
-    return pd.DataFrame(lines, columns=header).to_markdown(index=False, disable_numparse=True)
+    return tabulate(lines, headers=header, tablefmt="pipe", disable_numparse=True)
 
 
 def failures(row: Row) -> str:
@@ -90,10 +96,10 @@ def write_leaderboard(rows: Sequence[Row], results: Path) -> tuple[Path, Path]:
     Raises:
         ResultsError: they cannot be written.
     """
-    csv, markdown = results / "leaderboard.csv", results / "leaderboard.md"
-    write_whole(csv, to_csv(rows))
+    table, markdown = results / "leaderboard.csv", results / "leaderboard.md"
+    write_whole(table, to_csv(rows))
     write_whole(markdown, to_markdown(rows))
-    return csv, markdown
+    return table, markdown
 
 
 _COLUMNS: Final = (
