@@ -16,7 +16,7 @@ from pii_bench.scorer import (
     score_masking,
     score_query_related,
 )
-from pii_bench.tasks import Task
+from pii_bench.tasks import Task, applicable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,13 +84,6 @@ class Evaluation:
     def hallucinated(self) -> int:
         """Those of them that do not stand in their description."""
         return sum(score.hallucinated for score in self.scores)
-
-
-def applicable(task: Task, samples: Sequence[Sample]) -> list[Sample]:
-    """The samples that a task applies to: all for detection, those with a query otherwise."""
-    if task is Task.DETECTION:
-        return list(samples)
-    return [sample for sample in samples if sample.query is not None]
 
 
 def evaluate(

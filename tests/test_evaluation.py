@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pii_bench.evaluation import Evaluation, applicable, evaluate, score_sample
+from pii_bench.evaluation import Evaluation, evaluate, score_sample
 from pii_bench.outcome import Status
 from pii_bench.predictions.prediction import Prediction
 from pii_bench.scorer import PRF
@@ -140,11 +140,3 @@ def test_predictions_for_other_samples_count_nowhere() -> None:
 
     assert len(evaluation.scores) == evaluation.gold == 1
     assert sum(evaluation.statuses.values()) == 1
-
-
-def test_a_sample_without_query_is_only_for_detection() -> None:
-    samples = [GOLD, make_sample("s2", query=None, related=[])]
-
-    assert [sample.id for sample in applicable(Task.DETECTION, samples)] == ["s1", "s2"]
-    assert [sample.id for sample in applicable(Task.QUERY_RELATED, samples)] == ["s1"]
-    assert [sample.id for sample in applicable(Task.MASKING, samples)] == ["s1"]

@@ -6,10 +6,10 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.evaluation import Evaluation, applicable, evaluate
+from pii_bench.evaluation import Evaluation, evaluate
 from pii_bench.leaderboard.rows import Source
 from pii_bench.leaderboard.stored import RunOnDataset, read_stored
-from pii_bench.tasks import Task
+from pii_bench.tasks import Task, applicable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

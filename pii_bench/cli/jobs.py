@@ -8,12 +8,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from pii_bench.calls.guarded import GuardedModel
 from pii_bench.cli.progress import RunProgress
 from pii_bench.errors import PiiBenchError
-from pii_bench.evaluation import applicable
 from pii_bench.models.batch import build_batch_service
 from pii_bench.runner.afford import afford
 from pii_bench.runner.batch import Polling, require_prompted, run_batch
@@ -21,9 +18,11 @@ from pii_bench.runner.batch_jobs import JobsFile, jobs_path
 from pii_bench.runner.lock import locked
 from pii_bench.runner.manifest import DatasetRef, Manifest, write_manifest
 from pii_bench.runner.records import Failure
+from pii_bench.runner.requests import RequestHashes
 from pii_bench.runner.run import run_system
 from pii_bench.runner.store import RunFiles, RunStore, read_lines
 from pii_bench.runner.totals import total
+from pii_bench.tasks import applicable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,7 +48,7 @@ class Job:
     system: System
     dataset: Dataset
     samples: tuple[Sample, ...]
-    requests: dict[str, str]
+    requests: RequestHashes
     files: RunFiles
 
     @classmethod
@@ -61,7 +60,7 @@ class Job:
             system=system,
             dataset=dataset,
             samples=tuple(applicable(card.task, dataset.samples[:limit])),
-            requests={sample.id: system.request_hash(sample) for sample in everything},
+            requests=RequestHashes(system, everything),
             files=RunFiles.at(root, card.model, card.prompt, dataset.name),
         )
 
@@ -125,13 +124,16 @@ def reserved(jobs: Sequence[Job]) -> Iterator[None]:
 
 async def run_jobs(
     jobs: Sequence[Job], concurrency: int, batch: Literal["submit", "wait"] | None
-) -> None:
+) -> bool:
     """Ask what is missing, job by job.
 
     Args:
         jobs: what to do, in reserved folders; systems are closed at the end.
         concurrency: samples asked about at a time.
         batch: None to ask one by one; to submit batches and leave, or to wait for them.
+
+    Returns:
+        Whether it is known that nothing is missing any more; of batches it is not.
 
     Raises:
         ProviderRefusedError: no call can succeed; what arrived before is saved.
@@ -140,16 +142,15 @@ async def run_jobs(
             in batches, or the batches do not end.
     """
     try:
-        with RunProgress(Console(stderr=True)) as progress:
+        with RunProgress() as progress:
             if batch is None:
-                for job in jobs:
-                    await _ask(job, concurrency, progress)
-                return
+                return all([await _ask(job, concurrency, progress) for job in jobs])
             # All are submitted before any is waited for: the provider works on them together.
             running = [job for job in jobs if await _collect(job, progress, wait=False)]
             if batch == "wait":
                 for job in running:
                     await _collect(job, progress, wait=True)
+            return False
     finally:
         for job in jobs:
             await job.system.close()
@@ -170,12 +171,14 @@ def refuse_uncollected(jobs: Sequence[Job]) -> None:
             )
 
 
-async def _ask(job: Job, concurrency: int, progress: RunProgress) -> None:
+async def _ask(job: Job, concurrency: int, progress: RunProgress) -> bool:
+    """Ask one by one; whether every sample has an answer."""
     manifest = _begin(job, progress, ledger_of(job.system))
     with RunStore(job.files, job.requests) as store:
         write_manifest(job.files.manifest, manifest)
         await run_system(job.system, job.samples, store, concurrency=concurrency, observer=progress)
     _end(job, manifest)
+    return all(sample.id in store.done for sample in job.samples)
 
 
 async def _collect(job: Job, progress: RunProgress, *, wait: bool) -> bool:

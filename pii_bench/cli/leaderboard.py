@@ -13,8 +13,10 @@ from pii_bench.leaderboard.rows import rank
 from pii_bench.runner.lock import locked
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
+    from pii_bench.datasets.catalog import Dataset
     from pii_bench.leaderboard.collect import Collection
     from pii_bench.leaderboard.rows import Row
 
@@ -42,8 +44,12 @@ def build_leaderboard(results: Path, table: int | None) -> bool:
     return complete
 
 
-def update_leaderboard(results: Path) -> tuple[list[Row], bool]:
+def update_leaderboard(results: Path, loaded: Iterable[Dataset] = ()) -> tuple[list[Row], bool]:
     """Write the leaderboard.
+
+    Args:
+        results: folder of the runs.
+        loaded: datasets that need not be read again.
 
     Returns:
         Its rows, and whether every run found its dataset.
@@ -54,7 +60,7 @@ def update_leaderboard(results: Path) -> tuple[list[Row], bool]:
     """
     # Who collects last must write last: an older view would hide the rows of another run.
     with locked(results, wait=_LONGEST_WAIT):
-        collection = collect(results)
+        collection = collect(results, loaded)
         rows = rank([*collection.rows, *published_rows()])
         files = write_leaderboard(rows, results)
     _say_left_out(collection)

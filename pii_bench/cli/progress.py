@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from typing import TYPE_CHECKING, Any, Final, Self
-
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from rich.console import Console
     from rich.progress import TaskID
 
     from pii_bench.calls.budget import Ledger
@@ -28,33 +21,25 @@ class RunProgress:
     """Shows done, failed, rate and time left of one run after another (`Observer`).
 
     Args:
-        console: where to; progress goes to standard error, results to standard output.
+        console: where to; None for standard error, because results go to standard output.
     """
 
     def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[failed]} failed"),
-            TextColumn("{task.fields[rate]}/s"),
-            TextColumn("{task.fields[spent]}"),
-            TimeRemainingColumn(),
-            console=self._console,
-            disable=not self._console.is_terminal,
-        )
+        if console is None and sys.stderr.isatty():
+            from rich.console import Console
+
+            console = Console(stderr=True)
+        self._console = console
+        self._bars = _Bars(console) if console is not None and console.is_terminal else None
         self._label = ""
-        self._tasks: dict[str, TaskID] = {}
+        self._labels: set[str] = set()
         self._ledger: Ledger | None = None
-        self._task = self._bar.add_task(
-            "", total=None, visible=False, failed=0, rate="0.0", spent=""
-        )
         self._total = self._before = self._advanced = self._failed = 0
         self._start = self._last_line = 0.0
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        if self._bars:
+            self._bars.start()
         return self
 
     def __exit__(
@@ -63,7 +48,8 @@ class RunProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._bar.stop()
+        if self._bars:
+            self._bars.stop()
 
     def label(self, text: str, ledger: Ledger | None = None) -> None:
         """Name the run that starts next, and who keeps account of its calls."""
@@ -73,16 +59,14 @@ class RunProgress:
         """A run begins, or goes on under its label; `done` samples of `total` have answers."""
         self._total, self._before, self._advanced, self._failed = total, done, 0, 0
         self._start = self._last_line = time.monotonic()
-        fields: dict[str, Any] = {"failed": 0, "rate": "0.0", "spent": self._spent()}
-        if (task := self._tasks.get(self._label)) is not None:
-            self._task = task
-            self._bar.reset(task, total=total, completed=done, **fields)
+        if self._bars:
+            self._bars.begin(self._label, done, total, spent=self._spent())
+        if self._label in self._labels:
             return
-        self._task = self._bar.add_task(self._label, total=total, completed=done, **fields)
-        self._tasks[self._label] = self._task
+        self._labels.add(self._label)
         if done:
             self._print(f"{done} of {total} answered before")
-        if not self._console.is_terminal and done < total:
+        if not self._bars and done < total:
             self._print(f"asking about {total - done}")
 
     def advanced(self, *, failed: bool) -> None:
@@ -91,10 +75,9 @@ class RunProgress:
         self._failed += failed
         seconds = time.monotonic() - self._start
         rate = self._advanced / seconds if seconds else 0.0
-        self._bar.update(
-            self._task, advance=1, failed=self._failed, rate=f"{rate:.1f}", spent=self._spent()
-        )
-        if not self._console.is_terminal:
+        if self._bars:
+            self._bars.advance(failed=self._failed, rate=rate, spent=self._spent())
+        else:
             self._line(rate)
 
     def waiting(self, *, finished: int, total: int) -> None:
@@ -119,5 +102,52 @@ class RunProgress:
         )
 
     def _print(self, what: str) -> None:
-        # One line, however long, and no brackets of a name read as markup.
-        self._console.print(f"{self._label}: {what}", soft_wrap=True, markup=False)
+        line = f"{self._label}: {what}"
+        if self._console is None:
+            print(line, file=sys.stderr, flush=True)
+        else:
+            # One line, however long, and nothing of a name read as markup or an emoji.
+            self._console.print(line, soft_wrap=True, markup=False, emoji=False, highlight=False)
+
+
+class _Bars:
+    """The bars of a terminal, one for each label. Elsewhere nobody waits for their import."""
+
+    def __init__(self, console: Console) -> None:
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[failed]} failed"),
+            TextColumn("{task.fields[rate]}/s"),
+            TextColumn("{task.fields[spent]}"),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self._tasks: dict[str, TaskID] = {}
+        self._task = self._add("", total=None, visible=False)
+        self.start, self.stop = self._progress.start, self._progress.stop
+
+    def begin(self, label: str, done: int, total: int, *, spent: str) -> None:
+        if label not in self._tasks:
+            self._tasks[label] = self._add(label, total=total, visible=True)
+        self._task = self._tasks[label]
+        self._progress.reset(
+            self._task, total=total, completed=done, failed=0, rate="0.0", spent=spent
+        )
+
+    def advance(self, *, failed: int, rate: float, spent: str) -> None:
+        self._progress.update(self._task, advance=1, failed=failed, rate=f"{rate:.1f}", spent=spent)
+
+    def _add(self, label: str, *, total: int | None, visible: bool) -> TaskID:
+        return self._progress.add_task(
+            label, total=total, visible=visible, failed=0, rate="0.0", spent=""
+        )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.calls.policy import CallPolicy
-from pii_bench.cli.cost import print_estimate
 from pii_bench.cli.jobs import (
     Job,
     batch_service,
@@ -16,8 +16,6 @@ from pii_bench.cli.jobs import (
     reserved,
     run_jobs,
 )
-from pii_bench.cli.leaderboard import update_leaderboard
-from pii_bench.cli.tables import print_rows
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.leaderboard.rows import Source
@@ -30,11 +28,17 @@ from pii_bench.tasks import Task
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
+    from typing import Literal
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.leaderboard.rows import Row
     from pii_bench.models.table import ModelCard
     from pii_bench.systems.base import System
+
+
+_LEADERBOARD: Final = "pii_bench.cli.leaderboard"
+# Seconds after which the first calls are on their way, and no answer is there.
+_UNDER_WAY: Final = 0.05
 
 
 def run_benchmark(arguments: argparse.Namespace) -> bool:
@@ -63,6 +67,8 @@ def run_benchmark(arguments: argparse.Namespace) -> bool:
         Job.of(system, dataset, arguments.limit, root) for dataset in datasets for system in systems
     ]
     if arguments.dry_run:
+        from pii_bench.cli.cost import print_estimate
+
         reasons = card is not None and card.reasons
         print_estimate(jobs, reasons=reasons, batched=arguments.batch is not None)
         return True
@@ -70,17 +76,28 @@ def run_benchmark(arguments: argparse.Namespace) -> bool:
         if arguments.batch is None:
             refuse_uncollected(jobs)
         try:
-            asyncio.run(run_jobs(jobs, concurrency, arguments.batch))
+            complete = asyncio.run(_run(jobs, concurrency, arguments.batch))
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             return report_missing(jobs)
         except PiiBenchError:
             report_missing(jobs)
             raise
-    rows, _ = update_leaderboard(arguments.results)
+    from pii_bench.cli.leaderboard import update_leaderboard
+    from pii_bench.cli.tables import print_rows
+
+    rows, _ = update_leaderboard(arguments.results, datasets)
     tasks = set(Task) if arguments.task == "all" else {Task(arguments.task)}
     print_rows([row for row in rows if row.task in tasks and _is_shown(row, jobs)])
-    return report_missing(jobs)
+    return complete or report_missing(jobs)
+
+
+async def _run(
+    jobs: Sequence[Job], concurrency: int, batch: Literal["submit", "wait"] | None
+) -> bool:
+    # What the end of a run needs is imported while its first calls are awaited.
+    asyncio.get_running_loop().call_later(_UNDER_WAY, import_module, _LEADERBOARD)
+    return await run_jobs(jobs, concurrency, batch)
 
 
 def _introduce(name: str, base_url: str | None) -> ModelCard | None:

@@ -12,17 +12,17 @@ from pii_bench.calls.policy import CallPolicy
 from pii_bench.cli.jobs import Job, refuse_uncollected, report_missing, reserved, run_jobs
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
-from pii_bench.evaluation import applicable
 from pii_bench.models.catalog import LOCAL, PROVIDERS, ModelOptions, resolve
 from pii_bench.relevance.encoders import MiniLmEncoder, WordLlamaEncoder
 from pii_bench.runner.lock import locked
 from pii_bench.runner.manifest import read_manifest
 from pii_bench.runner.records import Failure
+from pii_bench.runner.requests import RequestHashes
 from pii_bench.runner.store import RunFiles, read_lines
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.exposure import require_local
 from pii_bench.systems.prompted import PromptedSystem
-from pii_bench.tasks import Task
+from pii_bench.tasks import Task, applicable
 from pii_bench.utility.answers import answer_pairs, texts
 from pii_bench.utility.chats import ANSWER, AnswerQuestions, ChatSystem, JudgeQuestions
 from pii_bench.utility.collect import Measuring, UtilityCollection, collect_utility
@@ -211,9 +211,7 @@ class _Study:
             system=system,
             dataset=named,
             samples=tuple(each for each in dataset.samples[: self.limit] if each.id in about),
-            requests={
-                each.id: system.request_hash(each) for each in dataset.samples if each.id in about
-            },
+            requests=RequestHashes(system, [each for each in dataset.samples if each.id in about]),
             files=RunFiles.at(root, card.model, card.prompt, named.name),
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.errors import InputFileError, UnknownNameError
@@ -14,6 +14,13 @@ from pii_bench.taxonomy import PiiType
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
+
+# Made once: they are compared with ten thousand entities.
+_TYPES: Final = frozenset(PiiType.__members__)
+_SAMPLE_KEYS: Final = frozenset({"id", "description", "query", "subjects", "related", "meta"})
+_SUBJECT_KEYS: Final = frozenset({"id", "entities"})
+_ENTITY_KEYS: Final = frozenset({"text", "type", "category", "spans"})
+_RELATED_KEYS: Final = frozenset({"subject", "text"})
 
 
 def read_native(path: Path) -> tuple[Sample, ...]:
@@ -78,7 +85,7 @@ def sample_from_record(record: dict[str, Any]) -> Sample:
         subjects=subjects,
         related=related,
         meta=get(record, "meta", dict, owner) if "meta" in record else {},
-        extra=_extra(record, {"id", "description", "query", "subjects", "related", "meta"}),
+        extra=_extra(record, _SAMPLE_KEYS),
     )
 
 
@@ -121,7 +128,7 @@ def _subject(record: dict[str, Any], description: str, owner: str) -> Subject:
             _entity(value, description, f"{owner}.entities[{number}]")
             for number, value in enumerate(get_objects(record, "entities", owner))
         ),
-        extra=_extra(record, {"id", "entities"}),
+        extra=_extra(record, _SUBJECT_KEYS),
     )
 
 
@@ -130,7 +137,7 @@ def _entity(record: dict[str, Any], description: str, owner: str) -> Entity:
     if not text.strip():
         raise RecordError(f"{owner}: 'text' is empty")
     pii_type = get(record, "type", str, owner)
-    if pii_type not in PiiType.__members__:
+    if pii_type not in _TYPES:
         raise RecordError(f"{owner}: {UnknownNameError('type', pii_type, PiiType.__members__)}")
     has_category = record.get("category") is not None
     return Entity(
@@ -138,7 +145,7 @@ def _entity(record: dict[str, Any], description: str, owner: str) -> Entity:
         type=pii_type,
         category=get(record, "category", str, owner) if has_category else None,
         spans=_spans(record, text, description, owner),
-        extra=_extra(record, {"text", "type", "category", "spans"}),
+        extra=_extra(record, _ENTITY_KEYS),
     )
 
 
@@ -168,7 +175,7 @@ def _related(record: dict[str, Any], subjects: tuple[Subject, ...], owner: str) 
         raise RecordError(f"{owner}: {UnknownNameError('subject', subject_id, by_id)}")
     if text not in {entity.text for entity in by_id[subject_id].entities}:
         raise RecordError(f"{owner}: 'text' is no entity of subject {subject_id!r}")
-    return Related(subject_id, text, _extra(record, {"subject", "text"}))
+    return Related(subject_id, text, _extra(record, _RELATED_KEYS))
 
 
 def _refuse_repeats(subject_ids: list[str], owner: str) -> None:
@@ -177,5 +184,5 @@ def _refuse_repeats(subject_ids: list[str], owner: str) -> None:
         raise RecordError(f"{owner}: subject {min(repeated)!r} comes twice")
 
 
-def _extra(record: dict[str, Any], known: set[str]) -> Mapping[str, Any]:
+def _extra(record: dict[str, Any], known: frozenset[str]) -> Mapping[str, Any]:
     return {key: value for key, value in record.items() if key not in known}

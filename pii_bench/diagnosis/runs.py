@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pii_bench.evaluation import applicable
 from pii_bench.leaderboard.stored import RunOnDataset, read_stored
-from pii_bench.tasks import Task
+from pii_bench.tasks import Task, applicable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

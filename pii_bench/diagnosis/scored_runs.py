@@ -11,8 +11,9 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.relevance.base import Candidate
 from pii_bench.relevance.candidates import gold_candidates
 from pii_bench.relevance.catalog import FITTED, build_relevance
+from pii_bench.systems.base import GOLD
 from pii_bench.systems.composed import RelevanceSystem
-from pii_bench.systems.parts import GOLD, GoldEntities, PredictedRelevance
+from pii_bench.systems.parts import GoldEntities, PredictedRelevance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

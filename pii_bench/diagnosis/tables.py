@@ -11,8 +11,7 @@ from pii_bench.diagnosis.curve import curve
 from pii_bench.diagnosis.errors import NEED_DETECTION, ErrorClass, Side, classify
 from pii_bench.diagnosis.exposure import TIERS, account
 from pii_bench.diagnosis.twins import Asked, is_twin, twin_rates
-from pii_bench.evaluation import applicable
-from pii_bench.tasks import Task
+from pii_bench.tasks import Task, applicable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.models.catalog import LOCAL, PROVIDERS, REPLAY
 from pii_bench.models.table import find_card
-from pii_bench.systems.base import THIS_MACHINE
-from pii_bench.systems.parts import GOLD
+from pii_bench.systems.base import GOLD, THIS_MACHINE
 
 if TYPE_CHECKING:
     from pii_bench.systems.base import SystemCard

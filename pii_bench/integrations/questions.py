@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.evaluation import applicable, score_sample
+from pii_bench.evaluation import score_sample
 from pii_bench.export.sample_metrics import sample_metrics
 from pii_bench.predictions.prediction import compose, read_response
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
-from pii_bench.tasks import Task
+from pii_bench.tasks import Task, applicable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,9 +13,10 @@ from pii_bench.statistics.scores import clusters_of
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from pii_bench.datasets.catalog import Dataset
     from pii_bench.evaluation import Evaluation
     from pii_bench.leaderboard.stored import RunOnDataset, StoredRun
 
@@ -28,13 +29,17 @@ class Collection:
     left_out: tuple[str, ...]
 
 
-def collect(results: Path) -> Collection:
+def collect(results: Path, loaded: Iterable[Dataset] = ()) -> Collection:
     """Score every run under `<results>/runs` and `<results>/reference`.
+
+    Args:
+        results: folder of the runs.
+        loaded: datasets that need not be read again.
 
     Raises:
         InputFileError: a manifest or a line of responses is broken.
     """
-    stored = read_stored(results)
+    stored = read_stored(results, loaded)
     return Collection(tuple(row for run in stored.runs for row in rows_of(run)), stored.left_out)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import html
+import io
 import re
 from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-import pandas as pd
 from tabulate import tabulate
 
 from pii_bench.files import write_whole
@@ -54,15 +55,19 @@ code { font-size: .8rem; overflow-wrap: anywhere }
 """
 
 
-def to_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """One line per row; columns as in `leaderboard.csv`."""
-    frame = pd.DataFrame([_flat(row) for row in rows], columns=list(_COLUMNS))
-    return frame.astype(dict.fromkeys(("rank", "scored", "gold"), "Int64"))
-
-
 def to_csv(rows: Sequence[Row]) -> str:
     """The table with four decimals; what is unknown is empty."""
-    return to_frame(rows).to_csv(index=False, float_format="%.4f", lineterminator="\n")
+    table = io.StringIO()
+    writer = csv.DictWriter(table, _COLUMNS, restval="", lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow(
+            {
+                name: f"{value:.4f}" if isinstance(value, float) else value
+                for name, value in _flat(row).items()
+            }
+        )
+    return table.getvalue()
 
 
 def to_markdown(rows: Sequence[Row]) -> str:

@@ -80,15 +80,19 @@ class StoredRuns:
     left_out: tuple[str, ...]
 
 
-def read_stored(results: Path) -> StoredRuns:
+def read_stored(results: Path, loaded: Iterable[Dataset] = ()) -> StoredRuns:
     """Read every run under `<results>/runs` and `<results>/reference`.
+
+    Args:
+        results: folder of the runs.
+        loaded: datasets that need not be read again.
 
     Raises:
         InputFileError: a manifest or a line of responses is broken.
     """
     runs: list[RunOnDataset] = []
     left_out: list[str] = []
-    datasets: dict[str, Dataset | None] = {}
+    datasets: dict[str, Dataset | None] = {dataset.source: dataset for dataset in loaded}
     for folder, source in FOLDERS.items():
         stored = [read_run(path) for path in sorted((results / folder).glob("*/*/*.run.json"))]
         for run in stored:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PACKAGE: Final = "openai"
-_POSTPONED: Final = (_PACKAGE, "openai.lib", "openai.types")
+_POSTPONED: Final = (_PACKAGE, "openai.lib", "openai.types", "openai.types.shared")
 
 # Other names of this form are looked for in every module, by `warnings` for one.
 _SAID_BY_PACKAGES: Final = frozenset({"__all__", "__version__"})

@@ -13,6 +13,7 @@ from pii_bench.jsonl import RecordError, get, get_objects
 from pii_bench.models.base import Completion, Draws, Finish, Response, Usage
 
 _COUNTED: Final = ("input_tokens", "output_tokens")
+_FINISHES: Final = {str(finish): finish for finish in Finish}
 
 
 def encode_response(response: Response) -> dict[str, Any]:
@@ -40,18 +41,19 @@ def decode_response(record: dict[str, Any]) -> Response:
 
 def encode_completion(completion: Completion) -> dict[str, Any]:
     """The keys of a completion; what is not known, or is 0 by default, is left out."""
-    defaults = asdict(Completion(text=""))
-    known = {
-        key: value
-        for key, value in asdict(completion).items()
-        if key in {"text", "finish"} or value != defaults[key]
-    }
+    known: dict[str, Any] = {"text": completion.text, "finish": completion.finish}
+    if completion.model is not None:
+        known["model"] = completion.model
     if completion.usage is not None:
         known["usage"] = {
             key: value
             for key, value in asdict(completion.usage).items()
             if value or key in _COUNTED
         }
+    if completion.reasoning is not None:
+        known["reasoning"] = completion.reasoning
+    if completion.batched:
+        known["batched"] = True
     return known
 
 
@@ -62,12 +64,12 @@ def decode_completion(record: dict[str, Any], owner: str = "record") -> Completi
         RecordError: naming the key at fault and what it belongs to.
     """
     finish = get(record, "finish", str, owner) if "finish" in record else Finish.UNKNOWN
-    if finish not in set(Finish):
+    if finish not in _FINISHES:
         raise RecordError(f"{owner}: 'finish' is {finish!r} (allowed: {', '.join(Finish)})")
     usage = _decode_usage(get(record, "usage", dict, owner)) if "usage" in record else None
     return Completion(
         text=get(record, "text", str, owner),
-        finish=Finish(finish),
+        finish=_FINISHES[finish],
         model=get(record, "model", str, owner) if "model" in record else None,
         usage=usage,
         reasoning=get(record, "reasoning", str, owner) if "reasoning" in record else None,

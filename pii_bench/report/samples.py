@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pii_bench.diagnosis.errors import ErrorClass, Side, classify
 from pii_bench.diagnosis.places import Description
-from pii_bench.evaluation import applicable, score_sample
+from pii_bench.evaluation import score_sample
 from pii_bench.masking import mask
 from pii_bench.outcome import Status
 from pii_bench.scorer import normalise, normalise_type
-from pii_bench.tasks import Task
+from pii_bench.tasks import Task, applicable
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

@@ -44,7 +44,7 @@ async def run_system(
 
     Args:
         system: who is asked.
-        samples: about what.
+        samples: about what; the store knows the request of each.
         store: where responses are and go.
         concurrency: how many samples are asked about at a time, at least 1.
         observer: is told of each sample.
@@ -73,8 +73,8 @@ async def _work(
         try:
             response = await system.respond(sample)
         except CallError as error:
-            store.append(RunRecord(sample.id, system.request_hash(sample), Failure.of(error)))
+            store.append(RunRecord(sample.id, store.requests[sample.id], Failure.of(error)))
             observer.advanced(failed=True)
         else:
-            store.append(RunRecord(sample.id, system.request_hash(sample), response))
+            store.append(RunRecord(sample.id, store.requests[sample.id], response))
             observer.advanced(failed=False)

@@ -77,6 +77,10 @@ class RunStore:
     for the few last lines again. A file that takes the place of another is on the disk first.
 
     No other process may write to the files meanwhile, see `pii_bench.runner.lock`.
+
+    Attributes:
+        requests: sample id to request hash, for every sample of the dataset.
+        done: the samples that have a response.
     """
 
     def __init__(self, files: RunFiles, requests: Mapping[str, str]) -> None:
@@ -91,7 +95,7 @@ class RunStore:
             InputFileError: a line before the last is broken.
         """
         self._files = files
-        self._requests = requests
+        self.requests = requests
         self.done: set[str] = set()
         with writing(files.responses):
             files.responses.parent.mkdir(parents=True, exist_ok=True)
@@ -142,7 +146,7 @@ class RunStore:
             for raw in file:
                 places[json.loads(raw)["id"]] = offset, len(raw)
                 offset += len(raw)
-        order = [places[name] for name in self._requests if name in places]
+        order = [places[name] for name in self.requests if name in places]
         if order == sorted(order) and len(order) == len(places):
             return
         with writing(path):
@@ -164,7 +168,7 @@ class RunStore:
             offset += len(raw)
             if isinstance(record.response, Failure):
                 continue
-            if self._requests.get(record.id) != record.request:
+            if self.requests.get(record.id) != record.request:
                 superseded.append(place)
             elif record.id not in self.done:
                 self.done.add(record.id)

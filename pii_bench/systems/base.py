@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 THIS_MACHINE: Final = "this machine"
 UNKNOWN_RECIPIENT: Final = "unknown"
 
+GOLD: Final = "gold"
+"""The name of a part that is told gold."""
+
 
 @dataclass(frozen=True, slots=True)
 class SystemCard:

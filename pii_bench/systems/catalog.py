@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from pii_bench.calls.policy import CallPolicy
-from pii_bench.detectors.catalog import DETECTORS, build_detector, detector_names
+from pii_bench.detectors.catalog import DETECTORS, detector_names
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.models.base import Sampling
 from pii_bench.models.catalog import (
@@ -28,16 +28,7 @@ from pii_bench.models.catalog import (
 )
 from pii_bench.models.table import MODELS, find_card
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
-from pii_bench.relevance.catalog import RELEVANCE, build_relevance
-from pii_bench.systems.base import THIS_MACHINE, System
-from pii_bench.systems.composed import compose_systems
-from pii_bench.systems.parts import (
-    GOLD,
-    DetectedEntities,
-    GoldEntities,
-    GoldRelevance,
-    PredictedRelevance,
-)
+from pii_bench.systems.base import GOLD, System
 from pii_bench.systems.prompted import PromptedSystem
 from pii_bench.systems.voted import DEFAULT_VOTES, VOTE_TEMPERATURE, VotedSystem
 
@@ -47,7 +38,6 @@ if TYPE_CHECKING:
     from pii_bench.models.base import Model
     from pii_bench.models.table import ModelCard
     from pii_bench.prompting.schemas import Output
-    from pii_bench.systems.parts import EntitySource, RelevanceSource
 
 ENTRY_POINTS: Final = "pii_bench.systems"
 """The group of the entry points; each names a callable without arguments that makes Systems."""
@@ -103,8 +93,10 @@ def build_systems(name: str, options: SystemOptions) -> tuple[System, ...]:
         _refuse_options(name, options, takes_label_map=False)
         return _from_factory(name, name.removeprefix(f"{PYTHON}:"))
     if name.partition("+")[0].partition(":")[0] in {*DETECTORS, GOLD}:
+        from pii_bench.systems.composed_catalog import build_composed
+
         _refuse_options(name, options, takes_label_map=True)
-        return _compose(name, options.label_map)
+        return build_composed(name, options.label_map)
     if name in MODELS or "/" in name or name.startswith(f"{REPLAY}:"):
         return _prompt(name, options)
     plug_ins = entry_points(group=ENTRY_POINTS)
@@ -199,29 +191,6 @@ def _default_tokens(provider: str, card: ModelCard | None) -> int:
         return _LOCAL_TOKENS
     default = _REASONING_TOKENS if card is not None and card.reasons else _REMOTE_TOKENS
     return min(default, card.max_output or default) if card is not None else default
-
-
-def _compose(name: str, label_map: Path | None) -> tuple[System, ...]:
-    # The last: a checkpoint's path may hold others.
-    detector, plus, relevance = name.rpartition("+")
-    chooser = _relevance(relevance) if plus else None
-    return compose_systems(_entities(detector if plus else name, label_map), chooser)
-
-
-def _entities(name: str, label_map: Path | None) -> EntitySource:
-    if name != GOLD:
-        return DetectedEntities(build_detector(name, label_map), THIS_MACHINE)
-    if label_map is not None:
-        raise PiiBenchError(f"{GOLD!r} has our types: --label-map does not apply to it")
-    return GoldEntities()
-
-
-def _relevance(name: str) -> RelevanceSource:
-    if name == GOLD:
-        return GoldRelevance()
-    if name not in RELEVANCE:
-        raise UnknownNameError("relevance system", name, [*RELEVANCE, GOLD])
-    return PredictedRelevance(build_relevance(name), unmasked_text_to=THIS_MACHINE)
 
 
 def _from_factory(name: str, target: str) -> tuple[System, ...]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from pii_bench.relevance.base import Candidate
 from pii_bench.relevance.candidates import choose, gold_candidates
 from pii_bench.scorer import normalise
-from pii_bench.systems.base import THIS_MACHINE, UNKNOWN_RECIPIENT
+from pii_bench.systems.base import GOLD, THIS_MACHINE, UNKNOWN_RECIPIENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.detectors.base import Detector
     from pii_bench.relevance.base import Relevance
-
-GOLD: Final = "gold"
 
 _REMEMBERED: Final = 4096
 """Descriptions whose entities are kept: those of one dataset serve both of its tasks."""

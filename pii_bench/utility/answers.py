@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.evaluation import applicable
-from pii_bench.tasks import Task
+from pii_bench.tasks import Task, applicable
 from pii_bench.utility.chats import MASKED_BY, AnswerPair, AnswerQuestions
 from pii_bench.utility.conditions import (
     GOLD_CONDITIONS,

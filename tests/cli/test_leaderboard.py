@@ -55,7 +55,7 @@ def test_twice_gives_the_same(own_folder: Path) -> None:
 def test_an_interruption_is_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupt(_: Path) -> NoReturn:
+    def interrupt(*_: object) -> NoReturn:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(leaderboard, "collect", interrupt)

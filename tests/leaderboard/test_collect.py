@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,8 +19,6 @@ from tests.builders import sample_record, write_lines
 from tests.leaderboard.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pii_bench.datasets.catalog import Dataset
 
 
@@ -43,6 +42,15 @@ def rows(runs: Path) -> dict[tuple[str, Task], Row]:
 
 def test_no_results_are_no_rows(tmp_path: Path) -> None:
     assert collect(tmp_path / "results").rows == ()
+
+
+def test_a_dataset_that_is_loaded_is_not_read_again(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
+    read = collect(runs.parent)
+    Path(dataset.source).unlink()
+
+    assert collect(runs.parent, [dataset]) == read
+    assert collect(runs.parent).rows == ()
 
 
 def test_a_detection_run_is_one_row(runs: Path, dataset: Dataset) -> None:
