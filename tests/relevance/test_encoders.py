@@ -56,9 +56,15 @@ class FakeTransformer:
         self.folder = folder
 
     def encode(
-        self, texts: list[str], *, normalize_embeddings: bool, show_progress_bar: bool
+        self,
+        texts: list[str],
+        *,
+        normalize_embeddings: bool,
+        show_progress_bar: bool,
+        batch_size: int,
     ) -> NDArray[np.float32]:
         assert not show_progress_bar
+        assert batch_size == 8
         row = np.array([3, 4], dtype=np.float32)
         return np.stack([row / 5 if normalize_embeddings else row for _ in texts])
 
