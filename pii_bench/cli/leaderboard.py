@@ -6,7 +6,6 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.leaderboard.collect import collect
-from pii_bench.leaderboard.paper_tables import paper_table
 from pii_bench.leaderboard.published import published_rows
 from pii_bench.leaderboard.render import write_leaderboard
 from pii_bench.leaderboard.rows import rank
@@ -34,6 +33,8 @@ def build_leaderboard(results: Path, table: int | None) -> bool:
         UnknownNameError: no such table, or none that runs could fill.
     """
     if table is not None:
+        from pii_bench.leaderboard.paper_tables import paper_table
+
         collection = collect(results)
         _say_left_out(collection)
         print(paper_table(table, collection.rows, published_rows()), end="")

@@ -185,4 +185,6 @@ def _refuse_repeats(subject_ids: list[str], owner: str) -> None:
 
 
 def _extra(record: dict[str, Any], known: frozenset[str]) -> Mapping[str, Any]:
+    if record.keys() <= known:
+        return {}
     return {key: value for key, value in record.items() if key not in known}

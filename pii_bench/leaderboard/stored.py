@@ -115,16 +115,16 @@ def read_run(path: Path) -> StoredRun:
     """
     manifest = read_manifest(path)
     lines = RunFiles.of_manifest(path).responses
-    records = [record for _, record in read_lines(lines)] if lines.exists() else []
     system = manifest.system
     predictions: dict[str, Prediction] = {}
-    for record in records:
+    returned: set[str] = set()
+    for _, record in read_lines(lines) if lines.exists() else ():
+        returned.update(each.model for each in record.completions if each.model)
         if not isinstance(record.response, Failure):
             predictions[record.id] = read_response(system.task, record.response, system.output)
         elif record.id not in predictions or not predictions[record.id].status.scored:
             predictions[record.id] = Prediction(_status_of(record.response))
-    returned = frozenset(c.model for record in records for c in record.completions if c.model)
-    return StoredRun(manifest, predictions, returned)
+    return StoredRun(manifest, predictions, frozenset(returned))
 
 
 def _detection_beside(run: StoredRun, runs: Iterable[StoredRun]) -> StoredRun | None:

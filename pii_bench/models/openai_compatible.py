@@ -237,11 +237,11 @@ def open_client(endpoint: str, api_key: str, timeout: float) -> openai.AsyncOpen
             return {"Accept": json_type, "Content-Type": json_type, "User-Agent": self.user_agent}
 
     http = EndpointClient(endpoint, timeout)
-    ours = _is_host(endpoint, _OPENAI)
-    client = (openai.AsyncOpenAI if ours else AsyncOpenAI)(
+    at_openai = _is_host(endpoint, _OPENAI)
+    client = (openai.AsyncOpenAI if at_openai else AsyncOpenAI)(
         api_key=api_key, base_url=endpoint, timeout=http.timeout, max_retries=0, http_client=http
     )
-    if not ours:
+    if not at_openai:
         # Of headers that are not sent; each of the first calls would find it out in a thread.
         client._platform = "Unknown"
     return client

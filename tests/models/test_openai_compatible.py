@@ -5,6 +5,7 @@ import contextlib
 import logging
 import subprocess
 import sys
+import threading
 import traceback
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -154,6 +155,19 @@ class TestRequest:
         server.script(completion("hello", delay=0.3))
         ask(server.url, times=4)
         assert server.peak == 4
+
+    def test_first_calls_start_no_threads(self, server: ProtocolServer) -> None:
+        names: set[str] = set()
+
+        def answer(_: ReceivedRequest) -> Reply:
+            names.update(thread.name for thread in threading.enumerate())
+            return completion("hello")
+
+        server.script(answer)
+        ask(server.url, times=4)
+
+        assert names
+        assert not {name for name in names if name.startswith("asyncio_")}
 
     def test_one_call_is_one_attempt(self, server: ProtocolServer) -> None:
         server.script(api_error(503), completion("too late"))

@@ -1,0 +1,207 @@
+"""What was measured, as Markdown."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import platform
+import statistics
+import subprocess
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tabulate import tabulate
+
+import pii_bench
+from tests.perf.contestants import BARE, CONTESTANTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tests.perf.contestants import Bench, Contestant
+    from tests.perf.process import Cost
+
+_PEERS: Final = ("inspect-ai", "lm-eval", "nervaluate", "openai", "rouge-score", "uvloop")
+_VERSIONS: Final = (
+    "import json, sys; from importlib.metadata import version; "
+    "print(json.dumps([version(name) for name in sys.argv[1:]]))"
+)
+
+_TEXT: Final = """\
+# Speed
+
+What `make perf` measured on {date}; the command writes this file.
+
+## Calls
+
+{requests} requests, the same for all, to a server on this machine that answers each after
+100 ms: the wait alone is {waits}. Whole processes, start-up and exit included, started in turn
+after one run each that does not count; medians of {runs} runs. `x` is the ratio to the first
+row. Each program got {requests} answers in each run, as the server counted them.
+
+{calls}
+{absent}
+## Memory
+
+Largest resident memory of `pii-bench run`, {first} calls at a time:
+
+{memory}
+
+## Scorer
+
+The same cases in each process, without start-up; medians of five repetitions. Of RougeL the
+mean F1 is `found`, over pairs of ASCII texts (what rouge-score knows). Of detection it is the
+F1 of all entities by text and type, nervaluate's by place and type. pii_bench matches subjects
+and has three more scores of texts, nervaluate three more of places, all for each type.
+
+{scorers}
+
+## Where
+
+{machine}
+
+`make perf` installs the peers into `build/perf-venv`, `make perf-promptfoo` promptfoo into
+`build/perf-npm` (1.5 GB). Load of the machine before: {load:.1f}.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Median seconds over all cases, and the mean or F1 that came out."""
+
+    seconds: float
+    found: float
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One kind of cases, judged by us and by a peer."""
+
+    what: str
+    cases: int
+    peer: str
+    ours: Finding
+    theirs: Finding
+
+
+def render(
+    bench: Bench,
+    contestants: Sequence[Contestant],
+    costs: Mapping[tuple[str, int], list[Cost]],
+    memory: Mapping[int, float],
+    judged: Sequence[Judged],
+    *,
+    load: float,
+) -> str:
+    """The report.
+
+    Args:
+        bench: where the peers are.
+        contestants: those that ran.
+        costs: by contestant's name and calls at a time.
+        memory: MiB by number of samples.
+        judged: the scorer beside its peers.
+        load: of the machine before.
+    """
+    requests = max(memory)
+    concurrencies = sorted({concurrency for _, concurrency in costs})
+    waits = " and ".join(f"{requests / each / 10:.1f} s at {each}" for each in concurrencies)
+    absent = [each.name for each in CONTESTANTS if each not in contestants]
+    return _TEXT.format(
+        date=dt.datetime.now(dt.UTC).date(),
+        requests=f"{requests:,}",
+        waits=waits,
+        runs=min(len(each) for each in costs.values()),
+        calls=_calls(contestants, costs, concurrencies),
+        absent=f"\nNot installed here, so left out: {', '.join(absent)}.\n" if absent else "",
+        first=concurrencies[0],
+        memory=_table(
+            ("samples", "peak MiB"), [(f"{each:,}", f"{peak:.1f}") for each, peak in memory.items()]
+        ),
+        scorers=_scorers(judged),
+        machine=_machine(bench),
+        load=load,
+    )
+
+
+def _calls(
+    contestants: Sequence[Contestant],
+    costs: Mapping[tuple[str, int], list[Cost]],
+    concurrencies: Sequence[int],
+) -> str:
+    header = ["program", "keeps"]
+    for concurrency in concurrencies:
+        header += [f"{concurrency} at a time: s", "x", "of CPU: s"]
+    rows = []
+    for contestant in contestants:
+        row = [contestant.name, contestant.keeps]
+        for concurrency in concurrencies:
+            wall = _median([cost.wall for cost in costs[contestant.name, concurrency]])
+            bare = _median([cost.wall for cost in costs[BARE.name, concurrency]])
+            cpu = _median([cost.cpu for cost in costs[contestant.name, concurrency]])
+            row += [f"{wall:.2f}", f"{wall / bare:.2f}", f"{cpu:.2f}"]
+        rows.append(row)
+    return _table(header, rows)
+
+
+def _scorers(judged: Sequence[Judged]) -> str:
+    header = ("what", "cases", "pii_bench: s", "found", "peer", "s", "found", "times as fast")
+    return _table(
+        header,
+        [
+            (
+                each.what,
+                f"{each.cases:,}",
+                f"{each.ours.seconds:.3f}",
+                f"{each.ours.found:.4f}",
+                each.peer,
+                f"{each.theirs.seconds:.3f}",
+                f"{each.theirs.found:.4f}",
+                f"{each.theirs.seconds / each.ours.seconds:.1f}",
+            )
+            for each in judged
+        ],
+    )
+
+
+def _machine(bench: Bench) -> str:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    peers = ", ".join(f"{name} {each}" for name, each in _peers(bench).items())
+    own = ", ".join(f"{name} {version(name)}" for name in ("openai", "aiohttp", "rapidfuzz"))
+    system = f"{platform.system()} {platform.release()}, Python {platform.python_version()}"
+    return "\n".join(
+        (
+            f"- {_processor()}, {os.cpu_count()} cores, {memory:.0f} GiB; {system}",
+            f"- pii_bench {pii_bench.__version__} and the bare loop: {own}",
+            f"- peers: {peers}",
+        )
+    )
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _peers(bench: Bench) -> Mapping[str, str]:
+    done = subprocess.run(  # noqa: S603 - our own code
+        [bench.peers, "-c", _VERSIONS, *_PEERS], stdout=subprocess.PIPE, check=True
+    )
+    versions = dict(zip(_PEERS, json.loads(done.stdout), strict=True))
+    package = bench.node_modules / "promptfoo" / "package.json"
+    if package.exists():
+        versions["promptfoo"] = json.loads(package.read_text(encoding="utf-8"))["version"]
+    return versions
+
+
+def _median(values: Sequence[float]) -> float:
+    return statistics.median(values)
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return tabulate(rows, headers=header, tablefmt="pipe", disable_numparse=True)
