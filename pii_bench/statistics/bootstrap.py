@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pii_bench.statistics.scores import Scores
 
 LEVEL: Final = 0.95
-RESAMPLES: Final = 10_000
+RESAMPLES: Final = 4_000
 SEED: Final = 250218545
 """Of every draw in this package: the number of the paper, arXiv:2502.18545."""
 

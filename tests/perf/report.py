@@ -38,9 +38,10 @@ What `make perf` measured on {date}; the command writes this file.
 ## Calls
 
 {requests} requests, the same for all, to a server on this machine that answers each after
-100 ms: the wait alone is {waits}. Whole processes, start-up and exit included, started in turn
-after one run each that does not count; medians of {runs} runs. `x` is the ratio to the first
-row. Each program got {requests} answers in each run, as the server counted them.
+100 ms. The wait alone is {waits}.
+Whole processes, start-up and exit included, started in turn after one run each that does not
+count; medians of {runs} runs. `x` is the ratio to the first row. The server counted {requests}
+answers in each run.
 
 {calls}
 {absent}
@@ -52,10 +53,12 @@ Largest resident memory of `pii-bench run`, {first} calls at a time:
 
 ## Scorer
 
-The same cases in each process, without start-up; medians of five repetitions. Of RougeL the
-mean F1 is `found`, over pairs of ASCII texts (what rouge-score knows). Of detection it is the
-F1 of all entities by text and type, nervaluate's by place and type. pii_bench matches subjects
-and has three more scores of texts, nervaluate three more of places, all for each type.
+The same cases for both, each in a process of its own, without start-up; medians of five
+repetitions. RougeL is of pairs of ASCII texts (what rouge-score knows); `found` is the mean
+F-measure. Detection is of the entities of all samples of `single` under faulty predictions;
+`found` is the F1 over all entities, of equal text and type for pii_bench, of equal place and
+type for nervaluate. Beside it pii_bench matches subjects and makes three more scores of texts,
+nervaluate three more of places, and all four for each type.
 
 {scorers}
 
@@ -63,8 +66,8 @@ and has three more scores of texts, nervaluate three more of places, all for eac
 
 {machine}
 
-`make perf` installs the peers into `build/perf-venv`, `make perf-promptfoo` promptfoo into
-`build/perf-npm` (1.5 GB). Load of the machine before: {load:.1f}.
+The load of the machine just before was {load:.1f}. `make perf` installs the peers into
+`build/perf-venv`; `make perf-promptfoo` before it adds promptfoo (npm, 1.5 GB).
 """
 
 
