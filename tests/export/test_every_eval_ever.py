@@ -130,7 +130,7 @@ def test_the_headline_has_its_interval(results: Path, tiny: Dataset) -> None:
             "method": "percentile bootstrap, clustered on the description",
         },
         "num_samples": 2,
-        "num_bootstrap_samples": 10_000,
+        "num_bootstrap_samples": 4_000,
     }
     assert not any("uncertainty" in other for other in others)
 
