@@ -30,7 +30,7 @@ RESAMPLES: Final = 4_000
 SEED: Final = 250218545
 """Of every draw in this package: the number of the paper, arXiv:2502.18545."""
 
-_CHUNK: Final = 1_000
+_CHUNK: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
