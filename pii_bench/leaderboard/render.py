@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from tabulate import tabulate
 
 from pii_bench.files import write_whole
-from pii_bench.leaderboard.rows import METRICS, SUBJECT_METRICS, Row, Source
+from pii_bench.leaderboard.rows import METRICS, SUBJECT_METRICS, Row, source_marks
 from pii_bench.outcome import Status
 from pii_bench.tasks import Task
 
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-_SHOWN: Final = {
+SHOWN: Final[Mapping[Task, Mapping[str, str]]] = {
     Task.DETECTION: {"strict_f1": "Strict-F1", "ent_f1": "Ent-F1", "rouge_l_f": "RougeL-F"},
     Task.QUERY_RELATED: {"f1": "F1", "precision": "P", "recall": "R", "rouge_l_f": "RougeL-F"},
     Task.MASKING: {"f1": "F1", "precision": "P", "recall": "R", "rouge_l_f": "RougeL-F"},
 }
+"""The metrics that a table of a task shows, with their headings."""
 
 _INTRODUCTION: Final = """\
 # Leaderboard
@@ -171,7 +172,7 @@ def _sections(rows: Sequence[Row]) -> Iterator[tuple[str, list[tuple[str, list[R
 
 def _tabulate(rows: Sequence[Row], style: str) -> str:
     """A table of rows of one task; the style escapes what it must."""
-    shown = _SHOWN[rows[0].task]
+    shown = SHOWN[rows[0].task]
     header = ["#", "Model", "Strategy", *shown.values(), "95 % interval", "Detectable"]
     header += ["Scored", "Failures", "Unmasked text goes to", "Source"]
     lines = [
@@ -179,13 +180,13 @@ def _tabulate(rows: Sequence[Row], style: str) -> str:
             str(row.rank or ""),
             row.model,
             row.strategy,
-            *(_figure(row, name) for name in shown),
+            *(figure(row, name) for name in shown),
             f"[{row.interval.low:.3f}, {row.interval.high:.3f}]" if row.interval else "",
             "" if row.detectable is None else f"{row.detectable:.3f}",
             f"{row.scored}/{row.gold}" if row.gold is not None else "",
             failures(row),
             _recipients(row),
-            _source(row),
+            ", ".join(source_marks(row)),
         ]
         for row in rows
     ]
@@ -219,7 +220,8 @@ def _flat(row: Row) -> dict[str, object]:
     }
 
 
-def _figure(row: Row, name: str) -> str:
+def figure(row: Row, name: str) -> str:
+    """A metric of a row: `-` where it is undefined, empty where it is not known."""
     if (value := row.metrics.get(name)) is not None:
         return f"{value:.3f}"
     undefined = row.task is Task.DETECTION and not row.names_subjects and name in SUBJECT_METRICS
@@ -229,12 +231,3 @@ def _figure(row: Row, name: str) -> str:
 def _recipients(row: Row) -> str:
     # Of an endpoint, the host tells who it is.
     return re.sub(r"https?://([^/)]+)[^)]*", r"\1", row.unmasked_text_to)
-
-
-def _source(row: Row) -> str:
-    marks = [str(row.source)]
-    if row.oracle:
-        marks.append("oracle")
-    if row.source is not Source.PUBLISHED and not row.complete:
-        marks.append("incomplete")
-    return ", ".join(marks)

@@ -18,7 +18,7 @@ from pii_bench.models.anthropic_messages import (
     request_body,
     version_headers,
 )
-from pii_bench.models.base import CallError, Completion
+from pii_bench.models.base import CallError
 from pii_bench.models.batch import (
     LIMITS,
     RESULTS_GONE,
@@ -28,10 +28,11 @@ from pii_bench.models.batch import (
     absent_from_results,
     attempt,
     batched,
+    content_of,
     custom_id,
     read_results,
 )
-from pii_bench.models.transport import parse_json, retry_after
+from pii_bench.models.transport import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
@@ -144,8 +145,7 @@ class AnthropicBatchService:
         response = await self._get(f"{_PATH}/{job}/results")
         if response.status_code == 404:
             raise CallError(RESULTS_GONE)
-        self._check(response)
-        return response.content
+        return content_of(response, self._judge)
 
     async def _get(self, path: str, query: Mapping[str, object] | None = None) -> httpx2.Response:
         import httpx2
@@ -170,17 +170,10 @@ class AnthropicBatchService:
         raise failure
 
     def _read(self, response: httpx2.Response) -> object:
-        self._check(response)
-        return parse_json(response.content)
+        return parse_json(content_of(response, self._judge))
 
-    def _check(self, response: httpx2.Response) -> None:
-        if response.is_success:
-            return
-        body, wait = parse_json(response.content), retry_after(response.headers)
-        outcome = judge(response.status_code, body, model=self._model, wait=wait)
-        if isinstance(outcome, Completion):
-            raise CallError("bad_request", f"HTTP {response.status_code}")
-        raise outcome
+    def _judge(self, status: int, body: object, wait: float | None) -> Outcome:
+        return judge(status, body, model=self._model, wait=wait)
 
 
 def _state(job: object) -> BatchState:

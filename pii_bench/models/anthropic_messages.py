@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 from pii_bench.models.base import CallError, Completion, Finish, Usage
 from pii_bench.models.endpoints import normalise_base_url
 from pii_bench.models.keys import check_key
+from pii_bench.models.service import ServiceModel
 from pii_bench.models.transport import (
     MAX_TOKENS_REMEDY,
     NO_SCHEMA_REMEDY,
     NO_TEMPERATURE_REMEDY,
     REDIRECT_REMEDY,
+    failure_kind,
     open_http,
     parse_json,
     refusal,
@@ -87,7 +89,7 @@ _REFUSED_MESSAGES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
 )
 
 
-class AnthropicModel:
+class AnthropicModel(ServiceModel):
     """A model of Anthropic.
 
     Args:
@@ -112,30 +114,9 @@ class AnthropicModel:
         timeout: float = 120.0,
     ) -> None:
         check_key(PROVIDER, api_key)
-        self._model = model
-        self._name = name or f"{PROVIDER}/{model}"
-        self._endpoint = normalise_base_url(base_url).removesuffix("/v1")
+        endpoint = normalise_base_url(base_url).removesuffix("/v1")
+        super().__init__(PROVIDER, model, name, endpoint)
         self._client = open_client(self._endpoint, api_key, open_http(self._endpoint, timeout))
-
-    @property
-    def name(self) -> str:
-        """`anthropic/model`, or the name that was given."""
-        return self._name
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """The endpoint."""
-        return {"endpoint": self._endpoint}
-
-    @property
-    def endpoint(self) -> str:
-        """The base URL, without `/v1`."""
-        return self._endpoint
-
-    @property
-    def model(self) -> str:
-        """The model's name as the API knows it."""
-        return self._model
 
     @property
     def client(self) -> anthropic.AsyncAnthropic:
@@ -357,6 +338,4 @@ def _remedy(status: int, message: str, details: object) -> str | None:
 def _kind(status: int, error_type: str) -> str:
     if status == 529 or error_type == "overloaded_error":
         return "overloaded"
-    if status >= 500:
-        return "server_error"
-    return {408: "timeout", 429: "rate_limit"}.get(status, "bad_request")
+    return failure_kind(status)

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion
-from pii_bench.models.transport import parse_json
+from pii_bench.models.transport import parse_json, retry_after
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+
+    import httpx2
 
     from pii_bench.models.base import Model, Request
 
@@ -186,6 +188,40 @@ def attempt(read: Callable[[object], Completion], body: object) -> Outcome:
         return read(body)
     except CallError as error:
         return error
+
+
+def content_of(
+    response: httpx2.Response, judge: Callable[[int, object, float | None], Outcome]
+) -> bytes:
+    """The content of an answer of the service itself.
+
+    Args:
+        response: from it.
+        judge: says what an error means, of its status, its body and the seconds to wait.
+
+    Raises:
+        CallError: this call failed.
+        ProviderRefusedError: every call would fail.
+    """
+    if response.is_success:
+        return response.content
+    body, wait = parse_json(response.content), retry_after(response.headers)
+    outcome = judge(response.status_code, body, wait)
+    if isinstance(outcome, Completion):
+        raise CallError("bad_request", f"HTTP {response.status_code}")
+    raise outcome
+
+
+def id_of(described: object) -> str:
+    """The id of what was made.
+
+    Raises:
+        CallError: bad_response: there is none.
+    """
+    match described:
+        case {"id": str() as name}:
+            return name
+    raise CallError("bad_response", "an answer without an id")
 
 
 def absent_from_results() -> CallError:

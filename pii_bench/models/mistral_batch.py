@@ -22,6 +22,7 @@ from pii_bench.models.batch import (
     attempt,
     batched,
     custom_id,
+    id_of,
     read_results,
 )
 from pii_bench.models.mistral_chat import (
@@ -87,20 +88,20 @@ class MistralBatchService:
         )
         job = await self._ask(
             self._client.batch.jobs.create_async(
-                input_files=[_id(upload)],
+                input_files=[id_of(upload)],
                 model=self._model,
                 endpoint=CHAT_COMPLETIONS,
                 metadata={TAG_KEY: tag},
             )
         )
-        return _id(job)
+        return id_of(job)
 
     async def find(self, tag: str, *, since: float, requests: int) -> str | Absence:  # noqa: ARG002 - of the protocol
         """Look for the tag in the metadata of all jobs; see `BatchService`."""
         async for job in self._jobs():
             match job:
                 case {"metadata": dict() as metadata} if metadata.get(TAG_KEY) == tag:
-                    return _id(job)
+                    return id_of(job)
         return Absence.SURE
 
     async def poll(self, job: str) -> BatchState:
@@ -193,13 +194,6 @@ class MistralBatchService:
         except httpx2.RequestError as error:
             failure = read_failure(error, model=self._model)
         raise failure
-
-
-def _id(described: object) -> str:
-    match described:
-        case {"id": str() as name}:
-            return name
-    raise CallError("bad_response", "an answer without an id")
 
 
 def _count(described: dict[str, Any], name: str) -> int:

@@ -13,11 +13,13 @@ from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, Finish, Usage
 from pii_bench.models.endpoints import normalise_base_url
 from pii_bench.models.keys import check_key
+from pii_bench.models.service import ServiceModel
 from pii_bench.models.transport import (
     MAX_TOKENS_REMEDY,
     NO_SCHEMA_REMEDY,
     NO_TEMPERATURE_REMEDY,
     REDIRECT_REMEDY,
+    failure_kind,
     no_certificates,
     open_http,
     parse_json,
@@ -69,7 +71,7 @@ _REFUSED_MESSAGES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
 )
 
 
-class MistralModel:
+class MistralModel(ServiceModel):
     """A model of Mistral.
 
     Args:
@@ -94,31 +96,10 @@ class MistralModel:
         timeout: float = 120.0,
     ) -> None:
         check_key(PROVIDER, api_key)
-        self._model = model
-        self._name = name or f"{PROVIDER}/{model}"
-        self._endpoint = normalise_base_url(base_url).removesuffix("/v1")
+        endpoint = normalise_base_url(base_url).removesuffix("/v1")
+        super().__init__(PROVIDER, model, name, endpoint)
         self._http = open_http(self._endpoint, timeout)
         self._client = open_client(self._endpoint, api_key, self._http)
-
-    @property
-    def name(self) -> str:
-        """`mistral/model`, or the name that was given."""
-        return self._name
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """The endpoint."""
-        return {"endpoint": self._endpoint}
-
-    @property
-    def endpoint(self) -> str:
-        """The base URL, without `/v1`."""
-        return self._endpoint
-
-    @property
-    def model(self) -> str:
-        """The model's name as the API knows it."""
-        return self._model
 
     @property
     def client(self) -> Mistral:
@@ -359,6 +340,4 @@ def _kind(status: int, said: str) -> str:
         return "bad_response"
     if status in {429, 503} and _AT_CAPACITY in said:
         return "overloaded"
-    if status >= 500:
-        return "server_error"
-    return {408: "timeout", 429: "rate_limit"}.get(status, "bad_request")
+    return failure_kind(status)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from pii_bench.models.base import CallError, Completion
+from pii_bench.models.base import CallError
 from pii_bench.models.batch import (
     CHAT_COMPLETIONS,
     LIMITS,
@@ -21,11 +21,13 @@ from pii_bench.models.batch import (
     absent_from_results,
     attempt,
     batched,
+    content_of,
     custom_id,
+    id_of,
     read_results,
 )
 from pii_bench.models.openai_compatible import judge, read_completion, request_body
-from pii_bench.models.transport import parse_json, refusal, retry_after, safe_code
+from pii_bench.models.transport import parse_json, refusal, safe_code
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
@@ -93,7 +95,7 @@ class OpenAIBatchService:
             )
         )
         create = {
-            "input_file_id": _id(self._read(upload)),
+            "input_file_id": id_of(self._read(upload)),
             "endpoint": CHAT_COMPLETIONS,
             "completion_window": "24h",
             "metadata": {TAG_KEY: tag},
@@ -101,7 +103,7 @@ class OpenAIBatchService:
         created = await self._send(
             self._client.post("/batches", cast_to=httpx2.Response, body=create)
         )
-        return _id(self._read(created))
+        return id_of(self._read(created))
 
     async def find(self, tag: str, *, since: float, requests: int) -> str | Absence:  # noqa: ARG002 - of the protocol
         """Look for the tag in the metadata of all batches; see `BatchService`."""
@@ -145,7 +147,7 @@ class OpenAIBatchService:
                 yield job
             if not jobs or not rest.get("has_more"):
                 return
-            query["after"] = _id(jobs[-1])
+            query["after"] = id_of(jobs[-1])
 
     async def _job(self, job: str) -> dict[str, Any]:
         response = await self._get(f"/batches/{job}")
@@ -160,8 +162,7 @@ class OpenAIBatchService:
         response = await self._get(f"/files/{file}/content")
         if response.status_code == _UNKNOWN:
             raise CallError(RESULTS_GONE)
-        self._check(response)
-        return response.content
+        return content_of(response, self._judge)
 
     async def _get(self, path: str, query: Mapping[str, object] | None = None) -> httpx2.Response:
         import httpx2
@@ -186,17 +187,7 @@ class OpenAIBatchService:
         raise failure
 
     def _read(self, response: httpx2.Response) -> object:
-        self._check(response)
-        return parse_json(response.content)
-
-    def _check(self, response: httpx2.Response) -> None:
-        if response.is_success:
-            return
-        body, wait = parse_json(response.content), retry_after(response.headers)
-        outcome = self._judge(response.status_code, body, wait)
-        if isinstance(outcome, Completion):
-            raise CallError("bad_request", f"HTTP {response.status_code}")
-        raise outcome
+        return parse_json(content_of(response, self._judge))
 
     def _judge(self, status: int, body: object, wait: float | None = None) -> Outcome:
         return judge(status, body, provider=PROVIDER, model=self._model, wait=wait)
@@ -238,10 +229,3 @@ class OpenAIBatchService:
                 kind = _ITEM_CODES.get(str(code), "server_error")
                 return CallError(kind, safe_code(code))
         return CallError("bad_response", "a result without an answer")
-
-
-def _id(described: object) -> str:
-    match described:
-        case {"id": str() as name}:
-            return name
-    raise CallError("bad_response", "an answer without an id")

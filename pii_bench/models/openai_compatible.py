@@ -15,11 +15,13 @@ from urllib.parse import urlsplit
 from pii_bench.models.base import CallError, Completion, Finish, Usage
 from pii_bench.models.endpoints import normalise_base_url
 from pii_bench.models.keys import check_key
+from pii_bench.models.service import ServiceModel
 from pii_bench.models.transport import (
     MAX_TOKENS_REMEDY,
     NO_SCHEMA_REMEDY,
     NO_TEMPERATURE_REMEDY,
     REDIRECT_REMEDY,
+    failure_kind,
     parse_json,
     refusal,
     retry_after,
@@ -96,7 +98,7 @@ _UNSUPPORTED_MESSAGE: Final = re.compile(
 )
 
 
-class OpenAICompatibleModel:
+class OpenAICompatibleModel(ServiceModel):
     """A model of any server that speaks Chat Completions.
 
     Args:
@@ -123,32 +125,11 @@ class OpenAICompatibleModel:
         timeout: float = 120.0,
     ) -> None:
         check_key(provider, api_key)
-        self._provider, self._model = provider, model
-        self._name = name or f"{provider}/{model}"
-        self._endpoint = normalise_base_url(base_url)
+        super().__init__(provider, model, name, normalise_base_url(base_url))
+        self._provider = provider
         # Whole, because the SDK parses a relative one three times a call.
         self._url = f"{self._endpoint}/chat/completions"
         self._client = open_client(self._endpoint, api_key, timeout)
-
-    @property
-    def name(self) -> str:
-        """`provider/model`, or the name that was given."""
-        return self._name
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """The endpoint."""
-        return {"endpoint": self._endpoint}
-
-    @property
-    def endpoint(self) -> str:
-        """The base URL."""
-        return self._endpoint
-
-    @property
-    def model(self) -> str:
-        """The model's name as the server knows it."""
-        return self._model
 
     @property
     def client(self) -> openai.AsyncOpenAI:
@@ -370,9 +351,7 @@ def _parameter_remedy(param: object, code: str, message: str) -> str | None:
 def _kind(status: int) -> str:
     if status in {503, 529}:
         return "overloaded"
-    if status >= 500 or status == 409:
-        return "server_error"
-    return {408: "timeout", 429: "rate_limit"}.get(status, "bad_request")
+    return "server_error" if status == 409 else failure_kind(status)
 
 
 def _usage(usage: object) -> Usage | None:

@@ -113,6 +113,13 @@ def safe_code(*values: object) -> str:
     return ""
 
 
+def failure_kind(status: int) -> str:
+    """The kind of a failed call by its HTTP status, where nothing else is known of it."""
+    if status >= 500:
+        return "server_error"
+    return {408: "timeout", 429: "rate_limit"}.get(status, "bad_request")
+
+
 def refusal(provider: str, model: str, detail: str, remedy: str) -> ProviderRefusedError:
     """The error that stops a run whose every call would be refused."""
     return ProviderRefusedError(

@@ -5,26 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlencode
 
 from pii_bench.datasets.catalog import DATASETS
-from pii_bench.leaderboard.render import failures
-from pii_bench.leaderboard.rows import SUBJECT_METRICS, Row, Source
+from pii_bench.leaderboard.render import SHOWN, failures, figure
+from pii_bench.leaderboard.rows import Row, Source, source_marks
 from pii_bench.report.data import address
-from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pii_bench.report.data import Address, Report
-
-_RELATED: Final = {"f1": "F1", "precision": "P", "recall": "R", "rouge_l_f": "RougeL-F"}
-_METRICS: Final[Mapping[Task, Mapping[str, str]]] = {
-    Task.DETECTION: {"strict_f1": "Strict-F1", "ent_f1": "Ent-F1", "rouge_l_f": "RougeL-F"},
-    Task.QUERY_RELATED: _RELATED,
-    Task.MASKING: _RELATED,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +95,9 @@ def _cells(row: Row, names: Mapping[Address, str]) -> Iterator[_Cell]:
     yield _Cell("#", str(row.rank or ""), row.rank, "num rank")
     yield _Cell("Model", _model(row, names), row.model, "model")
     yield _Cell("Strategy", escape(row.strategy), row.strategy, "strategy")
-    for name, label in _METRICS[row.task].items():
+    for name, label in SHOWN[row.task].items():
         kind = "num headline" if name == row.headline_name else "num"
-        yield _Cell(label, _figure(row, name), row.metrics.get(name), kind, "descending")
+        yield _Cell(label, figure(row, name), row.metrics.get(name), kind, "descending")
     low = row.interval.low if row.interval else None
     yield _Cell("95 % interval", _interval(row), low, "interval", "descending")
     detectable = "" if row.detectable is None else f"{row.detectable:.3f}"
@@ -137,13 +129,6 @@ def _model(row: Row, names: Mapping[Address, str]) -> str:
     return f'<a href="#{escape(state)}" title="show its samples">{escape(row.model)}</a>'
 
 
-def _figure(row: Row, name: str) -> str:
-    if (value := row.metrics.get(name)) is not None:
-        return f"{value:.3f}"
-    undefined = row.task is Task.DETECTION and not row.names_subjects and name in SUBJECT_METRICS
-    return "-" if undefined else ""
-
-
 def _interval(row: Row) -> str:
     """The interval in figures, and between 0 and 1 with the headline in it."""
     if row.interval is None or row.headline is None:
@@ -159,13 +144,8 @@ def _interval(row: Row) -> str:
 
 
 def _source(row: Row) -> str:
-    marks = [str(row.source)]
-    if row.oracle:
-        marks.append("oracle")
-    if row.source is not Source.PUBLISHED and not row.complete:
-        marks.append("incomplete")
     note = f' title="{escape(row.note)}"' if row.note else ""
-    return " ".join(f'<span class="badge {mark}"{note}>{mark}</span>' for mark in marks)
+    return " ".join(f'<span class="badge {mark}"{note}>{mark}</span>' for mark in source_marks(row))
 
 
 def _class(kind: str) -> str:

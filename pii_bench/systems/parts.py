@@ -99,8 +99,8 @@ class DetectedEntities:
 
 
 @dataclass(frozen=True, slots=True)
-class GoldEntities:
-    """The entities of the annotation (`EntitySource`)."""
+class _Gold:
+    """What the parts that are gold have in common (`Part`)."""
 
     name: str = GOLD
     oracle: bool = True
@@ -110,6 +110,11 @@ class GoldEntities:
     def identity(self) -> Mapping[str, str]:
         """Nothing but its name."""
         return {}
+
+
+@dataclass(frozen=True, slots=True)
+class GoldEntities(_Gold):
+    """The entities of the annotation (`EntitySource`)."""
 
     def reads(self, sample: Sample) -> Mapping[str, Any]:
         """Description and entities."""
@@ -153,21 +158,12 @@ class PredictedRelevance:
 
 
 @dataclass(frozen=True, slots=True)
-class GoldRelevance:
+class GoldRelevance(_Gold):
     """The needed entities of the annotation, as far as they are among those given.
 
     It adds no entity: what the source missed or cut otherwise stays missed
     (`RelevanceSource`). Texts are compared as the scorer compares them.
     """
-
-    name: str = GOLD
-    oracle: bool = True
-    unmasked_text_to: str = THIS_MACHINE
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """Nothing but its name."""
-        return {}
 
     def reads(self, sample: Sample) -> Mapping[str, Any]:
         """E_q."""

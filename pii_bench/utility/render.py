@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from pii_bench.files import write_whole
-from pii_bench.leaderboard.rows import Source
+from pii_bench.leaderboard.rows import source_marks
 from pii_bench.utility.figures import Mean, Missing, SampleFigures, UtilityRow
 from pii_bench.utility.stored import FOLDER
 
@@ -84,7 +84,7 @@ def to_table(rows: Sequence[UtilityRow]) -> str:
             *(_figure(mean) for mean in _means(row)),
             "" if row.asked is None else f"{row.asked}/{row.samples}",
             _missing(row),
-            _source(row),
+            ", ".join(source_marks(row)),
         )
         for row in rows
     ]
@@ -173,12 +173,3 @@ def _figure(mean: Mean) -> str:
 
 def _missing(row: UtilityRow) -> str:
     return ", ".join(f"{count} {_REASONS[why]}" for why, count in sorted(row.means.missing.items()))
-
-
-def _source(row: UtilityRow) -> str:
-    marks = [str(row.source)]
-    if row.oracle:
-        marks.append("oracle")
-    if row.source is not Source.PUBLISHED and not row.complete:
-        marks.append("incomplete")
-    return ", ".join(marks)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pii_bench.cli.arguments.shared import DATASET_HELP, Subparsers, add_calls, positive
+from pii_bench.cli.arguments.shared import (
+    Subparsers,
+    add_calls,
+    add_data_folder,
+    add_dataset,
+    positive,
+)
 
 
 def add_train(subparsers: Subparsers) -> None:
@@ -15,13 +21,7 @@ def add_train(subparsers: Subparsers) -> None:
         description="Train the BiLSTM-CRF on the sets to train and tune on, which `data build` "
         "makes, and write its weights, vocabulary and training log.",
     )
-    parser.add_argument(
-        "--data",
-        type=Path,
-        default=Path("data"),
-        metavar="DIR",
-        help="folder of the sets, train and dev in its folder built (default: %(default)s)",
-    )
+    add_data_folder(parser, ", train and dev in its folder built")
     parser.add_argument(
         "--out",
         type=Path,
@@ -46,13 +46,7 @@ def add_fit(subparsers: Subparsers) -> None:
         metavar="SYSTEM",
         help="random, keyword, embedding, embedding-minilm (default: all but the last)",
     )
-    parser.add_argument(
-        "--data",
-        type=Path,
-        default=Path("data"),
-        metavar="DIR",
-        help="folder of the sets, dev in its folder built (default: %(default)s)",
-    )
+    add_data_folder(parser, ", dev in its folder built")
     parser.add_argument(
         "--out",
         type=Path,
@@ -82,13 +76,7 @@ def _add_data_build(commands: Subparsers) -> None:
         description="Build single, multi, hard, distract and twins, and into the folder `built` "
         "the sets to train and tune on: the same bytes on any machine.",
     )
-    parser.add_argument(
-        "--data",
-        type=Path,
-        default=Path("data"),
-        metavar="DIR",
-        help="folder of the sets and their cards (default: %(default)s)",
-    )
+    add_data_folder(parser, " and their cards")
     parser.add_argument(
         "--writer",
         metavar="MODEL",
@@ -123,7 +111,7 @@ def _add_data_stats(commands: Subparsers) -> None:
         description="Show the statistics of datasets, and beside them those of the paper's sets "
         "of the same names.",
     )
-    parser.add_argument("--dataset", default="all", help=f"all (the default), {DATASET_HELP}")
+    add_dataset(parser)
     parser.add_argument("--write", action="store_true", help="put them into data/README.md too")
     parser.set_defaults(command="data stats")
 
@@ -136,11 +124,5 @@ def _add_data_quality(commands: Subparsers) -> None:
         "get that understand nothing. Needs train and dev, which `data build` makes. The "
         "figures go into README.md beside the sets too.",
     )
-    parser.add_argument(
-        "--data",
-        type=Path,
-        default=Path("data"),
-        metavar="DIR",
-        help="folder of the sets, train and dev in its folder built (default: %(default)s)",
-    )
+    add_data_folder(parser, ", train and dev in its folder built")
     parser.set_defaults(command="data quality")

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from pii_bench.cli.arguments.shared import (
     DATASET_HELP,
-    TASKS,
     Subparsers,
+    add_dataset,
     add_results,
+    add_task,
     positive,
 )
 
@@ -64,8 +65,8 @@ def add_compare(subparsers: Subparsers) -> None:
             help="MODEL+STRATEGY, MODEL:STRATEGY or MODEL, as in the leaderboard; run: or "
             "reference: before it names the source",
         )
-    parser.add_argument("--dataset", default="all", help=f"all (the default), {DATASET_HELP}")
-    parser.add_argument("--task", default="all", choices=TASKS, help="default: %(default)s")
+    add_dataset(parser)
+    add_task(parser)
     parser.add_argument(
         "--samples",
         type=positive,
@@ -136,7 +137,7 @@ def add_report(subparsers: Subparsers) -> None:
         "own datasets, unless said otherwise.",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: DIR/report.html")
-    parser.add_argument("--dataset", default="all", help=f"all (the default), {DATASET_HELP}")
+    add_dataset(parser)
     parser.add_argument(
         "--model",
         nargs="+",

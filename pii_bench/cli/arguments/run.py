@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pii_bench.cli.arguments.shared import (
-    DATASET_HELP,
-    TASKS,
     Subparsers,
     add_calls,
+    add_dataset,
     add_results,
+    add_task,
     number_in,
     positive,
     usd,
@@ -40,13 +40,8 @@ def add_run(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--strategy", help="a chat model's prompt for query-related PII (default: naive)"
     )
-    parser.add_argument(
-        "--task",
-        default="all",
-        choices=TASKS,
-        help="default: %(default)s",
-    )
-    parser.add_argument("--dataset", default="all", help=f"all (the default), {DATASET_HELP}")
+    add_task(parser)
+    add_dataset(parser)
     parser.add_argument(
         "--limit", type=positive, metavar="N", help="only the first N samples of each dataset"
     )

@@ -49,6 +49,27 @@ def add_results(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_data_folder(parser: argparse.ArgumentParser, what: str) -> None:
+    """Where the sets are; `what` the command does with the folder."""
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path("data"),
+        metavar="DIR",
+        help=f"folder of the sets{what} (default: %(default)s)",
+    )
+
+
+def add_dataset(parser: argparse.ArgumentParser) -> None:
+    """One dataset, or all."""
+    parser.add_argument("--dataset", default="all", help=f"all (the default), {DATASET_HELP}")
+
+
+def add_task(parser: argparse.ArgumentParser) -> None:
+    """One task, or all."""
+    parser.add_argument("--task", default="all", choices=TASKS, help="default: %(default)s")
+
+
 def positive(text: str) -> int:
     """A whole number from 1."""
     try:
