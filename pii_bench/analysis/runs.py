@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.evaluation import Evaluation, evaluate
-from pii_bench.leaderboard.rows import Source
+from pii_bench.leaderboard.source import Source
 from pii_bench.leaderboard.stored import RunOnDataset, read_stored
 from pii_bench.tasks import Task, applicable
 

@@ -13,7 +13,7 @@ from pii_bench.analysis.results import FOLDER, analyse, write_csvs
 from pii_bench.analysis.runs import BASE, read_runs
 from pii_bench.errors import MissingExtraError
 from pii_bench.leaderboard.published import published_rows
-from pii_bench.leaderboard.rows import Source
+from pii_bench.leaderboard.source import Source
 
 if TYPE_CHECKING:
     import argparse

@@ -9,7 +9,8 @@ from pii_bench.cli.tables import print_rows
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError
 from pii_bench.evaluation import evaluate
-from pii_bench.leaderboard.rows import Source, row_of, with_intervals
+from pii_bench.leaderboard.rows import row_of, with_intervals
+from pii_bench.leaderboard.source import Source
 from pii_bench.predictions.capid_outputs import read_capid_outputs
 from pii_bench.predictions.file import predicted_tasks, read_predictions, write_predictions
 from pii_bench.signature import Signature

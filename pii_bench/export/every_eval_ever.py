@@ -25,7 +25,8 @@ from pii_bench.export.every_eval_ever_samples import ScoredTask, sample_lines
 from pii_bench.export.model_identity import PROJECT, UNKNOWN, identify
 from pii_bench.files import write_whole
 from pii_bench.leaderboard.collect import rows_of
-from pii_bench.leaderboard.rows import Source, with_intervals
+from pii_bench.leaderboard.rows import with_intervals
+from pii_bench.leaderboard.source import Source
 from pii_bench.leaderboard.stored import FOLDERS, read_stored
 from pii_bench.runner.records import Failure
 from pii_bench.runner.store import RunFiles, read_lines

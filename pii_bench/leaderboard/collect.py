@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pii_bench.evaluation import evaluate
-from pii_bench.leaderboard.rows import Row, Source, row_of
+from pii_bench.leaderboard.rows import Row, row_of
 from pii_bench.leaderboard.stored import read_stored
 from pii_bench.signature import Signature
 from pii_bench.statistics.scores import clusters_of
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.evaluation import Evaluation
+    from pii_bench.leaderboard.source import Source
     from pii_bench.leaderboard.stored import RunOnDataset, StoredRun
 
 

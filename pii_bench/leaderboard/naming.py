@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.leaderboard.rows import Source
+from pii_bench.leaderboard.source import Source
 from pii_bench.models.table import MODELS
 from pii_bench.prompting.strategies import STRATEGIES
 from pii_bench.tasks import Task

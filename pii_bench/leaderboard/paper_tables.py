@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 from tabulate import tabulate
 
 from pii_bench.errors import UnknownNameError
-from pii_bench.leaderboard.rows import SUBJECT_METRICS, Row, Source
+from pii_bench.leaderboard.rows import SUBJECT_METRICS, Row
+from pii_bench.leaderboard.source import Source
 from pii_bench.models.table import MODELS, find_card
 from pii_bench.prompting.strategies import DETECTION
 from pii_bench.tasks import Task

@@ -6,7 +6,8 @@ import csv
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import InputFileError
-from pii_bench.leaderboard.rows import METRICS, Row, Source
+from pii_bench.leaderboard.rows import METRICS, Row
+from pii_bench.leaderboard.source import Source
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES
 from pii_bench.resources import DATA
 from pii_bench.tasks import Task

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 from tabulate import tabulate
 
 from pii_bench.files import write_whole
-from pii_bench.leaderboard.rows import METRICS, SUBJECT_METRICS, Row, source_marks
+from pii_bench.leaderboard.rows import METRICS, SUBJECT_METRICS, Row
+from pii_bench.leaderboard.source import source_marks
 from pii_bench.outcome import Status
 from pii_bench.tasks import Task
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from itertools import groupby
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+from pii_bench.leaderboard.source import Source
 from pii_bench.outcome import Status
 from pii_bench.statistics.bootstrap import intervals
 from pii_bench.statistics.ranks import ranked
@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     from pii_bench.signature import Signature
     from pii_bench.statistics.bootstrap import Interval
     from pii_bench.statistics.scores import Scores
-
-
-class Source(StrEnum):
-    """Where a row's figures come from."""
-
-    RUN = "run"
-    REFERENCE = "reference"
-    PUBLISHED = "published"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,35 +96,6 @@ class Row:
         """
         ours = self.source is not Source.PUBLISHED
         return ours and not self.oracle and self.complete and self.headline is not None
-
-
-class Marked(Protocol):
-    """A row of any table that says where its figures come from."""
-
-    @property
-    def source(self) -> Source:
-        """Where they come from."""
-        ...
-
-    @property
-    def oracle(self) -> bool:
-        """Whether the system is told gold."""
-        ...
-
-    @property
-    def complete(self) -> bool:
-        """Whether every gold sample is scored."""
-        ...
-
-
-def source_marks(row: Marked) -> list[str]:
-    """Its source, and what sets it apart: `oracle`, `incomplete`."""
-    marks = [str(row.source)]
-    if row.oracle:
-        marks.append("oracle")
-    if row.source is not Source.PUBLISHED and not row.complete:
-        marks.append("incomplete")
-    return marks
 
 
 METRICS = (

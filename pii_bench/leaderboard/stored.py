@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError
-from pii_bench.leaderboard.rows import Source
+from pii_bench.leaderboard.source import Source
 from pii_bench.models.base import SKIPPED_BUDGET
 from pii_bench.outcome import Status
 from pii_bench.predictions.prediction import Prediction, compose, read_response

@@ -203,11 +203,14 @@ def open_client(endpoint: str, api_key: str, timeout: float) -> openai.AsyncOpen
         api_key: see `check_key`.
         timeout: seconds that one attempt may take.
     """
+    from pii_bench.models.aiohttp_import import import_without_certificates
     from pii_bench.models.openai_import import import_client_alone
-    from pii_bench.models.openai_transport import EndpointClient
 
+    import_without_certificates()
     import_client_alone()
     import openai
+
+    from pii_bench.models.openai_transport import EndpointClient
 
     class AsyncOpenAI(openai.AsyncOpenAI):
         """Sends nothing but the request and the key."""

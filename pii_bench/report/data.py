@@ -12,7 +12,8 @@ from pii_bench.diagnosis.runs import QueryRun
 from pii_bench.leaderboard.collect import rows_of
 from pii_bench.leaderboard.naming import find_rows, system_name
 from pii_bench.leaderboard.published import published_rows
-from pii_bench.leaderboard.rows import Row, Source, rank
+from pii_bench.leaderboard.rows import Row, rank
+from pii_bench.leaderboard.source import Source
 from pii_bench.leaderboard.stored import read_stored
 from pii_bench.outcome import Status
 from pii_bench.report.figures import Figures, draw

@@ -10,12 +10,13 @@ from urllib.parse import urlencode
 
 from pii_bench.datasets.catalog import DATASETS
 from pii_bench.leaderboard.render import SHOWN, failures, figure
-from pii_bench.leaderboard.rows import Row, Source, source_marks
+from pii_bench.leaderboard.source import Source, source_marks
 from pii_bench.report.data import address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from pii_bench.leaderboard.rows import Row
     from pii_bench.report.data import Address, Report
 
 

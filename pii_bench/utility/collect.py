@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError
-from pii_bench.leaderboard.rows import Source
+from pii_bench.leaderboard.source import Source
 from pii_bench.signature import Signature
 from pii_bench.tasks import Task
 from pii_bench.utility.answers import ConditionAnswers, StaleAnswersError, hold_answers

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pii_bench.leaderboard.rows import Source
+    from pii_bench.leaderboard.source import Source
     from pii_bench.relevance.encoders import Encoder
     from pii_bench.utility.responses import Ratings
 

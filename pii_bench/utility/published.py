@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import InputFileError
 from pii_bench.leaderboard.published import PUBLISHED
-from pii_bench.leaderboard.rows import Source
+from pii_bench.leaderboard.source import Source
 from pii_bench.utility.figures import Mean, Means, UtilityRow
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from pii_bench.files import write_whole
-from pii_bench.leaderboard.rows import source_marks
+from pii_bench.leaderboard.source import source_marks
 from pii_bench.utility.figures import Mean, Missing, SampleFigures, UtilityRow
 from pii_bench.utility.stored import FOLDER
 

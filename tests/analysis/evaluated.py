@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pii_bench.analysis.headlines import Headline
 from pii_bench.analysis.runs import EvaluatedRun, RunName
 from pii_bench.evaluation import evaluate
-from pii_bench.leaderboard.rows import Source
+from pii_bench.leaderboard.source import Source
 from pii_bench.outcome import Status
 from pii_bench.predictions.prediction import Prediction
 from pii_bench.tasks import Task, applicable

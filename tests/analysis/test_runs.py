@@ -6,7 +6,7 @@ import pytest
 
 from pii_bench.analysis.runs import BASE, CURVES, pooled, preferred, read_runs
 from pii_bench.leaderboard.collect import collect
-from pii_bench.leaderboard.rows import Source
+from pii_bench.leaderboard.source import Source
 from pii_bench.tasks import Task
 from tests.analysis.evaluated import UNASKED, answer, asked, detected, evaluated, run_name
 from tests.builders import make_sample

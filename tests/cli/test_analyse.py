@@ -10,7 +10,7 @@ from pii_bench.analysis.drops import Drop
 from pii_bench.analysis.results import Analysis
 from pii_bench.cli import analyse
 from pii_bench.cli.analyse import analyse_runs
-from pii_bench.leaderboard.rows import Source
+from pii_bench.leaderboard.source import Source
 from tests.analysis.evaluated import run_name
 from tests.builders import read_folder
 from tests.leaderboard.stored_runs import changed, store_run, tiny_dataset

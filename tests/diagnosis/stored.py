@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pii_bench.datasets.catalog import Dataset
 from pii_bench.diagnosis.runs import QueryRun
-from pii_bench.leaderboard.rows import Source
+from pii_bench.leaderboard.source import Source
 from pii_bench.leaderboard.stored import StoredRun
 from pii_bench.outcome import Status
 from pii_bench.predictions.prediction import Prediction

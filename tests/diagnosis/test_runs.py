@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.diagnosis.runs import QueryRuns, read_query_runs
-from pii_bench.leaderboard.rows import Source
+from pii_bench.leaderboard.source import Source
 from pii_bench.outcome import Status
 from pii_bench.predictions.prediction import Prediction
 from tests.builders import sample_record, write_lines

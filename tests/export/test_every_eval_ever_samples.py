@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from pii_bench.datasets.catalog import Dataset
 from pii_bench.evaluation import evaluate
 from pii_bench.export.every_eval_ever_samples import ScoredTask, sample_lines
-from pii_bench.leaderboard.rows import Row, Source
+from pii_bench.leaderboard.rows import Row
+from pii_bench.leaderboard.source import Source
 from pii_bench.models.base import Completion, Usage
 from pii_bench.outcome import Status
 from pii_bench.predictions.prediction import Prediction, read_response

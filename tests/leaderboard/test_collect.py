@@ -8,7 +8,7 @@ import pytest
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import InputFileError
 from pii_bench.leaderboard.collect import collect
-from pii_bench.leaderboard.rows import Row, Source
+from pii_bench.leaderboard.source import Source
 from pii_bench.models.base import SKIPPED_BUDGET
 from pii_bench.outcome import Status
 from pii_bench.runner.records import Failure
@@ -20,6 +20,7 @@ from tests.leaderboard.stored_runs import ANN, BO, FAILED, changed, store_run, t
 
 if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset
+    from pii_bench.leaderboard.rows import Row
 
 
 @pytest.fixture

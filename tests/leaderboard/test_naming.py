@@ -4,7 +4,8 @@ import pytest
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.leaderboard.naming import find_rows, system_name
-from pii_bench.leaderboard.rows import Row, Source
+from pii_bench.leaderboard.rows import Row
+from pii_bench.leaderboard.source import Source
 from pii_bench.tasks import Task
 
 GPT = "openai/gpt-4o-2024-08-06"

@@ -13,7 +13,8 @@ from pii_bench.leaderboard.paper_tables import (
     published_name,
 )
 from pii_bench.leaderboard.published import PUBLISHED, published_rows
-from pii_bench.leaderboard.rows import Row, Source
+from pii_bench.leaderboard.rows import Row
+from pii_bench.leaderboard.source import Source
 from pii_bench.models.table import MODELS
 from pii_bench.tasks import Task
 

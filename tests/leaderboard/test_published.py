@@ -8,11 +8,13 @@ import pytest
 
 from pii_bench.errors import InputFileError
 from pii_bench.leaderboard.published import PUBLISHED, published_rows
-from pii_bench.leaderboard.rows import Row, Source
+from pii_bench.leaderboard.source import Source
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pii_bench.leaderboard.rows import Row
 
 HEADER = "table,task,dataset,model,strategy,metric,value,note\n"
 

@@ -18,7 +18,8 @@ from pii_bench.leaderboard.render import (
     to_table,
     write_leaderboard,
 )
-from pii_bench.leaderboard.rows import METRICS, Row, Source, rank
+from pii_bench.leaderboard.rows import METRICS, Row, rank
+from pii_bench.leaderboard.source import Source
 from pii_bench.outcome import Status
 from pii_bench.tasks import Task
 from tests.leaderboard.stored_runs import ANN, BO, FAILED, store_run, tiny_dataset

@@ -5,15 +5,8 @@ from dataclasses import replace
 import pytest
 
 from pii_bench.evaluation import evaluate
-from pii_bench.leaderboard.rows import (
-    METRICS,
-    Row,
-    Source,
-    metrics_of,
-    rank,
-    row_of,
-    with_intervals,
-)
+from pii_bench.leaderboard.rows import METRICS, Row, metrics_of, rank, row_of, with_intervals
+from pii_bench.leaderboard.source import Source
 from pii_bench.outcome import Status
 from pii_bench.predictions.prediction import Prediction
 from pii_bench.signature import Signature

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.leaderboard.rows import Source
+from pii_bench.leaderboard.source import Source
 from pii_bench.report import figures
 from pii_bench.report.data import Texts, address, collect_report
 from pii_bench.tasks import Task

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.datasets.catalog import Dataset, load_dataset
-from pii_bench.leaderboard.rows import Source
+from pii_bench.leaderboard.source import Source
 from pii_bench.models.base import CallError
 from pii_bench.utility.collect import Measured, Measuring, collect_utility
 from pii_bench.utility.figures import Mean, Missing

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.errors import InputFileError
-from pii_bench.leaderboard.rows import Source
+from pii_bench.leaderboard.source import Source
 from pii_bench.utility.published import published_figures
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pii_bench.leaderboard.rows import Source
+from pii_bench.leaderboard.source import Source
 from pii_bench.utility.figures import Means, Missing, SampleFigures, UtilityRow
 from pii_bench.utility.published import published_figures
 from pii_bench.utility.render import samples_to_csv, to_csv, to_markdown, write_utility
