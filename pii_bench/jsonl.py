@@ -56,13 +56,13 @@ def get(record: dict[str, Any], key: str, kind: type[T], owner: str = "record") 
     Raises:
         RecordError: absent, or of another kind.
     """
+    value = record.get(key)
+    # Not isinstance: a boolean is no number in JSON.
+    if type(value) is kind:
+        return value
     if key not in record:
         raise RecordError(f"{owner}: {key!r} is missing")
-    value: T = record[key]
-    # Not isinstance: a boolean is no number in JSON.
-    if type(value) is not kind:
-        raise RecordError(f"{owner}: {key!r} must be {_NAMES[kind]}, not {_json_name(value)}")
-    return value
+    raise RecordError(f"{owner}: {key!r} must be {_NAMES[kind]}, not {_json_name(value)}")
 
 
 def get_objects(record: dict[str, Any], key: str, owner: str = "record") -> list[dict[str, Any]]:

@@ -156,9 +156,11 @@ def _spans(
         return ()
     spans: list[tuple[int, int]] = []
     for number, span in enumerate(get(record, "spans", list, owner)):
-        if not isinstance(span, list) or [type(offset) for offset in span] != [int, int]:
-            raise RecordError(f"{owner}: spans[{number}] must be [start, end] in code points")
-        start, end = span
+        match span:
+            case [start, end] if type(start) is type(end) is int:
+                pass
+            case _:
+                raise RecordError(f"{owner}: spans[{number}] must be [start, end] in code points")
         # A slice alone would take negative offsets and an end behind the description's.
         if not 0 <= start <= end <= len(description) or description[start:end] != text:
             what = f"spans[{number}] = {span} does not hold the entity's text"
