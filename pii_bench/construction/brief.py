@@ -10,7 +10,6 @@ from pii_bench.construction.describe import FIRST_PERSON, PAIR_REGISTERS, SINGLE
 from pii_bench.errors import PromptError
 from pii_bench.prompting.template import content_hash, load_template, read_prompt_text
 from pii_bench.resources import PROMPTS
-from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -39,7 +38,7 @@ class Briefs:
     def description(self, commission: Commission) -> str:
         """Ask for a description in which every value stands."""
         people = [
-            "\n".join([_person(profile), *(f"- {_fact(fact)}" for fact in _told(profile))])
+            "\n".join([_person(profile), *(f"- {_fact(fact)}" for fact in profile.others)])
             for profile in commission.profiles.values()
         ]
         return self.templates["description"].render(
@@ -102,12 +101,7 @@ def load_briefs(folder: Path = PROMPTS / "construction") -> Briefs:
 
 
 def _person(profile: Profile) -> str:
-    name = next(f.value for f in profile.facts if TYPE_OF_CATEGORY[f.category] is PiiType.PER)
-    return f"{profile.id}: called {name} ({'/'.join(profile.voice.pronouns[:2])})"
-
-
-def _told(profile: Profile) -> list[Fact]:
-    return [f for f in profile.facts if TYPE_OF_CATEGORY[f.category] is not PiiType.PER]
+    return f"{profile.id}: called {profile.name.value} ({'/'.join(profile.voice.pronouns[:2])})"
 
 
 def _fact(fact: Fact) -> str:
@@ -122,7 +116,7 @@ def _between(commission: Commission) -> list[str]:
         return []
     first, second = commission.profiles.values()
     lines = [f"A and B are {_related(relation)}."]
-    if shared := [fact.value for fact in _told(first) if fact in second.facts]:
+    if shared := [fact.value for fact in first.others if fact in second.facts]:
         values = ", ".join(shared)
         lines.append(f"What both have stands in the text once and is said of both: {values}.")
     return lines

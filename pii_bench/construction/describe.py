@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.construction.markup import THEY, I, Person
+from pii_bench.construction.markup import THEY, I, Person, plural_of
 from pii_bench.construction.people import Draft, Fact, Mention, Profile
 from pii_bench.construction.plan import group
-from pii_bench.construction.text import length, tidy
-from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
+from pii_bench.construction.text import join, length, tidy, total
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from random import Random
 
     from pii_bench.construction.relations import Relation
@@ -96,7 +95,7 @@ class Describer:
 
     def single(self, profile: Profile, register: str, target: int) -> Draft:
         """A description of one person, about `target` characters long."""
-        name = _name(profile)
+        name = profile.name
         role = self._role(register)
         if register in _LABELLED:
             return self._single_talk(profile, register, name, target)
@@ -109,7 +108,7 @@ class Describer:
         hooks, reference = self._perhaps_hook(register, person)
         closing = self.writer.frame(register, "closing", self._named(person, role))
         fillers = self._fillers(
-            register, person, role, target - _total([opening, *units, *hooks, closing])
+            register, person, role, target - total([opening, *units, *hooks, closing])
         )
         body = self._mix(units, [*hooks, *fillers])
         blocks = self._paragraphs([opening, *body, closing], register)
@@ -148,7 +147,7 @@ class Describer:
             else self._pair_text(a, b, relation, register, people, intro, target)
             for _ in range(tries)
         ]
-        blocks = min(texts, key=lambda text: abs(_total(list(text)) - target))
+        blocks = min(texts, key=lambda text: abs(total(list(text)) - target))
         return Draft(blocks, register, relation.name, "", roles)
 
     def _pair_text(
@@ -169,9 +168,9 @@ class Describer:
             units += self._pair_units(
                 profile, rest[profile.id], people[profile.id], _STYLES[register]
             )
-        room = target - _total([intro, *units])
+        room = target - total([intro, *units])
         distractors = self._pair_distractors()
-        fillers = [*distractors, *self._pair_fillers(relation, room - _total(distractors))]
+        fillers = [*distractors, *self._pair_fillers(relation, room - total(distractors))]
         body = self._mix(units, fillers)
         return self._paragraphs([intro, *body], register)
 
@@ -188,11 +187,11 @@ class Describer:
         capitals = register != "chat" or self.random.random() < 0.6
         units = [
             self.writer.say(facts, I, profile.id, "casual")
-            for facts in group(_others(profile), _SINGLE_SIZES, self.random)
+            for facts in group(profile.others, _SINGLE_SIZES, self.random)
         ]
         hooks, reference = self._perhaps_hook(register, I)
         closing = self.writer.frame(register, "closing", I)
-        room = target - _total([opening, *units, *hooks, closing])
+        room = target - total([opening, *units, *hooks, closing])
         room -= (len(name.value) + len(staff) + 30) * (len(units) // 2 + 1)
         said = self._mix(units, [*hooks, *self._fillers(register, I, "", room)])
         blocks: list[Pieces] = [opening]
@@ -202,7 +201,7 @@ class Describer:
                 blocks.append((f"{staff}: ", *prompt))
             # Who writes without capitals sends each thought by itself.
             count = min(self.random.choice((1, 2, 2, 3)) if capitals else 1, len(said))
-            turn = tidy(_join(said[:count]), capitals=capitals)
+            turn = tidy(join(said[:count]), capitals=capitals)
             blocks.append((label, ": ", *turn))
             del said[:count]
         blocks.append((f"{staff}: ", *closing))
@@ -235,9 +234,9 @@ class Describer:
         for fact in shared:
             speaker = self.random.choice("AB")
             turns[speaker].insert(0, self._shared(relation, fact, plural="we"))
-        labels = {p.id: Mention((p.id,), _name(p)) for p in (a, b)}
+        labels = {p.id: Mention((p.id,), p.name) for p in (a, b)}
         units = [unit for each in turns.values() for unit in each]
-        room = target - _total([intro, *units]) - 16 * len(units)
+        room = target - total([intro, *units]) - 16 * len(units)
         fillers = self._fillers(register, I, "", room) or self._pair_distractors()
         for filler in fillers:
             speaker = self.random.choice("AB")
@@ -252,7 +251,7 @@ class Describer:
             count = self.random.choice((1, 1, 2)) if both else len(turns[speaker])
             count = count if capitals[speaker] else 1
             said, turns[speaker] = turns[speaker][:count], turns[speaker][count:]
-            turn = tidy(_join(said), capitals=capitals[speaker])
+            turn = tidy(join(said), capitals=capitals[speaker])
             blocks.append((labels[speaker], ": ", *turn))
             speaker = "B" if speaker == "A" else "A"
         return tuple(blocks)
@@ -268,7 +267,7 @@ class Describer:
         sizes: Mapping[int, float],
     ) -> list[Pieces]:
         units = []
-        for number, facts in enumerate(group(_others(profile), sizes, self.random)):
+        for number, facts in enumerate(group(profile.others, sizes, self.random)):
             by_role = number > 0 and self.random.random() < 0.35
             voice = self._named(person, role) if by_role else person
             unit = self.writer.say(facts, voice, profile.id, _STYLES[register])
@@ -276,7 +275,7 @@ class Describer:
         return units
 
     def _pair_units(
-        self, profile: Profile, facts: list[Fact], person: Person, style: Style
+        self, profile: Profile, facts: Sequence[Fact], person: Person, style: Style
     ) -> list[Pieces]:
         """One person's sentences in a row: by role first, then often by pronoun."""
         units = []
@@ -293,12 +292,12 @@ class Describer:
         frame = self.writer.dealer.deal(
             (relation.name, kind), frames, lambda frame: len(frame) <= longest
         ).replace("{B}", own)
-        return self.writer.introduce(frame, {"A": ("A", _name(a)), "B": ("B", _name(b))}, I)
+        return self.writer.introduce(frame, {"A": ("A", a.name), "B": ("B", b.name)}, I)
 
     def _shared(self, relation: Relation, fact: Fact, *, plural: str) -> Pieces:
         name = f"shared {fact.category}"
         frames = self.writer.banks.relations[relation.name].frames(name)
-        frame = _plural(self.writer.dealer.deal((relation.name, name), frames), plural)
+        frame = plural_of(self.writer.dealer.deal((relation.name, name), frames), plural)
         pieces = self.writer.introduce(frame, {"V": ("A", fact)}, THEY)
         return tuple(
             replace(piece, subjects=("A", "B")) if isinstance(piece, Mention) else piece
@@ -338,7 +337,7 @@ class Describer:
         fillers: list[Pieces] = []
         while room > 50:
             frame = self.writer.dealer.deal((relation.name, "filler"), frames)
-            filler = self.writer.plain(_plural(frame, "they"), THEY)
+            filler = self.writer.plain(plural_of(frame, "they"), THEY)
             room -= length(filler) + 1
             fillers.append(filler)
         return fillers
@@ -354,7 +353,7 @@ class Describer:
         one_block = register in {"employee-record", "biography"} and self.random.random() < 0.5
         size = len(sentences) if one_block else self.random.choice((3, 4, 5))
         return tuple(
-            tidy(_join(sentences[start : start + size])) for start in range(0, len(sentences), size)
+            tidy(join(sentences[start : start + size])) for start in range(0, len(sentences), size)
         )
 
     def _role(self, register: str) -> str:
@@ -377,24 +376,16 @@ def _intro_kind(register: str) -> str:
     return "scene" if register == "family-scene" else "formal"
 
 
-def _name(profile: Profile) -> Fact:
-    return next(f for f in profile.facts if TYPE_OF_CATEGORY[f.category] is PiiType.PER)
-
-
-def _others(profile: Profile) -> list[Fact]:
-    return [f for f in profile.facts if TYPE_OF_CATEGORY[f.category] is not PiiType.PER]
-
-
 def _split_shared(
     a: Profile, b: Profile, relation: Relation
 ) -> tuple[list[Fact], dict[str, list[Fact]]]:
     """Facts that the relation makes common to both, and each one's own."""
     shared = [
         fact
-        for fact in _others(a)
+        for fact in a.others
         if fact in b.facts and (fact.category, fact.facet) in relation.shared
     ]
-    rest = {p.id: [fact for fact in _others(p) if fact not in shared] for p in (a, b)}
+    rest = {p.id: [fact for fact in p.others if fact not in shared] for p in (a, b)}
     return shared, rest
 
 
@@ -406,29 +397,3 @@ def _roles(line: str, voices: tuple[Person, Person]) -> tuple[str, str]:
         side[order.index(voice.pronouns[0])] for side, voice in zip(sides, voices, strict=True)
     )
     return first, second
-
-
-def _plural(frame: str, pronoun: str) -> str:
-    forms = {
-        "they": ("they", "their", "them", "They", "Their"),
-        "we": ("we", "our", "us", "We", "Our"),
-    }[pronoun]
-    codes = ("{they}", "{their}", "{them}", "{They}", "{Their}")
-    for code, form in zip(codes, forms, strict=True):
-        frame = frame.replace(code, form)
-    return frame
-
-
-def _join(sentences: list[Pieces]) -> list[str | Mention]:
-    """Sentences one after another; a message without a full stop gets one before the next."""
-    joined: list[str | Mention] = []
-    for number, sentence in enumerate(sentences, start=1):
-        joined += sentence
-        last = sentence[-1]
-        ended = isinstance(last, str) and last.rstrip()[-1:] in ".!?…:;)'\""
-        joined.append(" " if ended or number == len(sentences) else ". ")
-    return joined
-
-
-def _total(sentences: list[Pieces]) -> int:
-    return sum(length(sentence) + 1 for sentence in sentences)

@@ -142,3 +142,20 @@ def _plain(text: str, frame: str) -> str:
     if re.search(r"[{}<>\[\]|]", text):
         raise MarkupError(f"stray markup in {frame!r}")
     return text
+
+
+def plural_of(frame: str, pronoun: str) -> str:
+    """A frame about both people of a pair, `{they} {their} {them}`, as they or we.
+
+    Args:
+        frame: the markup, which `render` takes afterwards.
+        pronoun: `they` or `we`.
+    """
+    forms = {
+        "they": ("they", "their", "them", "They", "Their"),
+        "we": ("we", "our", "us", "We", "Our"),
+    }[pronoun]
+    codes = ("{they}", "{their}", "{them}", "{They}", "{Their}")
+    for code, form in zip(codes, forms, strict=True):
+        frame = frame.replace(code, form)
+    return frame

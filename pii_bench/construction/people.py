@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
+
 if TYPE_CHECKING:
     from pii_bench.construction.markup import Person
 
@@ -49,9 +51,23 @@ class Profile:
     home: Place
     facts: tuple[Fact, ...]
 
+    @property
+    def name(self) -> Fact:
+        """The fact of type PER."""
+        return next(fact for fact in self.facts if _is_name(fact))
+
+    @property
+    def others(self) -> tuple[Fact, ...]:
+        """All facts but the name."""
+        return tuple(fact for fact in self.facts if not _is_name(fact))
+
     def fact(self, category: str) -> Fact | None:
         """The fact of a category, None where there is none."""
         return next((fact for fact in self.facts if fact.category == category), None)
+
+
+def _is_name(fact: Fact) -> bool:
+    return TYPE_OF_CATEGORY[fact.category] is PiiType.PER
 
 
 @dataclass(frozen=True, slots=True)

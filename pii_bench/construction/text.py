@@ -66,3 +66,19 @@ def flatten(
 def length(pieces: Iterable[str | Mention]) -> int:
     """Characters of the text."""
     return sum(len(p.fact.value if isinstance(p, Mention) else p) for p in pieces)
+
+
+def join(sentences: Sequence[Sequence[str | Mention]]) -> list[str | Mention]:
+    """Sentences one after another; a message without a full stop gets one before the next."""
+    joined: list[str | Mention] = []
+    for number, sentence in enumerate(sentences, start=1):
+        joined += sentence
+        last = sentence[-1]
+        ended = isinstance(last, str) and last.rstrip()[-1:] in ".!?…:;)'\""
+        joined.append(" " if ended or number == len(sentences) else ". ")
+    return joined
+
+
+def total(sentences: Iterable[Sequence[str | Mention]]) -> int:
+    """Characters of sentences, each with the space behind it."""
+    return sum(length(sentence) + 1 for sentence in sentences)
