@@ -1,4 +1,4 @@
-"""Reading JSON Lines with errors that name the file and the line, never its text."""
+"""Reading JSON with errors that name the file and the line, never its text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import jsonlines
 from pii_bench.errors import InputFileError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 T = TypeVar("T")
@@ -48,6 +48,29 @@ def _record(raw: bytes, path: Path, line: int) -> dict[str, Any]:
         what = f"a line must be a JSON object, not {_json_name(record)}"
         raise InputFileError(path, what, line=line)
     return record
+
+
+def read_object(path: Path, what: str, build: Callable[[dict[str, Any]], T]) -> T:
+    """Read a file that holds one JSON object.
+
+    Args:
+        path: of the file.
+        what: it should be, for the message.
+        build: makes the value of the object; may raise ValueError.
+
+    Raises:
+        InputFileError: the file cannot be read, or is not of its format.
+    """
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(record, dict):
+            raise RecordError("must be a JSON object")
+        return build(record)
+    except OSError as error:
+        raise InputFileError(path, error.strerror or "cannot be read") from error
+    # RecordError and the errors of JSON and of UTF-8 are all of this kind.
+    except ValueError as error:
+        raise InputFileError(path, f"no {what}: {error}") from error
 
 
 def get(record: dict[str, Any], key: str, kind: type[T], owner: str = "record") -> T:

@@ -6,15 +6,13 @@ written by hand, its pins by `pii_bench.datasets.publish`.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pii_bench.datasets.checksums import sha256_of
 from pii_bench.datasets.native import read_native
-from pii_bench.errors import InputFileError
 from pii_bench.files import write_json
-from pii_bench.jsonl import RecordError, get
+from pii_bench.jsonl import RecordError, get, read_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -109,16 +107,7 @@ def read_card(path: Path) -> DatasetCard:
     Raises:
         InputFileError: it is absent or not of its format.
     """
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(record, dict):
-            raise RecordError("must be a JSON object")
-        return _card(record)
-    except OSError as error:
-        raise InputFileError(path, error.strerror or "cannot be read") from error
-    # RecordError and the errors of JSON and of UTF-8 are all of this kind.
-    except ValueError as error:
-        raise InputFileError(path, f"no card of a dataset: {error}") from error
+    return read_object(path, "card of a dataset", _card)
 
 
 def _card(record: dict[str, Any]) -> DatasetCard:

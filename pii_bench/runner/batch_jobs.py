@@ -5,14 +5,12 @@ A job is written before it is submitted, so that a crash at any moment leaves it
 
 from __future__ import annotations
 
-import json
 import secrets
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pii_bench.errors import InputFileError
 from pii_bench.files import write_json, writing
-from pii_bench.jsonl import RecordError, get, get_objects
+from pii_bench.jsonl import get, get_objects, read_object
 from pii_bench.models.batch import custom_id
 
 if TYPE_CHECKING:
@@ -118,15 +116,13 @@ def jobs_path(files: RunFiles) -> Path:
 
 
 def _read(path: Path) -> list[Job]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(content, dict):
-            raise RecordError("must be a JSON object")
-        return [_decode(record) for record in get_objects(content, "jobs")]
-    except FileNotFoundError:
+    if not path.exists():
         return []
-    except (OSError, ValueError) as error:
-        raise InputFileError(path, f"no list of batches: {error}") from error
+    return read_object(
+        path,
+        "list of batches",
+        lambda content: [_decode(record) for record in get_objects(content, "jobs")],
+    )
 
 
 def _decode(record: dict[str, Any]) -> Job:

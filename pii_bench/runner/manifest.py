@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pii_bench
-from pii_bench.errors import InputFileError
 from pii_bench.files import write_json
-from pii_bench.jsonl import RecordError, get
+from pii_bench.jsonl import RecordError, get, read_object
 from pii_bench.systems.base import UNKNOWN_RECIPIENT, SystemCard
 from pii_bench.tasks import Task
 
@@ -66,37 +64,35 @@ def read_manifest(path: Path) -> Manifest:
     Raises:
         InputFileError: it is absent or not of its format.
     """
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(record, dict):
-            raise RecordError("must be a JSON object")
-        system, dataset = get(record, "system", dict), get(record, "dataset", dict)
-        return Manifest(
-            system=SystemCard(
-                model=get(system, "model", str, "system"),
-                prompt=get(system, "prompt", str, "system"),
-                prompt_sha256=get(system, "prompt_sha256", str, "system"),
-                task=Task(get(system, "task", str, "system")),
-                oracle=get(system, "oracle", bool, "system"),
-                settings=get(system, "settings", dict, "system"),
-                # Manifests of version 0.1 lack it: only prompts were run then.
-                names_subjects="names_subjects" not in system
-                or get(system, "names_subjects", bool, "system"),
-                unmasked_text_to=get(system, "unmasked_text_to", str, "system")
-                if "unmasked_text_to" in system
-                else UNKNOWN_RECIPIENT,
-                output=_output(system),
-            ),
-            dataset=DatasetRef(
-                name=get(dataset, "name", str, "dataset"),
-                source=get(dataset, "source", str, "dataset"),
-                sha256=get(dataset, "sha256", str, "dataset"),
-                samples=get(dataset, "samples", int, "dataset"),
-            ),
-            version=get(record, "version", str),
-        )
-    except (OSError, ValueError) as error:
-        raise InputFileError(path, f"no manifest of a run: {error}") from error
+    return read_object(path, "manifest of a run", _manifest)
+
+
+def _manifest(record: dict[str, Any]) -> Manifest:
+    system, dataset = get(record, "system", dict), get(record, "dataset", dict)
+    return Manifest(
+        system=SystemCard(
+            model=get(system, "model", str, "system"),
+            prompt=get(system, "prompt", str, "system"),
+            prompt_sha256=get(system, "prompt_sha256", str, "system"),
+            task=Task(get(system, "task", str, "system")),
+            oracle=get(system, "oracle", bool, "system"),
+            settings=get(system, "settings", dict, "system"),
+            # Manifests of version 0.1 lack it: only prompts were run then.
+            names_subjects="names_subjects" not in system
+            or get(system, "names_subjects", bool, "system"),
+            unmasked_text_to=get(system, "unmasked_text_to", str, "system")
+            if "unmasked_text_to" in system
+            else UNKNOWN_RECIPIENT,
+            output=_output(system),
+        ),
+        dataset=DatasetRef(
+            name=get(dataset, "name", str, "dataset"),
+            source=get(dataset, "source", str, "dataset"),
+            sha256=get(dataset, "sha256", str, "dataset"),
+            samples=get(dataset, "samples", int, "dataset"),
+        ),
+        version=get(record, "version", str),
+    )
 
 
 def _output(system: dict[str, Any]) -> Output:

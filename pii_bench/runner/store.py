@@ -6,7 +6,7 @@ import json
 import os
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from pii_bench.errors import InputFileError
 from pii_bench.files import replacing, writing
@@ -206,7 +206,14 @@ def read_lines(path: Path) -> Iterator[tuple[bytes, RunRecord]]:
             if not raw.endswith(b"\n"):
                 return
             try:
-                yield raw, decode_record(json.loads(raw))
-            except (RecordError, ValueError, TypeError, RecursionError) as error:
+                yield raw, decode_record(_object(raw))
+            except (ValueError, TypeError, RecursionError) as error:
                 what = str(error) if isinstance(error, RecordError) else "no line of a run"
                 raise InputFileError(path, what, line=number) from None
+
+
+def _object(raw: bytes) -> dict[str, Any]:
+    record = json.loads(raw)
+    if not isinstance(record, dict):
+        raise TypeError("a line must be a JSON object")
+    return record
