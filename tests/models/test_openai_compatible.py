@@ -31,8 +31,6 @@ from tests.models.openai_calls import KEY, REQUEST, SAMPLE_TEXT, ask, choices, f
 from tests.protocol_server import HANG, RESET, ProtocolServer, Reply, api_error, completion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pii_bench.models.base import Request
     from tests.protocol_server import ReceivedRequest
 
@@ -45,12 +43,6 @@ SCHEMA = {
     "required": ["answer"],
     "additionalProperties": False,
 }
-
-
-@pytest.fixture
-def server() -> Iterator[ProtocolServer]:
-    with ProtocolServer() as server:
-        yield server
 
 
 def body_of(request: Request, endpoint: str) -> dict[str, Any]:

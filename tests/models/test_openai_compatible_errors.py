@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pii_bench.errors import ProviderRefusedError
@@ -9,15 +7,6 @@ from pii_bench.models.base import TRANSIENT, CallError, Completion
 from pii_bench.models.openai_compatible import judge
 from tests.models.openai_calls import ask, choices, failure_of
 from tests.protocol_server import HANG, ProtocolServer, Reply, api_error, completion
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-@pytest.fixture
-def server() -> Iterator[ProtocolServer]:
-    with ProtocolServer() as server:
-        yield server
 
 
 def judged(status: int, **error: object) -> Completion | CallError | ProviderRefusedError:

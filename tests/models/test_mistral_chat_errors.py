@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_bench.errors import ProviderRefusedError
+from pii_bench.models.base import CallError, Finish
+from pii_bench.models.mistral_chat import read_completion
+from tests.mistral_replies import answer, answer_body, failure, invalid
+from tests.models.mistral_calls import ask
+from tests.protocol_server import HANG, RESET, ProtocolServer, Reply
+
+
+def failure_of(url: str, *, timeout: float = 5.0) -> CallError:
+    with pytest.raises(CallError) as caught:
+        ask(url, timeout=timeout)
+    return caught.value
+
+
+def refusal_of(url: str) -> str:
+    with pytest.raises(ProviderRefusedError) as caught:
+        ask(url)
+    return str(caught.value)
+
+
+def outcome_of(body: object) -> str:
+    try:
+        return read_completion(body).finish
+    except CallError as error:
+        return error.kind
+
+
+class TestAnswersOutsideTheProtocol:
+    @pytest.mark.parametrize(
+        ("reply", "detail"),
+        [
+            (Reply(body=b'{"choices": [{"mess'), "not JSON"),
+            (Reply(body=b""), "not JSON"),
+            (Reply(body=[]), "no choices"),
+            (Reply(body={"choices": []}), "no choices"),
+            (Reply(body={"choices": [{"message": None}]}), "no choices"),
+            (Reply(body={"choices": [{"message": {"content": {"a": 1}}}]}), "content is not text"),
+            (answer([{"type": "text"}]), "a content chunk without text"),
+            (answer([{"type": "thinking", "thinking": 1}]), "a content chunk without text"),
+        ],
+    )
+    def test_are_bad_responses(self, server: ProtocolServer, reply: Reply, detail: str) -> None:
+        server.script(reply)
+        error = failure_of(server.url)
+        assert (error.kind, error.detail) == ("bad_response", detail)
+
+    @given(
+        st.recursive(
+            st.none() | st.integers() | st.text(max_size=3),
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(
+                    st.sampled_from(["content", "type", "text", "thinking", "usage", "model"]),
+                    inner | st.sampled_from(["text", "thinking"]),
+                )
+            ),
+        )
+    )
+    def test_any_content_is_an_answer_or_a_bad_response(self, content: object) -> None:
+        assert outcome_of(answer_body(content)) in {*Finish, "bad_response"}
+
+
+class TestFailedCalls:
+    @pytest.mark.parametrize(
+        ("reply", "kind", "detail"),
+        [
+            (failure(400, text="Prompt contains 65673 tokens, too large for model", code="3051"),
+             "bad_request", "HTTP 400 invalid_request_error"),
+            (failure(422, text=invalid("body", "messages")), "bad_request",
+             "HTTP 422 invalid_request_error"),
+            (Reply(status=422, body={"detail": "no list"}), "bad_request", "HTTP 422"),
+            (failure(408), "timeout", "HTTP 408 invalid_request_error"),
+            (failure(429, "rate_limited", "Rate limit exceeded", code="1300"), "rate_limit",
+             "HTTP 429 rate_limited"),
+            (Reply(status=429, body={"message": "Requests rate limit exceeded"}), "rate_limit",
+             "HTTP 429"),
+            (failure(429, text="Service tier capacity exceeded for this model.", code="3505"),
+             "overloaded", "HTTP 429 invalid_request_error"),
+            (failure(503, text="Service tier capacity exceeded for this model."),
+             "overloaded", "HTTP 503 invalid_request_error"),
+            (failure(500, "internal_server_error", "Service unavailable.", code="1000"),
+             "server_error", "HTTP 500 internal_server_error"),
+            (Reply(status=502, body=b"<html>"), "server_error", "HTTP 502"),
+            (answer("ha", finish_reason="error"), "server_error", "finish_reason error"),
+            (RESET, "connection", ""),
+        ],
+    )  # fmt: skip
+    def test_are_tried_once_and_told_apart(
+        self, server: ProtocolServer, reply: Reply, kind: str, detail: str
+    ) -> None:
+        server.script(reply)
+        error = failure_of(server.url)
+        assert (error.kind, error.detail, error.retry_after) == (kind, detail, None)
+        assert len(server.requests) == 1
+
+    @pytest.mark.parametrize("status", [429, 503])
+    def test_hand_on_how_long_to_wait(self, server: ProtocolServer, status: int) -> None:
+        server.script(failure(status, "rate_limited", headers={"Retry-After": "17"}))
+        assert failure_of(server.url).retry_after == 17.0
+
+    def test_a_server_that_does_not_answer_in_time(self, server: ProtocolServer) -> None:
+        server.script(HANG)
+        assert str(failure_of(server.url, timeout=0.05)) == "timeout"
+
+    def test_a_server_that_is_not_there(self) -> None:
+        assert str(failure_of("http://127.0.0.1:9")) == "connection"
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("reply", "says"),
+        [
+            (Reply(status=401, body={"detail": "Unauthorized"}),
+             "HTTP 401: check the API key, and whether its plan has quota left"),
+            (failure(402), "no credit left"),
+            (failure(403), "the key may not use this model"),
+            (failure(404), "check the model's name and the base URL"),
+            (failure(400, "invalid_model", "Invalid model: mistral-test", code="1500"),
+             "HTTP 400 invalid_model: check the model's name"),
+            (failure(400, param="model", code="unknown_model"),
+             "HTTP 400 unknown_model: check the model's name"),
+            (failure(422, text=invalid("body", "temperature")),
+             "`temperature`: run with `--temperature default`"),
+            (Reply(status=422, body=invalid("body", "temperature")),
+             "`temperature`: run with `--temperature default`"),
+            (failure(400, param="temperature"), "run with `--temperature default`"),
+            (failure(400, text="temperature is not supported by this model"),
+             "run with `--temperature default`"),
+            (failure(400, text="top_p must be 1 when using greedy sampling."),
+             "run with `--temperature default`"),
+            (failure(422, text=invalid("body", "response_format", "json_schema")),
+             "run without `--output schema`"),
+            (failure(400, text="Structured output is not enabled for this model"),
+             "run without `--output schema`"),
+            (failure(422, text=invalid("body", "max_tokens")), "run with a lower `--max-tokens`"),
+        ],
+    )  # fmt: skip
+    def test_every_call_would_fail(self, server: ProtocolServer, reply: Reply, says: str) -> None:
+        server.script(reply)
+        refusal = refusal_of(server.url)
+        assert refusal.startswith("provider 'mistral' refuses model 'mistral-test': HTTP 4")
+        assert says in refusal
+        assert len(server.requests) == 1
+
+    def test_a_redirect_is_not_followed(self, server: ProtocolServer) -> None:
+        with ProtocolServer() as elsewhere:
+            place = f"{elsewhere.url}/v1/chat/completions"
+            server.script(Reply(status=307, headers={"Location": place}))
+            assert "HTTP 307: the base URL redirects" in refusal_of(server.url)
+            assert elsewhere.requests == []
