@@ -39,10 +39,15 @@ train: .venv/.build .venv/.train ## Train the BiLSTM-CRF and fit the thresholds 
 	$(BIN)/pii-bench train
 	$(BIN)/pii-bench fit
 
+.PHONY: train-words
+train-words: .venv/.build .venv/.train ## Train the one that sees words alone: twenty minutes
+	$(BIN)/pii-bench data build
+	$(BIN)/pii-bench train --words-alone
+
 # Every system that runs here without a chat model; the oracles show what each part costs.
 REFERENCE := $(foreach r,all none random keyword embedding embedding-minilm gold,bilstm-crf+$(r)) \
   $(foreach r,all none random keyword embedding embedding-minilm,gold+$(r)) \
-  spacy+embedding presidio+embedding
+  bilstm-crf-words+embedding spacy+embedding presidio+embedding
 
 .PHONY: reference
 reference: .venv/.detectors .venv/.minilm ## Run the reference runs again: half an hour

@@ -81,7 +81,7 @@ def _export(parsed: argparse.Namespace) -> bool:
 def _train(parsed: argparse.Namespace) -> bool:
     from pii_bench.cli.train import train_tagger
 
-    return train_tagger(parsed.data, parsed.out)
+    return train_tagger(parsed.data, parsed.out, words_alone=parsed.words_alone)
 
 
 def _fit(parsed: argparse.Namespace) -> bool:

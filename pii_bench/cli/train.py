@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_bench.relevance.catalog import FITTED
 from pii_bench.relevance.fit import fit_thresholds
+from pii_bench.tagger.settings import Settings
 from pii_bench.tagger.train import train
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from pii_bench.tagger.settings import Epoch
 
 
-def train_tagger(data: Path, out: Path) -> bool:
+def train_tagger(data: Path, out: Path | None, *, words_alone: bool) -> bool:
     """Train the BiLSTM-CRF on the sets that `data build` made, dev for stopping.
+
+    Args:
+        data: folder of the sets.
+        out: where the files go; None for where those that ship are.
+        words_alone: whether a token is seen by its word, and not by how it is written.
 
     Returns:
         True.
@@ -26,7 +32,10 @@ def train_tagger(data: Path, out: Path) -> bool:
         MissingExtraError: the extra `train` is not installed.
         ResultsError: the files cannot be written.
     """
-    train(_sets(data, "train"), _sets(data, "dev"), out, _show)
+    if out is None:
+        out = Path("data/models") / ("bilstm-crf-words" if words_alone else "bilstm-crf")
+    settings = Settings(spelling=not words_alone)
+    train(_sets(data, "train"), _sets(data, "dev"), out, _show, settings)
     print(f"weights: {out}")
     return True
 

@@ -28,9 +28,14 @@ if TYPE_CHECKING:
 SHIPPED: Final = DATA / "models" / "bilstm-crf"
 """Where the weights that `make train` made lie."""
 
+WORDS_ALONE: Final = DATA / "models" / "bilstm-crf-words"
+"""Where those of `make train-words` lie."""
+
 
 class BiLstmCrfDetector:
     """Runs the weights of a folder (`tagger/train.py` writes one) on one thread.
+
+    Its name in results is the folder's.
 
     Raises:
         InputFileError: a file of the folder is missing or broken.
@@ -39,6 +44,7 @@ class BiLstmCrfDetector:
     def __init__(self, folder: Path = SHIPPED) -> None:
         hashes = "".join(sha256_of(folder / name) for name in (EMISSIONS, TRANSITIONS, VOCABULARY))
         self._weights = hashlib.sha256(hashes.encode()).hexdigest()
+        self._name = folder.name
         decoder = read_decoder(folder)
         self._vocabulary, self._transitions = decoder.vocabulary, decoder.transitions
         options = onnxruntime.SessionOptions()
@@ -54,8 +60,8 @@ class BiLstmCrfDetector:
 
     @property
     def name(self) -> str:
-        """`bilstm-crf`."""
-        return "bilstm-crf"
+        """`bilstm-crf`, or `bilstm-crf-words`."""
+        return self._name
 
     @property
     def identity(self) -> Mapping[str, str]:

@@ -42,10 +42,17 @@ def _bilstm_crf(_: str, __: LabelMap | None) -> Detector:
     return BiLstmCrfDetector()
 
 
+def _bilstm_crf_words(_: str, __: LabelMap | None) -> Detector:
+    from pii_bench.detectors.bilstm_crf import WORDS_ALONE, BiLstmCrfDetector
+
+    return BiLstmCrfDetector(WORDS_ALONE)
+
+
 # What a detector needs is imported when it is made.
 DETECTORS: Final[Mapping[str, Entry]] = MappingProxyType(
     {
         "bilstm-crf": Entry(_bilstm_crf, mapped=False),
+        "bilstm-crf-words": Entry(_bilstm_crf_words, mapped=False),
         "presidio": Entry(lambda _, labels: PresidioDetector(labels)),
         "spacy": Entry(lambda _, labels: SpacyDetector(labels)),
         "hf": Entry(lambda path, labels: HuggingFaceDetector(Path(path), labels), path=True),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PROJECT: Final = "pii_bench"
 UNKNOWN: Final = "unknown"
 
-_TAGGER: Final = "bilstm-crf"
+_TAGGERS: Final = frozenset({"bilstm-crf", "bilstm-crf-words"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ def identify(card: SystemCard) -> ModelIdentity:
     provider, slash, name = card.model.partition("/")
     here = "self_deployed" if card.unmasked_text_to == THIS_MACHINE else UNKNOWN
     if not slash:
-        developer = PROJECT if card.model in {_TAGGER, GOLD} else UNKNOWN
-        opened = "open_weights" if card.model == _TAGGER else UNKNOWN
+        developer = PROJECT if card.model in _TAGGERS | {GOLD} else UNKNOWN
+        opened = "open_weights" if card.model in _TAGGERS else UNKNOWN
         return ModelIdentity(f"{developer}/{card.model}", card.model, here, opened)
     if provider == REPLAY:
         # Whose answers the file holds, and where they were made, nobody has said.

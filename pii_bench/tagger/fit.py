@@ -66,7 +66,7 @@ def fit(
     """
     torch.set_num_threads(1)
     torch.manual_seed(settings.seed)
-    vocabulary = Vocabulary.of(_forms(train), settings.least)
+    vocabulary = Vocabulary.of(_forms(train), settings.least, spelling=settings.spelling)
     network = BiLstmCrf(vocabulary, settings.sizes, settings.dropout)
     gpu = torch.cuda.is_available()
     network.to("cuda" if gpu else "cpu")

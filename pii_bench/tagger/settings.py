@@ -41,6 +41,7 @@ class Settings:
         forgotten: share of words replaced by the unknown one.
         least: occurrences in train that make a word or character known.
         clip: largest norm of the gradient.
+        spelling: whether a token is seen by its shape and characters beside its word.
         seed: of the weights, the order, the dropout and the forgotten words.
         sizes: of the network.
     """
@@ -53,6 +54,7 @@ class Settings:
     forgotten: float = 0.2
     least: int = 2
     clip: float = 5.0
+    spelling: bool = True
     seed: int = 13
     sizes: Sizes = field(default_factory=Sizes)
 

@@ -13,14 +13,13 @@ from pii_bench.datasets.native import read_native
 from pii_bench.errors import MissingExtraError
 from pii_bench.files import replacing, write_whole, writing
 from pii_bench.tagger.files import EMISSIONS, LOG, Decoder, write_decoder
-from pii_bench.tagger.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.tagger.settings import Epoch
+    from pii_bench.tagger.settings import Epoch, Settings
 
 _INSTALL: Final = "pip install 'pii-bench[train]'"
 _VERSIONS: Final = ("torch", "numpy", "onnx", "safetensors")
@@ -31,7 +30,7 @@ def train(
     dev_paths: Sequence[Path],
     folder: Path,
     report: Callable[[Epoch], None],
-    settings: Settings | None = None,
+    settings: Settings,
 ) -> None:
     """Train and write the weights for torch, those for onnxruntime, the decoder and the log.
 
@@ -42,7 +41,7 @@ def train(
         dev_paths: dataset files to stop by; nothing is learnt from them.
         folder: where the files go; made where needed.
         report: called after every epoch.
-        settings: None for the defaults, which made the weights that ship.
+        settings: the defaults made the weights that ship.
 
     Raises:
         MissingExtraError: torch, onnx or safetensors is not installed.
@@ -55,7 +54,6 @@ def train(
         from pii_bench.tagger.fit import dev_score, fit
     except ImportError as error:
         raise MissingExtraError("what training needs", _INSTALL) from error
-    settings = settings or Settings()
     dev = _read(dev_paths)
     trained = fit(_read(train_paths), dev, settings, report)
     network, vocabulary = trained.network, trained.vocabulary

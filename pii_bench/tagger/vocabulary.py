@@ -44,6 +44,8 @@ class Shape(IntEnum):
     SYMBOL = 8
 
 
+_NO_SHAPE: Final = 1
+
 SHAPES: Final = 2 * len(Shape) + 1
 """Number of shapes, each with white space before it or not, and 0 for padding."""
 
@@ -74,7 +76,8 @@ class Vocabulary:
 
     Args:
         words: lower-cased, every digit as 0.
-        characters: as they are written.
+        characters: as they are written; none where a token is seen by its word alone, and
+            not by how it is written.
     """
 
     def __init__(self, words: Sequence[str], characters: Sequence[str]) -> None:
@@ -83,12 +86,13 @@ class Vocabulary:
         self._characters = {char: index for index, char in enumerate(characters, _FIRST)}
 
     @classmethod
-    def of(cls, forms: Iterable[str], least: int) -> Vocabulary:
+    def of(cls, forms: Iterable[str], least: int, *, spelling: bool = True) -> Vocabulary:
         """The words and characters that occur at least so often, the most frequent first.
 
         Args:
             forms: tokens as they are written, with repeats.
             least: number of occurrences.
+            spelling: False for the words alone.
         """
         counts = Counter(map(_composed, forms))
         words: Counter[str] = Counter()
@@ -97,7 +101,7 @@ class Vocabulary:
             words[_word(form)] += count
             for character in form:
                 characters[character] += count
-        return cls(_frequent(words, least), _frequent(characters, least))
+        return cls(_frequent(words, least), _frequent(characters, least) if spelling else ())
 
     @property
     def word_count(self) -> int:
@@ -124,6 +128,9 @@ class Vocabulary:
         for place, token in enumerate(tokens):
             form = _composed(text[token.start : token.end])
             words[place] = self._words.get(_word(form), UNKNOWN)
+            if not self.characters:
+                shapes[place], characters[place, 0] = _NO_SHAPE, UNKNOWN
+                continue
             shapes[place] = 2 * shape_of(form) - (token.start == end)
             seen = [self._characters.get(char, UNKNOWN) for char in _ends(form)]
             characters[place, : len(seen)] = seen

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,38 +9,59 @@ import pytest
 from pii_bench.cli import main
 from pii_bench.cli import train as command
 from pii_bench.tagger.scores import SpanScore
-from pii_bench.tagger.settings import Epoch
+from pii_bench.tagger.settings import Epoch, Settings
 from tests.builders import write_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 
-def test_the_sets_of_data_build_are_learnt_from_and_each_epoch_is_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What training was asked for, which takes one epoch."""
     asked: list[object] = []
 
     def train(
-        train: Sequence[Path], dev: Sequence[Path], folder: Path, report: Callable[[Epoch], None]
+        train: Sequence[Path],
+        dev: Sequence[Path],
+        folder: Path,
+        report: Callable[[Epoch], None],
+        settings: Settings,
     ) -> None:
         asked.extend([[path.name for path in train], [path.name for path in dev], folder])
+        asked.append(settings)
         report(Epoch(1, 62.4, SpanScore(0.75, 0.5, 0.6), 30.4))
 
     monkeypatch.setattr(command, "train", train)
+    return asked
 
+
+def test_the_sets_of_data_build_are_learnt_from_and_each_epoch_is_shown(
+    tmp_path: Path, asked: list[object], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["train", "--data", str(tmp_path), "--out", str(tmp_path / "model")]) == 0
 
     assert asked == [
         ["train-single.jsonl", "train-multi.jsonl"],
         ["dev-single.jsonl", "dev-multi.jsonl"],
         tmp_path / "model",
+        Settings(),
     ]
     assert capsys.readouterr().out.splitlines() == [
         "epoch 1: loss 62.40, dev P 0.750 R 0.500 F1 0.600, 30 s",
         f"weights: {tmp_path / 'model'}",
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "folder", "spelling"),
+    [([], "bilstm-crf", True), (["--words-alone"], "bilstm-crf-words", False)],
+)
+def test_each_tagger_goes_where_it_ships(
+    asked: list[object], options: list[str], folder: str, *, spelling: bool
+) -> None:
+    assert main(["train", *options]) == 0
+    assert asked[2:] == [Path("data/models") / folder, Settings(spelling=spelling)]
 
 
 def test_sets_that_are_not_built(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from pii_bench.datasets.native import read_native
 from pii_bench.detectors.base import DetectedSpan
-from pii_bench.detectors.bilstm_crf import SHIPPED, BiLstmCrfDetector
+from pii_bench.detectors.bilstm_crf import SHIPPED, WORDS_ALONE, BiLstmCrfDetector
+from pii_bench.detectors.catalog import build_detector
 from pii_bench.errors import InputFileError
 from pii_bench.resources import DATA
 from pii_bench.taxonomy import PiiType
@@ -98,6 +99,15 @@ def test_weights_that_are_none_are_refused(tmp_path: Path) -> None:
         BiLstmCrfDetector(tmp_path)
 
 
+def test_the_one_that_sees_words_alone_does_not_see_how_they_are_written() -> None:
+    of_words = build_detector("bilstm-crf-words")
+    found = of_words.detect(TEXT)
+
+    assert of_words.name == "bilstm-crf-words"
+    assert found
+    assert of_words.detect(TEXT.lower()) == found
+
+
 def test_it_runs_without_what_training_needs() -> None:
     program = (
         "import sys\n"
@@ -111,17 +121,17 @@ def test_it_runs_without_what_training_needs() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["single", "multi", "distract"])
-def test_200_descriptions_get_the_spans_that_torch_gives_them(
-    detector: Detector, name: str
-) -> None:
+@pytest.mark.parametrize("folder", [SHIPPED, WORDS_ALONE])
+def test_200_descriptions_get_the_spans_that_torch_gives_them(folder: Path, name: str) -> None:
     torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
     from pii_bench.tagger.checkpoint import read_network
     from pii_bench.tagger.decode import decode
     from pii_bench.tagger.files import read_decoder
 
     torch.set_num_threads(1)
-    decoder = read_decoder(SHIPPED)
-    network = read_network(SHIPPED)
+    detector = BiLstmCrfDetector(folder)
+    decoder = read_decoder(folder)
+    network = read_network(folder)
     samples = read_native(DATA / f"{name}.jsonl")[:200]
 
     for sample in samples:

@@ -10,6 +10,7 @@ import pytest
 
 from pii_bench.errors import InputFileError, MissingExtraError
 from pii_bench.tagger.files import LOG
+from pii_bench.tagger.settings import Settings
 from pii_bench.tagger.train import train
 from tests.builders import read_folder
 from tests.tagger.tiny import SETTINGS, train_tiny
@@ -63,5 +64,5 @@ def test_a_dataset_that_is_missing_is_named_before_any_training(tmp_path: Path) 
 
     missing = tmp_path / "no.jsonl"
     with pytest.raises(InputFileError, match=r"no\.jsonl"):
-        train([missing], [missing], tmp_path / "model", unreached)
+        train([missing], [missing], tmp_path / "model", unreached, Settings())
     assert not (tmp_path / "model").exists()

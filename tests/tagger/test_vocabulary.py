@@ -51,6 +51,16 @@ def test_characters_are_seen_as_they_are_written() -> None:
     assert characters[1, :4].tolist() == [UNKNOWN, 3, 4, 0]
 
 
+def test_without_characters_a_token_is_seen_by_its_word_alone() -> None:
+    vocabulary = Vocabulary.of(["the", "Cat", "cat", "42"], least=1, spelling=False)
+    one, other = encode("the cat 42", vocabulary), encode("THE (Cat) 13", vocabulary)
+
+    assert vocabulary.characters == ()
+    assert one.words.tolist() == other.words[[0, 2, 4]].tolist()
+    assert one.shapes.tolist() == other.shapes[[0, 2, 4]].tolist()
+    assert one.characters.tolist() == other.characters[[0, 2, 4]].tolist()
+
+
 def test_of_a_long_token_both_ends_are_seen() -> None:
     (seen,) = encode("t" * 12 + "x" * 40 + "h" * 12).characters
 

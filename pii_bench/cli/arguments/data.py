@@ -25,9 +25,13 @@ def add_train(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--out",
         type=Path,
-        default=Path("data/models/bilstm-crf"),
         metavar="DIR",
-        help="where the weights go (default: %(default)s)",
+        help="where the weights go (default: data/models/bilstm-crf, or bilstm-crf-words)",
+    )
+    parser.add_argument(
+        "--words-alone",
+        action="store_true",
+        help="see a token's word, and not how it is written: bilstm-crf-words",
     )
     parser.set_defaults(command="train")
 
