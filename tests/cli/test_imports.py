@@ -42,3 +42,11 @@ def test_a_run_imports_nothing_heavy_that_it_does_not_use(protocol_server: Proto
     assert not packages & heavy
     # Of the SDK, which is needed, its client alone.
     assert not {name for name in modules if name.startswith("openai.types.chat")}
+
+
+def test_what_only_the_end_of_a_run_needs_does_not_delay_its_first_call() -> None:
+    code = "import sys, pii_bench.cli.run; print({'numpy', 'tabulate'} & sys.modules.keys())"
+    done = subprocess.run(  # noqa: S603 -- our own interpreter and code
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "set()"
