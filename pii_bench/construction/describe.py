@@ -65,12 +65,12 @@ _STYLES: Final[Mapping[str, Style]] = {
 # What is nobody's: else every digit and capital would be a person's.
 # On a record they are out of place, and seldom.
 _DISTRACTOR_SHARE: Final[Mapping[Style, float]] = {
-    "record": 0.5,
-    "formal": 0.55,
-    "plain": 0.75,
-    "casual": 0.75,
+    "record": 0.35,
+    "formal": 0.4,
+    "plain": 0.7,
+    "casual": 0.7,
 }
-_PAIR_DISTRACTORS: Final = {0: 0.7, 1: 0.3}
+_PAIR_DISTRACTORS: Final = {0: 0.2, 1: 0.5, 2: 0.3}
 
 _SINGLE_SIZES: Final = {1: 0.6, 2: 0.32, 3: 0.08}
 _PAIR_SIZES: Final = {1: 0.06, 2: 0.34, 3: 0.6}

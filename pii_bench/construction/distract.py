@@ -27,8 +27,8 @@ _NEEDS: Final = {1: 0.17, 2: 0.58, 3: 0.25}
 _TRIES: Final = 80
 # Three questions and whom they are about make a long query; the shortest of so many serve.
 _CANDIDATES: Final = 50
-_LONGEST_SINGLE: Final = 890
-_LONGEST_PAIR: Final = 1000
+_LONGEST_SINGLE: Final = 925
+_LONGEST_PAIR: Final = 850
 
 
 @dataclass(frozen=True, slots=True)

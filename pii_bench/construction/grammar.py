@@ -36,7 +36,6 @@ class Banks:
         queries: domain to its bank; each facet is a scenario.
         joints: what joins and opens sentences.
         distractors: numbers, measures, names and words that belong to nobody.
-        asides: what a sentence about a person may end in, and is nobody's either.
         distract: what people say around the texts that a conversation joins.
     """
 
@@ -46,7 +45,6 @@ class Banks:
     queries: Mapping[str, Bank]
     joints: Bank
     distractors: Bank
-    asides: Bank
     distract: Bank
 
 
@@ -70,7 +68,6 @@ def load_banks(split: Split) -> Banks:
         queries={name: read_bank(folder / "queries" / f"{name}.txt") for name in DOMAINS},
         joints=read_bank(folder / "joints.txt"),
         distractors=read_bank(folder / "distractors.txt"),
-        asides=read_bank(folder / "asides.txt"),
         distract=read_bank(folder / "distract.txt"),
     )
 

@@ -41,15 +41,6 @@ _DISTRACTORS: Final[Mapping[str, float]] = {
     "word": 0.4,
 }
 
-# Else a capital or a digit in a sentence about a person would be that person's.
-_ASIDE_SHARE: Final = 0.5
-_ASIDES: Final[Mapping[Style, str]] = {
-    "record": "formal",
-    "formal": "formal",
-    "plain": "plain",
-    "casual": "casual",
-}
-
 _LEAD_SHARE: Final = 0.2
 
 _LEADS: Final[Mapping[Style, str]] = {
@@ -123,10 +114,8 @@ class Writer:
             sections = _SECTIONS[style]
             section = self.random.choices(list(sections), list(sections.values()))[0]
             frame = self._frame(facts[0], section, dense=dense)
-            said = self._fill(frame, {"V": facts[0]}, person, subject)
-        else:
-            said = self._coordinate(facts, person, subject, style, dense=dense)
-        return self._with_aside(said, style)
+            return self._fill(frame, {"V": facts[0]}, person, subject)
+        return self._coordinate(facts, person, subject, style, dense=dense)
 
     def frame(self, bank: str, section: str, person: Person) -> Pieces:
         """A frame of a register without facts."""
@@ -137,22 +126,8 @@ class Writer:
         """A sentence with numbers, measures, names or words that are nobody's."""
         kind = self.random.choices(list(_DISTRACTORS), list(_DISTRACTORS.values()))[0]
         frame = self.dealer.deal(("distractor", kind), self.banks.distractors.frames(kind))
-        return (self._numbered(frame),)
-
-    def _with_aside(self, said: Pieces, style: Style) -> Pieces:
-        section, last = _ASIDES[style], said[-1]
-        frames = self.banks.asides.frames(section)
-        full_stop = isinstance(last, str) and last.endswith(".")
-        if not (frames and full_stop) or self.random.random() >= _ASIDE_SHARE:
-            return said
-        aside = self._numbered(self.dealer.deal(("aside", section), frames))
-        space = " " if aside.startswith("(") else ""
-        return (*said[:-1], f"{str(last).removesuffix('.')}{space}{aside}.")
-
-    def _numbered(self, frame: str) -> str:
-        """The text of a frame without slots, its digits drawn."""
         text = "".join(str(piece) for piece in self.plain(frame, THEY))
-        return _DIGITS.sub(lambda match: self._digits(match[0]), text)
+        return (_DIGITS.sub(lambda match: self._digits(match[0]), text),)
 
     def _digits(self, pattern: str) -> str:
         first, rest = pattern[0], pattern[1:]

@@ -82,7 +82,6 @@ def writer(
     registers: Mapping[str, Bank] | None = None,
     queries: Mapping[str, Bank] | None = None,
     joints: Bank | None = None,
-    asides: Bank | None = None,
 ) -> Writer:
     random = Random(1)
     banks = Banks(
@@ -94,7 +93,6 @@ def writer(
         distractors=bank(
             {"number": ["the board stood at ##."], "name": ["the poster shows Everest."]}
         ),
-        asides=asides or bank({}),
         distract=bank({}),
     )
     return Writer(banks, Dealer(random), random)
