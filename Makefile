@@ -47,7 +47,7 @@ train-words: .venv/.build .venv/.train ## Train the one that sees words alone: t
 # Every system that runs here without a chat model; the oracles show what each part costs.
 REFERENCE := $(foreach r,all none random keyword embedding embedding-minilm gold,bilstm-crf+$(r)) \
   $(foreach r,all none random keyword embedding embedding-minilm,gold+$(r)) \
-  bilstm-crf-words+embedding spacy+embedding presidio+embedding
+  spacy+embedding presidio+embedding bilstm-crf-words+embedding
 
 .PHONY: reference
 reference: .venv/.detectors .venv/.minilm ## Run the reference runs again: half an hour
