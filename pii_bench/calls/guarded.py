@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pii_bench.calls.budget import NOTHING, UNCHARGED
+from pii_bench.calls.reach import Reach
 from pii_bench.calls.tokens import input_tokens, output_tokens
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import CallError
@@ -29,12 +30,14 @@ class GuardedModel:
         retry: whether there is another attempt.
         pace: when an attempt is made; one for all systems that share the model.
         ledger: what attempts cost; one for all of them too.
+        reach: whether anybody answers; one for all of them too.
     """
 
     model: Model
     retry: Retry
     pace: Pace
     ledger: Ledger
+    reach: Reach = field(default_factory=Reach)
 
     @property
     def name(self) -> str:
@@ -57,15 +60,20 @@ class GuardedModel:
         Raises:
             CallError: the last attempt's failure, or `SKIPPED_BUDGET`: the next attempt might
                 have passed the cap.
-            ProviderRefusedError: every call would fail.
+            ProviderRefusedError: every call would fail; or several calls in a row found no
+                connection.
         """
         attempt = 1
         while True:
             try:
-                return await self._attempt(request)
+                completion = await self._attempt(request)
             except CallError as error:
                 next_step = self.retry.decide(attempt, error)
+            else:
+                self.reach.heard()
+                return completion
             if isinstance(next_step, CallError):
+                self.reach.failed(next_step, self.endpoint)
                 raise next_step
             await asyncio.sleep(next_step)
             attempt += 1

@@ -104,6 +104,14 @@ def test_nothing_is_tried_for_ever() -> None:
     assert len(inner.asked) == 5
 
 
+def test_where_nobody_is_the_third_call_is_the_last() -> None:
+    inner = TimedModel(script(CallError("connection")))
+    outcomes = run(ask(guard(inner), [make_request(f"s{n}") for n in range(6)]))
+
+    assert [type(outcome) for outcome in outcomes] == [CallError] * 2 + [ProviderRefusedError] * 4
+    assert "https://models.example/v1" in str(outcomes[2])
+
+
 def test_a_failure_that_will_not_pass_is_told_at_once() -> None:
     inner = TimedModel(script(CallError("bad_request", "HTTP 400")))
 
