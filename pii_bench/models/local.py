@@ -207,7 +207,11 @@ def _serve(path: Path) -> xllamacpp.Server:
     params.cache_ram_mib = 0
     params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
     params.verbosity = -1
+    params.endpoint_metrics = True
     try:
-        return xllamacpp.Server(params)
+        server = xllamacpp.Server(params)
     except RuntimeError as error:
         raise InputFileError(path, "llama.cpp cannot load it") from error
+    # Its destructor waits for ever where its loop has not begun yet: who answers has begun.
+    server.handle_metrics()
+    return server

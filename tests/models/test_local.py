@@ -160,6 +160,14 @@ class TestRealModel:
             "context": "8192",
         }
 
+    def test_it_can_be_closed_as_soon_as_it_is_open(self) -> None:
+        code = (
+            "import asyncio; from pii_bench.models.local import LocalModel\n"
+            f"for _ in range(30): asyncio.run(LocalModel({NAME!r}).close())"
+        )
+        # What hangs can only be killed.
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=120)  # noqa: S603
+
     def test_a_file_is_named_without_its_folder(self, tmp_path: Path) -> None:
         path = tmp_path / "mine.gguf"
         path.symlink_to(locate(WEIGHTS[NAME]))
