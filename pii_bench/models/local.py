@@ -71,6 +71,11 @@ WEIGHTS: Final[Mapping[str, Weights]] = MappingProxyType(
 )
 
 
+# Where nobody closes a model, its server must outlive the event loop: its destructor waits for
+# an open request, and only the loop can end that.
+_RUNNING: Final[set[xllamacpp.Server]] = set()
+
+
 class LocalModel:
     """A model of this machine, loaded when it is made; requests are served one at a time.
 
@@ -97,6 +102,7 @@ class LocalModel:
             # Results name no folder of this machine; the hash tells files of one name apart.
             self._model, self._sha256 = path.stem, hash_gguf(path)
         self._server: xllamacpp.Server | None = _serve(path)
+        _RUNNING.add(self._server)
         self._client = OpenAICompatibleModel(
             _PROVIDER,
             self._model,
@@ -145,7 +151,9 @@ class LocalModel:
         """Stop the server."""
         # In this order: the server's destructor waits for ever for an open request.
         await self._client.close()
-        self._server = None
+        if self._server is not None:
+            _RUNNING.discard(self._server)
+            self._server = None
 
 
 def locate(weights: Weights) -> Path:
