@@ -67,7 +67,8 @@ def read_object(path: Path, what: str, build: Callable[[dict[str, Any]], T]) -> 
             raise RecordError("must be a JSON object")
         return build(record)
     except OSError as error:
-        raise InputFileError(path, error.strerror or "cannot be read") from error
+        reason = error.strerror or "cannot be read"
+        raise InputFileError(path, f"no {what}: {reason}") from error
     # RecordError and the errors of JSON and of UTF-8 are all of this kind.
     except ValueError as error:
         raise InputFileError(path, f"no {what}: {error}") from error
