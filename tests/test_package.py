@@ -33,7 +33,11 @@ from pii_bench.relevance.thresholds import read_thresholds
 from pii_bench.systems.catalog import SystemOptions, build_systems
 
 print(json.dumps({
-    "systems": [s.card.model for s in build_systems("bilstm-crf+embedding", SystemOptions())],
+    "systems": [
+        system.card.model
+        for name in ("bilstm-crf+embedding", "bilstm-crf-words")
+        for system in build_systems(name, SystemOptions())
+    ],
     "thresholds": read_thresholds(),
     "package": str(package),
     "typed": (package / "py.typed").is_file(),
@@ -105,7 +109,7 @@ def test_an_installed_package_has_the_prompts_and_data_of_the_checkout(
 def test_an_installed_package_has_the_weights_of_the_default_system(
     loaded: dict[str, Any], installed: Path
 ) -> None:
-    assert loaded["systems"] == ["bilstm-crf"] * 2
+    assert loaded["systems"] == ["bilstm-crf", "bilstm-crf", "bilstm-crf-words"]
     assert not list(installed.rglob("weights.safetensors"))
 
 
