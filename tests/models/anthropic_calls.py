@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pii_bench.models.anthropic_messages import AnthropicModel
-from pii_bench.models.base import Message, Request, Sampling
-
-if TYPE_CHECKING:
-    from pii_bench.models.base import Completion
+from tests.models.calls import Calls
 
 KEY: Final = "sk-ant-planted-key-0123456789"
-SAMPLE_TEXT: Final = "Rosalind Achebe lives at 14 Marlowe Court"
-MESSAGES: Final = (Message("system", "Be brief."), Message("user", SAMPLE_TEXT))
-REQUEST: Final = Request(
-    sample_id="multi-0001",
-    prompt="naive",
-    messages=MESSAGES,
-    sampling=Sampling(temperature=0.0, max_tokens=321),
-    draw=3,
+
+calls: Final = Calls(
+    lambda url, timeout: AnthropicModel("claude-test", api_key=KEY, base_url=url, timeout=timeout)
 )
-
-
-def ask(url: str, request: Request = REQUEST, *, timeout: float = 5.0) -> Completion:
-    async def run() -> Completion:
-        model = AnthropicModel("claude-test", api_key=KEY, base_url=url, timeout=timeout)
-        try:
-            return await model.complete(request)
-        finally:
-            await model.close()
-
-    return asyncio.run(run())
+ask, failure_of, refusal_of = calls.ask, calls.failure_of, calls.refusal_of

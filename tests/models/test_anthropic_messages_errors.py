@@ -8,27 +8,9 @@ from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.anthropic_messages import judge, read_completion
 from pii_bench.models.base import CallError, Completion, Finish
 from tests.anthropic_replies import error_body, failure
-from tests.models.anthropic_calls import ask
+from tests.models.anthropic_calls import failure_of, refusal_of
+from tests.models.calls import outcome_of
 from tests.protocol_server import HANG, RESET, ProtocolServer, Reply
-
-
-def failure_of(url: str, *, timeout: float = 5.0) -> CallError:
-    with pytest.raises(CallError) as caught:
-        ask(url, timeout=timeout)
-    return caught.value
-
-
-def refusal_of(url: str) -> str:
-    with pytest.raises(ProviderRefusedError) as caught:
-        ask(url)
-    return str(caught.value)
-
-
-def outcome_of(body: object) -> str:
-    try:
-        return read_completion(body).finish
-    except CallError as error:
-        return error.kind
 
 
 class TestAnswersOutsideTheProtocol:
@@ -64,7 +46,7 @@ class TestAnswersOutsideTheProtocol:
         )
     )
     def test_any_json_is_an_answer_or_a_bad_response(self, body: object) -> None:
-        assert outcome_of(body) in {*Finish, "bad_response"}
+        assert outcome_of(read_completion, body) in {*Finish, "bad_response"}
 
 
 class TestFailedCalls:

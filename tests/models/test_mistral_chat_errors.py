@@ -4,31 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.errors import ProviderRefusedError
-from pii_bench.models.base import CallError, Finish
+from pii_bench.models.base import Finish
 from pii_bench.models.mistral_chat import read_completion
 from tests.mistral_replies import answer, answer_body, failure, invalid
-from tests.models.mistral_calls import ask
+from tests.models.calls import outcome_of
+from tests.models.mistral_calls import failure_of, refusal_of
 from tests.protocol_server import HANG, RESET, ProtocolServer, Reply
-
-
-def failure_of(url: str, *, timeout: float = 5.0) -> CallError:
-    with pytest.raises(CallError) as caught:
-        ask(url, timeout=timeout)
-    return caught.value
-
-
-def refusal_of(url: str) -> str:
-    with pytest.raises(ProviderRefusedError) as caught:
-        ask(url)
-    return str(caught.value)
-
-
-def outcome_of(body: object) -> str:
-    try:
-        return read_completion(body).finish
-    except CallError as error:
-        return error.kind
 
 
 class TestAnswersOutsideTheProtocol:
@@ -63,7 +44,7 @@ class TestAnswersOutsideTheProtocol:
         )
     )
     def test_any_content_is_an_answer_or_a_bad_response(self, content: object) -> None:
-        assert outcome_of(answer_body(content)) in {*Finish, "bad_response"}
+        assert outcome_of(read_completion, answer_body(content)) in {*Finish, "bad_response"}
 
 
 class TestFailedCalls:
