@@ -6,7 +6,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.evaluation import Evaluation, evaluate
+from pii_bench.evaluation import Evaluation
+from pii_bench.leaderboard.collect import evaluations_of
 from pii_bench.leaderboard.source import Source
 from pii_bench.leaderboard.stored import RunOnDataset, read_stored
 from pii_bench.tasks import Task, applicable
@@ -98,8 +99,30 @@ def read_runs(results: Path) -> EvaluatedRuns:
         InputFileError: a manifest or a line of responses is broken.
     """
     stored = read_stored(results)
-    runs = tuple(evaluated for run in stored.runs for evaluated in _evaluated(run))
+    runs = tuple(each for run in stored.runs for each in evaluated(run, evaluations_of(run)))
     return EvaluatedRuns(runs, stored.left_out)
+
+
+def evaluated(run: RunOnDataset, evaluations: Mapping[Task, Evaluation]) -> Iterator[EvaluatedRun]:
+    """The runs that a stored one stands for: its own task, and masking.
+
+    Args:
+        run: what was stored.
+        evaluations: `evaluations_of` it.
+    """
+    system, dataset, predictions = run.stored.manifest.system, run.dataset, run.predictions
+    for task, evaluation in evaluations.items():
+        name = RunName(
+            source=run.source,
+            model=system.model,
+            strategy=system.prompt,
+            dataset=dataset.name,
+            task=task,
+            oracle=system.oracle,
+            complete=evaluation.complete,
+        )
+        samples = tuple(applicable(task, dataset.samples))
+        yield EvaluatedRun(name, system.names_subjects, samples, predictions[task], evaluation)
 
 
 def pooled(runs: Iterable[EvaluatedRun], names: Sequence[str]) -> Iterator[EvaluatedRun]:
@@ -127,32 +150,6 @@ def preferred(names: Iterable[RunName]) -> frozenset[RunName]:
         if name.complete:
             chosen.setdefault((name.model, name.strategy, name.dataset, name.task), name)
     return frozenset(chosen.values())
-
-
-def _evaluated(run: RunOnDataset) -> Iterator[EvaluatedRun]:
-    answers = [(run.stored.manifest.system.task, run.stored.predictions)]
-    if run.masking is not None:
-        answers.append((Task.MASKING, run.masking))
-    for task, predictions in answers:
-        # A dataset without queries has nothing for the tasks that need one.
-        if applicable(task, run.dataset.samples):
-            yield _of(run, task, predictions)
-
-
-def _of(run: RunOnDataset, task: Task, predictions: Mapping[str, Prediction]) -> EvaluatedRun:
-    system, dataset = run.stored.manifest.system, run.dataset
-    evaluation = evaluate(task, dataset.samples, predictions)
-    name = RunName(
-        source=run.source,
-        model=system.model,
-        strategy=system.prompt,
-        dataset=dataset.name,
-        task=task,
-        oracle=system.oracle,
-        complete=evaluation.complete,
-    )
-    samples = tuple(applicable(task, dataset.samples))
-    return EvaluatedRun(name, system.names_subjects, samples, predictions, evaluation)
 
 
 def _pool(parts: Sequence[EvaluatedRun]) -> EvaluatedRun:

@@ -40,8 +40,8 @@ def error_table(runs: Iterable[QueryRun]) -> pd.DataFrame:
     rows: list[dict[str, object]] = []
     for run in runs:
         tasks: list[tuple[Task, Mapping[str, Prediction]]] = [(Task.QUERY_RELATED, run.answers)]
-        if run.masking is not None:
-            tasks.append((Task.MASKING, run.masking))
+        if (masking := run.masking) is not None:
+            tasks.append((Task.MASKING, masking))
         for task, answers in tasks:
             scored, counts = _errors(task, run, answers)
             beside = {
@@ -76,9 +76,9 @@ def leak_table(runs: Iterable[QueryRun]) -> pd.DataFrame:
     """
     rows: list[dict[str, object]] = []
     for run in runs:
-        if run.masking is None:
+        if (masking := run.masking) is None:
             continue
-        found = account(run.dataset.samples, run.masking)
+        found = account(run.dataset.samples, masking)
         beside = {
             **_named(run),
             "gold": found.samples,

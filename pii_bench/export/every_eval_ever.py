@@ -122,10 +122,9 @@ def _named(run: RunOnDataset) -> str:
 
 
 def _scored(row: Row, run: RunOnDataset, results: Path) -> ScoredTask:
-    predictions, completions = run.stored.predictions, _completions(run.stored, run, results)
-    if row.task is Task.MASKING and run.masking is not None and run.detection is not None:
-        predictions, after = run.masking, completions
-        before = _completions(run.detection, run, results)
+    predictions, completions = run.predictions[row.task], _completions(run.stored, run, results)
+    if row.task is Task.MASKING and run.detection is not None:
+        before, after = _completions(run.detection, run, results), completions
         completions = {name: before[name] + after[name] for name in after if name in before}
     evaluation = evaluate(row.task, run.dataset.samples, predictions)
     return ScoredTask(row, run.dataset, evaluation, predictions, completions)

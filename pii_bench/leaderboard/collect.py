@@ -44,17 +44,31 @@ def collect(results: Path, loaded: Iterable[Dataset] = ()) -> Collection:
     return Collection(tuple(row for run in stored.runs for row in rows_of(run)), stored.left_out)
 
 
-def rows_of(run: RunOnDataset) -> list[Row]:
-    """The rows of a run: its own task, and masking where detection answers stand beside it."""
-    task, samples = run.stored.manifest.system.task, run.dataset.samples
-    clusters = clusters_of(samples)
-    own = evaluate(task, samples, run.stored.predictions)
-    rows = [_row([run.stored], own, clusters, run.source)]
-    if run.masking is not None and run.detection is not None:
-        masking = evaluate(Task.MASKING, samples, run.masking)
-        rows.append(_row([run.detection, run.stored], masking, clusters, run.source))
+def evaluations_of(run: RunOnDataset) -> dict[Task, Evaluation]:
+    """Score a run: by task, of those that its dataset has samples for."""
+    found = {
+        task: evaluate(task, run.dataset.samples, predictions)
+        for task, predictions in run.predictions.items()
+    }
     # A dataset without queries has nothing for the tasks that need one.
-    return [row for row in rows if row.gold]
+    return {task: evaluation for task, evaluation in found.items() if evaluation.gold}
+
+
+def rows_of(run: RunOnDataset, evaluations: Mapping[Task, Evaluation] | None = None) -> list[Row]:
+    """The rows of a run: its own task, and masking where detection answers stand beside it.
+
+    Args:
+        run: what was stored.
+        evaluations: `evaluations_of` it; None to score it here.
+    """
+    if evaluations is None:
+        evaluations = evaluations_of(run)
+    clusters = clusters_of(run.dataset.samples)
+    rows = []
+    for task, evaluation in evaluations.items():
+        before = [run.detection] if task is Task.MASKING and run.detection is not None else []
+        rows.append(_row([*before, run.stored], evaluation, clusters, run.source))
+    return rows
 
 
 def _row(

@@ -71,6 +71,14 @@ class RunOnDataset:
             if sample_id in found
         }
 
+    @property
+    def predictions(self) -> dict[Task, Mapping[str, Prediction]]:
+        """By task: its own, and masking with detection beside it; made anew each time."""
+        by_task = {self.stored.manifest.system.task: self.stored.predictions}
+        if (masking := self.masking) is not None:
+            by_task[Task.MASKING] = masking
+        return by_task
+
 
 @dataclass(frozen=True, slots=True)
 class StoredRuns:

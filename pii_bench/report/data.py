@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
+from pii_bench.analysis.runs import evaluated
 from pii_bench.datasets.catalog import ALL, DATASETS, load_dataset
 from pii_bench.diagnosis.errors import ErrorClass
 from pii_bench.diagnosis.runs import QueryRun
-from pii_bench.leaderboard.collect import rows_of
+from pii_bench.leaderboard.collect import evaluations_of, rows_of
 from pii_bench.leaderboard.naming import find_rows, system_name
 from pii_bench.leaderboard.published import published_rows
 from pii_bench.leaderboard.rows import Row, rank
@@ -107,7 +108,9 @@ def collect_report(
     stored = read_stored(results)
     published = published_rows()
     name = _dataset_name(dataset, {run.dataset.name for run in stored.runs})
-    scored = [(run, rows_of(run)) for run in stored.runs if name in {None, run.dataset.name}]
+    runs = [run for run in stored.runs if name in {None, run.dataset.name}]
+    evaluations = [(run, evaluations_of(run)) for run in runs]
+    scored = [(run, rows_of(run, scores)) for run, scores in evaluations]
     ours = [row for _, rows in scored for row in rows]
     wanted = {address(row) for each in systems for row in find_rows(ours, each).values()}
     shown = _shown(
@@ -119,7 +122,7 @@ def collect_report(
     )
     return Report(
         rows=tuple(rank([*ours, *(row for row in published if name in {None, row.dataset})])),
-        figures=draw(results, name, published),
+        figures=draw([each for both in evaluations for each in evaluated(*both)], published),
         record=_record(shown, texts),
         # Of several runs beside one detection the first shows it.
         names={address(row): each.name for each in reversed(shown) for row in each.rows},
@@ -185,8 +188,8 @@ def _answers(run: RunOnDataset) -> Answers:
     if detection is not run.stored:
         query_run = QueryRun(run.source, run.dataset, run.stored, run.detection)
         by_task[Task.QUERY_RELATED] = query_run.answers
-    if run.masking is not None:
-        by_task[Task.MASKING] = run.masking
+    if (masking := run.masking) is not None:
+        by_task[Task.MASKING] = masking
     return Answers(
         names_subjects=detection is not None and detection.manifest.system.names_subjects,
         by_task=by_task,

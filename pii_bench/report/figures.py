@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.figures import INSTALL, draw_figures
 from pii_bench.analysis.results import analyse
-from pii_bench.analysis.runs import read_runs
 from pii_bench.files import writing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pii_bench.analysis.runs import EvaluatedRun
     from pii_bench.leaderboard.rows import Row
 
 NOT_INSTALLED: Final = (
@@ -51,21 +51,19 @@ class Figures:
     missing: str = ""
 
 
-def draw(results: Path, dataset: str | None, published: Sequence[Row]) -> Figures:
-    """Draw what there is to draw of a results folder.
+def draw(runs: Sequence[EvaluatedRun], published: Sequence[Row]) -> Figures:
+    """Draw what there is to draw of some runs.
 
     Args:
-        results: the folder.
-        dataset: the name of the only one that is of interest; None for all.
+        runs: of single sets.
         published: rows of published figures.
 
     Raises:
-        InputFileError: a stored run, or a published table, is broken.
+        InputFileError: a published table is broken.
         ResultsError: a temporary file cannot be written.
     """
     if find_spec("matplotlib") is None:
         return Figures((), NOT_INSTALLED)
-    runs = [run for run in read_runs(results).runs if dataset in {None, run.name.dataset}]
     if not runs:
         return Figures((), NOTHING_TO_DRAW)
     with (

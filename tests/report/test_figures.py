@@ -2,8 +2,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pii_bench.analysis.runs import read_runs
 from pii_bench.leaderboard.published import published_rows
 from pii_bench.report import figures
+from pii_bench.report.data import collect_report
 from pii_bench.report.figures import NOT_INSTALLED, NOTHING_TO_DRAW, Figures, draw
 from tests.report.folders import demo_results
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 def test_what_analyse_draws_is_drawn_with_a_caption(tmp_path: Path) -> None:
     demo_results(tmp_path)
 
-    drawn = draw(tmp_path, None, published_rows())
+    drawn = draw(read_runs(tmp_path).runs, published_rows())
 
     captions = [figure.caption for figure in drawn.drawn]
     assert "Score by size of the sample: masking, F1" in captions
@@ -30,11 +32,12 @@ def test_without_matplotlib_it_is_said_what_installs_it(
 ) -> None:
     monkeypatch.setattr(figures, "find_spec", lambda _: None)
 
-    assert draw(tmp_path, None, []) == Figures((), NOT_INSTALLED)
+    assert draw(read_runs(tmp_path).runs, []) == Figures((), NOT_INSTALLED)
     assert "pip install 'pii-bench[figures]'" in NOT_INSTALLED
 
 
 def test_without_runs_there_is_nothing_to_draw(tmp_path: Path) -> None:
     demo_results(tmp_path)
 
-    assert draw(tmp_path, "single", []) == Figures((), NOTHING_TO_DRAW)
+    assert draw([], []) == Figures((), NOTHING_TO_DRAW)
+    assert collect_report(tmp_path, dataset="single").figures == draw([], [])
