@@ -14,6 +14,7 @@ from pii_bench.scorer import normalise
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from pii_bench.masking.places import Places
     from pii_bench.masking.plan import Entity
 
 _TAG: Final = re.compile(r"<([^<>]{1,60})>")
@@ -39,7 +40,13 @@ class Masked:
     not_found: tuple[str, ...] = field(repr=False, default=())
 
 
-def mask(text: str, entities: Iterable[Entity], keep: Iterable[str] = ()) -> Masked:
+def mask(
+    text: str,
+    entities: Iterable[Entity],
+    keep: Iterable[str] = (),
+    *,
+    places: Places | None = None,
+) -> Masked:
     """Replace entities by tags, but for those to keep; `unmask` restores the text exactly.
 
     The same text, as the scorer compares texts, has the same tag everywhere. `make_plan` tells
@@ -49,11 +56,12 @@ def mask(text: str, entities: Iterable[Entity], keep: Iterable[str] = ()) -> Mas
         text: any text; one that holds something like a tag is restored as well.
         entities: pairs (text, type) or spans.
         keep: texts of entities that are not masked.
+        places: see `make_plan`.
 
     Raises:
         PiiBenchError: see `make_plan`.
     """
-    plan = make_plan(text, entities, keep)
+    plan = make_plan(text, entities, keep, places)
     names: dict[str, str] = {}
     for piece in plan.replacements:
         names.setdefault(normalise(text[piece.start : piece.end]), piece.name)

@@ -15,6 +15,7 @@ from pii_bench.diagnosis.errors import ErrorClass, Side, classify
 from pii_bench.diagnosis.places import Description
 from pii_bench.evaluation import score_sample
 from pii_bench.masking import mask
+from pii_bench.masking.places import Places
 from pii_bench.outcome import Status
 from pii_bench.scorer import normalise, normalise_type
 from pii_bench.tasks import Task, applicable
@@ -127,6 +128,7 @@ class _Texts:
 
     def __init__(self, text: str) -> None:
         self.description = Description(text)
+        self.places = Places(text)
         self.listed: list[list[int] | str] = []
         self._numbers: dict[str, int] = {}
         self._units = (0, *accumulate(1 + (character > "\uffff") for character in text))
@@ -213,16 +215,16 @@ def _said(sample: Sample, run: Answers, texts: _Texts, vocabulary: Vocabulary) -
     if masking is not None and masking.subjects is not None:
         said["m"] = [
             number
-            for start, end, tag in _tags(sample.description, masking)
+            for start, end, tag in _tags(sample.description, masking, texts.places)
             for number in (*texts.offsets([(start, end)]), vocabulary.tags.number(tag))
         ]
     return said
 
 
-def _tags(description: str, masking: Prediction) -> Iterator[tuple[int, int, str]]:
+def _tags(description: str, masking: Prediction, places: Places) -> Iterator[tuple[int, int, str]]:
     """What the tags of a masked description stand for: code points, in order."""
     entities = [pair for subject in masking.subjects or () for pair in subject]
-    masked = mask(description, entities, masking.related or ())
+    masked = mask(description, entities, masking.related or (), places=places)
     if not masked.mapping:
         return
     originals = {tag: cycle(texts) for tag, texts in masked.mapping.items()}

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.masking import Masked, absent_tags, inexact_tags, mask, unmask
+from pii_bench.masking.places import Places
 from tests.masking.drawn import texts_and_entities
 
 if TYPE_CHECKING:
@@ -150,3 +151,10 @@ def test_what_is_masked_can_be_masked_again(drawn: tuple[str, list[Entity], list
     twice = mask(once.text, pairs)
 
     assert unmask(unmask(twice.text, twice.mapping), once.mapping) == text
+
+
+def test_places_that_are_made_before_serve_many_plans_of_a_text() -> None:
+    text = "Ann Lee, 32, lives in York."
+    places = Places(text)
+    for entities in ([("Ann Lee", "PER")], [("32", "DEM"), ("York", "LOC")]):
+        assert mask(text, entities, ["32"], places=places) == mask(text, entities, ["32"])
