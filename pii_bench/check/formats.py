@@ -12,6 +12,15 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.check.forms import (
+    is_amount,
+    is_date,
+    is_duration,
+    is_height,
+    is_phone,
+    is_time,
+    is_weight,
+)
 from pii_bench.check.problem import Problem
 from pii_bench.check.values import (
     parse_amount,
@@ -34,7 +43,9 @@ def format_problems(sample: Sample) -> Iterator[Problem]:
     """Entities that are not what their annotation says.
 
     Rules: `category`, it is one of the 55 and belongs to the entity's type; `format`, the
-    text is as the category wants it. Foreign entities without a category pass.
+    text is in a form of the category: the paper's or, for dates, times, durations, amounts,
+    measures and phone numbers, another one in use (`forms`). Foreign entities without a
+    category pass.
     """
     for entity in sample.entities:
         if entity.category is not None:
@@ -71,6 +82,10 @@ def _is_read_by(reader: Callable[[str], object]) -> Predicate:
     return lambda text: reader(text) is not None
 
 
+def _either(paper: Predicate, free: Predicate) -> Predicate:
+    return lambda text: paper(text) or free(text)
+
+
 def _is_full_name(text: str) -> bool:
     # Names of all scripts, so only what no name has is refused.
     return re.fullmatch(r"[^\W\d_][^\s\d@_]*(?: [^\s\d@_]+)+", text) is not None
@@ -93,7 +108,7 @@ def _is_ip_address(text: str) -> bool:
     return "%" not in text
 
 
-def _is_date(text: str) -> bool:
+def _is_iso_date(text: str) -> bool:
     try:
         dt.date.fromisoformat(text)
     except ValueError:
@@ -102,7 +117,7 @@ def _is_date(text: str) -> bool:
 
 
 _LICENCE: Final = _like(r"[A-Z]\d{8}")
-_AMOUNT: Final = _is_read_by(parse_amount)
+_AMOUNT: Final = _either(_is_read_by(parse_amount), is_amount)
 _PERCENTAGE: Final = _is_read_by(parse_percentage)
 
 FORMATS: Final[Mapping[str, Predicate]] = MappingProxyType(
@@ -113,7 +128,7 @@ FORMATS: Final[Mapping[str, Predicate]] = MappingProxyType(
         "Driver's License": _LICENCE,
         "Bank Account": _like(r"\d{10,12}"),
         "Credit Card": _is_card_number,
-        "Phone Number": _like(r"\+[1-9]\d{0,2}-\d{10}"),
+        "Phone Number": _either(_like(r"\+[1-9]\d{0,2}-\d{10}"), is_phone),
         "IP Address": _is_ip_address,
         "Email Address": _like(r"[A-Za-z0-9._%+-]+@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}"),
         "Password Hash": _like(r"[0-9a-fA-F]{64}"),
@@ -126,16 +141,16 @@ FORMATS: Final[Mapping[str, Predicate]] = MappingProxyType(
             "man, woman, male, female, boy, girl, trans man, trans woman, transgender, non-binary, "
             "nonbinary, genderfluid, genderqueer, agender, bigender, intersex"
         ),
-        "Height": _is_read_by(parse_metres),
-        "Weight": _is_read_by(parse_kilograms),
+        "Height": _either(_is_read_by(parse_metres), is_height),
+        "Weight": _either(_is_read_by(parse_kilograms), is_weight),
         "Blood Type": _like(r"(?:A|B|AB|O)[+\-\u2212]"),
         "Sexual Orientation": _one_of(
             "gay, lesbian, bisexual, straight, heterosexual, homosexual, asexual, aromantic, "
             "demisexual, pansexual, queer, questioning"
         ),
-        "Date": _is_date,
-        "Time": _like(r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"),
-        "Duration": _is_read_by(parse_days),
+        "Date": _either(_is_iso_date, is_date),
+        "Time": _either(_like(r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"), is_time),
+        "Duration": _either(_is_read_by(parse_days), is_duration),
         "Monthly Income": _AMOUNT,
         "Monthly Expenses": _AMOUNT,
         "Account Balance": _AMOUNT,

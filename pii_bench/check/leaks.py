@@ -55,9 +55,11 @@ def leak_problems(sample: Sample) -> Iterator[Problem]:
     """What looks like PII outside of the annotated spans.
 
     Rules: `leak`, a piece of text has the look of an address, a number, an amount, a date or
-    a time; `name-leak`, a part of a person's name stands on its own.
+    a time; `name-leak`, a part of a person's name stands on its own. What `meta.public` lists
+    (the price of a loaf, the day of a public event) is known to be about no person of the
+    sample, and is no leak.
     """
-    spans = annotated_spans(sample)
+    spans = annotated_spans(sample) | _public_spans(sample)
     found: set[Span] = set()
     for what, pattern in _PATTERNS.items():
         for match in pattern.finditer(sample.description):
@@ -73,6 +75,17 @@ def leak_problems(sample: Sample) -> Iterator[Problem]:
             if not is_inside(span, spans | found):
                 reason = f"{part!r} of a person's name stands alone at {span[0]}"
                 yield Problem(sample.id, "name-leak", reason)
+
+
+def _public_spans(sample: Sample) -> frozenset[Span]:
+    public = sample.meta.get("public")
+    texts = public if isinstance(public, list) else ()
+    return frozenset(
+        span
+        for text in texts
+        if isinstance(text, str) and text
+        for span in occurrences(text, sample.description)
+    )
 
 
 def _is_ip_v6(text: str) -> bool:

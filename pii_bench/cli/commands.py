@@ -103,6 +103,36 @@ def _data_build(parsed: argparse.Namespace) -> bool:
     return build_by_model(parsed) if parsed.writer else build_data(parsed.data)
 
 
+def _data_commission(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.data_texts import write_commissions
+
+    return write_commissions(parsed.set, parsed.portions, parsed.out)
+
+
+def _data_accept(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.data_texts import accept_texts
+
+    return accept_texts(parsed.files)
+
+
+def _data_sheet(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.data_texts import write_sheet
+
+    return write_sheet(parsed.set, parsed.portions, parsed.reader, parsed.out)
+
+
+def _data_read(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.data_texts import record_answers
+
+    return record_answers(parsed.set, parsed.reader, parsed.answers)
+
+
+def _data_agreement(parsed: argparse.Namespace) -> bool:
+    from pii_bench.cli.data_texts import print_agreement
+
+    return print_agreement(parsed.sets, disputed=parsed.disputed)
+
+
 def _data_check(parsed: argparse.Namespace) -> bool:
     from pii_bench.cli.data_check import check_dataset
 
@@ -138,6 +168,11 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], bool]]] = MappingPro
         "fit": _fit,
         "models": _models,
         "data build": _data_build,
+        "data commission": _data_commission,
+        "data accept": _data_accept,
+        "data sheet": _data_sheet,
+        "data read": _data_read,
+        "data agreement": _data_agreement,
         "data check": _data_check,
         "data stats": _data_stats,
         "data quality": _data_quality,

@@ -88,7 +88,7 @@ class Builder:
         self.writer = Writer(banks, Dealer(self.random), self.random)
         self.describer = Describer(self.writer, self.random)
         self.interviewer = Interviewer(self.writer, self.random)
-        self.census = Census(pools, Names(pools), banks.facts, self.random)
+        self.census = Census(pools, Names(pools), self.random)
         self._memory = Memory()
         self.dropped: dict[str, int] = {}
 

@@ -86,7 +86,7 @@ class _Office:
     def __init__(self, plan: Plan, random: Random) -> None:
         banks, pools = load_banks(plan.split), load_pools(plan.split)
         self.plan, self.random = plan, random
-        self.census = Census(pools, Names(pools), banks.facts, random)
+        self.census = Census(pools, Names(pools), random)
         self.interviewer = Interviewer(Writer(banks, Dealer(random), random), random)
         self.relations = sorted(banks.relations)
 

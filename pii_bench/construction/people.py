@@ -9,6 +9,7 @@ from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:
     from pii_bench.construction.markup import Person
+    from pii_bench.construction.values import Draw
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +45,14 @@ class Profile:
         voice: pronouns of the third person.
         home: where they live, whether or not the text says so.
         facts: categories differ; exactly one is of type PER.
+        draw: what the values were drawn from; further ones can be.
     """
 
     id: str
     voice: Person
     home: Place
     facts: tuple[Fact, ...]
+    draw: Draw | None = field(default=None, compare=False, repr=False)
 
     @property
     def name(self) -> Fact:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.construction.markup import HE, SHE, THEY, Person
 from pii_bench.construction.people import Fact, Place, Profile
 from pii_bench.construction.rules import conflicts, relation_conflicts
-from pii_bench.construction.values import Draw, draw_value
+from pii_bench.construction.values import Draw, draw_value, facets_of
 from pii_bench.taxonomy import CATEGORIES, TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from random import Random
 
-    from pii_bench.construction.bank import Bank
     from pii_bench.construction.names import Names
     from pii_bench.construction.pools import Pools
     from pii_bench.construction.relations import Relation
@@ -43,12 +42,10 @@ class Census:
 
     Attributes:
         pools: where values come from.
-        facts: category to its bank, whose facets can be told.
     """
 
     pools: Pools
     names: Names
-    facts: Mapping[str, Bank]
     random: Random
 
     def single(self, types: Sequence[PiiType], *, alias: bool) -> Profile:
@@ -160,10 +157,10 @@ class Census:
             if category in kept:
                 facts.append(kept[category])
                 continue
-            facet = facets.get(category) or self.random.choice(self.facts[category].facets)
+            facet = facets.get(category) or self.random.choice(facets_of(category))
             value = draw_value(category, facet, self._paid(draw, facts))
             facts.append(Fact(category, facet, value))
-        profile = Profile(subject, voice, draw.place, tuple(facts))
+        profile = Profile(subject, voice, draw.place, tuple(facts), draw)
         for _ in range(_TRIES):
             found = conflicts(profile, self.pools)
             if not found:
@@ -200,7 +197,7 @@ class Census:
         facet = next(fact.facet for fact in profile.facts if fact.category == category)
         if (category, facet) == ("Duration", "in-post"):
             # What conflicts with the day a job began is the facet, not the number.
-            facet = self.random.choice(self.facts[category].facets)
+            facet = self.random.choice(facets_of(category))
         value = draw_value(category, facet, self._paid(draw, profile.facts))
         new = Fact(category, facet, value)
         facts = tuple(new if fact.category == category else fact for fact in profile.facts)
@@ -219,7 +216,7 @@ class Census:
     ) -> list[tuple[str, str]]:
         """For what would have to be common but is not: another facet."""
         return [
-            (category, self.random.choice([f for f in self.facts[category].facets if f != facet]))
+            (category, self.random.choice([f for f in facets_of(category) if f != facet]))
             for category, facet in relation.shared
             if relation.binding and (category, facet) not in shared
         ]

@@ -128,6 +128,28 @@ _DURATIONS: Final[Mapping[str, tuple[tuple[str, int, int], ...]]] = MappingProxy
 )
 
 
+_FACETS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "Street Address": ("home", "mail"),
+        "City/Region": ("home", "origin"),
+        "Landmark": ("near-home", "meeting"),
+        "Company Name": ("employer", "former", "client"),
+        "Educational Institution": ("alumni", "current"),
+        "Government Agency": ("case", "letter"),
+        "NGO": ("volunteers", "supports", "helped-by"),
+        "Healthcare Facility": ("patient", "referred"),
+        "Date": tuple(_EVENT_YEARS),
+        "Time": tuple(_HOURS),
+        "Duration": tuple(_DURATIONS),
+    }
+)
+
+
+def facets_of(category: str) -> tuple[str, ...]:
+    """What a fact of a category can be about; one empty facet where the category says it."""
+    return _FACETS.get(category, ("",))
+
+
 def _full_name(draw: Draw, _: str) -> str:
     return draw.names.full_name(draw.random, draw.culture, draw.pronoun)
 

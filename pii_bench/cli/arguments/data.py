@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pii_bench.cli.arguments.shared import (
     Subparsers,
@@ -11,6 +12,11 @@ from pii_bench.cli.arguments.shared import (
     add_dataset,
     positive,
 )
+
+if TYPE_CHECKING:
+    import argparse
+
+WRITTEN_SETS = ("single", "multi", "train-single", "train-multi", "dev-single", "dev-multi")
 
 
 def add_train(subparsers: Subparsers) -> None:
@@ -68,6 +74,11 @@ def add_data(subparsers: Subparsers) -> None:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_data_build(commands)
+    _add_data_commission(commands)
+    _add_data_accept(commands)
+    _add_data_sheet(commands)
+    _add_data_read(commands)
+    _add_data_agreement(commands)
     _add_data_check(commands)
     _add_data_stats(commands)
     _add_data_quality(commands)
@@ -94,6 +105,79 @@ def _add_data_build(commands: Subparsers) -> None:
     )
     add_calls(parser)
     parser.set_defaults(command="data build")
+
+
+def _add_data_commission(commands: Subparsers) -> None:
+    parser = commands.add_parser(
+        "commission",
+        help="say what a writer is to write",
+        description="Write commissions, a file for each portion of twelve: people, facts and "
+        "values, voice, length, and what is to be asked.",
+    )
+    parser.add_argument("set", choices=WRITTEN_SETS)
+    parser.add_argument("portions", type=positive, nargs="+", metavar="PORTION", help="from 1")
+    parser.add_argument(
+        "--out", type=Path, default=Path("build/commissions"), metavar="DIR", help="(%(default)s)"
+    )
+    parser.set_defaults(command="data commission")
+
+
+def _add_data_accept(commands: Subparsers) -> None:
+    parser = commands.add_parser(
+        "accept",
+        help="record written texts where they are sound",
+        description="Judge written texts against their commissions, by the checker, and against "
+        "what is recorded; record those without a problem in data/texts. Exit code 1 when any is "
+        "refused.",
+    )
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
+    parser.set_defaults(command="data accept")
+
+
+def _add_data_sheet(commands: Subparsers) -> None:
+    parser = commands.add_parser(
+        "sheet",
+        help="say what a blind reader is to read",
+        description="Write a reader's sheet: texts, queries and entities in random order, "
+        "without types and gold, of samples whose recorded version this reader has not read.",
+    )
+    parser.add_argument("set", choices=WRITTEN_SETS)
+    parser.add_argument("portions", type=positive, nargs="+", metavar="PORTION", help="from 1")
+    _add_reader(parser)
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+    parser.set_defaults(command="data sheet")
+
+
+def _add_data_read(commands: Subparsers) -> None:
+    parser = commands.add_parser(
+        "read",
+        help="record a reader's answers",
+        description="Record a reader's answers in data/readings: a line for each sample, "
+        "`ID | 2, 5 | what is unlisted | yes or no: ambiguous | text 1-5 | query 1-5 | remark`.",
+    )
+    parser.add_argument("set", choices=WRITTEN_SETS)
+    parser.add_argument("answers", type=Path, metavar="FILE")
+    _add_reader(parser)
+    parser.set_defaults(command="data read")
+
+
+def _add_reader(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--reader", choices=("a", "b"), required=True)
+
+
+def _add_data_agreement(commands: Subparsers) -> None:
+    parser = commands.add_parser(
+        "agreement",
+        help="show how blind readers agree with gold and each other",
+        description="Show, from the first readings, F1 and kappa of readers against gold and "
+        "each other, what they found ambiguous or unlisted, and how natural: by set, kind of "
+        "text and way of reference.",
+    )
+    parser.add_argument("sets", choices=WRITTEN_SETS, nargs="+", metavar="SET")
+    parser.add_argument(
+        "--disputed", action="store_true", help="list what keeps recorded samples from passing"
+    )
+    parser.set_defaults(command="data agreement")
 
 
 def _add_data_check(commands: Subparsers) -> None:

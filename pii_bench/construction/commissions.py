@@ -1,0 +1,371 @@
+"""What a writer is asked for: people with their facts, a voice, a length, and what is asked.
+
+A commission follows from the seed, the set and its number alone, so that it can be drawn again
+when the text that answers it is accepted. The people, their values and the conflicts between
+these are the paper's construction steps 1 and 2; the writer does steps 3 and 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
+
+from pii_bench.construction.allot import allot_types
+from pii_bench.construction.names import Names
+from pii_bench.construction.pools import load_pools
+from pii_bench.construction.profiles import Census, Unresolvable
+from pii_bench.construction.relations import RELATIONS
+from pii_bench.construction.values import draw_value
+from pii_bench.construction.voices import WRITERS, Voices, load_voices
+from pii_bench.taxonomy import CATEGORIES, TYPE_OF_CATEGORY, PiiType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pii_bench.construction.people import Fact, Profile
+    from pii_bench.construction.pools import Split
+    from pii_bench.construction.relations import Relation
+
+Item = TypeVar("Item")
+
+SEED: Final = "pii_bench 2"
+"""Names the commissions of this version of the data."""
+
+PORTION: Final = 12
+"""Commissions in one file."""
+
+Reference = Literal["explicit", "implied", "contrast"]
+Form = Literal["paper", "free"]
+
+REFERENCES: Final[tuple[Reference, ...]] = ("explicit", "implied", "contrast")
+
+FREE: Final = frozenset(
+    {
+        *CATEGORIES[PiiType.ORG],
+        *("City/Region", "Landmark", "Nationality", "Ethnicity", "Race", "Religious Belief"),
+        *("Political Affiliation", "Education Level", "Academic Degree", "Physical Features"),
+        *("Medical Condition", "Disability Status"),
+    }
+)
+"""Categories whose values the writer gives (the paper's table: written by a language model)."""
+
+_SPARES: Final = 2
+_TRIES: Final = 200
+_ALIAS_SHARE: Final = 0.15
+
+# Shares of E_q's sizes that give the paper's means, 1.95 and 2.06, where people of few facts
+# are asked about fewer.
+_NEEDS: Final = {1: {1: 0.22, 2: 0.53, 3: 0.25}, 2: {1: 0.2, 2: 0.54, 3: 0.26}}
+_CHARS: Final = {1: 893, 2: 653}
+_QUERY_CHARS: Final = {1: 211, 2: 236}
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A set of descriptions to be written.
+
+    Attributes:
+        people: subjects per description, 1 or 2.
+        size: descriptions.
+        queries: per description.
+        types: type to number of entities over the set.
+    """
+
+    name: str
+    split: Split
+    people: int
+    size: int
+    queries: int
+    types: Mapping[PiiType, int]
+
+
+# The paper's counts of entities by type (data/published/paper_type_distribution.csv).
+_TYPES: Final[Mapping[int, tuple[int, Mapping[PiiType, int]]]] = {
+    1: (
+        1214,
+        {
+            PiiType.PER: 1214,
+            PiiType.DEM: 1220,
+            PiiType.CODE: 1464,
+            PiiType.ORG: 1590,
+            PiiType.LOC: 1053,
+            PiiType.DATETIME: 1368,
+            PiiType.QUANTITY: 1394,
+        },
+    ),
+    2: (
+        1228,
+        {
+            PiiType.PER: 2456,
+            PiiType.DEM: 2450,
+            PiiType.CODE: 2470,
+            PiiType.ORG: 2544,
+            PiiType.LOC: 1516,
+            PiiType.DATETIME: 2526,
+            PiiType.QUANTITY: 2174,
+        },
+    ),
+}
+
+
+def _order(name: str, split: Split, people: int, size: int, queries: int) -> Order:
+    samples, counts = _TYPES[people]
+    types = {pii_type: round(count * size / samples) for pii_type, count in counts.items()}
+    return Order(name, split, people, size, queries, types)
+
+
+ORDERS: Final[Mapping[str, Order]] = MappingProxyType(
+    {
+        order.name: order
+        for order in (
+            _order("single", "test", 1, 1214, 1),
+            _order("multi", "test", 2, 1228, 1),
+            _order("train-single", "train", 1, 390, 2),
+            _order("train-multi", "train", 2, 390, 2),
+            _order("dev-single", "train", 1, 60, 2),
+            _order("dev-multi", "train", 2, 60, 2),
+        )
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a query is to be.
+
+    Attributes:
+        needs: size of E_q.
+        domain: a suggestion.
+        chars: length, in characters.
+    """
+
+    needs: int
+    reference: Reference
+    domain: str
+    chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commission:
+    """One description, with its queries, that is to be written.
+
+    Attributes:
+        id: of the sample.
+        profiles: subject id to person.
+        spares: (subject id, category) to further values of the same kind.
+        writer: kind of who types, one of `voices.WRITERS`; `voice` describes them.
+        registers: kinds of text, one of which the writer chooses.
+        form: how dates, amounts and measures are written.
+        chars: length of the description.
+    """
+
+    id: str
+    profiles: Mapping[str, Profile]
+    relation: Relation | None
+    spares: Mapping[tuple[str, str], tuple[str, ...]]
+    writer: str
+    voice: str
+    registers: tuple[str, ...]
+    form: Form
+    chars: int
+    asked: tuple[Asked, ...]
+
+    @property
+    def tags(self) -> dict[str, tuple[str, Fact]]:
+        """The tag of each fact, such as "A3", to the subject and the fact; A1 is A's name."""
+        return {
+            f"{subject}{number}": (subject, fact)
+            for subject, profile in self.profiles.items()
+            for number, fact in enumerate((profile.name, *profile.others), start=1)
+        }
+
+    def allowed(self, tag: str) -> tuple[str, ...]:
+        """The commissioned value of a fact and its spares."""
+        subject, fact = self.tags[tag]
+        return (fact.value, *self.spares.get((subject, fact.category), ()))
+
+
+def commission(order: Order, number: int) -> Commission:
+    """Draw the commission of a number, from 1.
+
+    Raises:
+        MissingExtraError: Faker is not installed.
+        InputFileError: a pool or table is broken.
+        RuntimeError: no people without conflicts came in many attempts.
+    """
+    plan = _plan(order.name)
+    random = Random(f"{SEED}/{order.name}/{number}")
+    place = number - 1
+    types = plan.types[place * order.people : (place + 1) * order.people]
+    profiles, relation = _people(order, types, random)
+    facts = sum(len(profile.facts) for profile in profiles.values())
+    share = facts * order.size / sum(order.types.values())
+    writer = plan.writers[place]
+    voices = load_voices()
+    who = random.choice(voices.who[writer])
+    voice = f"{who}; {random.choice(voices.on)}; {random.choice(voices.manner)}"
+    asked = tuple(
+        Asked(
+            needs=min(plan.needs[place * order.queries + n], (facts - order.people) // 2),
+            reference=plan.references[place * order.queries + n],
+            domain=plan.domains[place * order.queries + n],
+            chars=min(max(round(random.gauss(_QUERY_CHARS[order.people], 55)), 90), 390),
+        )
+        for n in range(order.queries)
+    )
+    return Commission(
+        id=f"{order.name}-{number:04d}",
+        profiles=profiles,
+        relation=relation,
+        spares=_spares(profiles),
+        writer=writer,
+        voice=voice,
+        registers=plan.registers[place],
+        form=plan.forms[place],
+        # Longer lists of facts make longer texts, though not in proportion.
+        chars=round(_CHARS[order.people] * (0.45 + 0.55 * share) * random.uniform(0.8, 1.2)),
+        asked=asked,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is dealt over a whole set, so that every share is met."""
+
+    types: Sequence[Sequence[PiiType]]
+    writers: Sequence[str]
+    registers: Sequence[tuple[str, ...]]
+    forms: Sequence[Form]
+    needs: Sequence[int]
+    references: Sequence[Reference]
+    domains: Sequence[str]
+
+
+@cache
+def _plan(name: str) -> _Plan:
+    order, voices = ORDERS[name], load_voices()
+    random = Random(f"{SEED}/{name}")
+    queries = order.size * order.queries
+    forms: tuple[Form, ...] = ("paper", "free")
+    writers = _dealt(WRITERS, order.size, random)
+    sizes = [
+        size for size, share in _NEEDS[order.people].items() for _ in range(round(queries * share))
+    ]
+    sizes += [2] * (queries - len(sizes))
+    random.shuffle(sizes)
+    return _Plan(
+        types=allot_types(order.size * order.people, order.types, random),
+        writers=writers,
+        registers=_offers(voices, order.people, writers, random),
+        forms=_dealt(forms, order.size, random),
+        needs=sizes[:queries],
+        references=_dealt(REFERENCES, queries, random),
+        domains=_dealt(voices.domains, queries, random),
+    )
+
+
+def _dealt(items: Sequence[Item], size: int, random: Random) -> list[Item]:
+    dealt = [items[number % len(items)] for number in range(size)]
+    random.shuffle(dealt)
+    return dealt
+
+
+def _offers(
+    voices: Voices, people: int, writers: Sequence[str], random: Random
+) -> list[tuple[str, ...]]:
+    """Three kinds of text for each writer, those first that were offered least."""
+    offered = dict.fromkeys(voices.registers, 0)
+    offers: list[tuple[str, ...]] = []
+    for writer in writers:
+        possible = list(voices.registers_of(writer, people))
+        random.shuffle(possible)
+        chosen = tuple(sorted(possible, key=offered.__getitem__)[:3])
+        for name in chosen:
+            offered[name] += 1
+        offers.append(chosen)
+    return offers
+
+
+def _people(
+    order: Order, types: Sequence[Sequence[PiiType]], random: Random
+) -> tuple[dict[str, Profile], Relation | None]:
+    pools = load_pools(order.split)
+    census = Census(pools, Names(pools), random)
+    for _ in range(_TRIES):
+        alias = random.random() < _ALIAS_SHARE
+        relation = None
+        people: tuple[Profile, ...]
+        try:
+            if order.people == 1:
+                people = (census.single(types[0], alias=alias),)
+            else:
+                relation = RELATIONS[random.choice(sorted(RELATIONS))]
+                people = census.pair((types[0], types[1]), relation, alias=alias)
+        except Unresolvable:
+            continue
+        return {profile.id: profile for profile in people}, relation
+    raise RuntimeError(f"{order.name}: no people without conflicts in {_TRIES} attempts")
+
+
+def _spares(profiles: Mapping[str, Profile]) -> dict[tuple[str, str], tuple[str, ...]]:
+    spares: dict[tuple[str, str], tuple[str, ...]] = {}
+    for subject, profile in profiles.items():
+        for fact in profile.facts:
+            if fact.category in FREE or profile.draw is None:
+                continue
+            count = _SPARES if TYPE_OF_CATEGORY[fact.category] is PiiType.PER else 1
+            drawn = [draw_value(fact.category, fact.facet, profile.draw) for _ in range(count)]
+            spares[subject, fact.category] = tuple(dict.fromkeys(drawn))
+    return spares
+
+
+def sheet(order: Order, portion: int) -> str:
+    """The commissions of a portion, from 1, for a writer to read."""
+    first = (portion - 1) * PORTION + 1
+    last = min(portion * PORTION, order.size)
+    return "\n".join(_told(commission(order, n)) for n in range(first, last + 1))
+
+
+_WRITER: Final = {
+    "own": "the person of the text, or one of the two, types it",
+    "desk": "somebody who deals with them for a living types it",
+    "near": "somebody near to them types it, or tells it",
+}
+_FORMS: Final = {
+    "paper": "dates, times, durations, amounts, measures and phone numbers exactly as below",
+    "free": "dates, times, durations, amounts, measures and phone numbers in other forms that suit",
+}
+
+
+def _told(asked: Commission) -> str:
+    least, most = round(asked.chars * 0.85), round(asked.chars * 1.15)
+    lines = [
+        f"=== {asked.id}",
+        f"voice: {asked.voice} ({_WRITER[asked.writer]})",
+        f"kind of text, one of: {', '.join(asked.registers)}",
+        f"forms: {_FORMS[asked.form]}",
+        f"length: {asked.chars} characters ({least} to {most})",
+    ]
+    if asked.relation:
+        lines.append(f"relation: {asked.relation.name} (A first)")
+    for subject, profile in asked.profiles.items():
+        lines.append(
+            f"{subject}: {profile.voice.pronouns[0]}; lives in {profile.home.country}, for example "
+            f"in {profile.home.city}"
+        )
+    for tag, (subject, fact) in asked.tags.items():
+        if fact.category in FREE:
+            lines.append(f"  {tag} {fact.category}: yours")
+            continue
+        spares = ", ".join(asked.spares.get((subject, fact.category), ()))
+        about = f" (for example {fact.facet})" if fact.facet else ""
+        lines.append(f"  {tag} {fact.category}: {fact.value}{about} [or: {spares}]")
+    lines += [
+        f"query: needs {q.needs}; reference {q.reference}; about {q.domain}; "
+        f"about {q.chars} characters"
+        for q in asked.asked
+    ]
+    return "\n".join(lines) + "\n"

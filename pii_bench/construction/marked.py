@@ -1,0 +1,275 @@
+"""Written texts with their entities marked inline, so that a writer counts no offsets.
+
+A file holds one sample after another:
+
+    === single-0001
+    register: letter
+    --- text
+    {A1|Don Flynn} rang at {A3|08:30:00}. The bus costs {-|£2.40} now.
+    --- query: A3 | implied | travel | near
+    Will he still catch it?
+
+`{A1|...}` marks an entity by the tag of its commission, `{A2+B3|...}` one that two people share,
+`{-|...}` something of an entity's look that is about no person of the text. The header may have
+further lines `key: value`; recorded samples have there what the commission asked for. A query
+names the tags that it needs, its way of reference, its domain and who asks.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.check.text import is_inside, occurrences
+from pii_bench.datasets.sample import Entity, Related, Sample, Subject
+from pii_bench.errors import PiiBenchError
+from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    Span = tuple[int, int]
+
+_MARK: Final = re.compile(r"\{([A-Z]\d{1,2}(?:\+[A-Z]\d{1,2})*|-)\|([^{}|]*)\}")
+_STRAY: Final = re.compile(r"\{[A-Z]\d{1,2}[^}]{0,20}|\{-[^}]{0,20}|\|[^|{}]{0,20}\}")
+_TAG: Final = re.compile(r"[A-Z]\d{1,2}")
+
+
+class MarkedError(PiiBenchError):
+    """A file of written texts that cannot be read.
+
+    Args:
+        path: of the file.
+        line: where, from 1.
+        reason: what is wrong and what is expected.
+    """
+
+    def __init__(self, path: Path, line: int, reason: str) -> None:
+        super().__init__(f"{path}:{line}: {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedQuery:
+    """A query as written.
+
+    Attributes:
+        needs: tags of E_q.
+        asker: the subject that asks, or who else does ("desk", "near", "other").
+    """
+
+    text: str
+    needs: tuple[str, ...]
+    reference: str
+    domain: str
+    asker: str
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A sample as written.
+
+    Attributes:
+        header: the lines before the text, key to value.
+        text: with its marks.
+        line: of the sample in its file, from 1.
+    """
+
+    id: str
+    header: Mapping[str, str]
+    text: str
+    queries: tuple[MarkedQuery, ...]
+    line: int = field(default=1, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A text without its marks.
+
+    Attributes:
+        spans: tag to the places of its entity, in order.
+        values: tag to the texts under its marks; more than one is a fault of the writer.
+        public: texts that were marked as nobody's.
+        stray: what looks like a broken mark.
+    """
+
+    text: str
+    spans: Mapping[str, tuple[Span, ...]]
+    values: Mapping[str, tuple[str, ...]]
+    public: tuple[str, ...]
+    stray: tuple[str, ...]
+
+
+def read_marked(path: Path) -> tuple[Marked, ...]:
+    """Read a file of written samples.
+
+    Raises:
+        MarkedError: the file cannot be read, or a line is not of the format.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise MarkedError(path, 1, f"cannot be read: {error}") from error
+    starts = [number for number, line in enumerate(lines) if line.startswith("=== ")]
+    if not starts or any(line.strip() for line in lines[: starts[0]]):
+        raise MarkedError(path, 1, "the file must begin with a line '=== ID' of a commission")
+    ends = [*starts[1:], len(lines)]
+    return tuple(
+        _sample(path, start, lines[start:end]) for start, end in zip(starts, ends, strict=True)
+    )
+
+
+def write_marked(samples: Iterable[Marked]) -> str:
+    """The text of a file of samples; reading it gives them back."""
+    return "\n".join(_lines(sample) for sample in samples)
+
+
+def resolve(marked: str, names: frozenset[str]) -> Resolved:
+    """Take the marks out of a text, and say where their entities are.
+
+    Args:
+        marked: the text with its marks.
+        names: tags of people's names; every occurrence of a name belongs to it, marked or not.
+    """
+    spans: dict[str, list[Span]] = {}
+    values: dict[str, dict[str, None]] = {}
+    public: dict[str, None] = {}
+    parts: list[str] = []
+    length = place = 0
+    for match in _MARK.finditer(marked):
+        before = marked[place : match.start()]
+        value = match[2]
+        start = length + len(before)
+        parts += [before, value]
+        length = start + len(value)
+        place = match.end()
+        if match[1] == "-":
+            public[value] = None
+            continue
+        for tag in match[1].split("+"):
+            spans.setdefault(tag, []).append((start, length))
+            values.setdefault(tag, {})[value] = None
+    text = "".join([*parts, marked[place:]])
+    for tag in names & values.keys():
+        taken = {span for own in spans.values() for span in own}
+        for name in values[tag]:
+            found = {s for s in occurrences(name, text) if not is_inside(s, taken)}
+            spans[tag] += sorted(found)
+    return Resolved(
+        text=text,
+        spans={tag: tuple(sorted(set(own))) for tag, own in spans.items()},
+        values={tag: tuple(own) for tag, own in values.items()},
+        public=tuple(public),
+        stray=tuple(match[0] for match in _STRAY.finditer(text)),
+    )
+
+
+def to_samples(marked: Marked) -> Iterator[Sample]:
+    """The samples of a recorded text, one for each query; ids end in -2 and so on after the first.
+
+    The header names the categories (`facts: A1 Full Name, A2 Age`).
+    """
+    categories = facts_of(marked.header["facts"])
+    names = frozenset(t for t, c in categories.items() if TYPE_OF_CATEGORY[c] is PiiType.PER)
+    found = resolve(marked.text, names)
+    subjects = annotate(found, categories)
+    meta = {
+        key: marked.header[key]
+        for key in ("register", "relation", "voice", "form")
+        if key in marked.header
+    }
+    for number, query in enumerate(marked.queries, start=1):
+        yield Sample(
+            id=marked.id if number == 1 else f"{marked.id}-{number}",
+            description=found.text,
+            query=query.text,
+            subjects=subjects,
+            related=tuple(Related(tag[0], found.values[tag][0]) for tag in query.needs),
+            meta={
+                **meta,
+                "domain": query.domain,
+                "reference": query.reference,
+                "asker": query.asker,
+                **({"public": list(found.public)} if found.public else {}),
+            },
+        )
+
+
+def annotate(found: Resolved, categories: Mapping[str, str]) -> tuple[Subject, ...]:
+    """Gold subjects of a text, entities in the order of the text.
+
+    Args:
+        found: a text whose tags are all in `categories`.
+        categories: tag to category.
+    """
+    owners = sorted({tag[0] for tag in found.spans})
+    return tuple(
+        Subject(
+            owner,
+            tuple(
+                Entity(
+                    text=found.values[tag][0],
+                    type=TYPE_OF_CATEGORY[categories[tag]],
+                    category=categories[tag],
+                    spans=found.spans[tag],
+                )
+                for tag in sorted(
+                    (tag for tag in found.spans if tag[0] == owner),
+                    key=lambda tag: found.spans[tag][0],
+                )
+            ),
+        )
+        for owner in owners
+    )
+
+
+def facts_of(line: str) -> dict[str, str]:
+    """Read "A1 Full Name, A2 Age": tag to category."""
+    facts: dict[str, str] = {}
+    for part in line.split(", "):
+        tag, _, category = part.strip().partition(" ")
+        facts[tag] = category
+    return facts
+
+
+def _sample(path: Path, start: int, lines: list[str]) -> Marked:
+    sample_id = lines[0].removeprefix("=== ").strip()
+    sections = [n for n, line in enumerate(lines) if line.startswith("--- ")]
+    if not sections or lines[sections[0]].strip() != "--- text":
+        raise MarkedError(path, start + 1, f"{sample_id} has no line '--- text' behind its header")
+    header: dict[str, str] = {}
+    for number, line in enumerate(lines[1 : sections[0]], start=start + 2):
+        key, colon, value = line.partition(":")
+        if line.strip() and not colon:
+            raise MarkedError(path, number, f"{line!r} is no 'key: value'")
+        if line.strip():
+            header[key.strip()] = value.strip()
+    queries = []
+    for begin, end in zip(sections[1:], [*sections[2:], len(lines)], strict=True):
+        text = "\n".join(lines[begin + 1 : end]).strip()
+        queries.append(_query(path, start + begin + 1, lines[begin], text))
+    end = sections[1] if len(sections) > 1 else len(lines)
+    text = "\n".join(line.rstrip() for line in lines[sections[0] + 1 : end]).strip()
+    return Marked(sample_id, header, text, tuple(queries), start + 1)
+
+
+def _query(path: Path, line: int, heading: str, text: str) -> MarkedQuery:
+    fields = [part.strip() for part in heading.removeprefix("--- query:").split("|")]
+    if not heading.startswith("--- query:") or len(fields) != 4:
+        wanted = "'--- query: A2 A5 | implied | travel | near' (tags, reference, domain, asker)"
+        raise MarkedError(path, line, f"{heading!r} is not of the form {wanted}")
+    tags = fields[0].split()
+    for tag in tags:
+        if not _TAG.fullmatch(tag):
+            raise MarkedError(path, line, f"{tag!r} is no tag of a fact such as A2")
+    return MarkedQuery(text, tuple(tags), fields[1], fields[2], fields[3])
+
+
+def _lines(sample: Marked) -> str:
+    header = "".join(f"{key}: {value}\n" for key, value in sample.header.items())
+    queries = "".join(
+        f"--- query: {' '.join(q.needs)} | {q.reference} | {q.domain} | {q.asker}\n{q.text}\n"
+        for q in sample.queries
+    )
+    return f"=== {sample.id}\n{header}--- text\n{sample.text}\n{queries}"

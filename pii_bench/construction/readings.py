@@ -1,0 +1,306 @@
+"""Blind readings: what a reader is shown, what they answered, and how far readers agree.
+
+A reader gets text, query and the entities in random order, without types, and nothing else.
+Readings are kept raw in `data/readings/<set>.jsonl`, each with the version of the sample that
+was read; agreement is reported on the first reading, before anything was mended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+from filelock import FileLock
+
+from pii_bench.errors import InputFileError, PiiBenchError
+from pii_bench.files import writing
+from pii_bench.jsonl import read_records
+from pii_bench.resources import DATA
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from pii_bench.datasets.sample import Sample
+
+READINGS: Final = DATA / "readings"
+LEAST_NATURAL: Final = 3
+"""A sample that a reader finds less natural than this is mended."""
+
+_FIELDS: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one reader said of one version of a sample.
+
+    Attributes:
+        id: of the sample.
+        version: of the sample, see `version_of`.
+        reader: "a" or "b": the two readers of a version.
+        round: 1 for the first version of a sample that was read.
+        options: texts of the entities that the reader was shown.
+        gold: texts of E_q of that version, which the reader was not shown.
+        needed: texts of the entities that the reader takes to be needed.
+        unlisted: what is personal in the text and not among the entities.
+        ambiguous: whether reasonable people could choose otherwise.
+        text: how natural the description is, 1 to 5; `query` likewise.
+        remark: in the reader's words, or empty.
+    """
+
+    id: str
+    version: str
+    reader: str
+    round: int
+    options: tuple[str, ...]
+    gold: tuple[str, ...]
+    needed: tuple[str, ...]
+    unlisted: tuple[str, ...]
+    ambiguous: bool
+    text: int
+    query: int
+    remark: str = ""
+
+
+def version_of(sample: Sample) -> str:
+    """Names text, query, entities and E_q of a sample: twelve hexadecimal digits."""
+    seen = [sample.description, sample.query, sorted(options(sample)), sorted(_gold(sample))]
+    return hashlib.sha256(json.dumps(seen).encode()).hexdigest()[:12]
+
+
+def options(sample: Sample) -> tuple[str, ...]:
+    """The texts of the entities, each once."""
+    return tuple(dict.fromkeys(entity.text for entity in sample.entities))
+
+
+def shuffled(sample: Sample, reader: str) -> list[str]:
+    """The options in the order in which a reader sees them."""
+    found = sorted(options(sample))
+    Random(f"{sample.id}/{version_of(sample)}/{reader}").shuffle(found)
+    return found
+
+
+def sheet(samples: Sequence[Sample], reader: str) -> str:
+    """Samples for a reader: text, query, numbered options; no gold."""
+    order = list(samples)
+    Random(f"{[sample.id for sample in samples]}/{reader}").shuffle(order)
+    return "\n".join(_item(sample, reader) for sample in order)
+
+
+def _item(sample: Sample, reader: str) -> str:
+    listed = "\n".join(f"{n}. {text}" for n, text in enumerate(shuffled(sample, reader), start=1))
+    parts = (f"=== {sample.id}", sample.description, "--- query", sample.query or "")
+    return "\n".join([*parts, "--- entities", listed, ""])
+
+
+def parse_answers(
+    path: Path, samples: Mapping[str, Sample], known: Iterable[Reading], reader: str
+) -> list[Reading]:
+    """Read a reader's answers, a line each: `single-0001 | 2, 5 | - | no | 4 | 5 | remark`.
+
+    The fields: id, numbers of the needed entities, what is personal and not listed (separated
+    by semicolons, `-` for nothing), whether it is ambiguous, naturalness of text and of query.
+
+    Args:
+        path: of the answers.
+        samples: by id, those that may be answered.
+        known: earlier readings, from which the round follows.
+        reader: "a" or "b".
+
+    Raises:
+        InputFileError: a line is not of this form, or names no such sample.
+    """
+    versions: dict[str, set[str]] = {}
+    for reading in known:
+        versions.setdefault(reading.id, set()).add(reading.version)
+    found = []
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise InputFileError(path, error.strerror or "cannot be read") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        fields = [part.strip() for part in line.split("|", _FIELDS)]
+        if len(fields) < _FIELDS or fields[0] not in samples:
+            raise InputFileError(path, "no answer to a sample of the sheet", line=number)
+        sample = samples[fields[0]]
+        try:
+            found.append(_reading(sample, fields, versions.get(sample.id, set()), reader))
+        except (ValueError, IndexError) as error:
+            raise InputFileError(path, f"not of the form: {error}", line=number) from error
+    return found
+
+
+def _reading(sample: Sample, fields: Sequence[str], earlier: set[str], reader: str) -> Reading:
+    listed = shuffled(sample, reader)
+    chosen = [int(part) for part in fields[1].replace("-", "").split(",") if part.strip()]
+    if any(not 1 <= n <= len(listed) for n in chosen):
+        raise ValueError(f"the sheet lists 1 to {len(listed)}")
+    if fields[3].lower() not in {"yes", "no"}:
+        raise ValueError(f"{fields[3]!r} is neither yes nor no")
+    scores = [int(field) for field in fields[4:6]]
+    if any(not 1 <= score <= 5 for score in scores):
+        raise ValueError("naturalness is 1 to 5")
+    version = version_of(sample)
+    unlisted = tuple(p.strip() for p in fields[2].split(";") if p.strip() not in ("", "-"))
+    return Reading(
+        id=sample.id,
+        version=version,
+        reader=reader,
+        round=len(earlier - {version}) + 1,
+        options=tuple(sorted(listed)),
+        gold=tuple(sorted(_gold(sample))),
+        needed=tuple(sorted(listed[n - 1] for n in set(chosen))),
+        unlisted=unlisted,
+        ambiguous=fields[3].lower() == "yes",
+        text=scores[0],
+        query=scores[1],
+        remark=fields[6] if len(fields) > _FIELDS else "",
+    )
+
+
+def load_readings(name: str, folder: Path = READINGS) -> list[Reading]:
+    """The readings of a set, in the order in which they came.
+
+    Raises:
+        InputFileError: the file is broken.
+    """
+    path = folder / f"{name}.jsonl"
+    if not path.exists():
+        return []
+    return [_from_record(path, line, record) for line, record in read_records(path)]
+
+
+def record_readings(name: str, readings: Sequence[Reading], folder: Path = READINGS) -> int:
+    """Append readings; one of the same sample, version and reader is not kept twice.
+
+    Returns:
+        How many were new.
+
+    Raises:
+        ResultsError: the file cannot be written.
+    """
+    path = folder / f"{name}.jsonl"
+    with writing(path):
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / ".lock"):
+            kept = {(r.id, r.version, r.reader) for r in load_readings(name, folder)}
+            new = [r for r in readings if (r.id, r.version, r.reader) not in kept]
+            with path.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(asdict(r), ensure_ascii=False) + "\n" for r in new)
+    return len(new)
+
+
+def _from_record(path: Path, line: int, record: dict[str, Any]) -> Reading:
+    try:
+        return Reading(
+            **{
+                **record,
+                **{key: tuple(record[key]) for key in ("options", "gold", "needed", "unlisted")},
+            }
+        )
+    except (TypeError, KeyError) as error:
+        raise InputFileError(path, f"no reading: {error}", line=line) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How readers came out against gold and each other, on first readings.
+
+    Attributes:
+        readings: how many.
+        f1: mean over readings of a reader's F1 against gold.
+        exact: share of readings that choose E_q exactly.
+        kappa_gold: Cohen's kappa of readers against gold, over all options pooled.
+        kappa_readers: of the two readers of a version, likewise; None where none has two.
+        ambiguous: share of readings.
+        unlisted: per 100 readings.
+        text: mean naturalness of the description, 1 to 5; `query` likewise.
+    """
+
+    readings: int
+    f1: float
+    exact: float
+    kappa_gold: float
+    kappa_readers: float | None
+    ambiguous: float
+    unlisted: float
+    text: float
+    query: float
+
+
+def agreement(readings: Sequence[Reading]) -> Agreement:
+    """Agreement over readings.
+
+    Raises:
+        PiiBenchError: there is none.
+    """
+    if not readings:
+        raise PiiBenchError("no readings")
+    count = len(readings)
+    cells = Counter(
+        (text in reading.needed, text in reading.gold)
+        for reading in readings
+        for text in reading.options
+    )
+    pairs: dict[tuple[str, str], list[Reading]] = {}
+    for reading in readings:
+        pairs.setdefault((reading.id, reading.version), []).append(reading)
+    both = Counter(
+        (text in one.needed, text in other.needed)
+        for one, *others in pairs.values()
+        for other in others
+        for text in one.options
+    )
+    return Agreement(
+        readings=count,
+        f1=sum(_f1(r) for r in readings) / count,
+        exact=sum(set(r.needed) == set(r.gold) for r in readings) / count,
+        kappa_gold=_kappa(cells),
+        kappa_readers=_kappa(both) if both else None,
+        ambiguous=sum(r.ambiguous for r in readings) / count,
+        unlisted=100 * sum(len(r.unlisted) for r in readings) / count,
+        text=sum(r.text for r in readings) / count,
+        query=sum(r.query for r in readings) / count,
+    )
+
+
+def faults(reading: Reading) -> list[str]:
+    """Why a reading does not let a sample pass; empty where it does."""
+    gold, chosen = set(reading.gold), set(reading.needed)
+    return [
+        *(f"reader {reading.reader} needs {text!r} too" for text in sorted(chosen - gold)),
+        *(f"reader {reading.reader} does not need {text!r}" for text in sorted(gold - chosen)),
+        *(f"reader {reading.reader} finds {text!r} unlisted" for text in reading.unlisted),
+        *(
+            f"reader {reading.reader} gives the {what} {score} of 5"
+            for what, score in (("text", reading.text), ("query", reading.query))
+            if score < LEAST_NATURAL
+        ),
+    ]
+
+
+def _gold(sample: Sample) -> frozenset[str]:
+    return frozenset(related.text for related in sample.related)
+
+
+def _f1(reading: Reading) -> float:
+    one, other = set(reading.needed), set(reading.gold)
+    if not one and not other:
+        return 1.0
+    return 2 * len(one & other) / (len(one) + len(other))
+
+
+def _kappa(cells: Mapping[tuple[bool, bool], int]) -> float:
+    """Cohen's kappa of two raters who said yes or no (Cohen 1960)."""
+    total = sum(cells.values())
+    observed = (cells.get((True, True), 0) + cells.get((False, False), 0)) / total
+    first = sum(count for (one, _), count in cells.items() if one) / total
+    second = sum(count for (_, other), count in cells.items() if other) / total
+    expected = first * second + (1 - first) * (1 - second)
+    return 1.0 if expected == 1 else (observed - expected) / (1 - expected)
