@@ -78,7 +78,9 @@ _UNIT: Final = (
     r"(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|nights?|weeks?|fortnights?|months?|years?"
     r"|yrs?|decades?|s|m|h|d|wks?|mos?)"
 )
-_SPAN_OF_TIME: Final = rf"(?:{_NUMBER}[ -]?(?:working |calendar |school |full |whole )?{_UNIT})"
+_SPAN_OF_TIME: Final = (
+    rf"(?:(?:{_NUMBER}|an?)[ -]?(?:working |calendar |school |full |whole )?{_UNIT})"
+)
 _DURATIONS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -106,7 +108,10 @@ _AMOUNTS: Final = tuple(
     for pattern in (
         rf"{_CURRENCY_SIGN} ?{_IN_DIGITS}{_SCALE}(?:[.,]-)?",
         rf"{_IN_DIGITS}{_SCALE} ?(?:{_CURRENCY_SIGN}|zł|Ft|lei|(?i:{_CURRENCY_WORD}))",
-        rf"(?i:{_IN_WORDS}) (?i:{_CURRENCY_WORD})(?: (?i:and {_IN_WORDS})(?: cents)?)?",
+        (
+            rf"(?i:{_IN_WORDS}) (?:zł|kr|Ft|lei|Kč|(?i:{_CURRENCY_WORD}))"
+            rf"(?: (?i:and {_IN_WORDS})(?: cents)?)?"
+        ),
     )
 )
 

@@ -25,6 +25,7 @@ from pii_bench.construction.marked import (
     Marked,
     MarkedQuery,
     Resolved,
+    facts_of,
     read_marked,
     resolve,
     to_samples,
@@ -35,7 +36,7 @@ from pii_bench.files import write_whole
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
@@ -48,6 +49,7 @@ _OUTSIDE: Final = ("desk", "near", "other")
 _NEAR: Final = 0.3
 _RUN: Final = 8
 _MOST_OF_AN_ORGANISATION: Final = 2
+_MOST_OF_A_REGISTER: Final = 0.148
 # Shares of a set: openings of four words, and first words of organisations.
 _SHARE: Final = 0.005
 # Of five categories of organisations three are invented.
@@ -63,7 +65,11 @@ _CLOSED: Final = frozenset(
 )
 _APART: Final = frozenset({*FREE, "Occupation", "Street Address"}) - _CLOSED
 
-_ARTICLE: Final = re.compile(r"(?:an?|the|my|his|her|their|our) ", re.IGNORECASE)
+# "a hundred and one days" begins with a number, no article.
+_ARTICLE: Final = re.compile(
+    r"(?:an? (?!hundred|thousand|million|lakh|quarter|half|dozen|year|month|week|day|hour|minute)"
+    r"|the |The |my |his |her |their |our )"
+)
 _TITLED: Final = re.compile(
     r"\b(?:Mrs?|Ms|Miss|Mx|Dr|Prof|Sir|Madam|Señora?|Herr|Frau|Mme)\b\.? [A-Z]\w+"
 )
@@ -71,6 +77,25 @@ _DIGITS: Final = re.compile(r"\D+")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 # A chat writer's markup would show a reader of the text where values are.
 _MARKUP: Final = re.compile(r"\*\*|`|^#{1,4} ", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a text is held to: its commission, or what it was recorded with.
+
+    Attributes:
+        facts: tag to category.
+        allowed: tag to the values that a name or number may have.
+        queries: how many.
+        chars: length of the description, in characters.
+        header: what is recorded with the text.
+    """
+
+    facts: Mapping[str, str]
+    allowed: Mapping[str, tuple[str, ...]]
+    queries: int
+    chars: int
+    header: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +160,7 @@ def accept(paths: Sequence[Path], folder: Path = TEXTS) -> list[Verdict]:
         # A text does not compete with an earlier version of itself.
         rivals = Rivals(recorded, without={marked.id for marked in written})
         for marked in written:
-            verdict, accepted = _judge(marked, rivals)
+            verdict, accepted = _judge(marked, recorded, rivals)
             if accepted is not None:
                 name = marked.id.rpartition("-")[0]
                 recorded.add(name, accepted)
@@ -144,15 +169,17 @@ def accept(paths: Sequence[Path], folder: Path = TEXTS) -> list[Verdict]:
     return verdicts
 
 
-def _judge(marked: Marked, rivals: Rivals) -> tuple[Verdict, Marked | None]:
-    order = ORDERS.get(marked.id.rpartition("-")[0])
-    number = marked.id.rpartition("-")[2]
-    if order is None or not number.isdecimal() or not 1 <= int(number) <= order.size:
+def _judge(marked: Marked, recorded: Recorded, rivals: Rivals) -> tuple[Verdict, Marked | None]:
+    name, _, digits = marked.id.rpartition("-")
+    order = ORDERS.get(name)
+    if order is None or not digits.isdecimal() or not 1 <= int(digits) <= order.size:
         problem = Problem(marked.id, "commission", "no commission has this id")
         return Verdict(marked.id, (problem,), 0, 0), None
-    asked = commission(order, int(number))
-    completed = replace(marked, header=_header(marked, asked))
-    problems = list(_commission_problems(marked, asked))
+    earlier = recorded.sets[name].get(marked.id)
+    terms = _terms_of(commission(order, int(digits))) if earlier is None else _kept(earlier)
+    register = marked.header.get("register", "")
+    completed = replace(marked, header={"register": register, **terms.header})
+    problems = list(_terms_problems(marked, terms))
     chars = len(resolve(marked.text, frozenset()).text)
     if not problems:
         samples = list(to_samples(completed))
@@ -160,64 +187,71 @@ def _judge(marked: Marked, rivals: Rivals) -> tuple[Verdict, Marked | None]:
             problems += sample_problems(sample)
             problems += _wording_problems(sample)
         problems = list(dict.fromkeys(replace(p, sample_id=marked.id) for p in problems))
-        problems += rivals.problems(order.name, completed, samples)
-    verdict = Verdict(marked.id, tuple(problems), chars, asked.chars)
+        problems += rivals.problems(name, completed, samples)
+    verdict = Verdict(marked.id, tuple(problems), chars, terms.chars)
     return verdict, None if problems else completed
 
 
-def _header(marked: Marked, asked: Commission) -> dict[str, str]:
-    facts = ", ".join(f"{tag} {fact.category}" for tag, (_, fact) in asked.tags.items())
-    relation = {"relation": asked.relation.name} if asked.relation else {}
-    return {
-        "register": marked.header.get("register", ""),
-        **relation,
+def _terms_of(asked: Commission) -> Terms:
+    facts = {tag: fact.category for tag, (_, fact) in asked.tags.items()}
+    header = {
+        **({"relation": asked.relation.name} if asked.relation else {}),
         "voice": asked.voice,
+        "theme": asked.theme,
         "form": asked.form,
-        "facts": facts,
+        "chars": str(asked.chars),
+        "facts": ", ".join(f"{tag} {category}" for tag, category in facts.items()),
     }
+    allowed = {tag: asked.allowed(tag) for tag in facts}
+    return Terms(facts, allowed, len(asked.asked), asked.chars, header)
 
 
-def _commission_problems(marked: Marked, asked: Commission) -> Iterator[Problem]:
-    """Whether a text and its queries answer their commission."""
+def _kept(earlier: Marked) -> Terms:
+    """A text that is mended keeps the facts, names and numbers that it was recorded with."""
+    found = resolve(earlier.text, frozenset())
+    chars = int(earlier.header.get("chars", len(found.text)))
+    header = {key: value for key, value in earlier.header.items() if key != "register"}
+    facts = facts_of(earlier.header["facts"])
+    return Terms(facts, found.values, len(earlier.queries), chars, header)
+
+
+def _terms_problems(marked: Marked, terms: Terms) -> Iterator[Problem]:
+    """Whether a text and its queries are what was asked for."""
     people = frozenset(
-        tag
-        for tag, (_, fact) in asked.tags.items()
-        if TYPE_OF_CATEGORY[fact.category] is PiiType.PER
+        tag for tag, category in terms.facts.items() if TYPE_OF_CATEGORY[category] is PiiType.PER
     )
     found = resolve(marked.text, people)
-    yield from _mark_problems(marked.id, found, asked)
-    yield from _text_problems(marked, found.text, asked)
-    if len(marked.queries) != len(asked.asked):
-        reason = f"{len(marked.queries)} queries, not {len(asked.asked)}"
-        yield Problem(marked.id, "queries", reason)
+    yield from _mark_problems(marked.id, found, terms)
+    yield from _text_problems(marked, found.text, terms)
+    if len(marked.queries) != terms.queries:
+        yield Problem(marked.id, "queries", f"{len(marked.queries)} queries, not {terms.queries}")
     for query in marked.queries:
-        yield from _query_problems(marked.id, query, asked)
+        yield from _query_problems(marked.id, query, terms)
 
 
-def _mark_problems(name: str, found: Resolved, asked: Commission) -> Iterator[Problem]:
+def _mark_problems(name: str, found: Resolved, terms: Terms) -> Iterator[Problem]:
     """Rules: `mark`, a broken one; `tag`, one that is missing, unknown, or on two texts."""
-    tags = asked.tags
     for piece in found.stray:
         yield Problem(name, "mark", f"{piece!r} looks like a broken mark")
-    for tag in sorted(tags.keys() - found.values.keys()):
-        yield Problem(name, "tag", f"{tag} ({tags[tag][1].category}) is marked nowhere")
+    for tag in sorted(terms.facts.keys() - found.values.keys()):
+        yield Problem(name, "tag", f"{tag} ({terms.facts[tag]}) is marked nowhere")
     for tag, texts in found.values.items():
-        if tag not in tags:
+        if tag not in terms.facts:
             yield Problem(name, "tag", f"{tag} is no fact of the commission")
         elif len(texts) > 1:
             yield Problem(name, "tag", f"{tag} marks different texts: {_quoted(texts)}")
         else:
-            yield from _value_problems(name, tag, texts[0], asked)
+            yield from _value_problems(name, tag, texts[0], terms)
 
 
-def _text_problems(marked: Marked, text: str, asked: Commission) -> Iterator[Problem]:
+def _text_problems(marked: Marked, text: str, terms: Terms) -> Iterator[Problem]:
     """Rules: `register`, none of the table; `length`, a fifth too short or long; `markup`."""
     registers = load_voices().registers
     register = marked.header.get("register", "")
     if register not in registers:
         reason = f"{register!r} is no kind of text; there are {', '.join(sorted(registers))}"
         yield Problem(marked.id, "register", reason)
-    least, most = (round(asked.chars * (1 + sign * _SLACK)) for sign in (-1, 1))
+    least, most = (round(terms.chars * (1 + sign * _SLACK)) for sign in (-1, 1))
     if not least <= len(text) <= most:
         reason = f"the text has {len(text)} characters, not {least} to {most}"
         yield Problem(marked.id, "length", reason)
@@ -226,16 +260,16 @@ def _text_problems(marked: Marked, text: str, asked: Commission) -> Iterator[Pro
         yield Problem(marked.id, "markup", reason)
 
 
-def _query_problems(name: str, query: MarkedQuery, asked: Commission) -> Iterator[Problem]:
+def _query_problems(name: str, query: MarkedQuery, terms: Terms) -> Iterator[Problem]:
     """Rules: `needs`, `reference`, `domain` and `asker` are known; `query-length`."""
-    if unknown := [tag for tag in query.needs if tag not in asked.tags]:
+    if unknown := [tag for tag in query.needs if tag not in terms.facts]:
         yield Problem(name, "needs", f"{_quoted(unknown)} is no fact of the commission")
     if not 1 <= len(set(query.needs)) <= _MOST_NEEDED:
         yield Problem(name, "needs", f"a query needs {len(set(query.needs))} facts, not 1 to 3")
     for rule, value, allowed in (
         ("reference", query.reference, REFERENCES),
         ("domain", query.domain, load_voices().domains),
-        ("asker", query.asker, (*asked.profiles, *_OUTSIDE)),
+        ("asker", query.asker, (*sorted({tag[0] for tag in terms.facts}), *_OUTSIDE)),
     ):
         if value not in allowed:
             yield Problem(name, rule, f"{value!r} is none of {', '.join(allowed)}")
@@ -245,17 +279,17 @@ def _query_problems(name: str, query: MarkedQuery, asked: Commission) -> Iterato
         )
 
 
-def _value_problems(name: str, tag: str, text: str, asked: Commission) -> Iterator[Problem]:
-    category = asked.tags[tag][1].category
+def _value_problems(name: str, tag: str, text: str, terms: Terms) -> Iterator[Problem]:
+    category = terms.facts[tag]
     pii_type = TYPE_OF_CATEGORY[category]
     if pii_type is not PiiType.PER and _ARTICLE.match(text):
         yield Problem(name, "article", f"{text!r} ({tag}) begins with an article or possessive")
-    allowed = asked.allowed(tag)
+    allowed = terms.allowed.get(tag, ())
     if category == "Phone Number":
         # A phone number may be grouped, and go without its country code.
         national = {value.partition("-")[2] for value in allowed}
         digits = _DIGITS.sub("", text)
-        known = any(digits.endswith(number.lstrip("0")) for number in national)
+        known = text in allowed or any(digits.endswith(n.lstrip("0")) for n in national if n)
     elif pii_type in {PiiType.PER, PiiType.CODE}:
         known = text in allowed
     else:
@@ -304,6 +338,7 @@ class Rivals:
         self.openings: dict[str, Counter[tuple[str, str]]] = {name: Counter() for name in ORDERS}
         self.organisations: dict[str, Counter[str]] = {name: Counter() for name in ORDERS}
         self.leads: dict[str, Counter[str]] = {name: Counter() for name in ORDERS}
+        self.registers: dict[str, Counter[str]] = {name: Counter() for name in ORDERS}
         self.holders: dict[tuple[str, ...], set[str]] = {}
         self.grams: dict[str, int] = {}
         self.values: dict[str, dict[str, str]] = {"test": {}, "train": {}}
@@ -316,17 +351,24 @@ class Rivals:
     def problems(self, name: str, marked: Marked, samples: Sequence[Sample]) -> list[Problem]:
         """What speaks against recording a text.
 
-        Rules: `opening`, `organisation`, `lead`, what too many texts of the set have already;
+        Rules: `register`, `opening`, `organisation`, `lead`, what too many texts have already;
         `near-duplicate`; `split`, a value or eight words in a row that the other split has.
         """
         return [
             Problem(marked.id, rule, reason)
             for rule, reason in (
+                *self._of_one_kind(name, marked.header["register"]),
                 *self._used_up(name, samples),
                 *self._near(marked.id, samples[0]),
                 *self._of_other_split(name, samples),
             )
         ]
+
+    def _of_one_kind(self, name: str, register: str) -> Iterator[tuple[str, str]]:
+        if self.registers[name][register] >= round(ORDERS[name].size * _MOST_OF_A_REGISTER):
+            others = self.registers[name]
+            rare = sorted(load_voices().registers, key=lambda r: others[r])[:5]
+            yield "register", f"too many texts are a {register}: choose another, {', '.join(rare)}"
 
     def _used_up(self, name: str, samples: Sequence[Sample]) -> Iterator[tuple[str, str]]:
         order = ORDERS[name]
@@ -366,6 +408,7 @@ class Rivals:
         """Count a recorded text."""
         split, samples = ORDERS[name].split, list(to_samples(marked))
         first = samples[0]
+        self.registers[name][marked.header["register"]] += 1
         self.openings[name].update(_openings(samples))
         self.organisations[name].update(text.casefold() for text in _organisations(first))
         self.leads[name].update(_leads(first))

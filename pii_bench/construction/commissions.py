@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 from random import Random
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
@@ -19,7 +20,7 @@ from pii_bench.construction.pools import load_pools
 from pii_bench.construction.profiles import Census, Unresolvable
 from pii_bench.construction.relations import RELATIONS
 from pii_bench.construction.values import draw_value
-from pii_bench.construction.voices import WRITERS, Voices, load_voices
+from pii_bench.construction.voices import WRITERS, Theme, Voices, load_voices
 from pii_bench.taxonomy import CATEGORIES, TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ FREE: Final = frozenset(
 _SPARES: Final = 2
 _TRIES: Final = 200
 _ALIAS_SHARE: Final = 0.15
+_OFFERED: Final = 5
+# Forms and reports write as the paper does, people seldom: half of all texts.
+_PAPER_SHARE: Final = {"desk": 0.8, "own": 0.35, "near": 0.35}
 
 # Shares of E_q's sizes that give the paper's means, 1.95 and 2.06, where people of few facts
 # are asked about fewer.
@@ -157,6 +161,7 @@ class Commission:
         profiles: subject id to person.
         spares: (subject id, category) to further values of the same kind.
         writer: kind of who types, one of `voices.WRITERS`; `voice` describes them.
+        theme: what the text is about, see `voices.Theme`.
         registers: kinds of text, one of which the writer chooses.
         form: how dates, amounts and measures are written.
         chars: length of the description.
@@ -168,6 +173,7 @@ class Commission:
     spares: Mapping[tuple[str, str], tuple[str, ...]]
     writer: str
     voice: str
+    theme: str
     registers: tuple[str, ...]
     form: Form
     chars: int
@@ -200,12 +206,13 @@ def commission(order: Order, number: int) -> Commission:
     random = Random(f"{SEED}/{order.name}/{number}")
     place = number - 1
     types = plan.types[place * order.people : (place + 1) * order.people]
-    profiles, relation = _people(order, types, random)
+    voices = load_voices()
+    theme = _theme(voices, types, random)
+    profiles, relation = _people(order, types, voices.themes[theme].facts, random)
     facts = sum(len(profile.facts) for profile in profiles.values())
     share = facts * order.size / sum(order.types.values())
     writer = plan.writers[place]
-    voices = load_voices()
-    who = random.choice(voices.who[writer])
+    who = random.choice(voices.who(writer, theme))
     voice = f"{who}; {random.choice(voices.on)}; {random.choice(voices.manner)}"
     asked = tuple(
         Asked(
@@ -223,8 +230,9 @@ def commission(order: Order, number: int) -> Commission:
         spares=_spares(profiles),
         writer=writer,
         voice=voice,
+        theme=theme,
         registers=plan.registers[place],
-        form=plan.forms[place],
+        form="paper" if random.random() < _PAPER_SHARE[writer] else "free",
         # Longer lists of facts make longer texts, though not in proportion.
         chars=round(_CHARS[order.people] * (0.45 + 0.55 * share) * random.uniform(0.8, 1.2)),
         asked=asked,
@@ -238,7 +246,6 @@ class _Plan:
     types: Sequence[Sequence[PiiType]]
     writers: Sequence[str]
     registers: Sequence[tuple[str, ...]]
-    forms: Sequence[Form]
     needs: Sequence[int]
     references: Sequence[Reference]
     domains: Sequence[str]
@@ -249,7 +256,6 @@ def _plan(name: str) -> _Plan:
     order, voices = ORDERS[name], load_voices()
     random = Random(f"{SEED}/{name}")
     queries = order.size * order.queries
-    forms: tuple[Form, ...] = ("paper", "free")
     writers = _dealt(WRITERS, order.size, random)
     sizes = [
         size for size, share in _NEEDS[order.people].items() for _ in range(round(queries * share))
@@ -260,7 +266,6 @@ def _plan(name: str) -> _Plan:
         types=allot_types(order.size * order.people, order.types, random),
         writers=writers,
         registers=_offers(voices, order.people, writers, random),
-        forms=_dealt(forms, order.size, random),
         needs=sizes[:queries],
         references=_dealt(REFERENCES, queries, random),
         domains=_dealt(voices.domains, queries, random),
@@ -276,24 +281,42 @@ def _dealt(items: Sequence[Item], size: int, random: Random) -> list[Item]:
 def _offers(
     voices: Voices, people: int, writers: Sequence[str], random: Random
 ) -> list[tuple[str, ...]]:
-    """Three kinds of text for each writer, those first that were offered least."""
+    """Kinds of text for each writer, those first that were offered least."""
     offered = dict.fromkeys(voices.registers, 0)
     offers: list[tuple[str, ...]] = []
     for writer in writers:
         possible = list(voices.registers_of(writer, people))
         random.shuffle(possible)
-        chosen = tuple(sorted(possible, key=offered.__getitem__)[:3])
+        chosen = tuple(sorted(possible, key=offered.__getitem__)[:_OFFERED])
         for name in chosen:
             offered[name] += 1
         offers.append(chosen)
     return offers
 
 
+def _theme(voices: Voices, types: Sequence[Sequence[PiiType]], random: Random) -> str:
+    """A theme in which facts of these types come up: money matters for many amounts."""
+    dealt = [t for own in types for t in own if t is not PiiType.DATETIME]
+    weights = {
+        name: prod(_fit(theme, pii_type) for pii_type in dealt) ** (1 / len(types))
+        for name, theme in voices.themes.items()
+    }
+    return random.choices(list(weights), list(weights.values()))[0]
+
+
+def _fit(theme: Theme, pii_type: PiiType) -> float:
+    categories = CATEGORIES[pii_type]
+    return 0.1 + sum(name in theme.facts for name in categories) / len(categories)
+
+
 def _people(
-    order: Order, types: Sequence[Sequence[PiiType]], random: Random
+    order: Order,
+    types: Sequence[Sequence[PiiType]],
+    favoured: frozenset[str],
+    random: Random,
 ) -> tuple[dict[str, Profile], Relation | None]:
     pools = load_pools(order.split)
-    census = Census(pools, Names(pools), random)
+    census = Census(pools, Names(pools), random, favoured)
     for _ in range(_TRIES):
         alias = random.random() < _ALIAS_SHARE
         relation = None
@@ -345,7 +368,8 @@ def _told(asked: Commission) -> str:
     lines = [
         f"=== {asked.id}",
         f"voice: {asked.voice} ({_WRITER[asked.writer]})",
-        f"kind of text, one of: {', '.join(asked.registers)}",
+        f"matter: {asked.theme}",
+        f"kind of text, for example: {', '.join(asked.registers)}",
         f"forms: {_FORMS[asked.form]}",
         f"length: {asked.chars} characters ({least} to {most})",
     ]

@@ -176,7 +176,7 @@ def to_samples(marked: Marked) -> Iterator[Sample]:
     subjects = annotate(found, categories)
     meta = {
         key: marked.header[key]
-        for key in ("register", "relation", "voice", "form")
+        for key in ("register", "relation", "voice", "theme", "form")
         if key in marked.header
     }
     for number, query in enumerate(marked.queries, start=1):

@@ -25,6 +25,7 @@ _AMERICAN: Final = "United States"
 _AMERICAN_SHARE: Final = 0.3
 _OWN_CULTURE_SHARE: Final = 0.7
 _TRIES: Final = 200
+_FAVOUR: Final = 0.93
 
 _ALIAS_SHARE: Final = 0.4
 _SHARED_SHARE: Final = 0.75
@@ -42,11 +43,13 @@ class Census:
 
     Attributes:
         pools: where values come from.
+        favoured: categories that come up more often than others of their type.
     """
 
     pools: Pools
     names: Names
     random: Random
+    favoured: frozenset[str] = frozenset()
 
     def single(self, types: Sequence[PiiType], *, alias: bool) -> Profile:
         """A person with entities of these types and a name.
@@ -131,8 +134,14 @@ class Census:
                 for name in CATEGORIES[pii_type]
                 if name not in chosen and (draw.place.country == _AMERICAN or name != _SSN)
             ]
-            chosen.append(wanted[0] if wanted else self.random.choice(possible))
+            chosen.append(wanted[0] if wanted else self._one_of(possible))
         return chosen
+
+    def _one_of(self, possible: Sequence[str]) -> str:
+        favoured = [name for name in possible if name in self.favoured]
+        if favoured and self.random.random() < _FAVOUR:
+            return self.random.choice(favoured)
+        return self.random.choice(possible)
 
     def _settle(
         self,

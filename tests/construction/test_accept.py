@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from pii_bench.construction.accept import Recorded, Verdict, accept
+from pii_bench.construction.commissions import ORDERS, commission
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# What the free categories of the commissions used here are filled with.
+_FILLING: Final = {
+    "Landmark": "Hoan Bridge",
+    "NGO": "Lakeshore Repair Circle",
+    "Educational Institution": "Alverno College",
+    "Company Name": "Third Ward Castings",
+    "Healthcare Facility": "Waukesha Walk-in Clinic",
+}
+_QUERY: Final = "Please check whether the office took the right sum off for that year."
+_PADDING: Final = (
+    "The line was long and the lift was out again. I had two coffees and read the notice on the "
+    "wall twice. Nobody at the window could say when the man would be back from lunch. "
+)
+
+
+def answer(number: int = 1, *, query: str = _QUERY, needs: str = "A2", **changes: str) -> str:
+    """A text that answers commission `number` of single; `changes` fill tags otherwise."""
+    asked = commission(ORDERS["single"], number)
+    told = " ".join(
+        f"It says {{{tag}|{changes.get(tag, _FILLING.get(fact.category, fact.value))}}} there."
+        for tag, (_, fact) in asked.tags.items()
+    )
+    room = asked.chars - len(told)
+    padding = (_PADDING * 9)[: max(room, 0)].rsplit(".", 1)[0] + "."
+    return (
+        f"=== {asked.id}\nregister: {asked.registers[0]}\n--- text\n{told} {padding}\n"
+        f"--- query: {needs} | {asked.asked[0].reference} | financial | A\n{query}\n"
+    )
+
+
+def judged(tmp_path: Path, *texts: str) -> list[Verdict]:
+    path = tmp_path / "written.txt"
+    path.write_text("\n".join(texts), encoding="utf-8")
+    return accept([path], tmp_path / "texts")
+
+
+def rules(verdict: Verdict) -> list[str]:
+    return sorted({problem.rule for problem in verdict.problems})
+
+
+def test_a_sound_text_is_recorded_with_what_was_asked(tmp_path: Path) -> None:
+    (verdict,) = judged(tmp_path, answer())
+
+    assert verdict.problems == ()
+    recorded = Recorded.load(tmp_path / "texts")
+    (sample,) = recorded.samples("single")
+    assert sample.id == "single-0001"
+    assert sample.query == _QUERY
+    assert [r.text for r in sample.related] == ["$2,000"]
+    assert recorded.sets["single"]["single-0001"].header["form"] == "free"
+    assert (tmp_path / "texts/single/001.txt").exists()
+
+
+def test_a_new_version_takes_the_place_of_the_earlier_one(tmp_path: Path) -> None:
+    judged(tmp_path, answer())
+    (verdict,) = judged(tmp_path, answer(query=_QUERY.replace("Please check", "Could you check")))
+
+    assert verdict.problems == ()
+    (sample,) = Recorded.load(tmp_path / "texts").samples("single")
+    assert sample.query is not None
+    assert sample.query.startswith("Could you")
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "reason"),
+    [
+        (answer(A1="Ann Lee"), "value", "'Ann Lee' (A1 Full Name) is none of"),
+        (answer(A8="the Third Ward Castings"), "article", "begins with an article"),
+        (answer().replace("{A5|", "{A9|"), "tag", "A5 (Phone Number) is marked nowhere"),
+        (answer().replace("{A6|", "{A6 "), "mark", "looks like a broken mark"),
+        (answer() + _PADDING * 5, "query-length", "characters, not 60 to 420"),
+        (answer(needs="A9"), "needs", "'A9' is no fact"),
+        (answer(needs=""), "needs", "a query needs 0 facts"),
+        (answer().replace("register: ", "register: x"), "register", "is no kind of text"),
+        (answer().replace("| financial |", "| money |"), "domain", "'money' is none of"),
+        (answer().replace("--- query", _PADDING * 5 + "\n--- query"), "length", "characters, not"),
+        (answer().replace("I had", "I **had**"), "markup", "plain text is wanted"),
+        (answer().replace("Nobody", "Mr Rice"), "titled-name", "the text names 'Mr Rice'"),
+        (answer().replace("two coffees", "€1,240 in hand"), "leak", "'€1,240'"),
+        (answer(query=f"{_QUERY} I was at Alverno."), "query-part", "'Alverno'"),
+        (answer(query=f"{_QUERY} Is 15 right?"), "query-part", "'15'"),
+        (answer().replace("=== single-0001", "=== single-9999"), "commission", "no commission"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, text: str, rule: str, reason: str) -> None:
+    (verdict,) = judged(tmp_path, text)
+
+    assert rule in rules(verdict)
+    assert any(reason in problem.reason for problem in verdict.problems)
+    assert Recorded.load(tmp_path / "texts").samples("single") == []
+
+
+def test_what_is_marked_as_public_is_no_leak(tmp_path: Path) -> None:
+    (verdict,) = judged(tmp_path, answer().replace("two coffees", "{-|€1,240} of coffee"))
+
+    assert verdict.problems == ()
+
+
+def test_texts_compete_with_what_is_recorded(tmp_path: Path) -> None:
+    verdicts = judged(tmp_path, *(answer(n) for n in (1, 20, 30, 40)))
+
+    assert verdicts[0].problems == ()
+    assert {"near-duplicate"} <= {rule for verdict in verdicts[1:] for rule in rules(verdict)}
+
+
+def test_a_value_of_the_other_split_is_refused(tmp_path: Path) -> None:
+    judged(tmp_path, answer())
+    asked = commission(ORDERS["train-single"], 1)
+    told = " ".join(
+        f"Here is {{{tag}|{_FILLING.get(fact.category, fact.value)}}}."
+        for tag, (_, fact) in asked.tags.items()
+    )
+    padding = (" What a day it was for all of us, with rain." * 40)[: asked.chars - len(told)]
+    queries = "".join(f"--- query: A2 | implied | legal | A\n{_QUERY} {n}\n" for n in (1, 2))
+    (verdict,) = judged(
+        tmp_path,
+        f"=== {asked.id}\nregister: letter\n--- text\n{told}{padding}\n{queries}",
+    )
+
+    assert "split" in rules(verdict)
+    assert any(
+        "'Third Ward Castings' is in single-0001, of the other split" in problem.reason
+        for problem in verdict.problems
+    )
