@@ -44,12 +44,14 @@ class Census:
     Attributes:
         pools: where values come from.
         favoured: categories that come up more often than others of their type.
+        echo: how often a second person has a fact of the first one's categories.
     """
 
     pools: Pools
     names: Names
     random: Random
     favoured: frozenset[str] = frozenset()
+    echo: float = _ECHO_SHARE
 
     def single(self, types: Sequence[PiiType], *, alias: bool) -> Profile:
         """A person with entities of these types and a name.
@@ -90,7 +92,7 @@ class Census:
         echoed = [
             (fact.category, fact.facet)
             for fact in a.facts
-            if self.random.random() < _ECHO_SHARE and (fact.category, fact.facet) not in shared
+            if self.random.random() < self.echo and (fact.category, fact.facet) not in shared
         ]
         wanted = [*forced, *(category for category, _ in echoed)]
         categories = self._categories(types[1], other, wanted)
