@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from pii_bench.construction.accept import Recorded, accept
+from pii_bench.construction.accept import accept
 from pii_bench.construction.commissions import ORDERS, PORTION
 from pii_bench.construction.commissions import sheet as commission_sheet
 from pii_bench.construction.readings import (
@@ -19,6 +19,7 @@ from pii_bench.construction.readings import (
     version_of,
 )
 from pii_bench.construction.readings import sheet as reading_sheet
+from pii_bench.construction.recorded import Recorded
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import write_whole
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -11,15 +10,19 @@ from typing import TYPE_CHECKING, Final
 from filelock import FileLock
 
 from pii_bench.check import Problem, sample_problems
-from pii_bench.check.duplicates import word_grams
 from pii_bench.check.text import blanked
 from pii_bench.construction.commissions import (
-    FREE,
     ORDERS,
-    PORTION,
     REFERENCES,
     Commission,
     commission,
+)
+from pii_bench.construction.derived import (
+    CONVERSATIONS,
+    Conversation,
+    conversation,
+    twin_kinds,
+    twin_sources,
 )
 from pii_bench.construction.marked import (
     Marked,
@@ -28,42 +31,21 @@ from pii_bench.construction.marked import (
     facts_of,
     read_marked,
     resolve,
-    to_samples,
-    write_marked,
 )
+from pii_bench.construction.recorded import Recorded
+from pii_bench.construction.rivals import Rivals
 from pii_bench.construction.voices import TEXTS, load_voices
-from pii_bench.files import write_whole
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
 
 _SLACK: Final = 0.2
-_QUERY_CHARS: Final = (60, 420)
-_MOST_NEEDED: Final = 3
 # Who asks where no person of the text does.
 _OUTSIDE: Final = ("desk", "near", "other")
-_NEAR: Final = 0.3
-_RUN: Final = 8
-_MOST_OF_AN_ORGANISATION: Final = 2
-_MOST_OF_A_REGISTER: Final = 0.148
-# Shares of a set: openings of four words, and first words of organisations.
-_SHARE: Final = 0.005
-# Of five categories of organisations three are invented.
-_INVENTED_SHARE: Final = 0.6
-
-_INVENTED: Final = frozenset({"Company Name", "NGO", "Healthcare Facility"})
-# Lists that the world has closed: train and test may share their values.
-_CLOSED: Final = frozenset(
-    {
-        *("Gender", "Sexual Orientation", "Blood Type", "Race", "Nationality", "Ethnicity"),
-        *("Religious Belief", "Political Affiliation", "Education Level"),
-    }
-)
-_APART: Final = frozenset({*FREE, "Occupation", "Street Address"}) - _CLOSED
 
 # "a hundred and one days" begins with a number, no article.
 _ARTICLE: Final = re.compile(
@@ -86,16 +68,24 @@ class Terms:
     Attributes:
         facts: tag to category.
         allowed: tag to the values that a name or number may have.
-        queries: how many.
-        chars: length of the description, in characters.
+        kinds: of the queries, in order.
+        chars: length of the description, in characters; None where it is recorded already.
         header: what is recorded with the text.
+        needs: the least and the greatest size of E_q.
+        query_chars: length of a query, likewise.
+        registers: kinds of text, one of which the header names; none for twins.
+        exact: whether every value, not only names and numbers, is one of `allowed`.
     """
 
     facts: Mapping[str, str]
     allowed: Mapping[str, tuple[str, ...]]
-    queries: int
-    chars: int
+    kinds: tuple[str, ...]
+    chars: int | None
     header: Mapping[str, str]
+    needs: tuple[int, int] = (1, 3)
+    query_chars: tuple[int, int] = (60, 420)
+    registers: tuple[str, ...] = ()
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,43 +96,6 @@ class Verdict:
     problems: tuple[Problem, ...]
     chars: int
     wanted: int
-
-
-@dataclass
-class Recorded:
-    """The written texts that are recorded, by set, and what they have used up."""
-
-    folder: Path
-    sets: dict[str, dict[str, Marked]]
-
-    @classmethod
-    def load(cls, folder: Path = TEXTS) -> Recorded:
-        """Read every recorded file.
-
-        Raises:
-            MarkedError: one is not of the format.
-        """
-        sets: dict[str, dict[str, Marked]] = {}
-        for name in ORDERS:
-            files = sorted((folder / name).glob("*.txt"))
-            sets[name] = {m.id: m for path in files for m in read_marked(path)}
-        return cls(folder, sets)
-
-    def samples(self, name: str) -> list[Sample]:
-        """The samples of a set in the order of their ids."""
-        own = self.sets[name]
-        return [sample for key in sorted(own) for sample in to_samples(own[key])]
-
-    def add(self, name: str, marked: Marked) -> None:
-        """Record a text in the file of its portion, in the place of an earlier version."""
-        number = int(marked.id.rpartition("-")[2])
-        portion = (number - 1) // PORTION + 1
-        own = self.sets[name]
-        own[marked.id] = marked
-        first, last = (portion - 1) * PORTION + 1, portion * PORTION
-        ids = [f"{name}-{n:04d}" for n in range(first, last + 1)]
-        path = self.folder / name / f"{portion:03d}.txt"
-        write_whole(path, write_marked(own[key] for key in ids if key in own))
 
 
 def accept(paths: Sequence[Path], folder: Path = TEXTS) -> list[Verdict]:
@@ -170,49 +123,105 @@ def accept(paths: Sequence[Path], folder: Path = TEXTS) -> list[Verdict]:
 
 
 def _judge(marked: Marked, recorded: Recorded, rivals: Rivals) -> tuple[Verdict, Marked | None]:
-    name, _, digits = marked.id.rpartition("-")
-    order = ORDERS.get(name)
-    if order is None or not digits.isdecimal() or not 1 <= int(digits) <= order.size:
-        problem = Problem(marked.id, "commission", "no commission has this id")
+    name = marked.id.rpartition("-")[0]
+    try:
+        terms = _terms(marked.id, recorded)
+    except _UnknownError as error:
+        problem = Problem(marked.id, "commission", str(error))
         return Verdict(marked.id, (problem,), 0, 0), None
-    earlier = recorded.sets[name].get(marked.id)
-    terms = _terms_of(commission(order, int(digits))) if earlier is None else _kept(earlier)
-    register = marked.header.get("register", "")
-    completed = replace(marked, header={"register": register, **terms.header})
+    register = {"register": marked.header.get("register", "")} if terms.registers else {}
+    completed = replace(marked, header={**register, **terms.header})
     problems = list(_terms_problems(marked, terms))
     chars = len(resolve(marked.text, frozenset()).text)
     if not problems:
-        samples = list(to_samples(completed))
+        samples = recorded.samples_of(completed)
         for sample in samples:
             problems += sample_problems(sample)
             problems += _wording_problems(sample)
         problems = list(dict.fromkeys(replace(p, sample_id=marked.id) for p in problems))
         problems += rivals.problems(name, completed, samples)
-    verdict = Verdict(marked.id, tuple(problems), chars, terms.chars)
+    verdict = Verdict(marked.id, tuple(problems), chars, terms.chars or 0)
     return verdict, None if problems else completed
 
 
-def _terms_of(asked: Commission) -> Terms:
+class _UnknownError(Exception):
+    """Nothing was asked for under an id."""
+
+
+def _terms(sample_id: str, recorded: Recorded) -> Terms:
+    name, _, digits = sample_id.rpartition("-")
+    number = int(digits) if digits.isdecimal() else 0
+    if name in ORDERS and 1 <= number <= ORDERS[name].size:
+        earlier = recorded.sets[name].get(sample_id)
+        return _kept(earlier) if earlier else _commissioned(commission(ORDERS[name], number))
+    if name == "twins" and 1 <= number <= len(sources := twin_sources(recorded)):
+        return _of_twins(sources[number - 1])
+    if name == "distract" and 1 <= number <= CONVERSATIONS:
+        return _of_conversation(conversation(recorded, number))
+    raise _UnknownError("no commission has this id")
+
+
+def _commissioned(asked: Commission) -> Terms:
     facts = {tag: fact.category for tag, (_, fact) in asked.tags.items()}
-    header = {
-        **({"relation": asked.relation.name} if asked.relation else {}),
-        "voice": asked.voice,
-        "theme": asked.theme,
-        "form": asked.form,
-        "chars": str(asked.chars),
-        "facts": ", ".join(f"{tag} {category}" for tag, category in facts.items()),
-    }
-    allowed = {tag: asked.allowed(tag) for tag in facts}
-    return Terms(facts, allowed, len(asked.asked), asked.chars, header)
+    return Terms(
+        facts=facts,
+        allowed={tag: asked.allowed(tag) for tag in facts},
+        kinds=("query",) * len(asked.asked),
+        chars=asked.chars,
+        header={
+            **({"relation": asked.relation.name} if asked.relation else {}),
+            "voice": asked.voice,
+            "theme": asked.theme,
+            "form": asked.form,
+            "chars": str(asked.chars),
+            "facts": _told(facts),
+        },
+        registers=tuple(load_voices().registers),
+    )
 
 
 def _kept(earlier: Marked) -> Terms:
     """A text that is mended keeps the facts, names and numbers that it was recorded with."""
     found = resolve(earlier.text, frozenset())
-    chars = int(earlier.header.get("chars", len(found.text)))
-    header = {key: value for key, value in earlier.header.items() if key != "register"}
-    facts = facts_of(earlier.header["facts"])
-    return Terms(facts, found.values, len(earlier.queries), chars, header)
+    return Terms(
+        facts=facts_of(earlier.header["facts"]),
+        allowed=found.values,
+        kinds=tuple(query.kind for query in earlier.queries),
+        chars=int(earlier.header.get("chars", len(found.text))),
+        header={key: value for key, value in earlier.header.items() if key != "register"},
+        registers=tuple(load_voices().registers),
+    )
+
+
+def _of_twins(source: Marked) -> Terms:
+    return Terms(
+        facts=facts_of(source.header["facts"]),
+        allowed={},
+        kinds=twin_kinds(source),
+        chars=None,
+        header={"of": source.id},
+    )
+
+
+def _of_conversation(asked: Conversation) -> Terms:
+    return Terms(
+        facts=asked.facts,
+        allowed={tag: (value,) for tag, value in asked.values.items()},
+        kinds=("query",),
+        chars=asked.chars,
+        header={
+            "template": asked.template,
+            "joined": " ".join(asked.joined),
+            "facts": _told(asked.facts),
+        },
+        needs=(3, 9),
+        query_chars=(450, 1300),
+        exact=True,
+    )
+
+
+def _told(facts: Mapping[str, str]) -> str:
+    return ", ".join(f"{tag} {category}" for tag, category in facts.items())
 
 
 def _terms_problems(marked: Marked, terms: Terms) -> Iterator[Problem]:
@@ -220,11 +229,13 @@ def _terms_problems(marked: Marked, terms: Terms) -> Iterator[Problem]:
     people = frozenset(
         tag for tag, category in terms.facts.items() if TYPE_OF_CATEGORY[category] is PiiType.PER
     )
-    found = resolve(marked.text, people)
-    yield from _mark_problems(marked.id, found, terms)
-    yield from _text_problems(marked, found.text, terms)
-    if len(marked.queries) != terms.queries:
-        yield Problem(marked.id, "queries", f"{len(marked.queries)} queries, not {terms.queries}")
+    if terms.chars is not None:
+        found = resolve(marked.text, people)
+        yield from _mark_problems(marked.id, found, terms)
+        yield from _text_problems(marked, found.text, terms, terms.chars)
+    kinds = tuple(query.kind for query in marked.queries)
+    if kinds != terms.kinds:
+        yield Problem(marked.id, "queries", f"the queries are {kinds}, not {terms.kinds}")
     for query in marked.queries:
         yield from _query_problems(marked.id, query, terms)
 
@@ -244,14 +255,13 @@ def _mark_problems(name: str, found: Resolved, terms: Terms) -> Iterator[Problem
             yield from _value_problems(name, tag, texts[0], terms)
 
 
-def _text_problems(marked: Marked, text: str, terms: Terms) -> Iterator[Problem]:
+def _text_problems(marked: Marked, text: str, terms: Terms, chars: int) -> Iterator[Problem]:
     """Rules: `register`, none of the table; `length`, a fifth too short or long; `markup`."""
-    registers = load_voices().registers
     register = marked.header.get("register", "")
-    if register not in registers:
-        reason = f"{register!r} is no kind of text; there are {', '.join(sorted(registers))}"
+    if terms.registers and register not in terms.registers:
+        reason = f"{register!r} is no kind of text; there are {', '.join(sorted(terms.registers))}"
         yield Problem(marked.id, "register", reason)
-    least, most = (round(terms.chars * (1 + sign * _SLACK)) for sign in (-1, 1))
+    least, most = (round(chars * (1 + sign * _SLACK)) for sign in (-1, 1))
     if not least <= len(text) <= most:
         reason = f"the text has {len(text)} characters, not {least} to {most}"
         yield Problem(marked.id, "length", reason)
@@ -264,8 +274,10 @@ def _query_problems(name: str, query: MarkedQuery, terms: Terms) -> Iterator[Pro
     """Rules: `needs`, `reference`, `domain` and `asker` are known; `query-length`."""
     if unknown := [tag for tag in query.needs if tag not in terms.facts]:
         yield Problem(name, "needs", f"{_quoted(unknown)} is no fact of the commission")
-    if not 1 <= len(set(query.needs)) <= _MOST_NEEDED:
-        yield Problem(name, "needs", f"a query needs {len(set(query.needs))} facts, not 1 to 3")
+    least, most = terms.needs
+    if not least <= len(set(query.needs)) <= most:
+        reason = f"a query needs {len(set(query.needs))} facts, not {least} to {most}"
+        yield Problem(name, "needs", reason)
     for rule, value, allowed in (
         ("reference", query.reference, REFERENCES),
         ("domain", query.domain, load_voices().domains),
@@ -273,10 +285,10 @@ def _query_problems(name: str, query: MarkedQuery, terms: Terms) -> Iterator[Pro
     ):
         if value not in allowed:
             yield Problem(name, rule, f"{value!r} is none of {', '.join(allowed)}")
-    if not _QUERY_CHARS[0] <= len(query.text) <= _QUERY_CHARS[1]:
-        yield Problem(
-            name, "query-length", f"a query has {len(query.text)} characters, not 60 to 420"
-        )
+    least, most = terms.query_chars
+    if not least <= len(query.text) <= most:
+        reason = f"a query has {len(query.text)} characters, not {least} to {most}"
+        yield Problem(name, "query-length", reason)
 
 
 def _value_problems(name: str, tag: str, text: str, terms: Terms) -> Iterator[Problem]:
@@ -290,7 +302,7 @@ def _value_problems(name: str, tag: str, text: str, terms: Terms) -> Iterator[Pr
         national = {value.partition("-")[2] for value in allowed}
         digits = _DIGITS.sub("", text)
         known = text in allowed or any(digits.endswith(n.lstrip("0")) for n in national if n)
-    elif pii_type in {PiiType.PER, PiiType.CODE}:
+    elif terms.exact or pii_type in {PiiType.PER, PiiType.CODE}:
         known = text in allowed
     else:
         known = True
@@ -329,132 +341,6 @@ def _wording_problems(sample: Sample) -> Iterator[Problem]:
             ]
         for part in dict.fromkeys(parts):
             yield Problem(sample.id, "query-part", f"the query holds {part!r} of {entity.text!r}")
-
-
-class Rivals:
-    """What recorded texts have used up: openings, organisations, phrases, values of a split."""
-
-    def __init__(self, recorded: Recorded, without: Container[str] = ()) -> None:
-        self.openings: dict[str, Counter[tuple[str, str]]] = {name: Counter() for name in ORDERS}
-        self.organisations: dict[str, Counter[str]] = {name: Counter() for name in ORDERS}
-        self.leads: dict[str, Counter[str]] = {name: Counter() for name in ORDERS}
-        self.registers: dict[str, Counter[str]] = {name: Counter() for name in ORDERS}
-        self.holders: dict[tuple[str, ...], set[str]] = {}
-        self.grams: dict[str, int] = {}
-        self.values: dict[str, dict[str, str]] = {"test": {}, "train": {}}
-        self.runs: dict[str, dict[tuple[str, ...], str]] = {"test": {}, "train": {}}
-        for name, own in recorded.sets.items():
-            for marked in own.values():
-                if marked.id not in without:
-                    self.add(name, marked)
-
-    def problems(self, name: str, marked: Marked, samples: Sequence[Sample]) -> list[Problem]:
-        """What speaks against recording a text.
-
-        Rules: `register`, `opening`, `organisation`, `lead`, what too many texts have already;
-        `near-duplicate`; `split`, a value or eight words in a row that the other split has.
-        """
-        return [
-            Problem(marked.id, rule, reason)
-            for rule, reason in (
-                *self._of_one_kind(name, marked.header["register"]),
-                *self._used_up(name, samples),
-                *self._near(marked.id, samples[0]),
-                *self._of_other_split(name, samples),
-            )
-        ]
-
-    def _of_one_kind(self, name: str, register: str) -> Iterator[tuple[str, str]]:
-        if self.registers[name][register] >= round(ORDERS[name].size * _MOST_OF_A_REGISTER):
-            others = self.registers[name]
-            rare = sorted(load_voices().registers, key=lambda r: others[r])[:5]
-            yield "register", f"too many texts are a {register}: choose another, {', '.join(rare)}"
-
-    def _used_up(self, name: str, samples: Sequence[Sample]) -> Iterator[tuple[str, str]]:
-        order = ORDERS[name]
-        most = max(round(order.size * order.queries * _SHARE), 2)
-        for key in _openings(samples):
-            if self.openings[name][key] >= most:
-                yield "opening", f"{most} {key[0]}s begin {key[1]!r} already"
-        for text in _organisations(samples[0]):
-            if self.organisations[name][text.casefold()] >= _MOST_OF_AN_ORGANISATION:
-                yield "organisation", f"{text!r} has been used twice: choose another"
-        most = max(round(_SHARE * order.types[PiiType.ORG] * _INVENTED_SHARE), 2)
-        for lead in _leads(samples[0]):
-            if self.leads[name][lead] >= most:
-                yield "lead", f"too many organisations begin with {lead!r}: choose another"
-
-    def _near(self, sample_id: str, sample: Sample) -> Iterator[tuple[str, str]]:
-        grams = word_grams(blanked(sample))
-        shared: Counter[str] = Counter()
-        for gram in grams:
-            shared.update(self.holders.get(gram, set()) - {sample_id})
-        for other, count in shared.most_common(1):
-            share = count / max(min(len(grams), self.grams[other]), 1)
-            if share > _NEAR:
-                yield "near-duplicate", f"{share:.2f} of its 5-grams are those of {other}"
-
-    def _of_other_split(self, name: str, samples: Sequence[Sample]) -> Iterator[tuple[str, str]]:
-        other = "train" if ORDERS[name].split == "test" else "test"
-        for text in _values(samples[0]):
-            if holder := self.values[other].get(text.casefold()):
-                yield "split", f"{text!r} is in {holder}, of the other split: choose another"
-        for run in _runs(samples):
-            if holder := self.runs[other].get(run):
-                yield "split", f"{holder} of the other split has the words {' '.join(run)!r} too"
-                return
-
-    def add(self, name: str, marked: Marked) -> None:
-        """Count a recorded text."""
-        split, samples = ORDERS[name].split, list(to_samples(marked))
-        first = samples[0]
-        self.registers[name][marked.header["register"]] += 1
-        self.openings[name].update(_openings(samples))
-        self.organisations[name].update(text.casefold() for text in _organisations(first))
-        self.leads[name].update(_leads(first))
-        grams = word_grams(blanked(first))
-        self.grams[marked.id] = len(grams)
-        for gram in grams:
-            self.holders.setdefault(gram, set()).add(marked.id)
-        for text in _values(first):
-            self.values[split].setdefault(text.casefold(), marked.id)
-        for run in _runs(samples):
-            self.runs[split].setdefault(run, marked.id)
-
-
-def _openings(samples: Sequence[Sample]) -> list[tuple[str, str]]:
-    keys = [("text", _opening(blanked(samples[0])))]
-    return keys + [("query", _opening(sample.query or "")) for sample in samples]
-
-
-def _opening(text: str) -> str:
-    return " ".join(re.findall(r"<[A-Z]+>|[\w'’]+", text)[:4]).lower()
-
-
-def _organisations(sample: Sample) -> Iterator[str]:
-    seen = {e.text for e in sample.entities if e.type == PiiType.ORG}
-    yield from sorted(seen)
-
-
-def _leads(sample: Sample) -> Iterator[str]:
-    texts = {e.text for e in sample.entities if e.category in _INVENTED}
-    yield from sorted({text.split()[0].casefold() for text in texts})
-
-
-def _values(sample: Sample) -> Iterator[str]:
-    for entity in sample.entities:
-        if entity.category in _APART or entity.type == PiiType.PER:
-            yield entity.text
-
-
-def _runs(samples: Sequence[Sample]) -> Iterator[tuple[str, ...]]:
-    for text in (blanked(samples[0]), *(sample.query or "" for sample in samples)):
-        words = re.findall(r"<[A-Z]+>|\w+", text.lower())
-        for place in range(len(words) - _RUN + 1):
-            run = tuple(words[place : place + _RUN])
-            # A run that is mostly blanks says nothing of the words.
-            if sum(word.startswith("<") for word in run) < 3:
-                yield run
 
 
 def _quoted(texts: Iterable[str]) -> str:

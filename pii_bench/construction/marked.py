@@ -13,12 +13,15 @@ A file holds one sample after another:
 `{-|...}` something of an entity's look that is about no person of the text. The header may have
 further lines `key: value`; recorded samples have there what the commission asked for. A query
 names the tags that it needs, its way of reference, its domain and who asks.
+
+Twins have no text of their own: a header line `of: single-0001`, and queries that are headed
+`--- second:`, `--- paraphrase:` and `--- turned:`.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.check.text import is_inside, occurrences
@@ -35,6 +38,13 @@ if TYPE_CHECKING:
 _MARK: Final = re.compile(r"\{([A-Z]\d{1,2}(?:\+[A-Z]\d{1,2})*|-)\|([^{}|]*)\}")
 _STRAY: Final = re.compile(r"\{[A-Z]\d{1,2}[^}]{0,20}|\{-[^}]{0,20}|\|[^|{}]{0,20}\}")
 _TAG: Final = re.compile(r"[A-Z]\d{1,2}")
+_FIELDS: Final = 4
+
+OPENING: Final = re.compile(r"\{([A-Z]\d{1,2}(?:\+[A-Z]\d{1,2})*)\|")
+"""The beginning of an entity's mark, up to its text."""
+
+KINDS: Final = ("query", "second", "paraphrase", "turned")
+"""What a query is to its text: its own, or one of the kinds of twins."""
 
 
 class MarkedError(PiiBenchError):
@@ -56,6 +66,7 @@ class MarkedQuery:
 
     Attributes:
         needs: tags of E_q.
+        kind: "query", or what kind of twin it is.
         asker: the subject that asks, or who else does ("desk", "near", "other").
     """
 
@@ -64,6 +75,7 @@ class MarkedQuery:
     reference: str
     domain: str
     asker: str
+    kind: str = "query"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +186,13 @@ def to_samples(marked: Marked) -> Iterator[Sample]:
     names = frozenset(t for t, c in categories.items() if TYPE_OF_CATEGORY[c] is PiiType.PER)
     found = resolve(marked.text, names)
     subjects = annotate(found, categories)
-    meta = {
+    meta: dict[str, object] = {
         key: marked.header[key]
-        for key in ("register", "relation", "voice", "theme", "form")
+        for key in ("register", "relation", "voice", "theme", "form", "template")
         if key in marked.header
     }
+    if "joined" in marked.header:
+        meta["joined"] = marked.header["joined"].split()
     for number, query in enumerate(marked.queries, start=1):
         yield Sample(
             id=marked.id if number == 1 else f"{marked.id}-{number}",
@@ -192,6 +206,27 @@ def to_samples(marked: Marked) -> Iterator[Sample]:
                 "reference": query.reference,
                 "asker": query.asker,
                 **({"public": list(found.public)} if found.public else {}),
+            },
+        )
+
+
+def to_twins(marked: Marked, source: Marked) -> Iterator[Sample]:
+    """The twins of a recorded text: its description under other queries."""
+    first = next(to_samples(source))
+    values = resolve(source.text, frozenset()).values
+    for query in marked.queries:
+        yield replace(
+            first,
+            id=f"{source.id}-{query.kind}",
+            query=query.text,
+            related=tuple(Related(tag[0], values[tag][0]) for tag in query.needs),
+            meta={
+                **first.meta,
+                "domain": query.domain,
+                "reference": query.reference,
+                "asker": query.asker,
+                "twin_of": source.id,
+                "twin": query.kind,
             },
         )
 
@@ -236,7 +271,7 @@ def facts_of(line: str) -> dict[str, str]:
 def _sample(path: Path, start: int, lines: list[str]) -> Marked:
     sample_id = lines[0].removeprefix("=== ").strip()
     sections = [n for n, line in enumerate(lines) if line.startswith("--- ")]
-    if not sections or lines[sections[0]].strip() != "--- text":
+    if not sections:
         raise MarkedError(path, start + 1, f"{sample_id} has no line '--- text' behind its header")
     header: dict[str, str] = {}
     for number, line in enumerate(lines[1 : sections[0]], start=start + 2):
@@ -245,31 +280,40 @@ def _sample(path: Path, start: int, lines: list[str]) -> Marked:
             raise MarkedError(path, number, f"{line!r} is no 'key: value'")
         if line.strip():
             header[key.strip()] = value.strip()
-    queries = []
-    for begin, end in zip(sections[1:], [*sections[2:], len(lines)], strict=True):
-        text = "\n".join(lines[begin + 1 : end]).strip()
-        queries.append(_query(path, start + begin + 1, lines[begin], text))
-    end = sections[1] if len(sections) > 1 else len(lines)
-    text = "\n".join(line.rstrip() for line in lines[sections[0] + 1 : end]).strip()
-    return Marked(sample_id, header, text, tuple(queries), start + 1)
+    bodies = {
+        begin: "\n".join(line.rstrip() for line in lines[begin + 1 : end]).strip()
+        for begin, end in zip(sections, [*sections[1:], len(lines)], strict=True)
+    }
+    text = ""
+    if "of" not in header:
+        first = sections.pop(0)
+        if lines[first].strip() != "--- text":
+            raise MarkedError(
+                path, start + 1, f"{sample_id} has no line '--- text' behind its header"
+            )
+        text = bodies[first]
+    queries = tuple(_query(path, start + n + 1, lines[n], bodies[n]) for n in sections)
+    return Marked(sample_id, header, text, queries, start + 1)
 
 
 def _query(path: Path, line: int, heading: str, text: str) -> MarkedQuery:
-    fields = [part.strip() for part in heading.removeprefix("--- query:").split("|")]
-    if not heading.startswith("--- query:") or len(fields) != 4:
+    kind, _, rest = heading.removeprefix("--- ").partition(":")
+    fields = [part.strip() for part in rest.split("|")]
+    if kind not in KINDS or len(fields) != _FIELDS:
         wanted = "'--- query: A2 A5 | implied | travel | near' (tags, reference, domain, asker)"
         raise MarkedError(path, line, f"{heading!r} is not of the form {wanted}")
     tags = fields[0].split()
     for tag in tags:
         if not _TAG.fullmatch(tag):
             raise MarkedError(path, line, f"{tag!r} is no tag of a fact such as A2")
-    return MarkedQuery(text, tuple(tags), fields[1], fields[2], fields[3])
+    return MarkedQuery(text, tuple(tags), fields[1], fields[2], fields[3], kind)
 
 
 def _lines(sample: Marked) -> str:
     header = "".join(f"{key}: {value}\n" for key, value in sample.header.items())
+    text = f"--- text\n{sample.text}\n" if "of" not in sample.header else ""
     queries = "".join(
-        f"--- query: {' '.join(q.needs)} | {q.reference} | {q.domain} | {q.asker}\n{q.text}\n"
+        f"--- {q.kind}: {' '.join(q.needs)} | {q.reference} | {q.domain} | {q.asker}\n{q.text}\n"
         for q in sample.queries
     )
-    return f"=== {sample.id}\n{header}--- text\n{sample.text}\n{queries}"
+    return f"=== {sample.id}\n{header}{text}{queries}"

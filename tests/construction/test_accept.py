@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pii_bench.construction.accept import Recorded, Verdict, accept
+from pii_bench.construction.accept import Verdict, accept
 from pii_bench.construction.commissions import ORDERS, commission
+from pii_bench.construction.recorded import Recorded
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,0 +1,210 @@
+"""What is written about recorded texts: twins of some, and conversations that join five."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.construction.commissions import ORDERS, PORTION, SEED
+from pii_bench.construction.marked import OPENING, facts_of, resolve
+from pii_bench.errors import PiiBenchError
+from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pii_bench.construction.marked import Marked
+    from pii_bench.construction.recorded import Recorded
+
+TWINS_PER_SOURCE: Final = 200
+CONVERSATIONS: Final = 200
+TEMPLATES: Final = ("professional network", "knowledge platform", "community forum")
+
+_JOINED: Final = 5
+_ASKED: Final = 3
+# The texts of a conversation make up this share of it; greetings and answers are the rest.
+_TEXTS_SHARE: Final = 0.86
+_LETTERS: Final = "ABCDEFGHIJ"
+
+
+def twin_sources(recorded: Recorded) -> list[Marked]:
+    """The texts that get twins: 200 of single, then 200 of multi, by the seed.
+
+    A text qualifies when other facts than the needed ones are left for a second query, and of
+    two people when the other one has the same kinds of facts with other values.
+
+    Raises:
+        PiiBenchError: a set is not complete, or too few of its texts qualify.
+    """
+    chosen: list[Marked] = []
+    for name, qualifies in (("single", _has_second), ("multi", _can_be_turned)):
+        own = recorded.sets[name]
+        if len(own) < ORDERS[name].size:
+            raise PiiBenchError(f"{name}: {len(own)} of {ORDERS[name].size} texts are recorded")
+        order = Random(f"{SEED}/twins/{name}").sample(sorted(own), len(own))
+        found = [own[key] for key in order if qualifies(own[key])][:TWINS_PER_SOURCE]
+        if len(found) < TWINS_PER_SOURCE:
+            raise PiiBenchError(f"{name}: only {len(found)} texts can have twins")
+        chosen += sorted(found, key=lambda marked: marked.id)
+    return chosen
+
+
+def twin_kinds(source: Marked) -> tuple[str, ...]:
+    """The kinds of twins that a text gets."""
+    return ("second", "paraphrase", *(("turned",) if "relation" in source.header else ()))
+
+
+def _has_second(source: Marked) -> bool:
+    facts = facts_of(source.header["facts"])
+    left = [tag for tag in facts if tag not in source.queries[0].needs and not _is_name(facts[tag])]
+    return len(left) >= 2
+
+
+def _can_be_turned(source: Marked) -> bool:
+    facts = facts_of(source.header["facts"])
+    values = resolve(source.text, frozenset()).values
+    needs = source.queries[0].needs
+    owners = {tag[0] for tag in needs}
+    if len(owners) > 1 or not _has_second(source):
+        return False
+    others = {facts[tag]: values[tag] for tag in facts if tag[0] not in owners}
+    return all(others.get(facts[tag], values[tag]) != values[tag] for tag in needs)
+
+
+def twin_sheet(recorded: Recorded, portion: int) -> str:
+    """The twins of a portion, from 1, for a writer."""
+    sources = twin_sources(recorded)
+    first = (portion - 1) * PORTION
+    told = []
+    for number, source in enumerate(sources[first : first + PORTION], start=first + 1):
+        query = source.queries[0]
+        told.append(
+            f"=== twins-{number:04d}\nof: {source.id}\nwanted: {', '.join(twin_kinds(source))}\n"
+            f"{_person_lines(source)}--- text\n{source.text}\n"
+            f"--- its own query: {' '.join(query.needs)} | {query.reference} | {query.domain} | "
+            f"{query.asker}\n{query.text}\n"
+        )
+    return "\n".join(told)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A conversation that is to be written.
+
+    Attributes:
+        joined: ids of the five texts.
+        letters: text id and letter of a person there to the letter of that person here.
+        texts: of the five, each with the tags of the conversation.
+        facts: tag to category.
+        values: tag to text.
+        asked: letters of the people whom the query is about.
+        chars: length, in characters.
+    """
+
+    id: str
+    template: str
+    joined: tuple[str, ...]
+    letters: Mapping[tuple[str, str], str]
+    texts: tuple[str, ...]
+    facts: Mapping[str, str]
+    values: Mapping[str, str]
+    asked: tuple[str, ...]
+    chars: int
+
+
+def conversation(recorded: Recorded, number: int) -> Conversation:
+    """Draw the conversation of a number, from 1.
+
+    Raises:
+        PiiBenchError: a text that it joins is not recorded.
+    """
+    joined = _joined()[number - 1]
+    sources = [recorded.find(sample_id) for sample_id in joined]
+    random = Random(f"{SEED}/distract/{number}")
+    letters: dict[tuple[str, str], str] = {}
+    texts: list[str] = []
+    facts: dict[str, str] = {}
+    values: dict[str, str] = {}
+    for source in sources:
+        own = facts_of(source.header["facts"])
+        for letter in sorted({tag[0] for tag in own}):
+            letters[source.id, letter] = _LETTERS[len(letters)]
+        found = resolve(source.text, frozenset()).values
+
+        def renamed(tag: str, source_id: str = source.id) -> str:
+            return letters[source_id, tag[0]] + tag[1:]
+
+        texts.append(_retagged(source.text, letters, source.id))
+        facts |= {renamed(tag): category for tag, category in own.items()}
+        values |= {renamed(tag): found[tag][0] for tag in own}
+    people = [
+        random.choice([letter for (s, _), letter in letters.items() if s == source.id])
+        for source in random.sample(sources, _ASKED)
+    ]
+    plain = sum(len(resolve(source.text, frozenset()).text) for source in sources)
+    return Conversation(
+        id=f"distract-{number:04d}",
+        template=TEMPLATES[number % len(TEMPLATES)],
+        joined=joined,
+        letters=letters,
+        texts=tuple(texts),
+        facts=facts,
+        values=values,
+        asked=tuple(people),
+        chars=round(plain / _TEXTS_SHARE),
+    )
+
+
+def conversation_sheet(recorded: Recorded, number: int) -> str:
+    """One conversation for a writer."""
+    asked = conversation(recorded, number)
+    texts = "\n".join(
+        f"--- {sample_id}\n{text}"
+        for sample_id, text in zip(asked.joined, asked.texts, strict=True)
+    )
+    facts = "".join(
+        f"  {tag} {category}: {asked.values[tag]}\n" for tag, category in asked.facts.items()
+    )
+    return (
+        f"=== {asked.id}\nplace: {asked.template}\nlength: about {asked.chars} characters\n"
+        f"query: about {', '.join(asked.asked)}, one after the other; about two facts of each; "
+        f"about 860 characters\nfacts:\n{facts}{texts}\n"
+    )
+
+
+@cache
+def _joined() -> tuple[tuple[str, ...], ...]:
+    """The five texts of each conversation; no text is in two."""
+    random = Random(f"{SEED}/distract")
+    singles, pairs = (
+        iter(random.sample(range(1, ORDERS[name].size + 1), ORDERS[name].size))
+        for name in ("single", "multi")
+    )
+    groups = []
+    for number in range(CONVERSATIONS):
+        several = 2 + number % 2
+        group = [f"single-{next(singles):04d}" for _ in range(_JOINED - several)]
+        group += [f"multi-{next(pairs):04d}" for _ in range(several)]
+        random.shuffle(group)
+        groups.append(tuple(group))
+    return tuple(groups)
+
+
+def _retagged(text: str, letters: Mapping[tuple[str, str], str], source_id: str) -> str:
+    parts, place = [], 0
+    for match in OPENING.finditer(text):
+        tags = [letters[source_id, tag[0]] + tag[1:] for tag in match[1].split("+")]
+        parts += [text[place : match.start()], "{" + "+".join(tags) + "|"]
+        place = match.end()
+    return "".join([*parts, text[place:]])
+
+
+def _person_lines(source: Marked) -> str:
+    relation = source.header.get("relation")
+    return f"relation: {relation} (A first)\n" if relation else ""
+
+
+def _is_name(category: str) -> bool:
+    return TYPE_OF_CATEGORY[category] is PiiType.PER
