@@ -139,7 +139,7 @@ def test_a_value_of_the_other_split_is_refused(tmp_path: Path) -> None:
     )
 
 
-PEOPLE: Final = (("A", "Ann", 30, 8, "Graz"), ("B", "Bo", 50, 9, "Lienz"))
+_PEOPLE: Final = (("A", "Ann", 30, "8:30", "Graz"), ("B", "Bo", 50, "9:30", "Lienz"))
 
 
 def complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -150,10 +150,9 @@ def complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         orders[name] = replace(ORDERS[name], size=3)
         for number in range(1, 4):
             told = " ".join(
-                f"{{{p}1|{first} Lee}}, {{{p}2|{age + number}}}, takes the {{{p}3|{hour}:30}} to {{{p}4|{to}}}."
-                for p, first, age, hour in zip(
-                    people, ("Ann", "Bo"), (30, 50), (8, 9), strict=False
-                )
+                f"{{{p}1|{first} Lee}}, {{{p}2|{age + number}}}, takes the {{{p}3|{time}}} "
+                f"to {{{p}4|{city}}}."
+                for p, first, age, time, city in _PEOPLE[: len(people)]
             )
             facts = ", ".join(
                 f"{p}1 Full Name, {p}2 Age, {p}3 Time, {p}4 City/Region" for p in people
