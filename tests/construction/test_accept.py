@@ -172,11 +172,11 @@ def complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 _SECOND: Final = (
     "--- second: A2 | explicit | medical | near\n"
-    "At her age, which vaccinations are due this autumn?\n"
+    "At her age, which vaccinations are due this autumn, and in which order?\n"
 )
 _PARAPHRASE: Final = (
     "--- paraphrase: A3 | implied | travel | near\n"
-    "Will she still make her train if she leaves now?\n"
+    "Will she still make her train if she leaves the house only now?\n"
 )
 
 
