@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from pii_bench.construction import derived
 from pii_bench.construction.accept import Verdict, accept
 from pii_bench.construction.commissions import ORDERS, commission
 from pii_bench.construction.recorded import Recorded
@@ -135,3 +137,70 @@ def test_a_value_of_the_other_split_is_refused(tmp_path: Path) -> None:
         "'Third Ward Castings' is in single-0001, of the other split" in problem.reason
         for problem in verdict.problems
     )
+
+
+_PEOPLE: Final = (("A", "Ann", 30, "8:30", "Graz"), ("B", "Bo", 50, "9:30", "Lienz"))
+
+
+def complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Recorded texts of small sets, which twins and conversations can be made of."""
+    folder = tmp_path / "texts"
+    orders = dict(ORDERS)
+    for name, people in (("single", "A"), ("multi", "AB")):
+        orders[name] = replace(ORDERS[name], size=3)
+        for number in range(1, 4):
+            told = " ".join(
+                f"{{{p}1|{first} Lee}}, {{{p}2|{age + number}}}, takes the {{{p}3|{time}}} "
+                f"to {{{p}4|{city}}}."
+                for p, first, age, time, city in _PEOPLE[: len(people)]
+            )
+            facts = ", ".join(
+                f"{p}1 Full Name, {p}2 Age, {p}3 Time, {p}4 City/Region" for p in people
+            )
+            relation = "relation: siblings\n" if len(people) == 2 else ""
+            path = folder / name / f"{number:03d}.txt"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(
+                f"=== {name}-{number:04d}\nregister: letter\n{relation}facts: {facts}\n"
+                f"--- text\n{told}\n--- query: A3 | implied | travel | near\nWill she catch it?\n",
+                encoding="utf-8",
+            )
+    monkeypatch.setattr(derived, "ORDERS", orders)
+    monkeypatch.setattr(derived, "TWINS_PER_SOURCE", 1)
+    return folder
+
+
+_SECOND: Final = (
+    "--- second: A2 | explicit | medical | near\n"
+    "At her age, which vaccinations are due this autumn, and in which order?\n"
+)
+_PARAPHRASE: Final = (
+    "--- paraphrase: A3 | implied | travel | near\n"
+    "Will she still make her train if she leaves the house only now?\n"
+)
+
+
+def test_twins_are_recorded_as_queries_about_a_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = complete(tmp_path, monkeypatch)
+    source = derived.twin_sources(Recorded.load(folder))[0].id
+
+    (verdict,) = judged(tmp_path, f"=== twins-0001\nof: {source}\n{_SECOND}{_PARAPHRASE}")
+
+    assert verdict.problems == ()
+    second, paraphrase = Recorded.load(folder).samples("twins")
+    assert (second.id, paraphrase.id) == (f"{source}-second", f"{source}-paraphrase")
+    assert second.meta["twin_of"] == source
+    assert [r.text for r in paraphrase.related] == ["8:30"]
+
+
+def test_twins_of_the_wrong_kinds_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = complete(tmp_path, monkeypatch)
+    source = derived.twin_sources(Recorded.load(folder))[0].id
+
+    (verdict,) = judged(tmp_path, f"=== twins-0001\nof: {source}\n{_SECOND}")
+
+    assert rules(verdict) == ["queries"]

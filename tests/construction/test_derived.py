@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pii_bench.construction import derived
+from pii_bench.construction.derived import (
+    conversation,
+    conversation_sheet,
+    twin_kinds,
+    twin_sheet,
+    twin_sources,
+)
+from pii_bench.construction.marked import Marked, MarkedQuery
+from pii_bench.construction.recorded import NAMES, Recorded
+from pii_bench.errors import PiiBenchError
+
+
+def single(number: int) -> Marked:
+    return Marked(
+        f"single-{number:04d}",
+        {"register": "letter", "facts": "A1 Full Name, A2 Age, A3 Time, A4 Height"},
+        f"{{A1|Ann Lee}}, {{A2|{20 + number % 60}}}, {{A4|170 cm}}, takes the {{A3|8:30}}.",
+        (MarkedQuery("Will she catch it?", ("A3",), "implied", "travel", "near"),),
+    )
+
+
+def multi(number: int) -> Marked:
+    return Marked(
+        f"multi-{number:04d}",
+        {
+            "register": "letter",
+            "relation": "siblings",
+            "facts": "A1 Full Name, A2 Age, B1 Full Name, B2 Age, B3 City/Region",
+        },
+        "{A1|Ann Lee}, {A2|30}, and {B1|Bo Lee}, {B2|32}, meet in {B3|Oslo}.",
+        (MarkedQuery("Is my sister old enough?", ("A2",), "implied", "legal", "B"),),
+    )
+
+
+def recorded(singles: int = 1214, pairs: int = 1228) -> Recorded:
+    sets: dict[str, dict[str, Marked]] = {name: {} for name in NAMES}
+    sets["single"] = {(m := single(n)).id: m for n in range(1, singles + 1)}
+    sets["multi"] = {(m := multi(n)).id: m for n in range(1, pairs + 1)}
+    return Recorded(Path("texts"), sets)
+
+
+def test_two_hundred_texts_of_each_kind_get_twins() -> None:
+    sources = twin_sources(recorded())
+
+    assert [m.id.partition("-")[0] for m in sources] == ["single"] * 200 + ["multi"] * 200
+    assert len({m.id for m in sources}) == 400
+
+
+def test_twins_wait_for_the_sets_to_be_complete() -> None:
+    with pytest.raises(PiiBenchError, match="single: 1213 of 1214 texts are recorded"):
+        twin_sources(recorded(singles=1213))
+
+
+def test_a_text_of_two_is_turned_only_where_the_other_has_such_a_fact() -> None:
+    found = recorded()
+    kept = multi(1)
+    own = found.sets["multi"]
+    for key, marked in own.items():
+        own[key] = replace(
+            marked,
+            queries=(replace(marked.queries[0], needs=("B3",)),),
+        )
+    own[kept.id] = kept
+
+    with pytest.raises(PiiBenchError, match="multi: only 1 texts can have twins"):
+        twin_sources(found)
+
+
+def test_kinds_of_twins() -> None:
+    assert twin_kinds(single(1)) == ("second", "paraphrase")
+    assert twin_kinds(multi(1)) == ("second", "paraphrase", "turned")
+
+
+def test_a_sheet_of_twins_shows_text_and_first_query() -> None:
+    told = twin_sheet(recorded(), 17)
+
+    assert told.count("=== twins-") == 12
+    assert "=== twins-0201\nof: multi-" in told
+    assert "wanted: second, paraphrase, turned\n" in told
+    assert "--- its own query: A2 | implied | legal | B\nIs my sister old enough?\n" in told
+
+
+def test_a_conversation_joins_five_texts_and_renames_their_people() -> None:
+    asked = conversation(recorded(), 1)
+
+    assert len(asked.joined) == 5
+    letters = sorted(asked.letters.values())
+    assert letters == list("ABCDEFGHIJ"[: len(letters)])
+    assert len(asked.asked) == 3
+    assert set(asked.facts) == set(asked.values)
+    assert {tag[0] for tag in asked.facts} == set(letters)
+    last = asked.letters[asked.joined[-1], "A"]
+    assert f"{{{last}1|Ann Lee}}" in asked.texts[-1]
+
+
+def test_no_text_is_in_two_conversations() -> None:
+    joined = [sample_id for group in derived._joined() for sample_id in group]
+
+    assert len(joined) == len(set(joined)) == 1000
+    people = sum(1 + sample_id.startswith("multi") for sample_id in joined)
+    assert people / 200 == 7.5
+
+
+def test_a_sheet_of_a_conversation_lists_facts_and_texts() -> None:
+    told = conversation_sheet(recorded(), 1)
+
+    assert told.startswith("=== distract-0001\nplace: knowledge platform\n")
+    assert "  A1 Full Name: Ann Lee\n" in told
+    assert told.count("\n--- ") == 5
