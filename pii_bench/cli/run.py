@@ -16,6 +16,7 @@ from pii_bench.cli.jobs import (
     reserved,
     run_jobs,
 )
+from pii_bench.cli.tables import print_faults
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.leaderboard.source import Source
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
-    from pii_bench.datasets.catalog import Dataset
     from pii_bench.leaderboard.rows import Row
     from pii_bench.models.table import ModelCard
     from pii_bench.systems.base import System
@@ -61,7 +61,8 @@ def run_benchmark(arguments: argparse.Namespace) -> bool:
     if arguments.batch is not None:
         for system in systems:
             batch_service(system)
-    _report_faults(datasets)
+    for dataset in datasets:
+        print_faults(dataset)
     root = arguments.results / "runs"
     jobs = [
         Job.of(system, dataset, arguments.limit, root) for dataset in datasets for system in systems
@@ -159,12 +160,3 @@ def _is_shown(row: Row, jobs: Sequence[Job]) -> bool:
         return row.dataset in {job.dataset.name for job in jobs}
     ran = {(job.system.card.model, job.system.card.prompt, job.dataset.name) for job in jobs}
     return row.source is Source.RUN and (row.model, row.strategy, row.dataset) in ran
-
-
-def _report_faults(datasets: Sequence[Dataset]) -> None:
-    for dataset in datasets:
-        if dataset.faults:
-            count = len(dataset.faults)
-            print(f"{dataset.source}: annotation faults left out: {count}", file=sys.stderr)
-            for fault in dataset.faults:
-                print(f"  {fault}", file=sys.stderr)

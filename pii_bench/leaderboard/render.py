@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from tabulate import tabulate
 
 from pii_bench.files import write_whole
-from pii_bench.leaderboard.rows import METRICS, SUBJECT_METRICS, Row
+from pii_bench.leaderboard.rows import METRICS, Row, undefined_metrics
 from pii_bench.leaderboard.source import source_marks
 from pii_bench.outcome import Status
 from pii_bench.tasks import Task
@@ -225,8 +225,8 @@ def figure(row: Row, name: str) -> str:
     """A metric of a row: `-` where it is undefined, empty where it is not known."""
     if (value := row.metrics.get(name)) is not None:
         return f"{value:.3f}"
-    undefined = row.task is Task.DETECTION and not row.names_subjects and name in SUBJECT_METRICS
-    return "-" if undefined else ""
+    undefined = undefined_metrics(names_subjects=row.names_subjects, names_types=row.names_types)
+    return "-" if row.task is Task.DETECTION and name in undefined else ""
 
 
 def _recipients(row: Row) -> str:
