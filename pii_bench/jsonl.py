@@ -114,6 +114,8 @@ def read_object(path: Path, what: str, build: Callable[[dict[str, Any]], T]) -> 
     except OSError as error:
         reason = error.strerror or "cannot be read"
         raise InputFileError(path, f"no {what}: {reason}") from error
+    except RecursionError:
+        raise InputFileError(path, f"no {what}: nested too deep") from None
     # RecordError and the errors of JSON and of UTF-8 are all of this kind.
     except ValueError as error:
         raise InputFileError(path, f"no {what}: {error}") from error

@@ -84,6 +84,10 @@ class RunProgress:
         """The provider has finished so many requests of the batches that still run."""
         self._print(f"batches: {finished} of {total or '?'} finished")
 
+    def note(self, what: str) -> None:
+        """Say something of the run under its label."""
+        self._print(what)
+
     def _spent(self) -> str:
         spent = self._ledger.spent_usd if self._ledger else None
         return "" if spent is None else f"{spent:.4f} USD"

@@ -281,11 +281,9 @@ def _is_answered(job: Job) -> bool:
 
 def _responses(job: Job) -> dict[str, Response]:
     """What is stored of a job, by sample."""
-    path = job.files.responses
-    lines = read_lines(path) if path.exists() else ()
     return {
         record.id: record.response
-        for _, record in lines
+        for _, record in read_lines(job.files.responses, unreadable=[])
         if not isinstance(record.response, Failure)
     }
 
