@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import re
-import re
 from typing import TYPE_CHECKING
 
 import pytest
