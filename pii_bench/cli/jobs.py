@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pii_bench.calls.guarded import GuardedModel
 from pii_bench.cli.progress import RunProgress
+from pii_bench.cli.terminal import tell
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.batch import build_batch_service
 from pii_bench.runner.afford import afford
@@ -246,10 +246,9 @@ def report_missing(jobs: Sequence[Job]) -> bool:
             reasons = [*sorted(_reasons(job, missing).items()), ("in batches", len(submitted))]
             why = "".join(f", {reason} {count}" for reason, count in reasons if count)
             then = "collect them" if submitted == missing else "ask only these"
-            print(
+            tell(
                 f"{job.label}: {len(missing)} of {len(job.samples)} samples have no answer{why}; "
-                f"run again to {then}",
-                file=sys.stderr,
+                f"run again to {then}"
             )
     return complete
 

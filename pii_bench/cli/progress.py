@@ -6,6 +6,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, Final, Self
 
+from pii_bench import escaping
+from pii_bench.cli.terminal import tell
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -108,10 +111,11 @@ class RunProgress:
     def _print(self, what: str) -> None:
         line = f"{self._label}: {what}"
         if self._console is None:
-            print(line, file=sys.stderr, flush=True)
+            tell(line)
         else:
             # One line, however long, and nothing of a name read as markup or an emoji.
-            self._console.print(line, soft_wrap=True, markup=False, emoji=False, highlight=False)
+            text = escaping.visible(line)
+            self._console.print(text, soft_wrap=True, markup=False, emoji=False, highlight=False)
 
 
 class _Bars:
@@ -127,7 +131,7 @@ class _Bars:
         )
 
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[failed]} failed"),
@@ -153,5 +157,5 @@ class _Bars:
 
     def _add(self, label: str, *, total: int | None, visible: bool) -> TaskID:
         return self._progress.add_task(
-            label, total=total, visible=visible, failed=0, rate="0.0", spent=""
+            escaping.visible(label), total=total, visible=visible, failed=0, rate="0.0", spent=""
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +16,7 @@ from pii_bench.cli.jobs import (
     run_jobs,
 )
 from pii_bench.cli.tables import print_faults
+from pii_bench.cli.terminal import tell
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.leaderboard.source import Source
@@ -79,7 +79,7 @@ def run_benchmark(arguments: argparse.Namespace) -> bool:
         try:
             complete = asyncio.run(_run(jobs, concurrency, arguments.batch))
         except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
+            tell("interrupted")
             return report_missing(jobs)
         except PiiBenchError:
             report_missing(jobs)
@@ -105,12 +105,12 @@ def _introduce(name: str, base_url: str | None) -> ModelCard | None:
     """Say what a name stands for, and that its provider will not serve it for long."""
     full_name = resolve(name)
     if full_name != name:
-        print(f"model {name} is {full_name}", file=sys.stderr)
+        tell(f"model {name} is {full_name}")
     provider, _, model_id = full_name.partition("/")
     card = find_card(provider, model_id)
     if card is not None and card.status is ModelStatus.DEPRECATED and base_url is None:
         leaves = f"model {full_name} will be retired on {card.retirement}"
-        print(f"{leaves}: use {card.substitute} after that", file=sys.stderr)
+        tell(f"{leaves}: use {card.substitute} after that")
     return card
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from pii_bench.cli.tables import print_faults, print_rows
+from pii_bench.cli.terminal import say, tell
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError
 from pii_bench.evaluation import evaluate
@@ -76,11 +76,11 @@ def convert_answers(answers: Path, source: str, out: Path) -> bool:
     write_predictions(out, converted.predictions)
     statuses = Counter(prediction.status for prediction in converted.predictions.values())
     listed = ", ".join(f"{status} {count}" for status, count in statuses.most_common())
-    print(f"{out}: {len(converted.predictions)} predictions ({listed})")
+    say(f"{out}: {len(converted.predictions)} predictions ({listed})")
     if converted.strangers:
         lines = ", ".join(map(str, converted.strangers))
-        print(f"answers to no sample of the dataset, on lines {lines}", file=sys.stderr)
+        tell(f"answers to no sample of the dataset, on lines {lines}")
     if converted.unanswered:
         names = ", ".join(converted.unanswered)
-        print(f"samples without an answer, as infra_error: {names}", file=sys.stderr)
+        tell(f"samples without an answer, as infra_error: {names}")
     return not (converted.strangers or converted.unanswered)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import groupby
 from typing import TYPE_CHECKING
+
+from pii_bench.cli.terminal import say, tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,18 +20,18 @@ def print_rows(rows: Sequence[Row]) -> None:
 
     for (dataset, task), group in groupby(rows, key=lambda row: (row.dataset, row.task)):
         members = list(group)
-        print(f"\n{dataset}: {task}\n\n{to_table(members)}")
+        say(f"\n{dataset}: {task}\n\n{to_table(members)}")
     if rows:
-        print()
+        say()
     for row in rows:
         if row.signature:
-            print(row.signature)
+            say(row.signature)
 
 
 def print_faults(dataset: Dataset) -> None:
     """The annotations of a dataset that could not be used, where there are any."""
     if dataset.faults:
         count = len(dataset.faults)
-        print(f"{dataset.source}: annotation faults left out: {count}", file=sys.stderr)
+        tell(f"{dataset.source}: annotation faults left out: {count}")
         for fault in dataset.faults:
-            print(f"  {fault}", file=sys.stderr)
+            tell(f"  {fault}")

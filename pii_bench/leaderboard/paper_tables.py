@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from tabulate import tabulate
-
 from pii_bench.errors import UnknownNameError
+from pii_bench.escaping import markdown_table
 from pii_bench.leaderboard.rows import Row, undefined_metrics
 from pii_bench.leaderboard.source import Source
 from pii_bench.models.table import MODELS, find_card
@@ -235,7 +234,7 @@ def _markdown(table: PaperTable, lines: Sequence[_Line]) -> str:
     ]
     if {line.strategy for line in lines} <= {DETECTION.name, ""}:
         header, cells = header[1:], [line[1:] for line in cells]
-    return tabulate(cells, header, tablefmt="pipe", disable_numparse=True)
+    return markdown_table(header, cells)
 
 
 def _label(table: PaperTable, column: Column) -> str:
