@@ -11,7 +11,7 @@ import difflib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 
@@ -50,6 +50,21 @@ class InputFileError(PiiBenchError):
         self.path, self.line, self.what = str(path), line, what
         where = f"{path}:{line}" if line is not None else str(path)
         super().__init__(f"{where}: {what}")
+
+
+class BadLinesError(InputFileError):
+    """A file of which several lines cannot be read; the message lists them.
+
+    Args:
+        path: the file.
+        lines: 1-based line and what is wrong with it, at least one; the first of them.
+        count: of all bad lines.
+    """
+
+    def __init__(self, path: Path | str, lines: Sequence[tuple[int, str]], count: int) -> None:
+        listed = "".join(f"\n  line {line}: {what}" for line, what in lines)
+        more = f"\n  and {count - len(lines)} more" if count > len(lines) else ""
+        super().__init__(path, f"{count} lines cannot be read{listed}{more}")
 
 
 class CheckFailedError(PiiBenchError):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import jsonlines
 
-from pii_bench.errors import InputFileError
+from pii_bench.errors import BadLinesError, InputFileError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,8 +20,46 @@ class RecordError(ValueError):
     """A record that is not of its format; the reader of the file adds file and line."""
 
 
-def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+class BadLines:
+    """Collects what is wrong with the lines of a file, to tell all of it at once.
+
+    Args:
+        path: of the file.
+    """
+
+    _LISTED: Final = 20
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._first: list[tuple[int, str]] = []
+        self._count = 0
+
+    def add(self, line: int, what: str) -> None:
+        """Note a bad line, 1-based, and what is wrong with it."""
+        self._count += 1
+        if len(self._first) < self._LISTED:
+            self._first.append((line, what))
+
+    def raise_any(self) -> None:
+        """Raise if there is a bad line.
+
+        Raises:
+            InputFileError: the one bad line, or a `BadLinesError` of several.
+        """
+        if self._count == 1:
+            line, what = self._first[0]
+            raise InputFileError(self._path, what, line=line)
+        if self._count:
+            raise BadLinesError(self._path, self._first, self._count)
+
+
+def read_records(path: Path, bad: BadLines | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (1-based line, record) of a file; blank lines are skipped.
+
+    Args:
+        path: of the file.
+        bad: is told of lines that are no JSON objects, which are then skipped; None to raise
+            at the first one.
 
     Raises:
         InputFileError: the file cannot be read, or a line is no JSON object.
@@ -32,21 +70,28 @@ def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         raise InputFileError(path, error.strerror or "cannot be read") from error
     with file:
         for line, raw in enumerate(file, start=1):
-            if raw.strip():
-                yield line, _record(raw, path, line)
+            if not raw.strip():
+                continue
+            try:
+                record = _record(raw)
+            except RecordError as error:
+                if bad is None:
+                    raise InputFileError(path, str(error), line=line) from None
+                bad.add(line, str(error))
+            else:
+                yield line, record
 
 
-def _record(raw: bytes, path: Path, line: int) -> dict[str, Any]:
+def _record(raw: bytes) -> dict[str, Any]:
     try:
         record = jsonlines.Reader([raw]).read(allow_none=True)
     except jsonlines.InvalidLineError as error:
         # The chained exceptions hold the line itself.
-        raise InputFileError(path, _reason(error), line=line) from None
+        raise RecordError(_reason(error)) from None
     except RecursionError:
-        raise InputFileError(path, "not valid JSON (nested too deep)", line=line) from None
+        raise RecordError("not valid JSON (nested too deep)") from None
     if not isinstance(record, dict):
-        what = f"a line must be a JSON object, not {_json_name(record)}"
-        raise InputFileError(path, what, line=line)
+        raise RecordError(f"a line must be a JSON object, not {_json_name(record)}")
     return record
 
 
@@ -69,6 +114,8 @@ def read_object(path: Path, what: str, build: Callable[[dict[str, Any]], T]) -> 
     except OSError as error:
         reason = error.strerror or "cannot be read"
         raise InputFileError(path, f"no {what}: {reason}") from error
+    except RecursionError:
+        raise InputFileError(path, f"no {what}: nested too deep") from None
     # RecordError and the errors of JSON and of UTF-8 are all of this kind.
     except ValueError as error:
         raise InputFileError(path, f"no {what}: {error}") from error

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import pii_bench
+from pii_bench.escaping import visible
 from pii_bench.parsing import PARSER
 from pii_bench.scorer import MATCHER, NORMALISER, ROUGE_L_TOKENISER
 
@@ -62,4 +63,7 @@ class Signature:
             "rapidfuzz": version("rapidfuzz"),
             "python": platform.python_version(),
         }
-        return "|".join(f"{key}:{value}" for key, value in parts.items() if value)
+        # Whatever a server calls its model, it stays one value of the line.
+        return "|".join(
+            f"{key}:{visible(value).replace('|', '%7C')}" for key, value in parts.items() if value
+        )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.errors import InputFileError
-from pii_bench.jsonl import RecordError, get, get_objects, read_records
+from pii_bench.jsonl import BadLines, RecordError, get, get_objects, read_records
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,6 +62,33 @@ def test_a_broken_line_is_named_and_not_quoted(tmp_path: Path, line: bytes, what
 
     assert str(caught.value) == f"{tmp_path / 'file.jsonl'}:2: {what}"
     assert caught.value.__cause__ is None  # which would print the line below the message
+
+
+def test_bad_lines_are_told_all_at_once_where_the_reader_wants_it(tmp_path: Path) -> None:
+    path = tmp_path / "file.jsonl"
+    path.write_bytes(b'{"a": 1}\n[]\n' + b"{\n" * 24)
+    bad = BadLines(path)
+
+    assert list(read_records(path, bad)) == [(1, {"a": 1})]
+    with pytest.raises(InputFileError) as caught:
+        bad.raise_any()
+
+    first, *lines, last = str(caught.value).splitlines()
+    assert first == f"{path}: 25 lines cannot be read"
+    assert lines[0] == "  line 2: a line must be a JSON object, not a list"
+    assert len(lines) == 20
+    assert last == "  and 5 more"
+
+
+def test_one_bad_line_is_told_as_ever_and_none_not_at_all(tmp_path: Path) -> None:
+    bad = BadLines(tmp_path / "file.jsonl")
+    bad.raise_any()
+    bad.add(3, "no line")
+
+    with pytest.raises(InputFileError) as caught:
+        bad.raise_any()
+
+    assert str(caught.value) == f"{tmp_path / 'file.jsonl'}:3: no line"
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

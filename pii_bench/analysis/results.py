@@ -13,6 +13,7 @@ from pii_bench.analysis.drops import Drop, drops
 from pii_bench.analysis.headlines import Headline, headlines, published_headlines
 from pii_bench.analysis.recall import Share, shares
 from pii_bench.analysis.runs import BASE, CURVES, RunName, pooled
+from pii_bench.escaping import csv_cell
 from pii_bench.files import write_whole
 
 if TYPE_CHECKING:
@@ -124,4 +125,4 @@ def _cells(result: object) -> list[str]:
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    return f"{value:.4f}" if isinstance(value, float) else str(csv_cell(value))

@@ -94,9 +94,6 @@ def read_runs(results: Path) -> EvaluatedRuns:
 
     Masking stands wherever detection answers lie beside query-related ones, as in the
     leaderboard.
-
-    Raises:
-        InputFileError: a manifest or a line of responses is broken.
     """
     stored = read_stored(results)
     runs = tuple(each for run in stored.runs for each in evaluated(run, evaluations_of(run)))

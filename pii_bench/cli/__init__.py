@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import atexit
 import gc
+import io
 import sys
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.arguments import parse_arguments
 from pii_bench.cli.commands import COMMANDS
+from pii_bench.cli.terminal import OutputError, finish, tell
 from pii_bench.errors import PiiBenchError
 
 if TYPE_CHECKING:
@@ -33,13 +35,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # more at the exit, the search for garbage takes a fifth of a short run.
     gc.set_threshold(_ALLOCATIONS)
     atexit.register(gc.freeze)
+    for stream in (sys.stdout, sys.stderr):
+        # A character that the terminal's encoding lacks is shown by its number.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         complete = COMMANDS[parsed.command](parsed)
+        finish()
     except PiiBenchError as error:
-        print(f"pii-bench: {error}", file=sys.stderr)
-        return WRONG_INPUT
+        tell(f"pii-bench: {error}")
+        return INCOMPLETE if isinstance(error, OutputError) else WRONG_INPUT
     except KeyboardInterrupt:
-        print("pii-bench: interrupted", file=sys.stderr)
+        tell("pii-bench: interrupted")
         return INCOMPLETE
     except BrokenPipeError:
         # The reader of our output has gone; Python would complain at exit.

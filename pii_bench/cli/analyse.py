@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
-
-from tabulate import tabulate
 
 from pii_bench.analysis.drops import HARDER
 from pii_bench.analysis.figures import draw_figures
 from pii_bench.analysis.results import FOLDER, analyse, write_csvs
 from pii_bench.analysis.runs import BASE, read_runs
+from pii_bench.cli.terminal import say, tell
 from pii_bench.errors import MissingExtraError
+from pii_bench.escaping import markdown_table
 from pii_bench.leaderboard.published import published_rows
 from pii_bench.leaderboard.source import Source
 
@@ -39,22 +38,22 @@ def analyse_runs(arguments: argparse.Namespace) -> bool:
     """
     evaluated = read_runs(arguments.results)
     for reason in evaluated.left_out:
-        print(f"left out: {reason}", file=sys.stderr)
+        tell(f"left out: {reason}")
     analysis = analyse(evaluated.runs, published_rows())
     ours = [drop for drop in analysis.drops if drop.run.source is not Source.PUBLISHED]
     if ours:
-        print(_table(ours) + "\n")
+        say(_table(ours) + "\n")
     else:
-        print("no run of ours is complete on single, multi and a harder set: no drops")
+        say("no run of ours is complete on single, multi and a harder set: no drops")
     folder = arguments.results / FOLDER
     tables = write_csvs(analysis, arguments.results)
-    print(f"analysis: {len(tables)} tables in {folder}")
+    say(f"analysis: {len(tables)} tables in {folder}")
     try:
         figures = draw_figures(analysis, folder)
     except MissingExtraError as error:
-        print(f"no figures: {error}", file=sys.stderr)
+        tell(f"no figures: {error}")
     else:
-        print(f"analysis: {len(figures)} files of figures in {folder}")
+        say(f"analysis: {len(figures)} files of figures in {folder}")
     return not evaluated.left_out
 
 
@@ -70,7 +69,7 @@ def _table(drops: Sequence[Drop]) -> str:
         for line, sets in sorted(lines.items())
     ]
     header = ["Model", "Strategy", "Task", "Figure", "Source", "+".join(BASE), *HARDER]
-    return tabulate(cells, header, tablefmt="pipe", disable_numparse=True)
+    return markdown_table(header, cells)
 
 
 def _cell(drop: Drop | None) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from tabulate import tabulate
-
+from pii_bench.cli.terminal import say, tell
 from pii_bench.datasets.catalog import ALL, load_dataset
 from pii_bench.errors import PiiBenchError
+from pii_bench.escaping import markdown_table
 from pii_bench.leaderboard.collect import collect
 from pii_bench.leaderboard.naming import find_rows
 from pii_bench.statistics.bootstrap import RESAMPLES
@@ -59,7 +58,7 @@ def compare_runs(arguments: argparse.Namespace) -> bool:
     """
     collection = collect(arguments.results)
     for reason in collection.left_out:
-        print(f"left out: {reason}", file=sys.stderr)
+        tell(f"left out: {reason}")
     dataset = _dataset(collection.rows, arguments.dataset)
     rows = [row for row in collection.rows if arguments.task in {ALL, row.task}]
     names = (arguments.first, arguments.second)
@@ -67,9 +66,9 @@ def compare_runs(arguments: argparse.Namespace) -> bool:
     lines = _lines(first, second, dataset)
     if not lines:
         raise PiiBenchError(_nothing(names, first, second))
-    print(f"A: {names[0]}\nB: {names[1]}\n\n{_table(lines)}\n\n{_METHOD}")
+    say(f"A: {names[0]}\nB: {names[1]}\n\n{_table(lines)}\n\n{_METHOD}")
     for line in lines:
-        print(f"\n{_samples(line, arguments.samples)}")
+        say(f"\n{_samples(line, arguments.samples)}")
     return all(line.first.complete and line.second.complete for line in lines)
 
 
@@ -127,7 +126,7 @@ def _table(lines: Sequence[_Line]) -> str:
         for line, p in zip(lines, corrected, strict=True)
     ]
     header = ["Dataset", "Task", "Figure", "Samples", "A", "B", "Difference", "p", "Detectable"]
-    return tabulate(body, header, tablefmt="pipe", disable_numparse=True)
+    return markdown_table(header, body)
 
 
 def _common(line: _Line) -> str:
@@ -150,7 +149,7 @@ def _samples(line: _Line, count: int) -> str:
         return f"{title}: {tally}"
     body = [[sample_id, f"{a:.3f}", f"{b:.3f}", f"{a - b:+.3f}"] for sample_id, a, b in found]
     header = ["Sample", "A", "B", "Difference"]
-    table = tabulate(body, header, tablefmt="pipe", disable_numparse=True)
+    table = markdown_table(header, body)
     return f"{title}: {tally}; where they differ most:\n\n{table}"
 
 

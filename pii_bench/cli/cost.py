@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tabulate import tabulate
-
 from pii_bench.calls.estimate import Estimate, estimate
 from pii_bench.calls.tokens import Range
 from pii_bench.cli.jobs import Job, ledger_of
+from pii_bench.cli.terminal import say
+from pii_bench.escaping import markdown_table
 from pii_bench.systems.prompted import PromptedSystem
 from pii_bench.systems.voted import VotedSystem
 
@@ -35,8 +35,8 @@ def print_estimate(jobs: Sequence[Job], *, reasons: bool, batched: bool) -> None
     if len(rows) > 1:
         rows.append(("total", "", *_cells(_sum(estimates))))
     left = ("left", "left", "right", "right", "right", "right")
-    print(tabulate(rows, headers=_HEADER, tablefmt="pipe", colalign=left, disable_numparse=True))
-    print("low / expected / high; nothing was asked. High is a bound, failed attempts aside.")
+    say(markdown_table(_HEADER, rows, left))
+    say("low / expected / high; nothing was asked. High is a bound, failed attempts aside.")
 
 
 def _estimate(job: Job, *, reasons: bool, batched: bool) -> Estimate:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
 from multiprocessing import Manager
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.progress import RunProgress
+from pii_bench.cli.terminal import say, tell
 from pii_bench.construction.sets import (
     SEED,
     TEST_STEPS,
@@ -52,9 +52,9 @@ def build_data(data: Path) -> bool:
         for name, samples in built.sets.items():
             path = DATASETS[name].path_in(data)
             write_native(path, samples)
-            print(f"{path}: {len(samples)} samples")
+            say(f"{path}: {len(samples)} samples")
         dropped = ", ".join(f"{reason} {count}" for reason, count in sorted(built.dropped.items()))
-        print(f"attempts not kept: {dropped}", file=sys.stderr)
+        tell(f"attempts not kept: {dropped}")
     publish(data)
     return True
 
@@ -89,12 +89,12 @@ def build_by_model(arguments: argparse.Namespace) -> bool:
     for rejection in report.rejected:
         for problem in rejection.problems:
             reason = f"{problem.rule}: {problem.reason}"
-            print(f"{rejection.id}: {rejection.stage}: {reason}", file=sys.stderr)
+            tell(f"{rejection.id}: {rejection.stage}: {reason}")
     rules = Counter(problem.rule for r in report.rejected for problem in r.problems)
     for rule, count in rules.most_common():
-        print(f"rejected for {rule}: {count}")
+        say(f"rejected for {rule}: {count}")
     where = f": {report.path}" if report.accepted else ""
-    print(f"accepted {len(report.accepted)}, rejected {len(report.rejected)}{where}")
+    say(f"accepted {len(report.accepted)}, rejected {len(report.rejected)}{where}")
     return not report.rejected
 
 

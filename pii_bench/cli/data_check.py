@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from pii_bench.check import check_files
+from pii_bench.cli.terminal import say
 from pii_bench.errors import CheckFailedError
 
 if TYPE_CHECKING:
@@ -26,12 +27,12 @@ def check_dataset(paths: Sequence[Path]) -> bool:
     report = check_files(paths)
     found = [(path, problem) for path, own in report.problems.items() for problem in own]
     for path, problem in found:
-        print(f"{path}: {problem.sample_id}: {problem.rule}: {problem.reason}")
+        say(f"{path}: {problem.sample_id}: {problem.rule}: {problem.reason}")
     if not found:
-        print(f"no problems in {report.samples} samples")
+        say(f"no problems in {report.samples} samples")
         return True
-    print()
+    say()
     for rule, count in Counter(problem.rule for _, problem in found).most_common():
-        print(f"{rule}: {count}")
+        say(f"{rule}: {count}")
     faulty = {(path, problem.sample_id) for path, problem in found}
     raise CheckFailedError(len(found), len(faulty))

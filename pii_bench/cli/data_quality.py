@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pii_bench.cli.terminal import say
 from pii_bench.datasets.readme import replace_block
 from pii_bench.quality import measure_quality, render
 
@@ -23,6 +24,6 @@ def report_quality(data: Path) -> bool:
         ResultsError: the README cannot be written.
     """
     table = render(measure_quality(data))
-    print(table)
+    say(table)
     replace_block("quality", table, data / "README.md")
     return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pii_bench.cli.terminal import say
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.datasets.readme import README, replace_block
 from pii_bench.datasets.statistics import measure, published_statistics, to_markdown
@@ -28,8 +29,8 @@ def print_statistics(source: str, *, write: bool) -> bool:
         + to_markdown(measure(dataset.samples), published.get(dataset.name))
         for dataset in load_datasets(source)
     )
-    print(markdown)
+    say(markdown)
     if write:
         replace_block("statistics", markdown, README)
-        print(f"\nwritten: {README}")
+        say(f"\nwritten: {README}")
     return True

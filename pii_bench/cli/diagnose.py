@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from tabulate import tabulate
-
+from pii_bench.cli.terminal import say, tell
 from pii_bench.diagnosis.errors import ErrorClass
 from pii_bench.diagnosis.runs import read_query_runs
 from pii_bench.diagnosis.scored_runs import find_scores
@@ -22,6 +20,7 @@ from pii_bench.diagnosis.tables import (
     twin_table,
 )
 from pii_bench.errors import PiiBenchError
+from pii_bench.escaping import for_csv, markdown_table
 from pii_bench.files import write_whole
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ def diagnose_runs(arguments: argparse.Namespace) -> bool:
     scored, without_curve = find_scores(found.runs)
     left_out = [*found.left_out, *without_curve]
     for reason in left_out:
-        print(f"left out: {reason}", file=sys.stderr)
+        tell(f"left out: {reason}")
     if not found.runs:
         raise PiiBenchError(f"{arguments.results}: no answers to queries are stored there")
     tables = {
@@ -86,17 +85,17 @@ def diagnose_runs(arguments: argparse.Namespace) -> bool:
     }
     folder = arguments.results / FOLDER
     for name, table in tables.items():
-        csv = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+        csv = for_csv(table).to_csv(index=False, float_format="%.6g", lineterminator="\n")
         write_whole(folder / f"{name}.csv", csv)
     _print_errors(tables["errors"])
     _print_leak(tables["leak"])
     _print_twins(tables["twins"])
-    print(f"\ntables: {', '.join(str(folder / f'{name}.csv') for name in tables)}")
+    say(f"\ntables: {', '.join(str(folder / f'{name}.csv') for name in tables)}")
     return not left_out
 
 
 def _print_errors(table: pd.DataFrame) -> None:
-    print(_ERRORS)
+    say(_ERRORS)
     for (dataset, task), part in table.groupby(["dataset", "task"], sort=False):
         body = []
         for system, lines in _by_run(part.dropna(subset="errors")):
@@ -107,14 +106,14 @@ def _print_errors(table: pd.DataFrame) -> None:
             possible = {line["class"] for line in lines}
             cells = [counts[kind] if kind in possible else None for kind in ErrorClass]
             body.append([*system, scored, *cells, counts.total()])
-        print(f"\n{dataset}: {task}\n")
+        say(f"\n{dataset}: {task}\n")
         _print_table([*_SYSTEM, "Scored", *ErrorClass, "all"], body)
 
 
 def _print_leak(table: pd.DataFrame) -> None:
     if table.empty:
         return
-    print(f"\n{_LEAK}")
+    say(f"\n{_LEAK}")
     header = [*_SYSTEM, "Answered", "Failed"]
     for title in ("Leak", "Over", "Text"):
         header += [title, OPEN, CLOSED]
@@ -135,14 +134,14 @@ def _print_leak(table: pd.DataFrame) -> None:
                     *(first[f"repeated{end}"] for end in ("", "_in_part", "_open")),
                 ]
             )
-        print(f"\n{dataset}\n")
+        say(f"\n{dataset}\n")
         _print_table(header, body)
 
 
 def _print_twins(table: pd.DataFrame) -> None:
     if table.empty:
         return
-    print(f"\n{_TWINS}")
+    say(f"\n{_TWINS}")
     header = [*_SYSTEM, "Reaction", "Against", "Pairs", "Failed", "Undefined", "Shown", "Rate"]
     header += ["Right", "Rate"]
     for dataset, part in table.groupby("dataset", sort=False):
@@ -151,7 +150,7 @@ def _print_twins(table: pd.DataFrame) -> None:
             for system, lines in _by_run(part)
             for line in lines
         ]
-        print(f"\n{dataset}\n")
+        say(f"\n{dataset}\n")
         _print_table(header, body)
 
 
@@ -166,7 +165,7 @@ def _by_run(table: pd.DataFrame) -> Iterator[tuple[list[str], list[dict[Hashable
 
 def _print_table(header: Sequence[str], body: Sequence[Sequence[object]]) -> None:
     cells = [[_cell(value) for value in line] for line in body]
-    print(tabulate(cells, header, tablefmt="pipe", disable_numparse=True))
+    say(markdown_table(header, cells))
 
 
 def _cell(value: object) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING
 
+from pii_bench.cli.terminal import say, tell
 from pii_bench.errors import PiiBenchError
 from pii_bench.export.every_eval_ever import export_runs
 
@@ -26,10 +26,10 @@ def export_every_eval_ever(results: Path, out: Path, evaluator: Evaluator) -> bo
     """
     exported = export_runs(results, out, evaluator, created=int(time.time()))
     for reason in exported.left_out:
-        print(f"left out: {reason}", file=sys.stderr)
+        tell(f"left out: {reason}")
     for path in exported.incomplete:
-        print(f"incomplete: {path}", file=sys.stderr)
+        tell(f"incomplete: {path}")
     if not exported.files and not exported.left_out:
         raise PiiBenchError(f"{results}: no run in it to export")
-    print(f"{len(exported.files)} runs in {out}")
+    say(f"{len(exported.files)} runs in {out}")
     return not (exported.incomplete or exported.left_out)

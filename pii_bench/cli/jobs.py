@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pii_bench.calls.guarded import GuardedModel
 from pii_bench.cli.progress import RunProgress
+from pii_bench.cli.terminal import tell
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.batch import build_batch_service
 from pii_bench.runner.afford import afford
@@ -71,10 +71,16 @@ class Job:
 
     def unanswered(self) -> tuple[Sample, ...]:
         """The samples that have no response yet to what would be asked today."""
-        path = self.files.responses
+        # What was answered to the same request before other settings superseded it counts too,
+        # and the run that asks what is missing says which lines it could not read.
+        stored = (
+            record
+            for path in (self.files.responses, self.files.superseded)
+            for _, record in read_lines(path, unreadable=[])
+        )
         answered = {
             record.id
-            for _, record in (read_lines(path) if path.exists() else ())
+            for record in stored
             if not isinstance(record.response, Failure)
             and record.request == self.requests.get(record.id)
         }
@@ -175,6 +181,7 @@ async def _ask(job: Job, concurrency: int, progress: RunProgress) -> bool:
     """Ask one by one; whether every sample has an answer."""
     manifest = _begin(job, progress, ledger_of(job.system))
     with RunStore(job.files, job.requests) as store:
+        _announce(store, job, progress)
         write_manifest(job.files.manifest, manifest)
         await run_system(job.system, job.samples, store, concurrency=concurrency, observer=progress)
     _end(job, manifest)
@@ -186,6 +193,7 @@ async def _collect(job: Job, progress: RunProgress, *, wait: bool) -> bool:
     system = require_prompted(job.system)
     manifest = _begin(job, progress, None)
     with RunStore(job.files, job.requests) as store:
+        _announce(store, job, progress)
         write_manifest(job.files.manifest, manifest)
         samples = afford(system, job.samples, store, job.files, ledger_of(system))
         running = await run_batch(
@@ -207,9 +215,22 @@ def _begin(job: Job, progress: RunProgress, ledger: Ledger | None) -> Manifest:
     return Manifest(job.system.card, DatasetRef.of(job.dataset))
 
 
+def _announce(store: RunStore, job: Job, progress: RunProgress) -> None:
+    """Say what opening the store did to answers that are paid for."""
+    aside = job.files.superseded
+    if store.reused:
+        progress.note(f"{store.reused} answers to the same requests are used again, from {aside}")
+    if store.superseded:
+        what = "answers to other requests (another model, prompt or setting) are superseded"
+        progress.note(f"{store.superseded} {what}: they are kept in {aside}")
+    if store.unreadable:
+        count, first = len(store.unreadable), store.unreadable[0]
+        progress.note(f"{count} lines cannot be read, first {first}: they are kept in {aside}")
+
+
 def _end(job: Job, manifest: Manifest) -> None:
     ledger = ledger_of(job.system)
-    records = (record for _, record in read_lines(job.files.responses))
+    records = (record for _, record in read_lines(job.files.responses, unreadable=[]))
     totals = total(records, ledger.price if ledger else None)
     write_manifest(job.files.manifest, replace(manifest, totals=totals))
 
@@ -225,18 +246,16 @@ def report_missing(jobs: Sequence[Job]) -> bool:
             reasons = [*sorted(_reasons(job, missing).items()), ("in batches", len(submitted))]
             why = "".join(f", {reason} {count}" for reason, count in reasons if count)
             then = "collect them" if submitted == missing else "ask only these"
-            print(
+            tell(
                 f"{job.label}: {len(missing)} of {len(job.samples)} samples have no answer{why}; "
-                f"run again to {then}",
-                file=sys.stderr,
+                f"run again to {then}"
             )
     return complete
 
 
 def _reasons(job: Job, missing: set[str]) -> Counter[str]:
-    path = job.files.responses
     return Counter(
         record.response.kind
-        for _, record in (read_lines(path) if path.exists() else ())
+        for _, record in read_lines(job.files.responses, unreadable=[])
         if record.id in missing and isinstance(record.response, Failure)
     )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.cli.terminal import say, tell
 from pii_bench.leaderboard.collect import collect
 from pii_bench.leaderboard.published import published_rows
 from pii_bench.leaderboard.render import write_leaderboard
@@ -37,11 +37,11 @@ def build_leaderboard(results: Path, table: int | None) -> bool:
 
         collection = collect(results)
         _say_left_out(collection)
-        print(paper_table(table, collection.rows, published_rows()), end="")
+        say(paper_table(table, collection.rows, published_rows()), end="")
         return not collection.left_out
     rows, complete = update_leaderboard(results)
     ours = sum(bool(row.signature) for row in rows)
-    print(f"{ours} rows of ours, {len(rows) - ours} published")
+    say(f"{ours} rows of ours, {len(rows) - ours} published")
     return complete
 
 
@@ -66,10 +66,10 @@ def update_leaderboard(results: Path, loaded: Iterable[Dataset] = ()) -> tuple[l
         files = write_leaderboard(rows, results)
     _say_left_out(collection)
     first, *others = files
-    print(f"leaderboard: {first} (also {', '.join(path.suffix for path in others)})")
+    say(f"leaderboard: {first} (also {', '.join(path.suffix for path in others)})")
     return rows, not collection.left_out
 
 
 def _say_left_out(collection: Collection) -> None:
     for reason in collection.left_out:
-        print(f"left out: {reason}", file=sys.stderr)
+        tell(f"left out: {reason}")

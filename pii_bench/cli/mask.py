@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.cli.terminal import say_exactly, tell
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.masking import (
     absent_tags,
@@ -65,7 +66,7 @@ def _mask(arguments: argparse.Namespace) -> bool:
     masked = mask(text, answers.entities, answers.needed or ())
     if mapping is not None:
         write_mapping(mapping, masked.mapping, force=arguments.force)
-    _print(masked.text)
+    say_exactly(masked.text)
     _tell(answers, masked, query)
     return True
 
@@ -78,7 +79,7 @@ def _unmask(arguments: argparse.Namespace) -> bool:
             raise PiiBenchError(f"--unmask has no use for {option}: leave it out")
     mapping = read_mapping(arguments.mapping)
     answer = _read(arguments.file)
-    _print(unmask(answer, mapping))
+    say_exactly(unmask(answer, mapping))
     if absent := absent_tags(answer, mapping):
         _say(f"not in the text: {', '.join(absent)}")
     if inexact := inexact_tags(answer, mapping):
@@ -144,12 +145,5 @@ def _tell(answers: Answers, masked: Masked, query: str) -> None:
         _say(f"the query itself holds {named} of the masked texts: it is not masked")
 
 
-def _print(text: str) -> None:
-    sys.stdout.flush()
-    # Not print: line ends and encoding stay as they came.
-    sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
-    sys.stdout.flush()
-
-
 def _say(line: str) -> None:
-    print(f"pii-bench mask: {line}", file=sys.stderr)
+    tell(f"pii-bench mask: {line}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
+from pii_bench.cli.terminal import say
 from pii_bench.errors import UnknownNameError
 from pii_bench.models.table import MODELS
 
@@ -44,7 +45,7 @@ def list_models(arguments: argparse.Namespace) -> None:
     if arguments.provider is not None and arguments.provider not in providers:
         raise UnknownNameError("provider", arguments.provider, providers)
     cards = [card for card in MODELS.values() if arguments.provider in {None, card.provider}]
-    print(
+    say(
         tabulate(
             [_row(card) for card in cards],
             headers=_HEADER,
@@ -53,10 +54,10 @@ def list_models(arguments: argparse.Namespace) -> None:
             colalign=_ALIGN,
         )
     )
-    print("\nPrices are in USD per million tokens. Any other model: PROVIDER/NAME.")
+    say("\nPrices are in USD per million tokens. Any other model: PROVIDER/NAME.")
     if arguments.sources:
         for card in cards:
-            print("\n" + "\n".join(_sources(card)))
+            say("\n" + "\n".join(_sources(card)))
 
 
 def _row(card: ModelCard) -> list[str]:

@@ -6,6 +6,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, Final, Self
 
+from pii_bench import escaping
+from pii_bench.cli.terminal import tell
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -84,6 +87,10 @@ class RunProgress:
         """The provider has finished so many requests of the batches that still run."""
         self._print(f"batches: {finished} of {total or '?'} finished")
 
+    def note(self, what: str) -> None:
+        """Say something of the run under its label."""
+        self._print(what)
+
     def _spent(self) -> str:
         spent = self._ledger.spent_usd if self._ledger else None
         return "" if spent is None else f"{spent:.4f} USD"
@@ -104,10 +111,11 @@ class RunProgress:
     def _print(self, what: str) -> None:
         line = f"{self._label}: {what}"
         if self._console is None:
-            print(line, file=sys.stderr, flush=True)
+            tell(line)
         else:
             # One line, however long, and nothing of a name read as markup or an emoji.
-            self._console.print(line, soft_wrap=True, markup=False, emoji=False, highlight=False)
+            text = escaping.visible(line)
+            self._console.print(text, soft_wrap=True, markup=False, emoji=False, highlight=False)
 
 
 class _Bars:
@@ -123,7 +131,7 @@ class _Bars:
         )
 
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[failed]} failed"),
@@ -149,5 +157,5 @@ class _Bars:
 
     def _add(self, label: str, *, total: int | None, visible: bool) -> TaskID:
         return self._progress.add_task(
-            label, total=total, visible=visible, failed=0, rate="0.0", spent=""
+            escaping.visible(label), total=total, visible=visible, failed=0, rate="0.0", spent=""
         )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.cli.terminal import say, tell
 from pii_bench.files import write_whole
 from pii_bench.report.data import Texts, collect_report
 from pii_bench.report.page import render_page
@@ -39,18 +39,18 @@ def write_report(arguments: argparse.Namespace) -> bool:
         texts=texts,
     )
     for reason in report.left_out:
-        print(f"left out: {reason}", file=sys.stderr)
+        tell(f"left out: {reason}")
     if report.figures.missing:
-        print(f"no figures: {report.figures.missing}", file=sys.stderr)
+        tell(f"no figures: {report.figures.missing}")
     if report.foreign_texts:
         names = ", ".join(report.foreign_texts)
-        print(f"it holds the texts of {names}: it is as private as they are", file=sys.stderr)
+        tell(f"it holds the texts of {names}: it is as private as they are")
     if report.without_texts:
         names = ", ".join(report.without_texts)
         how = "" if texts is Texts.NONE else " (--texts puts them in)"
-        print(f"without the texts of {names}{how}", file=sys.stderr)
+        tell(f"without the texts of {names}{how}")
     write_whole(out, render_page(report))
     runs = len(report.record["runs"])
     size = out.stat().st_size / 1e6
-    print(f"report: {out} ({len(report.rows)} rows, {runs} runs, {size:.1f} MB)")
+    say(f"report: {out} ({len(report.rows)} rows, {runs} runs, {size:.1f} MB)")
     return not report.left_out

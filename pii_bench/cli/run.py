@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +15,8 @@ from pii_bench.cli.jobs import (
     reserved,
     run_jobs,
 )
+from pii_bench.cli.tables import print_faults
+from pii_bench.cli.terminal import tell
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.leaderboard.source import Source
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
-    from pii_bench.datasets.catalog import Dataset
     from pii_bench.leaderboard.rows import Row
     from pii_bench.models.table import ModelCard
     from pii_bench.systems.base import System
@@ -61,7 +61,8 @@ def run_benchmark(arguments: argparse.Namespace) -> bool:
     if arguments.batch is not None:
         for system in systems:
             batch_service(system)
-    _report_faults(datasets)
+    for dataset in datasets:
+        print_faults(dataset)
     root = arguments.results / "runs"
     jobs = [
         Job.of(system, dataset, arguments.limit, root) for dataset in datasets for system in systems
@@ -78,7 +79,7 @@ def run_benchmark(arguments: argparse.Namespace) -> bool:
         try:
             complete = asyncio.run(_run(jobs, concurrency, arguments.batch))
         except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
+            tell("interrupted")
             return report_missing(jobs)
         except PiiBenchError:
             report_missing(jobs)
@@ -104,12 +105,12 @@ def _introduce(name: str, base_url: str | None) -> ModelCard | None:
     """Say what a name stands for, and that its provider will not serve it for long."""
     full_name = resolve(name)
     if full_name != name:
-        print(f"model {name} is {full_name}", file=sys.stderr)
+        tell(f"model {name} is {full_name}")
     provider, _, model_id = full_name.partition("/")
     card = find_card(provider, model_id)
     if card is not None and card.status is ModelStatus.DEPRECATED and base_url is None:
         leaves = f"model {full_name} will be retired on {card.retirement}"
-        print(f"{leaves}: use {card.substitute} after that", file=sys.stderr)
+        tell(f"{leaves}: use {card.substitute} after that")
     return card
 
 
@@ -159,12 +160,3 @@ def _is_shown(row: Row, jobs: Sequence[Job]) -> bool:
         return row.dataset in {job.dataset.name for job in jobs}
     ran = {(job.system.card.model, job.system.card.prompt, job.dataset.name) for job in jobs}
     return row.source is Source.RUN and (row.model, row.strategy, row.dataset) in ran
-
-
-def _report_faults(datasets: Sequence[Dataset]) -> None:
-    for dataset in datasets:
-        if dataset.faults:
-            count = len(dataset.faults)
-            print(f"{dataset.source}: annotation faults left out: {count}", file=sys.stderr)
-            for fault in dataset.faults:
-                print(f"  {fault}", file=sys.stderr)

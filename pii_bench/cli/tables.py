@@ -1,25 +1,37 @@
-"""Rows as tables on standard output."""
+"""Rows as tables on standard output, and what was left out of a dataset on standard error."""
 
 from __future__ import annotations
 
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from pii_bench.leaderboard.render import to_table
+from pii_bench.cli.terminal import say, tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pii_bench.datasets.catalog import Dataset
     from pii_bench.leaderboard.rows import Row
 
 
 def print_rows(rows: Sequence[Row]) -> None:
     """One table per dataset and task, and the signature of each row that has one."""
+    from pii_bench.leaderboard.render import to_table
+
     for (dataset, task), group in groupby(rows, key=lambda row: (row.dataset, row.task)):
         members = list(group)
-        print(f"\n{dataset}: {task}\n\n{to_table(members)}")
+        say(f"\n{dataset}: {task}\n\n{to_table(members)}")
     if rows:
-        print()
+        say()
     for row in rows:
         if row.signature:
-            print(row.signature)
+            say(row.signature)
+
+
+def print_faults(dataset: Dataset) -> None:
+    """The annotations of a dataset that could not be used, where there are any."""
+    if dataset.faults:
+        count = len(dataset.faults)
+        tell(f"{dataset.source}: annotation faults left out: {count}")
+        for fault in dataset.faults:
+            tell(f"  {fault}")

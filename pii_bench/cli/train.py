@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pii_bench.cli.terminal import finish, say
 from pii_bench.relevance.catalog import FITTED
 from pii_bench.relevance.fit import fit_thresholds
 from pii_bench.tagger.settings import Settings
@@ -36,7 +37,7 @@ def train_tagger(data: Path, out: Path | None, *, words_alone: bool) -> bool:
         out = Path("data/models") / ("bilstm-crf-words" if words_alone else "bilstm-crf")
     settings = Settings(spelling=not words_alone)
     train(_sets(data, "train"), _sets(data, "dev"), out, _show, settings)
-    print(f"weights: {out}")
+    say(f"weights: {out}")
     return True
 
 
@@ -59,8 +60,8 @@ def fit_relevance(names: Sequence[str], data: Path, out: Path) -> bool:
     """
     chosen = names or [name for name in FITTED if not FITTED[name].extra]
     for name, fitted in fit_thresholds(chosen, _sets(data, "dev"), out).items():
-        print(f"{name}: threshold {fitted.threshold:.4f}, dev F1 {fitted.f1:.3f}")
-    print(f"thresholds: {out}")
+        say(f"{name}: threshold {fitted.threshold:.4f}, dev F1 {fitted.f1:.3f}")
+    say(f"thresholds: {out}")
     return True
 
 
@@ -70,6 +71,5 @@ def _sets(data: Path, part: str) -> list[Path]:
 
 def _show(epoch: Epoch) -> None:
     score = f"dev P {epoch.dev.precision:.3f} R {epoch.dev.recall:.3f} F1 {epoch.dev.f1:.3f}"
-    print(
-        f"epoch {epoch.number}: loss {epoch.loss:.2f}, {score}, {epoch.seconds:.0f} s", flush=True
-    )
+    say(f"epoch {epoch.number}: loss {epoch.loss:.2f}, {score}, {epoch.seconds:.0f} s")
+    finish()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.calls.policy import CallPolicy
 from pii_bench.cli.jobs import Job, refuse_uncollected, report_missing, reserved, run_jobs
+from pii_bench.cli.terminal import say, tell
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.catalog import LOCAL, PROVIDERS, ModelOptions, resolve
@@ -88,7 +88,7 @@ def measure_utility(arguments: argparse.Namespace) -> bool:
     try:
         complete = [_run(jobs, calls) for jobs, calls in study.stages()]
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        tell("interrupted")
         return False
     finally:
         asyncio.run(study.close())
@@ -281,11 +281,9 @@ def _is_answered(job: Job) -> bool:
 
 def _responses(job: Job) -> dict[str, Response]:
     """What is stored of a job, by sample."""
-    path = job.files.responses
-    lines = read_lines(path) if path.exists() else ()
     return {
         record.id: record.response
-        for _, record in lines
+        for _, record in read_lines(job.files.responses, unreadable=[])
         if not isinstance(record.response, Failure)
     }
 
@@ -298,7 +296,7 @@ def _write(results: Path, measuring: Measuring, datasets: set[str] | None) -> Ut
         published = published_figures()
         paths = write_utility(collection.measured, published, results)
     for reason in collection.left_out:
-        print(f"left out: {reason}", file=sys.stderr)
+        tell(f"left out: {reason}")
     rows = [row for row, _ in collection.measured if datasets is None or row.dataset in datasets]
-    print(f"figures: {', '.join(map(str, paths))}\n\n{to_table([*rows, *published])}")
+    say(f"figures: {', '.join(map(str, paths))}\n\n{to_table([*rows, *published])}")
     return collection

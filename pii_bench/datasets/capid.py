@@ -2,7 +2,7 @@
 
 A line is `context`, `question` and `piis`, a mapping of phrase to type and
 relevance, without offsets. The phrases get their spans here; the one writer of
-a context is its one subject.
+a context is its one subject. Relevance is "1" or, in earlier releases, "high".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.errors import InputFileError, UnknownNameError
-from pii_bench.jsonl import RecordError, get, read_records
+from pii_bench.jsonl import BadLines, RecordError, get, read_records
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -42,6 +42,14 @@ TYPES: Final[Mapping[str, PiiType]] = MappingProxyType(
     }
 )
 
+RELEVANCE: Final[Mapping[str, bool]] = MappingProxyType(
+    {"0": False, "1": True, "low": False, "high": True}
+)
+"""Whether the question needs a phrase, by CAPID's words for it."""
+
+# One character for one, so that offsets stay.
+_TYPEWRITTEN: Final = str.maketrans("‘’‛′“”‟″‐‑‒–—―−", "''''\"\"\"\"-------")
+
 
 def read_capid(path: Path) -> tuple[tuple[Sample, ...], tuple[str, ...]]:
     """Read a native CAPID file.
@@ -51,17 +59,20 @@ def read_capid(path: Path) -> tuple[tuple[Sample, ...], tuple[str, ...]]:
         for each phrase that does not occur in its context and so is left out of gold.
 
     Raises:
-        InputFileError: a broken line, an unknown type or relevance, or no line at all.
+        InputFileError: broken lines, unknown types or relevances, or no line at all.
     """
     samples: list[Sample] = []
     faults: list[str] = []
-    for line, record in read_records(path):
+    bad = BadLines(path)
+    for line, record in read_records(path, bad):
         try:
             sample, missing = _sample(record, f"capid-{line:04d}")
         except RecordError as error:
-            raise InputFileError(path, str(error), line=line) from None
+            bad.add(line, str(error))
+            continue
         samples.append(sample)
         faults += [f"{sample.id}: phrase {number} of 'piis' is not in it" for number in missing]
+    bad.raise_any()
     if not samples:
         raise InputFileError(path, "no samples in it")
     return tuple(samples), tuple(faults)
@@ -77,6 +88,22 @@ def find_spans(phrase: str, context: str) -> tuple[tuple[int, int], ...]:
     return whole or anywhere
 
 
+def typewritten(text: str) -> str:
+    """A text of the same length with plain quotes and hyphens for typographic ones."""
+    return text.translate(_TYPEWRITTEN)
+
+
+def as_written(phrase: str, context: str) -> str:
+    """A phrase as it stands in a context, whose quotes and dashes may be other ones.
+
+    A phrase that stands there exactly, or not at all, is given back as it is.
+    """
+    if phrase in context or not phrase.strip():
+        return phrase
+    spans = find_spans(typewritten(phrase), typewritten(context))
+    return context[slice(*spans[0])] if spans else phrase
+
+
 def _sample(record: dict[str, Any], sample_id: str) -> tuple[Sample, list[int]]:
     context = get(record, "context", str)
     question = None if record.get("question") is None else get(record, "question", str)
@@ -85,25 +112,27 @@ def _sample(record: dict[str, Any], sample_id: str) -> tuple[Sample, list[int]]:
     missing: list[int] = []
     for number, (phrase, label) in enumerate(get(record, "piis", dict).items(), start=1):
         pii_type, relevant = _label(label, f"phrase {number} of 'piis'")
-        spans = find_spans(phrase, context) if phrase.strip() else ()
+        text = as_written(phrase, context)
+        spans = find_spans(text, context) if text.strip() else ()
         if not spans:
             missing.append(number)
             continue
-        entities.append(Entity(phrase, pii_type, spans=spans))
+        entities.append(Entity(text, pii_type, spans=spans))
         if relevant and question is not None:
-            related.append(Related(SUBJECT, phrase))
+            related.append(Related(SUBJECT, text))
     subjects = (Subject(SUBJECT, tuple(entities)),) if entities else ()
     return Sample(sample_id, context, question, subjects, tuple(related)), missing
 
 
 def _label(label: object, owner: str) -> tuple[PiiType, bool]:
     match label:
-        case {"type": str(native_type), "relevance": "0" | "1" as relevance}:
+        case {"type": str(native_type), "relevance": str(relevance)} if relevance in RELEVANCE:
             if native_type not in TYPES:
                 raise RecordError(f"{owner}: {UnknownNameError('CAPID type', native_type, TYPES)}")
-            return TYPES[native_type], relevance == "1"
+            return TYPES[native_type], RELEVANCE[relevance]
         case _:
-            raise RecordError(f"{owner} must have a 'type' and a 'relevance' of \"0\" or \"1\"")
+            allowed = ", ".join(RELEVANCE)
+            raise RecordError(f"{owner} must have a 'type' and a 'relevance' (one of {allowed})")
 
 
 def _stands_alone(span: tuple[int, int], context: str) -> bool:

@@ -26,6 +26,9 @@ def sha256_of(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise InputFileError(path, error.strerror or "cannot be read") from error
+    except ValueError as error:
+        # A null character, or one that the file system cannot write.
+        raise InputFileError(path, "no file has such a name") from error
 
 
 def write_checksums(folder: Path, names: Iterable[str]) -> Path:

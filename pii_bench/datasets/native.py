@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.errors import InputFileError, UnknownNameError
 from pii_bench.files import write_whole
-from pii_bench.jsonl import RecordError, get, get_objects, read_records
+from pii_bench.jsonl import BadLines, RecordError, get, get_objects, read_records
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -27,21 +27,24 @@ def read_native(path: Path) -> tuple[Sample, ...]:
     """Read a dataset file.
 
     Raises:
-        InputFileError: with file and line, where the format is broken, a span does not
+        InputFileError: with file and lines, where the format is broken, a span does not
             hold its entity, E_q is no subset of E, or an id comes twice.
     """
     samples: list[Sample] = []
     first_line: dict[str, int] = {}
-    for line, record in read_records(path):
+    bad = BadLines(path)
+    for line, record in read_records(path, bad):
         try:
             sample = sample_from_record(record)
+            if sample.id in first_line:
+                where = f"stands on line {first_line[sample.id]} already"
+                raise RecordError(f"id {sample.id!r} {where}")
         except RecordError as error:
-            raise InputFileError(path, str(error), line=line) from None
-        if sample.id in first_line:
-            what = f"id {sample.id!r} stands on line {first_line[sample.id]} already"
-            raise InputFileError(path, what, line=line)
+            bad.add(line, str(error))
+            continue
         first_line[sample.id] = line
         samples.append(sample)
+    bad.raise_any()
     if not samples:
         raise InputFileError(path, "no samples in it")
     return tuple(samples)

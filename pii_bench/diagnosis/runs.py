@@ -47,11 +47,7 @@ class QueryRuns:
 
 
 def read_query_runs(results: Path) -> QueryRuns:
-    """Read the runs under `<results>/runs` and `<results>/reference`.
-
-    Raises:
-        InputFileError: a manifest or a line of responses is broken.
-    """
+    """Read the runs under `<results>/runs` and `<results>/reference`."""
     stored = read_stored(results)
     runs = (
         QueryRun(run.source, run.dataset, run.stored, run.detection)

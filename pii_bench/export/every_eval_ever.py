@@ -89,8 +89,6 @@ def export_runs(results: Path, out: Path, evaluator: Evaluator, *, created: int)
         created: seconds since 1970 at which the files are made; the schema wants them.
 
     Raises:
-        InputFileError: a manifest or a line of responses is broken, or a run lies elsewhere than
-            its names say.
         ResultsError: a file cannot be written.
     """
     stored = read_stored(results)
@@ -102,7 +100,11 @@ def export_runs(results: Path, out: Path, evaluator: Evaluator, *, created: int)
         if not scored:
             left_out.append(f"{_named(run)}: no sample is scored")
             continue
-        tasks = [_scored(row, run, results) for row in scored]
+        try:
+            tasks = [_scored(row, run, results) for row in scored]
+        except InputFileError as error:
+            left_out.append(f"{_named(run)}: {error}")
+            continue
         files.append(_write(out, run, tasks, _reported(run, evaluator), created))
         if not all(row.complete for row in scored):
             incomplete.append(files[-1])
@@ -142,7 +144,7 @@ def _completions(
         )
     return {
         record.id: record.completions
-        for _, record in read_lines(lines)
+        for _, record in read_lines(lines, unreadable=[])
         if not isinstance(record.response, Failure)
     }
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Rows of ours, and the runs that could not become rows, each with the reason."""
+    """Rows of ours, and the runs and lines that could not be scored, each with the reason."""
 
     rows: tuple[Row, ...]
     left_out: tuple[str, ...]
@@ -36,9 +36,6 @@ def collect(results: Path, loaded: Iterable[Dataset] = ()) -> Collection:
     Args:
         results: folder of the runs.
         loaded: datasets that need not be read again.
-
-    Raises:
-        InputFileError: a manifest or a line of responses is broken.
     """
     stored = read_stored(results, loaded)
     return Collection(tuple(row for run in stored.runs for row in rows_of(run)), stored.left_out)

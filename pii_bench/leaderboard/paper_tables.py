@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from tabulate import tabulate
-
 from pii_bench.errors import UnknownNameError
-from pii_bench.leaderboard.rows import SUBJECT_METRICS, Row
+from pii_bench.escaping import markdown_table
+from pii_bench.leaderboard.rows import Row, undefined_metrics
 from pii_bench.leaderboard.source import Source
 from pii_bench.models.table import MODELS, find_card
 from pii_bench.prompting.strategies import DETECTION
@@ -155,7 +154,10 @@ class _Line:
             return ""
         value = row.metrics.get(column.metric)
         if value is None:
-            return "-" if not row.names_subjects and column.metric in SUBJECT_METRICS else ""
+            undefined = undefined_metrics(
+                names_subjects=row.names_subjects, names_types=row.names_types
+            )
+            return "-" if column.metric in undefined else ""
         if row.source is not Source.PUBLISHED and not row.complete:
             return f"{value:.3f} ({row.scored}/{row.gold})"
         other = self.beside.get(column) if self.beside else None
@@ -232,7 +234,7 @@ def _markdown(table: PaperTable, lines: Sequence[_Line]) -> str:
     ]
     if {line.strategy for line in lines} <= {DETECTION.name, ""}:
         header, cells = header[1:], [line[1:] for line in cells]
-    return tabulate(cells, header, tablefmt="pipe", disable_numparse=True)
+    return markdown_table(header, cells)
 
 
 def _label(table: PaperTable, column: Column) -> str:

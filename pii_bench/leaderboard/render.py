@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 import re
+from html import escape
 from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
+from pii_bench.escaping import (
+    csv_cell,
+    html_text,
+    latex,
+    markdown,
+    markdown_code,
+    visible,
+)
 from pii_bench.files import write_whole
-from pii_bench.leaderboard.rows import METRICS, SUBJECT_METRICS, Row
+from pii_bench.leaderboard.rows import METRICS, Row, undefined_metrics
 from pii_bench.leaderboard.source import source_marks
 from pii_bench.outcome import Status
 from pii_bench.tasks import Task
@@ -65,7 +73,7 @@ def to_csv(rows: Sequence[Row]) -> str:
     for row in rows:
         writer.writerow(
             {
-                name: f"{value:.4f}" if isinstance(value, float) else value
+                name: f"{value:.4f}" if isinstance(value, float) else csv_cell(value)
                 for name, value in _flat(row).items()
             }
         )
@@ -76,13 +84,15 @@ def to_markdown(rows: Sequence[Row]) -> str:
     """One table per dataset and task, oracles apart, then the signatures."""
     parts = [_INTRODUCTION]
     for title, blocks in _sections(rows):
-        parts.append(f"## {title}\n")
+        parts.append(f"## {markdown(title)}\n")
         for heading, members in blocks:
             parts.append(
                 f"{heading}\n\n{to_table(members)}\n" if heading else to_table(members) + "\n"
             )
     if signed := [row.signature for row in rows if row.signature]:
-        parts.append("## Signatures\n\n" + "\n".join(f"- `{line}`" for line in signed) + "\n")
+        parts.append(
+            "## Signatures\n\n" + "\n".join(f"- {markdown_code(line)}" for line in signed) + "\n"
+        )
     return "\n".join(parts)
 
 
@@ -95,7 +105,7 @@ def to_latex(rows: Sequence[Row]) -> str:
             parts.append(
                 "\\begin{table}\n\\centering\n\\small\n"
                 f"{_tabulate(members, 'latex_booktabs')}\n"
-                f"\\caption{{{_latex(caption)}}}\n\\end{{table}}"
+                f"\\caption{{{latex(caption)}}}\n\\end{{table}}"
             )
     return "\n\n".join(parts) + "\n"
 
@@ -104,12 +114,12 @@ def to_html(rows: Sequence[Row]) -> str:
     """The same tables as one page without scripts or anything from elsewhere."""
     parts = []
     for title, blocks in _sections(rows):
-        parts.append(f"<h2>{html.escape(title)}</h2>")
+        parts.append(f"<h2>{html_text(title)}</h2>")
         for heading, members in blocks:
             parts.append(f"<h3>{heading}</h3>" if heading else "")
             parts.append(_tabulate(members, "html"))
-    signed = [f"<li><code>{html.escape(row.signature)}</code>" for row in rows if row.signature]
-    introduction = html.escape(_INTRODUCTION.partition("\n\n")[2]).replace("\n\n", "<p>")
+    signed = [f"<li><code>{html_text(row.signature)}</code>" for row in rows if row.signature]
+    introduction = escape(_INTRODUCTION.partition("\n\n")[2]).replace("\n\n", "<p>")
     return (
         '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>Leaderboard</title>\n'
         f"<style>{_STYLE}</style>\n<h1>Leaderboard</h1>\n<p>{introduction}\n"
@@ -172,30 +182,27 @@ def _sections(rows: Sequence[Row]) -> Iterator[tuple[str, list[tuple[str, list[R
 
 
 def _tabulate(rows: Sequence[Row], style: str) -> str:
-    """A table of rows of one task; the style escapes what it must."""
+    """A table of rows of one task; styles other than Markdown escape what is special to them."""
+    shown_as = markdown if style == "pipe" else visible
     shown = SHOWN[rows[0].task]
     header = ["#", "Model", "Strategy", *shown.values(), "95 % interval", "Detectable"]
     header += ["Scored", "Failures", "Unmasked text goes to", "Source"]
     lines = [
         [
             str(row.rank or ""),
-            row.model,
-            row.strategy,
+            shown_as(row.model),
+            shown_as(row.strategy),
             *(figure(row, name) for name in shown),
             f"[{row.interval.low:.3f}, {row.interval.high:.3f}]" if row.interval else "",
             "" if row.detectable is None else f"{row.detectable:.3f}",
             f"{row.scored}/{row.gold}" if row.gold is not None else "",
             failures(row),
-            _recipients(row),
+            shown_as(_recipients(row)),
             ", ".join(source_marks(row)),
         ]
         for row in rows
     ]
     return str(tabulate(lines, header, tablefmt=style, disable_numparse=True))
-
-
-def _latex(text: str) -> str:
-    return re.sub(r"([&%$#_{}])", r"\\\1", text)
 
 
 def _flat(row: Row) -> dict[str, object]:
@@ -225,8 +232,8 @@ def figure(row: Row, name: str) -> str:
     """A metric of a row: `-` where it is undefined, empty where it is not known."""
     if (value := row.metrics.get(name)) is not None:
         return f"{value:.3f}"
-    undefined = row.task is Task.DETECTION and not row.names_subjects and name in SUBJECT_METRICS
-    return "-" if undefined else ""
+    undefined = undefined_metrics(names_subjects=row.names_subjects, names_types=row.names_types)
+    return "-" if row.task is Task.DETECTION and name in undefined else ""
 
 
 def _recipients(row: Row) -> str:

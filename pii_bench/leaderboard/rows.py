@@ -39,6 +39,8 @@ class Row:
         note: what a reader must know beside the figures.
         names_subjects: whether its detection tells whose the entities are; where it does
             not, `SUBJECT_METRICS` are absent.
+        names_types: whether its detection tells what kind an entity is; where it does not,
+            `TYPE_METRICS` are absent.
         unmasked_text_to: who is sent the texts as they are, as in the systems' cards; empty
             for published figures.
         by_sample: column name to the figure sample by sample, for the columns that tests are
@@ -63,6 +65,7 @@ class Row:
     signature: str = ""
     note: str = ""
     names_subjects: bool = True
+    names_types: bool = True
     unmasked_text_to: str = ""
     by_sample: Mapping[str, Scores] = field(default_factory=dict, repr=False)
     interval: Interval | None = None
@@ -118,6 +121,9 @@ SUBJECT_METRICS = frozenset(
 )
 """Metrics of detection that depend on whose an entity is."""
 
+TYPE_METRICS = SUBJECT_METRICS - {"ent_matched_f1"}
+"""Metrics of detection that depend on the types of entities."""
+
 
 def row_of(
     evaluation: Evaluation,
@@ -127,6 +133,7 @@ def row_of(
     source: Source,
     oracle: bool,
     names_subjects: bool = True,
+    names_types: bool = True,
     unmasked_text_to: str = "",
 ) -> Row:
     """The row of an evaluation.
@@ -136,16 +143,18 @@ def row_of(
         signature: what reproduces it.
         clusters: sample id to cluster (`statistics.scores.clusters_of`).
         source: whose run it is.
-        oracle: see `Row`, as the next two.
+        oracle: see `Row`, as the next three.
         names_subjects: whether its detection tells whose the entities are.
+        names_types: whether its detection tells what kind an entity is.
         unmasked_text_to: who is sent the texts as they are.
     """
     gold = evaluation.gold
     metrics = metrics_of(evaluation)
     columns = _tested(evaluation.task)
     by_sample = {name: scores_of(evaluation, key, clusters) for name, key in columns.items()}
-    if evaluation.task is Task.DETECTION and not names_subjects:
-        metrics = {name: value for name, value in metrics.items() if name not in SUBJECT_METRICS}
+    if evaluation.task is Task.DETECTION:
+        undefined = undefined_metrics(names_subjects=names_subjects, names_types=names_types)
+        metrics = {name: value for name, value in metrics.items() if name not in undefined}
     return Row(
         source=source,
         model=signature.model,
@@ -159,9 +168,16 @@ def row_of(
         rates={s: evaluation.statuses.get(s, 0) / gold for s in Status} if gold else None,
         signature=str(signature),
         names_subjects=names_subjects,
+        names_types=names_types,
         unmasked_text_to=unmasked_text_to,
         by_sample={name: each for name, each in by_sample.items() if each and name in metrics},
     )
+
+
+def undefined_metrics(*, names_subjects: bool, names_types: bool) -> frozenset[str]:
+    """The metrics of detection that mean nothing for such a system."""
+    by_subject = frozenset[str]() if names_subjects else SUBJECT_METRICS
+    return by_subject if names_types else by_subject | TYPE_METRICS
 
 
 def metrics_of(evaluation: Evaluation) -> dict[str, float]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.errors import PiiBenchError
+from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.leaderboard.source import Source
 from pii_bench.models.base import SKIPPED_BUDGET
 from pii_bench.outcome import Status
@@ -34,11 +34,13 @@ class StoredRun:
     Attributes:
         predictions: sample id to what its response says; samples without one are absent.
         returned: models that the provider said it used.
+        unreadable: lines that cannot be read, by file, line and reason; their samples are absent.
     """
 
     manifest: Manifest
     predictions: Mapping[str, Prediction]
     returned: frozenset[str]
+    unreadable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class RunOnDataset:
 
 @dataclass(frozen=True, slots=True)
 class StoredRuns:
-    """The runs of a results folder, and those that cannot be scored, each with the reason."""
+    """The runs of a results folder, and what cannot be scored, a run or a line, with the reason."""
 
     runs: tuple[RunOnDataset, ...]
     left_out: tuple[str, ...]
@@ -94,16 +96,19 @@ def read_stored(results: Path, loaded: Iterable[Dataset] = ()) -> StoredRuns:
     Args:
         results: folder of the runs.
         loaded: datasets that need not be read again.
-
-    Raises:
-        InputFileError: a manifest or a line of responses is broken.
     """
     runs: list[RunOnDataset] = []
     left_out: list[str] = []
     datasets: dict[str, Dataset | None] = {dataset.source: dataset for dataset in loaded}
     for folder, source in FOLDERS.items():
-        stored = [read_run(path) for path in sorted((results / folder).glob("*/*/*.run.json"))]
+        stored: list[StoredRun] = []
+        for path in sorted((results / folder).glob("*/*/*.run.json")):
+            try:
+                stored.append(read_run(path))
+            except InputFileError as error:
+                left_out.append(str(error))
         for run in stored:
+            left_out += run.unreadable
             reference = run.manifest.dataset
             if reference.source not in datasets:
                 datasets[reference.source] = _find(reference.source, left_out)
@@ -119,20 +124,20 @@ def read_run(path: Path) -> StoredRun:
     """Read the run of a manifest.
 
     Raises:
-        InputFileError: the manifest or a line of responses is broken.
+        InputFileError: the manifest is broken, or the responses cannot be opened.
     """
     manifest = read_manifest(path)
-    lines = RunFiles.of_manifest(path).responses
+    unreadable: list[str] = []
     system = manifest.system
     predictions: dict[str, Prediction] = {}
     returned: set[str] = set()
-    for _, record in read_lines(lines) if lines.exists() else ():
+    for _, record in read_lines(RunFiles.of_manifest(path).responses, unreadable):
         returned.update(each.model for each in record.completions if each.model)
         if not isinstance(record.response, Failure):
             predictions[record.id] = read_response(system.task, record.response, system.output)
         elif record.id not in predictions or not predictions[record.id].status.scored:
             predictions[record.id] = Prediction(_status_of(record.response))
-    return StoredRun(manifest, predictions, frozenset(returned))
+    return StoredRun(manifest, predictions, frozenset(returned), tuple(unreadable))
 
 
 def _detection_beside(run: StoredRun, runs: Iterable[StoredRun]) -> StoredRun | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError, UnknownNameError
 from pii_bench.files import write_whole
-from pii_bench.jsonl import RecordError, get, get_objects, read_records
+from pii_bench.jsonl import BadLines, RecordError, get, get_objects, read_records
 from pii_bench.outcome import Status
 from pii_bench.predictions.prediction import Prediction
 from pii_bench.tasks import Task
@@ -27,13 +27,14 @@ def read_predictions(path: Path, sample_ids: Sequence[str]) -> dict[str, Predict
     """Read a predictions file that answers exactly the given samples.
 
     Raises:
-        InputFileError: a broken line; an id that is unknown or comes twice, with its line;
+        InputFileError: broken lines; ids that are unknown or come twice, with their lines;
             ids without a line.
     """
     predictions: dict[str, Prediction] = {}
     first_line: dict[str, int] = {}
     known = set(sample_ids)
-    for line, record in read_records(path):
+    bad = BadLines(path)
+    for line, record in read_records(path, bad):
         try:
             sample_id, prediction = _prediction(record)
             if sample_id not in known:
@@ -43,9 +44,11 @@ def read_predictions(path: Path, sample_ids: Sequence[str]) -> dict[str, Predict
                     f"id {sample_id!r} stands on line {first_line[sample_id]} already"
                 )
         except RecordError as error:
-            raise InputFileError(path, str(error), line=line) from None
+            bad.add(line, str(error))
+            continue
         first_line[sample_id] = line
         predictions[sample_id] = prediction
+    bad.raise_any()
     if missing := [name for name in sample_ids if name not in predictions]:
         others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise InputFileError(path, f"no prediction for sample {missing[0]!r}{others}")
@@ -61,6 +64,20 @@ def predicted_tasks(predictions: Mapping[str, Prediction]) -> list[Task]:
         for task, parts in _PARTS.items()
         if answered and all(getattr(answered[0], part) is not None for part in parts)
     ]
+
+
+def names_types(predictions: Mapping[str, Prediction]) -> bool:
+    """Whether the answers say what kind an entity is; where none does, Strict-F1 means nothing.
+
+    Answers without any entity leave it open, which counts as yes.
+    """
+    types = [
+        pii_type
+        for prediction in predictions.values()
+        for subject in prediction.subjects or ()
+        for _, pii_type in subject
+    ]
+    return not types or any(types)
 
 
 def write_predictions(path: Path, predictions: Mapping[str, Prediction]) -> None:
@@ -104,9 +121,14 @@ def _subject(value: object, owner: str) -> tuple[tuple[str, str], ...]:
     if not isinstance(value, list):
         raise RecordError(f"{owner} must be a list of entities")
     entities = get_objects({"entities": value}, "entities", owner)
-    return tuple(
-        (get(entity, "text", str, owner), get(entity, "type", str, owner)) for entity in entities
-    )
+    return tuple((get(entity, "text", str, owner), _type(entity, owner)) for entity in entities)
+
+
+def _type(entity: dict[str, Any], owner: str) -> str:
+    """The type of an entity; empty where it is null: the system names none."""
+    if "type" in entity and entity["type"] is None:
+        return ""
+    return get(entity, "type", str, owner)
 
 
 def _refuse_gaps(
@@ -125,7 +147,7 @@ def _to_record(sample_id: str, prediction: Prediction) -> dict[str, Any]:
     record: dict[str, Any] = {"id": sample_id}
     if prediction.subjects is not None:
         record["subjects"] = [
-            [{"text": text, "type": pii_type} for text, pii_type in subject]
+            [{"text": text, "type": pii_type or None} for text, pii_type in subject]
             for subject in prediction.subjects
         ]
     if prediction.related is not None:

@@ -11,11 +11,11 @@ import base64
 import hashlib
 import json
 import re
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pii_bench
+from pii_bench.escaping import html_text
 from pii_bench.report.tables import render_signatures, render_tables
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ ASSETS: Final = Path(__file__).with_name("assets")
 SCRIPTS: Final = ("state.js", "tables.js", "marks.js", "answers.js", "samples.js")
 """In the order in which they are joined to one."""
 
-# JSON may hold these; a line of script, or UTF-8, may not.
-_ESCAPED: Final = re.compile("[<\u2028\u2029\ud800-\udfff]")
+# JSON may hold these; a line of script, or UTF-8, may not, and a terminal should not.
+_ESCAPED: Final = re.compile("[<\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def render_page(report: Report) -> str:
@@ -43,7 +43,7 @@ def render_page(report: Report) -> str:
         {
             "policy": _policy(script, style),
             "style": style,
-            "version": escape(pii_bench.__version__),
+            "version": html_text(pii_bench.__version__),
             "summary": _summary(report),
             "notes": _notes(report),
             "tables": render_tables(report),
@@ -110,15 +110,15 @@ def _notes(report: Report) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f"<b>{escape(name)}</b>" for name in names)
+    return ", ".join(f"<b>{html_text(name)}</b>" for name in names)
 
 
 def _figures(figures: Figures) -> str:
     if figures.missing:
-        return f"<p>{escape(figures.missing)}</p>"
+        return f"<p>{html_text(figures.missing)}</p>"
     return "\n".join(
-        f"<figure><figcaption>{escape(figure.caption)}</figcaption>"
-        f'<img alt="{escape(figure.caption)}" src="{_image(figure.svg)}"></figure>'
+        f"<figure><figcaption>{html_text(figure.caption)}</figcaption>"
+        f'<img alt="{html_text(figure.caption)}" src="{_image(figure.svg)}"></figure>'
         for figure in figures.drawn
     )
 

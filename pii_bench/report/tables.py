@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlencode
 
 from pii_bench.datasets.catalog import DATASETS
+from pii_bench.escaping import html_text
 from pii_bench.leaderboard.render import SHOWN, failures, figure
 from pii_bench.leaderboard.source import Source, source_marks
 from pii_bench.report.data import address
@@ -57,7 +57,7 @@ def render_tables(report: Report) -> str:
     sections = []
     groups = groupby(rows, key=lambda row: (row.dataset, row.task))
     for number, ((dataset, task), group) in enumerate(groups):
-        name = escape(dataset)
+        name = html_text(dataset)
         sections.append(
             f'<section class="board" data-dataset="{name}" data-task="{task}">\n'
             f"<h3>{name} <span>{task}</span></h3>\n"
@@ -70,7 +70,7 @@ def render_tables(report: Report) -> str:
 
 def render_signatures(report: Report) -> str:
     """The lines that reproduce our rows."""
-    lines = [f"<li><code>{escape(row.signature)}</code>" for row in report.rows if row.signature]
+    lines = [f"<li><code>{html_text(row.signature)}</code>" for row in report.rows if row.signature]
     return f"<ul>{''.join(lines)}</ul>" if lines else ""
 
 
@@ -95,7 +95,7 @@ def _table(rows: Sequence[Row], names: Mapping[Address, str]) -> str:
 def _cells(row: Row, names: Mapping[Address, str]) -> Iterator[_Cell]:
     yield _Cell("#", str(row.rank or ""), row.rank, "num rank")
     yield _Cell("Model", _model(row, names), row.model, "model")
-    yield _Cell("Strategy", escape(row.strategy), row.strategy, "strategy")
+    yield _Cell("Strategy", html_text(row.strategy), row.strategy, "strategy")
     for name, label in SHOWN[row.task].items():
         kind = "num headline" if name == row.headline_name else "num"
         yield _Cell(label, figure(row, name), row.metrics.get(name), kind, "descending")
@@ -107,14 +107,14 @@ def _cells(row: Row, names: Mapping[Address, str]) -> Iterator[_Cell]:
     yield _Cell("Scored", scored, row.scored, "num", "descending")
     failed = sum(rate for status, rate in (row.rates or {}).items() if not status.answered)
     known = None if row.rates is None else failed
-    yield _Cell("Failures", escape(failures(row)), known)
+    yield _Cell("Failures", html_text(failures(row)), known)
     recipients = row.unmasked_text_to
-    yield _Cell("Unmasked text goes to", escape(recipients), recipients or None)
+    yield _Cell("Unmasked text goes to", html_text(recipients), recipients or None)
     yield _Cell("Source", _source(row), row.source)
 
 
 def _render(cell: _Cell) -> str:
-    value = "" if cell.value is None else f' data-value="{escape(str(cell.value))}"'
+    value = "" if cell.value is None else f' data-value="{html_text(str(cell.value))}"'
     return f"<td{_class(cell.kind)}{value}>{cell.content}</td>"
 
 
@@ -125,9 +125,9 @@ def _kind(row: Row) -> str:
 def _model(row: Row, names: Mapping[Address, str]) -> str:
     name = names.get(address(row))
     if name is None:
-        return escape(row.model)
+        return html_text(row.model)
     state = urlencode({"set": row.dataset, "by": row.task, "a": name}, errors="replace")
-    return f'<a href="#{escape(state)}" title="show its samples">{escape(row.model)}</a>'
+    return f'<a href="#{html_text(state)}" title="show its samples">{html_text(row.model)}</a>'
 
 
 def _interval(row: Row) -> str:
@@ -145,7 +145,7 @@ def _interval(row: Row) -> str:
 
 
 def _source(row: Row) -> str:
-    note = f' title="{escape(row.note)}"' if row.note else ""
+    note = f' title="{html_text(row.note)}"' if row.note else ""
     return " ".join(f'<span class="badge {mark}"{note}>{mark}</span>' for mark in source_marks(row))
 
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
-from pii_bench.files import writing
 from pii_bench.models.base import CallError, Completion
 from pii_bench.models.batch import RESULTS_GONE, Absence, UnknownJobError
 from pii_bench.runner.batch_jobs import Job, JobsFile
 from pii_bench.runner.records import Failure, RunRecord, encode_record
 from pii_bench.runner.run import Observer
+from pii_bench.runner.store import set_aside
 from pii_bench.systems.prompted import PromptedSystem
 
 if TYPE_CHECKING:
@@ -172,8 +172,7 @@ class _Book:
     def _supersede(self, record: RunRecord) -> None:
         if isinstance(record.response, Failure):
             return
-        with writing(self.files.superseded), self.files.superseded.open("ab") as file:
-            file.write(encode_record(record))
+        set_aside(self.files, [encode_record(record)])
 
 
 class _BatchRun:

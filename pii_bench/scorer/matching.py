@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from itertools import product
 from math import lcm
 from typing import TYPE_CHECKING, TypeVar
 
 from pii_bench.scorer import rouge_l
-from pii_bench.scorer.text import entity_set
+from pii_bench.scorer.text import entity_set, tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     Pair = tuple[int, int]
 
@@ -69,9 +72,9 @@ def match(predicted: Sequence[Subject], gold: Sequence[Subject]) -> tuple[Pair, 
     left = [predicted[i] for i in predicted_order]
     right = [gold[j] for j in gold_order]
     if _rank(left) <= _rank(right):
-        pairs = _assign_lexicographically(left, right)
+        pairs = iter(_assign_lexicographically(left, right))
     else:
-        pairs = [(i, j) for j, i in _assign_lexicographically(right, left)]
+        pairs = ((i, j) for j, i in _assign_lexicographically(right, left))
     return tuple(sorted((predicted_order[i], gold_order[j]) for i, j in pairs))
 
 
@@ -87,53 +90,81 @@ def _rank(ordered: Sequence[Subject]) -> tuple[int, list[list[tuple[str, str]]]]
 class _Optima:
     """All optimal assignments of a matrix: the full ones that keep to these terms.
 
-    These are the tight constraints of the linear programme, whose dual is the
-    same for all of its optima. In a matrix with spare columns tight edges are not
-    enough: they may pass over a column that every optimum uses.
-
     Attributes:
-        edges: (row, column) pairs that stand in at least one of them.
-        required: columns that all of them use.
+        edges: by row and column, whether the pair stands in at least one of them.
+        required: by column, whether all of them use it.
     """
 
-    edges: frozenset[Pair]
-    required: frozenset[int]
+    edges: list[list[bool]]
+    required: list[bool]
+
+    @property
+    def only(self) -> list[Pair] | None:
+        """The one assignment, where there is one alone."""
+        pairs = [(i, j) for i, row in enumerate(self.edges) for j, used in enumerate(row) if used]
+        # A full assignment needs an edge for each row: with no more, it is the only one.
+        return pairs if len(pairs) == len(self.edges) else None
 
 
 def _assign_lexicographically(
     rows: Sequence[Subject], columns: Sequence[Subject]
 ) -> Iterable[Pair]:
     """One column for each row; there are at least as many columns as rows."""
-    optima = _Optima(frozenset(product(range(len(rows)), range(len(columns)))), frozenset())
+    optima = _Optima([[True] * len(columns) for _ in rows], [False] * len(columns))
     levels = (
         ([row.entities for row in rows], [column.entities for column in columns]),
         ([row.texts for row in rows], [column.texts for column in columns]),
     )
     for row_sets, column_sets in levels:
-        # A full assignment needs an edge for each row: with no more, it is the only one.
-        if len(optima.edges) == len(rows):
-            return optima.edges
+        if (only := optima.only) is not None:
+            return only
         optima = _find_optima(_confine(_f1_values(row_sets, column_sets), optima))
-    if len(optima.edges) == len(rows):
-        return optima.edges
-    fuzzy = [
-        [
-            rouge_l.score_entities(row.entities, column.entities).f1
-            if (i, j) in optima.edges
-            else 0.0
-            for j, column in enumerate(columns)
-        ]
-        for i, row in enumerate(rows)
-    ]
-    return enumerate(_solve(_confine(fuzzy, optima)))
+    if (only := optima.only) is not None:
+        return only
+    return enumerate(_solve(_confine(_fuzzy_values(rows, columns, optima), optima)))
 
 
 def _f1_values(
-    rows: Sequence[AbstractSet[object]], columns: Sequence[AbstractSet[object]]
+    rows: Sequence[AbstractSet[Hashable]], columns: Sequence[AbstractSet[Hashable]]
 ) -> list[list[int]]:
     """F1 of each pair of sets as integers over one denominator, so that sums compare exactly."""
-    scale = lcm(*(len(a) + len(b) for a in rows for b in columns))
-    return [[2 * len(a & b) * (scale // (len(a) + len(b))) for b in columns] for a in rows]
+    sums = {size: {len(b) + size for b in columns} for size in set(map(len, rows))}
+    scale = lcm(*(total for totals in sums.values() for total in totals))
+    values = [[0] * len(columns) for _ in rows]
+    for i, j, shared in _sharing(rows, columns):
+        values[i][j] = 2 * shared * (scale // (len(rows[i]) + len(columns[j])))
+    return values
+
+
+def _fuzzy_values(
+    rows: Sequence[Subject], columns: Sequence[Subject], optima: _Optima
+) -> list[list[float]]:
+    """Fuzzy F1 of each pair that an optimal assignment has; 0 where no text has a like."""
+    values = [[0.0] * len(columns) for _ in rows]
+    for i, j, _ in _sharing([_alike(row) for row in rows], [_alike(column) for column in columns]):
+        if optima.edges[i][j]:
+            values[i][j] = rouge_l.score_entities(rows[i].entities, columns[j].entities).f1
+    return values
+
+
+def _alike(subject: Subject) -> frozenset[tuple[str, str, str]]:
+    """What another subject's entity must have one of to be anything like one of its own."""
+    by_token = ((kind, "", token) for text, kind in subject.entities for token in tokens(text))
+    return frozenset(by_token) | {(kind, text, "") for text, kind in subject.entities}
+
+
+def _sharing(
+    rows: Sequence[AbstractSet[Hashable]], columns: Sequence[AbstractSet[Hashable]]
+) -> Iterator[tuple[int, int, int]]:
+    """The pairs of sets (row, column) that share members, and how many."""
+    holders: dict[Hashable, list[int]] = {}
+    for i, row in enumerate(rows):
+        for member in row:
+            holders.setdefault(member, []).append(i)
+    for j, column in enumerate(columns):
+        found = Counter(i for member in column for i in holders.get(member, ()))
+        for i, shared in found.items():
+            yield i, j, shared
 
 
 def _confine(values: list[list[Number]], optima: _Optima) -> list[list[Number]]:
@@ -144,59 +175,64 @@ def _confine(values: list[list[Number]], optima: _Optima) -> list[list[Number]]:
     weight = 1 + sum(map(max, values))
     return [
         [
-            (value + weight if j in optima.required else value)
-            if (i, j) in optima.edges
-            else -weight
-            for j, value in enumerate(row)
+            (value + weight if required else value) if edge else -weight
+            for value, edge, required in zip(row, edges, optima.required, strict=True)
         ]
-        for i, row in enumerate(values)
+        for row, edges in zip(values, optima.edges, strict=True)
     ]
 
 
 def _find_optima(values: list[list[int]]) -> _Optima:
-    """Test each edge by forcing it, and each column by leaving it out, and solving the rest."""
+    """Find one assignment, and from its dual all others.
+
+    Potentials u of rows and v of columns with u + v >= value everywhere, v >= 0, v = 0 where
+    no row has the column, and u + v = value on the assignment prove that it is optimal. Then
+    the optimal assignments are those of tight edges (u + v = value) that use every column with
+    v > 0. They differ by cycles: a row takes the column of the next, or a spare one, and the
+    column that is left becomes spare. So an edge stands in one of them if it lies on a cycle.
+    Sources: A. Schrijver, "Combinatorial Optimization", 2003, chapter 17; J.-C. Régin, "A
+    filtering algorithm for constraints of difference in CSPs", AAAI 1994.
+    """
+    import numpy as np
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
     # scipy works in float64: exact unless the denominator is enormous, where the
     # last digits are given up rather than overflowing.
     unit = max(1, sum(max(map(abs, row)) for row in values) // _FLOAT64_INTEGERS)
+    worth = np.array([[value // unit for value in row] for row in values], dtype=np.int64)
+    rows, columns = worth.shape
+    taken = np.array(_solve(worth))
+    reached = worth[np.arange(rows), taken]
+    holder = np.full(columns, rows)
+    holder[taken] = np.arange(rows)
+    spare = holder == rows
 
-    def solve(matrix: list[list[int]]) -> list[int]:
-        return _solve([[value / unit for value in row] for row in matrix])
+    # What each row would get elsewhere, at most; the steps end, as no cycle of exchanges gains.
+    u = worth[:, spare].max(axis=1) if spare.any() else np.zeros(rows, dtype=np.int64)
+    exchange = worth[:, taken] - reached
+    while (better := (exchange + u).max(axis=1) > u).any():
+        u[better] = (exchange + u).max(axis=1)[better]
+    v = np.zeros(columns, dtype=np.int64)
+    v[taken] = reached - u
 
-    def total(matrix: list[list[int]]) -> int:
-        if not matrix:
-            return 0
-        return sum(row[j] for row, j in zip(matrix, solve(matrix), strict=True))
-
-    found = solve(values)
-    largest = sum(row[j] for row, j in zip(values, found, strict=True))
-    row_best = [max(row) for row in values]
-    slack = sum(row_best) - largest
-
-    def ties(i: int, j: int) -> bool:
-        # What loses more than the slack cannot tie, whatever the rest does.
-        if row_best[i] - values[i][j] > slack:
-            return False
-        rest = _without_column(values[:i] + values[i + 1 :], j)
-        return values[i][j] + total(rest) == largest
-
-    spare = len(values) < len(values[0])
-    return _Optima(
-        edges=frozenset(
-            (i, j)
-            for i, j in product(range(len(values)), range(len(values[0])))
-            if j == found[i] or ties(i, j)
-        ),
-        required=frozenset(
-            j for j in found if spare and total(_without_column(values, j)) < largest
-        ),
+    tight = worth == u[:, None] + v
+    leaving = np.flatnonzero(v[taken] == 0) if spare.any() else np.array([], dtype=np.int64)
+    start, column = np.nonzero(tight)
+    arcs = (
+        np.concatenate([start, np.full(len(leaving), rows)]),
+        np.concatenate([holder[column], leaving]),
     )
+    graph = csr_array((np.ones(len(arcs[0]), dtype=np.int64), arcs), shape=(rows + 1, rows + 1))
+    _, component = connected_components(graph, directed=True, connection="strong")
+    required = np.zeros(columns, dtype=np.bool_)
+    if spare.any():
+        required[taken] = (v[taken] > 0) | (component[:rows] != component[rows])
+    edges = tight & (component[:rows, None] == component[holder])
+    return _Optima(edges.tolist(), required.tolist())
 
 
-def _without_column(values: list[list[int]], j: int) -> list[list[int]]:
-    return [row[:j] + row[j + 1 :] for row in values]
-
-
-def _solve(values: Sequence[Sequence[float]]) -> list[int]:
+def _solve(values: Sequence[Sequence[float]] | NDArray[np.int64]) -> list[int]:
     """The column of each row in an assignment with the largest sum."""
     from scipy.optimize import linear_sum_assignment  # slow to import, rarely needed
 

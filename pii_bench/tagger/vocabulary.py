@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+
+from pii_bench.scorer.text import nfc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -94,7 +95,7 @@ class Vocabulary:
             least: number of occurrences.
             spelling: False for the words alone.
         """
-        counts = Counter(map(_composed, forms))
+        counts = Counter(map(nfc, forms))
         words: Counter[str] = Counter()
         characters: Counter[str] = Counter()
         for form, count in counts.items():
@@ -126,7 +127,7 @@ class Vocabulary:
         characters = np.zeros((size, CHARACTERS), np.int64)
         end = -1
         for place, token in enumerate(tokens):
-            form = _composed(text[token.start : token.end])
+            form = nfc(text[token.start : token.end])
             words[place] = self._words.get(_word(form), UNKNOWN)
             if not self.characters:
                 shapes[place], characters[place, 0] = _NO_SHAPE, UNKNOWN
@@ -175,10 +176,6 @@ def shape_of(form: str) -> Shape:
     if form.isupper():
         return Shape.UPPER
     return Shape.CASELESS if form.lower() == form.upper() else Shape.MIXED
-
-
-def _composed(form: str) -> str:
-    return unicodedata.normalize("NFC", form)
 
 
 def _word(form: str) -> str:

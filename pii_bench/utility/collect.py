@@ -60,7 +60,7 @@ class UtilityCollection:
 
     Attributes:
         measured: by dataset, answerer, measure and condition.
-        left_out: runs that could not become rows, each with the reason.
+        left_out: runs and lines that could not be used, each with the reason.
     """
 
     measured: tuple[Measured, ...]
@@ -68,16 +68,12 @@ class UtilityCollection:
 
 
 def collect_utility(results: Path, measuring: Measuring) -> UtilityCollection:
-    """Make the figures of every run of an answerer in a results folder.
-
-    Raises:
-        InputFileError: a stored run is broken.
-    """
-    runs = read_answerers(results)
+    """Make the figures of every run of an answerer in a results folder."""
+    left_out: list[str] = []
+    runs = read_answerers(results, left_out)
     bases = {_key(run): run for run in runs if _condition(run) == NO_MASK}
     load = cache(load_dataset)
     measured: list[Measured] = []
-    left_out: list[str] = []
     for run in runs:
         try:
             if _key(run) not in bases:
@@ -88,12 +84,18 @@ def collect_utility(results: Path, measuring: Measuring) -> UtilityCollection:
             about = run.manifest
             left_out.append(f"{FOLDER}: {about.system.model} on {about.dataset.name}: {error}")
         else:
-            measured += _measure(results, answers, dataset, measuring)
-    return UtilityCollection(tuple(sorted(measured, key=_place)), tuple(left_out))
+            measured += _measure(results, answers, dataset, measuring, left_out)
+    # The verdicts beside no mask are those beside mask-all too.
+    told = tuple(dict.fromkeys(left_out))
+    return UtilityCollection(tuple(sorted(measured, key=_place)), told)
 
 
 def _measure(
-    results: Path, answers: ConditionAnswers, dataset: Dataset, measuring: Measuring
+    results: Path,
+    answers: ConditionAnswers,
+    dataset: Dataset,
+    measuring: Measuring,
+    left_out: list[str],
 ) -> Iterator[Measured]:
     """A row by embeddings, and one for each judge."""
 
@@ -105,7 +107,7 @@ def _measure(
     yield row.of(f"cosine {measuring.embedder}", by_embedding, {}, embedder)
     about = MASK_ALL if answers.condition == NO_MASK else answers.condition
     judged = run_name(dataset.name, about)
-    for judge in read_judges(results, answers.run.manifest.system.model, judged):
+    for judge in read_judges(results, answers.run.manifest.system.model, judged, left_out):
         card = judge.manifest.system
         told = {**card.settings, "returned": "+".join(sorted(judge.returned))}
         settings = {f"judge.{key}": value for key, value in told.items()}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
+from pii_bench.escaping import for_csv, markdown, markdown_code, markdown_table
 from pii_bench.files import write_whole
 from pii_bench.leaderboard.source import source_marks
 from pii_bench.utility.figures import Mean, Missing, SampleFigures, UtilityRow
@@ -53,23 +54,25 @@ def to_csv(rows: Sequence[UtilityRow]) -> str:
     """One line per row, four decimals; what is unknown is empty."""
     frame = pd.DataFrame([_flat(row) for row in rows], columns=[*map(str, _COLUMNS)])
     frame = frame.astype(dict.fromkeys(map(str, _COUNTS), "Int64"))
-    return frame.to_csv(index=False, float_format="%.4f", lineterminator="\n")
+    return for_csv(frame).to_csv(index=False, float_format="%.4f", lineterminator="\n")
 
 
 def samples_to_csv(measured: Sequence[Measured]) -> str:
     """One line per row and sample."""
     lines = [_sample(row, figures) for row, samples in measured for figures in samples]
     frame = pd.DataFrame(lines, columns=list(_SAMPLE_COLUMNS))
-    return frame.to_csv(index=False, float_format="%.4f", lineterminator="\n")
+    return for_csv(frame).to_csv(index=False, float_format="%.4f", lineterminator="\n")
 
 
 def to_markdown(rows: Sequence[UtilityRow]) -> str:
     """One table per dataset, the paper's last, then the signatures."""
     parts = [_INTRODUCTION]
     for dataset, group in groupby(rows, key=lambda row: row.dataset):
-        parts.append(f"## {dataset}\n\n{to_table(list(group))}\n")
+        parts.append(f"## {markdown(dataset)}\n\n{to_table(list(group))}\n")
     if signed := [row.signature for row in rows if row.signature]:
-        parts.append("## Signatures\n\n" + "\n".join(f"- `{line}`" for line in signed) + "\n")
+        parts.append(
+            "## Signatures\n\n" + "\n".join(f"- {markdown_code(line)}" for line in signed) + "\n"
+        )
     return "\n".join(parts)
 
 
@@ -88,7 +91,7 @@ def to_table(rows: Sequence[UtilityRow]) -> str:
         )
         for row in rows
     ]
-    return pd.DataFrame(lines, columns=list(header)).to_markdown(index=False, disable_numparse=True)
+    return markdown_table(header, lines)
 
 
 def write_utility(

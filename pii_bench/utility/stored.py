@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
+from pii_bench.errors import InputFileError
 from pii_bench.runner.manifest import Manifest, read_manifest
 from pii_bench.runner.records import Failure, RunRecord
 from pii_bench.runner.store import RunFiles, read_lines
@@ -52,21 +53,24 @@ class StoredChat:
 
     Attributes:
         records: by sample id.
+        unreadable: lines that cannot be read, by file, line and reason.
     """
 
     manifest: Manifest
     records: Mapping[str, RunRecord]
+    unreadable: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """The run of a manifest.
 
         Raises:
-            InputFileError: the manifest or a line of responses is broken.
+            InputFileError: the manifest is broken.
         """
-        lines = RunFiles.of_manifest(path).responses
-        records = (record for _, record in read_lines(lines)) if lines.exists() else ()
-        return cls(read_manifest(path), {record.id: record for record in records})
+        unreadable: list[str] = []
+        lines = read_lines(RunFiles.of_manifest(path).responses, unreadable)
+        by_id = {record.id: record for _, record in lines}
+        return cls(read_manifest(path), by_id, tuple(unreadable))
 
     @property
     def returned(self) -> frozenset[str]:
@@ -93,22 +97,30 @@ class StoredChat:
         return found
 
 
-def read_answerers(results: Path) -> list[StoredChat]:
+def read_answerers(results: Path, left_out: list[str]) -> list[StoredChat]:
     """All runs of answerers, by answerer and name.
 
-    Raises:
-        InputFileError: one is broken.
+    Args:
+        results: the folder.
+        left_out: is told of runs and lines that cannot be read, each with the reason.
     """
-    paths = answers_folder(results).glob(f"*/{ANSWER}/*.run.json")
-    return [StoredChat.read(path) for path in sorted(paths)]
+    return _read_all(answers_folder(results).glob(f"*/{ANSWER}/*.run.json"), left_out)
 
 
-def read_judges(results: Path, answerer: str, run: str) -> list[StoredChat]:
-    """The runs of all judges about one run of an answerer, by judge.
-
-    Raises:
-        InputFileError: one is broken.
-    """
+def read_judges(results: Path, answerer: str, run: str, left_out: list[str]) -> list[StoredChat]:
+    """The runs of all judges about one run of an answerer, by judge; `left_out` as above."""
     folder = verdicts_folder(results, answerer)
     name = RunFiles.at(folder, "", JUDGE, run).manifest.name
-    return [StoredChat.read(path) for path in sorted(folder.glob(f"*/{JUDGE}/{name}"))]
+    return _read_all(folder.glob(f"*/{JUDGE}/{name}"), left_out)
+
+
+def _read_all(manifests: Iterable[Path], left_out: list[str]) -> list[StoredChat]:
+    found = []
+    for path in sorted(manifests):
+        try:
+            found.append(StoredChat.read(path))
+        except InputFileError as error:
+            left_out.append(str(error))
+        else:
+            left_out += found[-1].unreadable
+    return found

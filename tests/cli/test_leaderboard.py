@@ -75,13 +75,27 @@ def test_a_run_that_is_left_out_is_told(
     assert capsys.readouterr().err.startswith("left out: fake/one, detection on ")
 
 
-def test_a_broken_run_changes_nothing(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_read_is_left_out_and_the_rest_is_shown(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     dataset = tiny_dataset(own_folder / "tiny.jsonl")
     runs = own_folder / "results" / "runs"
-    main(["leaderboard"])
-    before = (own_folder / "results" / "leaderboard.csv").read_bytes()
-    store_run(runs, dataset, "detection", {"s1": ANN}).responses.write_text("{}\n")
+    store_run(runs, dataset, "detection", {"s1": ANN}, model="fake/sound")
+    line = store_run(runs, dataset, "detection", {"s1": ANN}, model="fake/line").responses
+    with line.open("a") as file:
+        file.write('{"id": "s2", "request": "x", "text": 12}\n')
+    run = store_run(runs, dataset, "detection", {"s1": ANN}, model="fake/run").manifest
+    run.write_text("[" * 100_000)
 
-    assert main(["leaderboard"]) == 2
-    assert "jsonl:1: record: 'id' is missing" in capsys.readouterr().err
-    assert (own_folder / "results" / "leaderboard.csv").read_bytes() == before
+    assert main(["leaderboard"]) == 1
+
+    told = [each for each in capsys.readouterr().err.splitlines() if "left out" in each]
+    where, other = run.relative_to(own_folder), line.relative_to(own_folder)
+    assert told == [
+        f"left out: {where}: no manifest of a run: nested too deep",
+        f"left out: {other}:2: record: 'text' must be a string, not a whole number",
+    ]
+    table = (own_folder / "results" / "leaderboard.csv").read_text()
+    assert "run,fake/sound,detection" in table
+    assert "run,fake/line,detection" in table
+    assert "fake/run" not in table

@@ -214,6 +214,33 @@ def test_no_more_calls_at_a_time_than_asked_for(protocol_server: ProtocolServer)
     assert 1 < protocol_server.peak <= 3
 
 
+def test_a_setting_changed_and_changed_back_buys_nothing_again(
+    own_folder: Path, protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    protocol_server.script(answer_nothing)
+    command = "openai/m", "--base-url", f"{protocol_server.url}/v1", "--task", "detection"
+    run(*command)
+    run(*command, "--max-tokens", 100)
+    (path,) = (own_folder / "results").glob("runs/openai--m@*/detection/demo.jsonl")
+    aside = path.with_name("demo.superseded.jsonl").relative_to(own_folder)
+    assert (
+        "detection on demo: 12 answers to other requests (another model, prompt or setting) are "
+        f"superseded: they are kept in {aside}\n"
+    ) in capsys.readouterr().err
+    assert len(protocol_server.requests) == 24
+
+    run(*command, "--dry-run")
+    assert re.search(r"^\| detection +\| demo +\| +0 \|", capsys.readouterr().out, re.MULTILINE)
+    assert run(*command) == 0
+
+    told = capsys.readouterr().err
+    assert (
+        f"detection on demo: 12 answers to the same requests are used again, from {aside}\n"
+    ) in told
+    assert "detection on demo: 12 of 12 answered before\n" in told
+    assert len(protocol_server.requests) == 24
+
+
 def test_another_endpoint_is_another_model(
     own_folder: Path, protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -286,7 +313,7 @@ def test_a_broken_dataset_is_told_before_anything_is_done(
     assert not (own_folder / "results").exists()
 
 
-def test_a_broken_line_of_an_earlier_run_is_told(
+def test_a_broken_line_of_an_earlier_run_is_told_kept_and_asked_again(
     own_folder: Path, gold_answers: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(f"replay:{gold_answers}", "--task", "detection")
@@ -295,9 +322,14 @@ def test_a_broken_line_of_an_earlier_run_is_told(
     path.write_bytes(b"".join([lines[0], b"{half\n", *lines[2:]]))
     capsys.readouterr()
 
-    assert run(f"replay:{gold_answers}", "--task", "detection") == 2
+    assert run(f"replay:{gold_answers}", "--task", "detection") == 0
 
-    assert "demo.jsonl:2: no line of a run" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    broken = "1 lines cannot be read, first results/runs/replay--gold/detection/demo.jsonl:2: "
+    assert f"detection on demo: {broken}no line of a run: they are kept in results" in told
+    assert "detection on demo: 11 of 12 answered before" in told
+    assert path.read_bytes().splitlines(keepends=True) == lines
+    assert path.with_name("demo.superseded.jsonl").read_bytes() == b"{half\n"
 
 
 def test_results_that_cannot_be_written(

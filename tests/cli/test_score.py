@@ -160,7 +160,8 @@ def test_a_broken_dataset(own_folder: Path, capsys: pytest.CaptureFixture[str]) 
     )
 
 
-CAPID_LINE = {
+ANSWERED = {"asthma": {"type": "health", "relevance": "1"}}
+CAPID_LINE: dict[str, Any] = {
     "context": "Mo has asthma.",
     "question": "Is flour bad?",
     "piis": {"asthma": {"type": "health", "relevance": "1"}},
@@ -193,6 +194,42 @@ def test_stored_answers_are_converted_and_scored(
     }
     assert score(own_folder / "mine.jsonl", f"capid:{own_folder / 'test.jsonl'}") == 0
     assert capsys.readouterr().out.count("1.000") == 11
+
+
+def test_faults_of_the_annotation_are_told(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    faulty = CAPID_LINE | {"piis": CAPID_LINE["piis"] | {"gout": ANSWERED["asthma"]}}
+    dataset = write_lines(own_folder / "test.jsonl", [faulty])
+    outputs = write_lines(own_folder / "outputs.jsonl", [CAPID_ANSWER])
+    told = (
+        f"capid:{dataset}: annotation faults left out: 1\n"
+        "  capid-0001: phrase 2 of 'piis' is not in it\n"
+    )
+
+    out = own_folder / "mine.jsonl"
+    command = ["convert", "capid-outputs", str(outputs), "--dataset", f"capid:{dataset}"]
+    assert main([*command, "--out", str(out)]) == 0
+    output = capsys.readouterr()
+    assert output.err == told
+    assert output.out == f"{out}: 1 predictions (ok 1)\n"
+
+    assert score(out, f"capid:{dataset}") == 0
+    assert capsys.readouterr().err == told
+
+
+def test_answers_without_types_have_no_strict_f1(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    untyped = CAPID_ANSWER | {"parsed": {"asthma": {"type": None, "relevance": "1"}}}
+    assert convert(own_folder, untyped) == 0
+    assert score(own_folder / "mine.jsonl", f"capid:{own_folder / 'test.jsonl'}") == 0
+
+    output = capsys.readouterr().out
+    (title,) = re.findall(r"^(capid-test-\w+: detection)$", output, re.MULTILINE)
+    row = cells(output, title)
+    assert row[3:6] == ["-", "1.000", "-"]  # Strict-F1, Ent-F1, RougeL-F
+    assert '"type": null' in (own_folder / "mine.jsonl").read_text()
 
 
 def test_what_does_not_join_is_told(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.datasets.capid import TYPES, find_spans, read_capid
+from pii_bench.datasets.capid import TYPES, as_written, find_spans, read_capid
 from pii_bench.errors import InputFileError
 from pii_bench.taxonomy import PiiType
 from tests.builders import write_lines
@@ -39,6 +39,50 @@ def test_a_line_becomes_a_sample_of_one_subject(tmp_path: Path) -> None:
     ]
     assert [(r.subject, r.text) for r in sample.related] == [("A", "asthma")]
     assert faults == ()
+
+
+def test_low_and_high_are_other_words_for_0_and_1(tmp_path: Path) -> None:
+    phrases = {
+        "41": {"type": "age", "relevance": "low"},
+        "asthma": {"type": "health", "relevance": "high"},
+    }
+    (sample,), _ = read_capid(write_lines(tmp_path / "test.jsonl", [LINE | {"piis": phrases}]))
+
+    assert [related.text for related in sample.related] == ["asthma"]
+
+
+def test_a_phrase_is_gold_as_its_context_writes_it(tmp_path: Path) -> None:
+    line = {
+        "context": "Mo’s sister “Jo” – a vet – is 41.",
+        "question": "Is she old?",
+        "piis": {
+            "Mo's sister": {"type": "relationship", "relevance": "1"},
+            '"Jo" - a vet': {"type": "name", "relevance": "0"},
+        },
+    }
+    (sample,), faults = read_capid(write_lines(tmp_path / "test.jsonl", [line]))
+
+    assert [(e.text, e.spans) for e in sample.entities] == [
+        ("Mo’s sister", ((0, 11),)),
+        ("“Jo” – a vet", ((12, 24),)),
+    ]
+    assert [related.text for related in sample.related] == ["Mo’s sister"]
+    assert faults == ()
+
+
+@pytest.mark.parametrize(
+    ("phrase", "written"),
+    [
+        ("Mo's", "Mo’s"),
+        ("Mo’s", "Mo’s"),
+        ("mo's", "mo's"),  # case counts
+        ("it's", "it's"),  # stands there exactly
+        ("Jo's", "Jo's"),  # stands nowhere
+        (" ", " "),
+    ],
+)
+def test_as_written(phrase: str, written: str) -> None:
+    assert as_written(phrase, "Mo’s car: it’s red, it's old.") == written
 
 
 def test_a_phrase_that_does_not_occur_is_a_fault_and_not_gold(tmp_path: Path) -> None:
@@ -107,15 +151,15 @@ def test_every_type_of_capid_has_one_of_ours() -> None:
         ),
         (
             {"piis": {"Mo": {"type": "name", "relevance": 1}}},
-            "phrase 1 of 'piis' must have a 'type' and a 'relevance' of \"0\" or \"1\"",
+            "phrase 1 of 'piis' must have a 'type' and a 'relevance' (one of 0, 1, low, high)",
         ),
         (
             {"piis": {"Mo": {"type": "name", "relevance": "2"}}},
-            "phrase 1 of 'piis' must have a 'type' and a 'relevance' of \"0\" or \"1\"",
+            "phrase 1 of 'piis' must have a 'type' and a 'relevance' (one of 0, 1, low, high)",
         ),
         (
             {"piis": {"Mo": "name"}},
-            "phrase 1 of 'piis' must have a 'type' and a 'relevance' of \"0\" or \"1\"",
+            "phrase 1 of 'piis' must have a 'type' and a 'relevance' (one of 0, 1, low, high)",
         ),
     ],
 )
@@ -128,6 +172,20 @@ def test_a_broken_line_is_named_and_its_text_is_not_told(
         read_capid(path)
 
     assert str(caught.value) == f"{path}:2: {what}"
+
+
+def test_all_bad_lines_are_listed_at_once(tmp_path: Path) -> None:
+    bad = LINE | {"context": None}
+    path = write_lines(tmp_path / "test.jsonl", [bad, LINE, ["Mo"]])
+
+    with pytest.raises(InputFileError) as caught:
+        read_capid(path)
+
+    assert str(caught.value) == (
+        f"{path}: 2 lines cannot be read\n"
+        "  line 1: record: 'context' must be a string, not null\n"
+        "  line 3: a line must be a JSON object, not a list"
+    )
 
 
 def test_a_file_without_samples(tmp_path: Path) -> None:

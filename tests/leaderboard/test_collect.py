@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.errors import InputFileError
-from pii_bench.leaderboard.collect import collect
+from pii_bench.leaderboard.collect import Collection, collect
 from pii_bench.leaderboard.source import Source
 from pii_bench.models.base import SKIPPED_BUDGET
 from pii_bench.outcome import Status
@@ -337,15 +336,21 @@ def test_a_dataset_that_is_gone_is_told_once(runs: Path, dataset: Dataset, tmp_p
     assert reason.endswith("No such file or directory")
 
 
-def test_a_broken_manifest_is_an_error(runs: Path, dataset: Dataset) -> None:
-    store_run(runs, dataset, "detection", {"s1": ANN}).manifest.write_text("{}")
+def test_a_run_with_a_broken_manifest_is_left_out(runs: Path, dataset: Dataset) -> None:
+    path = store_run(runs, dataset, "detection", {"s1": ANN}).manifest
+    path.write_text("{}")
 
-    with pytest.raises(InputFileError, match="no manifest of a run"):
-        collect(runs.parent)
+    assert collect(runs.parent) == Collection(
+        (), (f"{path}: no manifest of a run: record: 'system' is missing",)
+    )
 
 
-def test_a_broken_line_is_an_error(runs: Path, dataset: Dataset) -> None:
-    store_run(runs, dataset, "detection", {"s1": ANN}).responses.write_text("{}\n{}\n")
+def test_of_a_broken_line_the_sample_lacks_an_answer(runs: Path, dataset: Dataset) -> None:
+    path = store_run(runs, dataset, "detection", {"s1": ANN, "s2": ANN}).responses
+    whole = path.read_bytes()
+    path.write_bytes(b"{}\n" + whole.splitlines(keepends=True)[1])
 
-    with pytest.raises(InputFileError, match=r"\.jsonl:1: record: 'id' is missing$"):
-        collect(runs.parent)
+    found = collect(runs.parent)
+
+    assert found.left_out == (f"{path}:1: record: 'id' is missing",)
+    assert [(row.scored, row.gold) for row in found.rows] == [(1, len(dataset.samples))]

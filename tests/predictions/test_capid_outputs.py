@@ -26,7 +26,7 @@ SAMPLES = [
 CONTEXT = "Ann Lee is 32."
 
 
-def line(question: str | None = "Am I old?", **parsed: str) -> dict[str, Any]:
+def line(question: object = "Am I old?", **parsed: str) -> dict[str, Any]:
     """An answer to one of the samples; `phrase="type relevance"`."""
     labels = {phrase.replace("_", " "): label.split() for phrase, label in parsed.items()}
     return {
@@ -83,10 +83,94 @@ def test_a_type_that_the_model_invented_stays(tmp_path: Path) -> None:
     assert found.predictions["s1"].subjects == ((("Ann Lee", "PERSON"),),)
 
 
-def test_an_answer_that_was_never_parsed_is_malformed(tmp_path: Path) -> None:
-    found = read(tmp_path, line() | {"parsed": None})
+def test_a_type_of_null_names_none(tmp_path: Path) -> None:
+    found = read(tmp_path, line() | {"parsed": {"Ann Lee": {"type": None, "relevance": "1"}}})
 
-    assert found.predictions["s1"] == Prediction(Status.MALFORMED)
+    assert found.predictions["s1"] == Prediction(
+        Status.OK, subjects=((("Ann Lee", ""),),), related=("Ann Lee",)
+    )
+
+
+@pytest.mark.parametrize("relevance", ["1", "high", "High", 1])
+def test_relevance_by_its_old_and_new_names(tmp_path: Path, relevance: object) -> None:
+    found = read(tmp_path, line() | {"parsed": {"32": {"type": "Age", "relevance": relevance}}})
+
+    assert found.predictions["s1"] == Prediction(
+        Status.OK, subjects=((("32", "DEM"),),), related=("32",)
+    )
+
+
+ANN = {"type": "name", "relevance": "0"}
+WRITTEN = (
+    'Sure: {"Ann Lee": {"type": "name", "relevance": "1"}}\n\n### Input: {"x": {"type": "age"}}'
+)
+
+
+# What each holds of Ann Lee: her type, and whether she is needed.
+@pytest.mark.parametrize(
+    ("answer", "pii_type", "needed"),
+    [
+        ({"parsed": {"Ann Lee": {"type": "name"}}}, "PER", False),
+        ({"parsed": {"Ann Lee": {"type": "name", "relevance": "yes"}}}, "PER", False),
+        ({"parsed": {"Ann Lee": {"type": "name", "relevance": True}}}, "PER", False),
+        ({"parsed": {"Ann Lee": {"type": ["name"], "relevance": "1"}}}, "", True),
+        ({"parsed": {"Ann Lee": {"relevance": "1"}}}, "", True),
+        ({"parsed": {"Ann Lee": ANN, "32": "age"}}, "PER", False),
+        ({"parsed": None, "decoded": WRITTEN}, "PER", True),
+        ({"parsed": ["Ann Lee"], "generated_text": WRITTEN}, "PER", True),
+        ({"parsed": "Ann Lee", "raw_model_output": WRITTEN}, "PER", True),
+        ({"parsed": {"Ann Lee": "name"}, "decoded": "", "raw_model_output": WRITTEN}, "PER", True),
+        ({"parsed": None, "decoded": WRITTEN[:54] + ', "32": {"type": "a'}, "PER", True),
+    ],
+)
+def test_an_answer_in_another_shape_is_repaired(
+    tmp_path: Path, answer: dict[str, object], pii_type: str, needed: bool
+) -> None:
+    found = read(tmp_path, line() | answer)
+
+    assert found.predictions["s1"] == Prediction(
+        Status.REPAIRED,
+        subjects=((("Ann Lee", pii_type),),),
+        related=("Ann Lee",) if needed else (),
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        ({"parsed": None}, Status.MALFORMED),
+        ({"parsed": []}, Status.MALFORMED),
+        ({"parsed": "Ann Lee"}, Status.MALFORMED),
+        ({"parsed": {"type": "name", "relevance": "1"}}, Status.MALFORMED),
+        ({"parsed": {"Ann Lee": {}}}, Status.MALFORMED),
+        ({"parsed": None, "decoded": "I see none."}, Status.MALFORMED),
+        ({"parsed": None, "decoded": 12}, Status.MALFORMED),
+        ({"parsed": None, "decoded": " \n", "generated_text": ""}, Status.EMPTY),
+    ],
+)
+def test_an_answer_without_a_phrase_that_can_be_read_is_the_models_failure(
+    tmp_path: Path, answer: dict[str, object], status: Status
+) -> None:
+    found = read(tmp_path, line() | answer)
+
+    assert found.predictions["s1"] == Prediction(status)
+
+
+def test_typographic_quotes_keep_no_line_and_no_phrase_apart(tmp_path: Path) -> None:
+    sample = make_sample(
+        "s1", description="Ann’s 32.", query="Am I “old”?", subjects=[], related=[]
+    )
+    answer = line('Am I "old"?') | {
+        "context": "Ann's 32.",
+        "parsed": {"Ann's": {"type": "name", "relevance": "1"}},
+    }
+    path = write_lines(tmp_path / "outputs.jsonl", [answer])
+
+    found = read_capid_outputs(path, [sample])
+
+    assert found == CapidOutputs(
+        {"s1": Prediction(Status.OK, subjects=((("Ann’s", "PER"),),), related=("Ann’s",))}, (), ()
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,15 +178,7 @@ def test_an_answer_that_was_never_parsed_is_malformed(tmp_path: Path) -> None:
     [
         (line("Am I tall?"), "a second answer for 's2'"),
         (line() | {"context": 1}, "record: 'context' must be a string, not a whole number"),
-        (line() | {"parsed": ["Ann"]}, "record: 'parsed' must be an object, not a list"),
-        (
-            line() | {"parsed": {"Ann": {"type": "name"}}},
-            "phrase 1 of 'parsed' lacks a type or a relevance",
-        ),
-        (
-            line() | {"parsed": {"Ann": {"type": "name", "relevance": "yes"}}},
-            "phrase 1 of 'parsed' lacks a type or a relevance",
-        ),
+        (line(["Am I?"]), "record: 'question' must be a string, not a list"),
     ],
 )
 def test_a_broken_line_is_named_and_its_text_is_not_told(
@@ -112,6 +188,27 @@ def test_a_broken_line_is_named_and_its_text_is_not_told(
         read(tmp_path, line("Am I tall?"), record)
 
     assert str(caught.value) == f"{tmp_path / 'outputs.jsonl'}:2: {what}"
+
+
+def test_samples_that_ask_the_same_take_their_answers_in_order(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "outputs.jsonl", [line(Ann_Lee="name 1"), line()])
+
+    found = read_capid_outputs(path, [make_sample("s1"), make_sample("s2")])
+
+    assert found.predictions["s1"].related == ("Ann Lee",)
+    assert found.predictions["s2"].related == ()
+
+
+def test_all_bad_lines_are_listed_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InputFileError) as caught:
+        read(tmp_path, line() | {"context": 1}, line(), line(), ["Ann"])
+
+    assert str(caught.value) == (
+        f"{tmp_path / 'outputs.jsonl'}: 3 lines cannot be read\n"
+        "  line 1: record: 'context' must be a string, not a whole number\n"
+        "  line 3: a second answer for 's1'\n"
+        "  line 4: a line must be a JSON object, not a list"
+    )
 
 
 @pytest.mark.parametrize(

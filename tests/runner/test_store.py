@@ -2,20 +2,26 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pii_bench.errors import InputFileError
 from pii_bench.files import ResultsError
 from pii_bench.models.base import Completion
+from pii_bench.runner.manifest import DatasetRef, Manifest, write_manifest
 from pii_bench.runner.records import Failure, RunRecord, encode_record
 from pii_bench.runner.store import RunFiles, RunStore, read_lines
+from pii_bench.systems.base import SystemCard
+from pii_bench.tasks import Task
 from tests.full_disk import no_file_longer_than
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 REQUESTS = {"s1": "hash1", "s2": "hash2", "s3": "hash3"}
 ONE = RunRecord("s1", "hash1", Completion("one"))
@@ -57,7 +63,58 @@ def test_where_the_files_of_a_run_are(tmp_path: Path) -> None:
 def test_no_name_leaves_the_folder_of_results(tmp_path: Path) -> None:
     files = RunFiles.at(tmp_path, "openai/../../x y:z\\w", "na/ive", "de\0mo")
 
-    assert files.responses == tmp_path / "openai--..--..--x--y--z--w" / "na--ive" / "de--mo.jsonl"
+    model = "openai--..--..--x--y--z--w-d3303dc8"
+    assert files.responses == tmp_path / model / "na--ive" / "de--mo-36235a62.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("bilstm-crf", "bilstm-crf"),
+        ("openai/org/m", "openai--org--m"),
+        ("openai/m@localhost:8000", "openai--m@localhost--8000"),
+        ("local/m", "local--m"),
+        ("local--m", "local--m-"),
+        ("local//m", "local--m-"),
+        ("local m", "local--m-"),
+        ("local/m:8b", "local--m--8b-"),
+        ("模型", "---"),
+        ("model\ud800", "model---"),
+        ("..", "..-"),
+        ("x" * 300, f"{'x' * 150}-"),
+    ],
+)
+def test_a_name_that_cannot_be_read_back_ends_in_a_hash(
+    tmp_path: Path, name: str, folder: str
+) -> None:
+    made = RunFiles.at(tmp_path, name, "naive", "demo").model_folder.name
+
+    if folder.endswith("-"):
+        assert made.startswith(folder)
+        assert re.fullmatch("[0-9a-f]{8}", made.removeprefix(folder))
+    else:
+        assert made == folder
+
+
+@given(st.lists(st.text("am/-.:@1 é", max_size=6), min_size=2, max_size=2, unique=True))
+def test_two_names_never_share_a_folder(names: list[str]) -> None:
+    one, other = (RunFiles.at(Path("runs"), name, "naive", "demo") for name in names)
+
+    assert one.responses != other.responses
+
+
+def test_a_run_of_an_earlier_version_is_found_without_the_hash(tmp_path: Path) -> None:
+    folder = tmp_path / "local--m"
+    manifest = folder / "naive" / "demo.run.json"
+    card = SystemCard(
+        "local--m", "naive", prompt_sha256="0", task=Task.QUERY_RELATED, oracle=False, settings={}
+    )
+    manifest.parent.mkdir(parents=True)
+    write_manifest(manifest, Manifest(card, DatasetRef("demo", "demo", "0", 12)))
+
+    assert RunFiles.at(tmp_path, "local--m", "naive", "demo").manifest == manifest
+    assert RunFiles.at(tmp_path, "local/m", "naive", "demo").manifest == manifest
+    assert RunFiles.at(tmp_path, "local m", "naive", "demo").model_folder != folder
 
 
 def test_a_new_store_is_empty(files: RunFiles) -> None:
@@ -108,29 +165,69 @@ def test_a_torn_last_line_is_dropped_wherever_it_tore(files: RunFiles) -> None:
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_a_broken_line_is_named_and_nothing_is_changed(
+def test_a_broken_line_is_named_and_kept_and_its_sample_asked_again(
     files: RunFiles, broken: bytes, what: str
 ) -> None:
-    content = lines(ONE) + broken + lines(THREE)
-    left_by_a_run(files, content)
+    left_by_a_run(files, lines(ONE) + broken + lines(THREE))
 
-    with pytest.raises(InputFileError) as caught:
-        RunStore(files, REQUESTS)
+    with RunStore(files, REQUESTS) as store:
+        assert store.unreadable == [f"{files.responses}:2: {what}"]
+        assert store.done == {"s1", "s3"}
 
-    assert str(caught.value) == f"{files.responses}:2: {what}"
-    assert files.responses.read_bytes() == content
-    assert not files.superseded.exists()
+    assert files.responses.read_bytes() == lines(ONE, THREE)
+    assert files.superseded.read_bytes() == broken
+    # What is kept there does not stop a later run.
+    with RunStore(files, REQUESTS) as store:
+        assert store.unreadable == []
+        assert store.done == {"s1", "s3"}
 
 
-def test_a_response_to_another_request_moves_away_and_is_never_used(files: RunFiles) -> None:
+def test_a_response_to_another_request_moves_away(files: RunFiles) -> None:
     left_by_a_run(files, lines(ONE, TWO, THREE))
 
-    assert done_after_opening(files, REQUESTS | {"s2": "another"}) == {"s1", "s3"}
+    with RunStore(files, REQUESTS | {"s2": "another"}) as store:
+        assert store.done == {"s1", "s3"}
+        assert (store.superseded, store.reused) == (1, 0)
+
     assert files.responses.read_bytes() == lines(ONE, THREE)
     assert files.superseded.read_bytes() == lines(TWO)
 
-    # Not even when its request is asked again.
-    assert done_after_opening(files) == {"s1", "s3"}
+
+def test_a_superseded_response_is_used_again_with_its_request(files: RunFiles) -> None:
+    left_by_a_run(files, lines(ONE, TWO, THREE))
+    others = {"s1": "other1", "s2": "other2", "s3": "other3"}
+    another = RunRecord("s2", "other2", Completion("another two"))
+    with RunStore(files, others) as store:
+        store.append(another)
+
+    with RunStore(files, REQUESTS) as store:
+        assert store.done == {"s1", "s2", "s3"}
+        assert (store.superseded, store.reused) == (1, 3)
+    assert files.responses.read_bytes() == lines(ONE, TWO, THREE)
+
+    # To and fro, nothing is bought again and nothing piles up.
+    before = files.superseded.read_bytes()
+    assert before == lines(ONE, TWO, THREE, another)
+    for requests, done in ((others, {"s2"}), (REQUESTS, {"s1", "s2", "s3"})) * 2:
+        assert done_after_opening(files, requests) == done
+    assert files.superseded.read_bytes() == before
+
+
+def test_a_newer_response_goes_before_a_superseded_one(files: RunFiles) -> None:
+    again = RunRecord("s1", "hash1", Completion("another one"))
+    left_by_a_run(files, lines(again))
+    files.superseded.write_bytes(lines(ONE, TWO))
+
+    assert done_after_opening(files) == {"s1", "s2"}
+    assert files.responses.read_bytes() == lines(again, TWO)
+
+
+def test_a_superseded_line_that_tore_is_not_read_and_spoils_no_other(files: RunFiles) -> None:
+    left_by_a_run(files, lines(ONE))
+    files.superseded.write_bytes(lines(TWO) + lines(THREE)[:-9])
+
+    assert done_after_opening(files, REQUESTS | {"s1": "another"}) == {"s2"}
+    assert done_after_opening(files) == {"s1", "s2"}
 
 
 def test_superseded_responses_add_up(files: RunFiles) -> None:
@@ -240,7 +337,7 @@ def test_lines_that_cannot_be_superseded_stay_as_they_are(files: RunFiles) -> No
 
     with (
         no_file_longer_than(5),
-        pytest.raises(ResultsError, match=r"demo\.jsonl: cannot be written: File too large$"),
+        pytest.raises(ResultsError, match=r"demo\.superseded\.jsonl: cannot be .*File too large$"),
     ):
         RunStore(files, {"s1": "hash1", "s2": "another"})
 
@@ -276,3 +373,16 @@ def test_reading_leaves_a_torn_last_line_out(files: RunFiles) -> None:
     left_by_a_run(files, lines(ONE, TWO) + b'{"id": "s3"')
 
     assert list(read_lines(files.responses)) == [(lines(ONE), ONE), (lines(TWO), TWO)]
+
+
+def test_reading_tells_a_broken_line_or_goes_on_behind_it(files: RunFiles) -> None:
+    left_by_a_run(files, lines(ONE) + b"{}\n" + lines(TWO))
+    told = f"{files.responses}:2: record: 'id' is missing"
+
+    with pytest.raises(InputFileError) as caught:
+        list(read_lines(files.responses))
+    assert str(caught.value) == told
+
+    unreadable: list[str] = []
+    assert [record for _, record in read_lines(files.responses, unreadable)] == [ONE, TWO]
+    assert unreadable == [told]

@@ -12,7 +12,7 @@ from pii_bench.scorer.matching import Subject, match
 from pii_bench.scorer.rouge_l import score_entities
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence, Set
+    from collections.abc import Callable, Sequence, Set
 
 Sums = tuple[Fraction, Fraction, float]
 
@@ -160,6 +160,35 @@ def test_a_tie_never_passes_over_a_subject_that_every_optimum_needs() -> None:
     ]
 
     assert match(predicted, gold) == ((0, 1), (1, 2))
+
+
+ANN, BOB = subject("Ann Lee", "32"), subject("Bob Ray", "41")
+
+
+# Gold is Ann and Bob; what all of the many predicted subjects are, and the matched one(s).
+@pytest.mark.parametrize(
+    ("many", "pairs"),
+    [
+        pytest.param(lambda i: subject(f"x{i}"), [(0, 0), (1, 1)], id="nothing in common"),
+        pytest.param(lambda i: subject(f"Ann {i}"), [(0, 0), (1, 1)], id="a token in common"),
+        pytest.param(lambda i: subject("32", f"x{i}"), [(0, 0), (1, 1)], id="an entity in common"),
+        pytest.param(lambda _: subject("32", "41"), [(0, 0), (1, 1)], id="all equal"),
+    ],
+)
+def test_thousands_of_subjects(
+    many: Callable[[int], Subject], pairs: Sequence[tuple[int, int]]
+) -> None:
+    predicted = [ANN, BOB, *map(many, range(2300))]
+
+    assert match(predicted, [ANN, BOB]) == tuple(pairs)
+    assert match([ANN, BOB], predicted) == tuple(pairs)
+
+
+def test_thousands_on_both_sides_match_where_they_tie() -> None:
+    predicted = [subject(f"a{i}") for i in range(300)]
+    gold = [subject(f"b{i}") for i in range(400)]
+
+    assert len(match(predicted, gold)) == 300
 
 
 def test_denominators_beyond_float64_do_not_overflow() -> None:

@@ -1,11 +1,21 @@
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.scorer.text import entity_set, normalise, normalise_type, text_set, tokens
+from pii_bench.scorer.text import (
+    decomposed,
+    entity_set,
+    nfc,
+    normalise,
+    normalise_type,
+    text_set,
+    tokens,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,6 +33,27 @@ from pii_bench.scorer.text import entity_set, normalise, normalise_type, text_se
 )
 def test_normalise(raw: str, normalised: str) -> None:
     assert normalise(raw) == normalised
+
+
+# Characters that decompose, or that are moved by their combining class.
+MOVED = st.text("aé\u0301\u0316\u0345\u0344\u0f73\u0f71\u1100\u1161\u11a8\uac00\u212b\u09be\u09c7")
+
+
+@given(st.text() | MOVED)
+def test_the_decomposition_is_that_of_the_standard(text: str) -> None:
+    assert decomposed(text) == unicodedata.normalize("NFD", text)
+
+
+@pytest.mark.parametrize("marks", ["\u0301\u0316", "\u0f73", "e\u0316\u0301", "\u0345\u0301\u1161"])
+def test_a_long_text_has_the_same_form_as_a_short_one(marks: str) -> None:
+    text = "é" + marks * 1500
+
+    assert nfc(text) == unicodedata.normalize("NFC", text)
+
+
+def test_a_hundred_thousand_marks_are_one_text() -> None:
+    # The first acute goes into the letter, though a grave below stands between the two.
+    assert normalise("e" + "\u0316\u0301" * 50_000) == "é" + "\u0316" * 50_000 + "\u0301" * 49_999
 
 
 @given(st.text())

@@ -28,7 +28,7 @@ def dataset(tmp_path: Path) -> Dataset:
 
 
 def runs(results: Path) -> dict[str, StoredChat]:
-    stored = read_answerers(results)
+    stored = read_answerers(results, [])
     return {split_name(run.manifest.dataset.name)[1]: run for run in stored}
 
 

@@ -35,12 +35,12 @@ def test_the_name_of_a_run_tells_dataset_and_condition(condition: str) -> None:
 
 def test_where_answers_and_verdicts_are(tmp_path: Path) -> None:
     assert answers_folder(tmp_path) == tmp_path / "utility" / "answers"
-    assert verdicts_folder(tmp_path, "local/x y") == tmp_path / "utility" / "verdicts/local--x--y"
+    assert verdicts_folder(tmp_path, "local/x") == tmp_path / "utility" / "verdicts/local--x"
 
 
 def test_nothing_is_stored_in_an_empty_folder(tmp_path: Path) -> None:
-    assert read_answerers(tmp_path) == []
-    assert read_judges(tmp_path, ANSWERER, "demo@mask-all") == []
+    assert read_answerers(tmp_path, []) == []
+    assert read_judges(tmp_path, ANSWERER, "demo@mask-all", []) == []
 
 
 def test_answers_are_read_back_as_far_as_the_same_was_asked(
@@ -48,7 +48,7 @@ def test_answers_are_read_back_as_far_as_the_same_was_asked(
 ) -> None:
     said: dict[str, str | CallError] = {"s1": "Young.", "s2": CallError("timeout"), "s3": "Old."}
     run_answerer(tmp_path, dataset, "mask-all", said)
-    (run,) = read_answerers(tmp_path)
+    (run,) = read_answerers(tmp_path, [])
 
     asked = "<Full Name> is <Age>."
     questions = AnswerQuestions({"s1": asked, "s2": asked, "s3": "Ann Lee is <Age>.", "s4": asked})
@@ -65,7 +65,7 @@ def test_verdicts_are_read_back_with_the_answers_that_they_are_about(
     for condition in ("no-mask", "mask-all"):
         run_answerer(tmp_path, dataset, condition, {"s1": condition, "s2": condition})
     run_judge(tmp_path, dataset, "mask-all", {"s1": ("A=9, B=1", "A=1, B=9"), "s2": ("", "")})
-    (judge,) = read_judges(tmp_path, ANSWERER, f"{dataset.name}@mask-all")
+    (judge,) = read_judges(tmp_path, ANSWERER, f"{dataset.name}@mask-all", [])
 
     pairs = {
         "s1": AnswerPair(masked="mask-all", unmasked="no-mask"),
@@ -75,5 +75,5 @@ def test_verdicts_are_read_back_with_the_answers_that_they_are_about(
     assert judge.responses(JudgeQuestions(pairs), dataset.samples) == {
         "s1": Draws((Completion("A=9, B=1", Finish.STOP), Completion("A=1, B=9", Finish.STOP)))
     }
-    assert read_judges(tmp_path, ANSWERER, f"{dataset.name}@no-mask") == []
-    assert read_judges(tmp_path, "another/answerer", f"{dataset.name}@mask-all") == []
+    assert read_judges(tmp_path, ANSWERER, f"{dataset.name}@no-mask", []) == []
+    assert read_judges(tmp_path, "another/answerer", f"{dataset.name}@mask-all", []) == []

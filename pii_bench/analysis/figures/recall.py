@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from pii_bench.analysis.figures.style import BAND, GREY, SERIES, WIDTH, key
 from pii_bench.analysis.figures.systems import names_of
+from pii_bench.escaping import visible
 from pii_bench.taxonomy import CATEGORIES, TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _draw_rows(
             zorder=3,
         )
     gold = {share.name: share.gold for share in shares}
-    panel.set_yticks(range(len(rows)), [f"{name} ({gold[name]})" for name in rows])
+    panel.set_yticks(range(len(rows)), [f"{visible(name)} ({gold[name]})" for name in rows])
     panel.tick_params(axis="y", length=0)
     panel.set_ylim(len(rows) - 0.5, -0.5)
     panel.set_xlim(0, 1)

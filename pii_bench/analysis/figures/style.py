@@ -30,6 +30,7 @@ STYLE: Final[Mapping[Any, Any]] = MappingProxyType(
     {
         "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same everywhere
         "font.size": 8,
+        "text.parse_math": False,  # a name with two $ is no formula
         "axes.labelsize": 8,
         "axes.titlesize": 8,
         "axes.linewidth": 0.6,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pii_bench.analysis.figures.style import SERIES
 from pii_bench.analysis.runs import preferred
+from pii_bench.escaping import visible
 from pii_bench.prompting.strategies import STRATEGIES
 from pii_bench.tasks import Task
 
@@ -73,11 +74,12 @@ def names_of(runs: Sequence[RunName]) -> Mapping[RunName, str]:
 
 
 def _name(run: RunName, model: str) -> str:
-    name = model
+    name = visible(model)
     if run.task is not Task.DETECTION and run.strategy:
         # A composed system is written as on the command line.
         prompted = run.strategy.partition("+")[0] in STRATEGIES
-        name += f", {run.strategy}" if prompted else f"+{run.strategy}"
+        strategy = visible(run.strategy)
+        name += f", {strategy}" if prompted else f"+{strategy}"
     return f"{name} (oracle)" if run.oracle else name
 
 

@@ -1,0 +1,68 @@
+"""What a command says: results on standard output, all else on standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pii_bench.errors import PiiBenchError
+from pii_bench.escaping import terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class OutputError(PiiBenchError):
+    """Standard output takes no more, as on a full disk."""
+
+
+def say(text: str = "", *, end: str = "\n") -> None:
+    """Print a result.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    with _writing():
+        print(terminal(text), end=end)
+
+
+def say_exactly(text: str) -> None:
+    """Print a text of the user's own, byte by byte as it came.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    with _writing():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
+        sys.stdout.flush()
+
+
+def tell(text: str) -> None:
+    """Print something about the run, at once."""
+    print(terminal(text), file=sys.stderr, flush=True)
+
+
+def finish() -> None:
+    """Write out what is printed and waits.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    with _writing():
+        sys.stdout.flush()
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # What waits in the buffer would fail once more when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        what = error.strerror or str(error)
+        raise OutputError(f"standard output cannot be written: {what}") from error

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import csv
+import io
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_bench.escaping import (
+    csv_cell,
+    for_csv,
+    html_text,
+    latex,
+    markdown,
+    markdown_code,
+    markdown_table,
+    terminal,
+    visible,
+)
+
+# Every character, halves of surrogate pairs too.
+ANY = st.text(st.characters(codec=None, exclude_categories=()))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("gpt-4o, 模型, é\u0301", "gpt-4o, 模型, é\u0301"),
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("\x1b]0;title\x07", r"\x1b]0;title\x07"),
+        ("\x9b31m", r"\x9b31m"),
+        ("a\nb\tc\rd", r"a\nb\tc\rd"),
+        ("exe\u202egnp", r"exe\u202egnp"),
+        ("a\u2028b", r"a\u2028b"),
+        ("half \ud800", r"half \ud800"),
+    ],
+)
+def test_what_cannot_be_seen_is_told_by_its_number(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def test_in_a_terminal_lines_and_tabs_stay() -> None:
+    assert terminal("a\tb\n\x1b[2J\r\n") == "a\tb\n\\x1b[2J\\r\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("[0.9, 1.0], < 0.001, a_b", "[0.9, 1.0], < 0.001, a_b"),
+        ("a|b", r"a\|b"),
+        ("a\\|b", r"a\\\|b"),
+        ("<script>alert(1)</script>", r"\<script>alert(1)\</script>"),
+        ("`code`", r"\`code\`"),
+        ("[a](javascript:x)", r"[a\](javascript:x)"),
+        ("a\nb", r"a\\nb"),
+    ],
+)
+def test_markdown(text: str, shown: str) -> None:
+    assert markdown(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("model:m|a", "`model:m|a`"),
+        ("a `b` c", "`` a `b` c ``"),
+        ("a\n# b", r"`a\n# b`"),
+    ],
+)
+def test_code_in_markdown_ends_where_it_ends(text: str, shown: str) -> None:
+    assert markdown_code(text) == shown
+
+
+def test_a_cell_adds_neither_a_column_nor_a_line_to_a_table() -> None:
+    assert markdown_table(["Model", "F1"], [["a|b\n", 0.5]]).splitlines() == [
+        "| Model   | F1   |",
+        "|:--------|:-----|",
+        r"| a\|b\\n | 0.5  |",
+    ]
+
+
+def test_html() -> None:
+    assert html_text("<b>\"x\" & 'y'\x1b") == "&lt;b&gt;&quot;x&quot; &amp; &#x27;y&#x27;\\x1b"
+
+
+def test_latex() -> None:
+    assert latex("50 % of a_b & \\x^2 ~{}$#") == (
+        r"50 \% of a\_b \& \textbackslash{}x\^{}2 \~{}\{\}\$\#"
+    )
+
+
+@pytest.mark.parametrize("text", ["=HYPERLINK(1)", "+1", "-1", "@SUM(1)"])
+def test_a_formula_is_a_text(text: str) -> None:
+    assert csv_cell(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("value", [-0.5, 3, None, True])
+def test_what_is_no_text_is_no_formula(value: object) -> None:
+    assert csv_cell(value) is value
+
+
+def test_a_tab_before_a_formula_is_shown() -> None:
+    assert csv_cell("\t=1") == r"\t=1"
+
+
+def test_in_a_frame_texts_alone_are_changed() -> None:
+    frame = pd.DataFrame({"name": ["=1", None], "n": [-1, 2], "f": [-0.5, None]})
+
+    written = for_csv(frame).to_csv(index=False, lineterminator="\n")
+
+    assert written == "name,n,f\n'=1,-1,-0.5\n,2,\n"
+
+
+@given(ANY)
+def test_every_output_takes_every_text(text: str) -> None:
+    cell = str(csv_cell(text))
+    shown = [visible(text), markdown(text), markdown_code(text), html_text(text), latex(text), cell]
+
+    for each in shown:
+        each.encode()
+        assert "\x1b" not in each
+        assert len(each.splitlines()) <= 1
+    assert "<" not in html_text(text)
+    assert next(csv.reader(io.StringIO(f'"{cell.replace(chr(34), chr(34) * 2)}"'))) == [cell]
+    assert not cell.startswith(("=", "+", "-", "@"))
