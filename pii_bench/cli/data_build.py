@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import asyncio
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
 from multiprocessing import Manager
 from typing import TYPE_CHECKING, Final
@@ -16,7 +16,6 @@ from pii_bench.construction.sets import (
     BuiltSets,
     build_test_sets,
     build_train_sets,
-    plan_of,
 )
 from pii_bench.datasets.catalog import DATASETS
 from pii_bench.datasets.native import write_native
@@ -60,42 +59,46 @@ def build_data(data: Path) -> bool:
 
 
 def build_by_model(arguments: argparse.Namespace) -> bool:
-    """Let a chat model write a set, and say what was rejected and why.
+    """Let a chat model write the first texts of a set, and say what was refused and why.
 
     Returns:
-        Whether every commission brought a sample.
+        Whether every commission brought a text.
 
     Raises:
         PiiBenchError: wrong arguments, a missing key, or the provider refuses.
     """
     from pii_bench.calls.policy import CallPolicy
-    from pii_bench.construction.by_model import build_with_writer
+    from pii_bench.construction.commissions import ORDERS
+    from pii_bench.construction.model_writer import write_with_model
     from pii_bench.models.catalog import ModelOptions, build_model
+    from pii_bench.models.table import find_card
 
     options = ModelOptions(base_url=arguments.base_url, timeout=float(arguments.timeout))
     concurrency = arguments.concurrency or 8
-    model = CallPolicy(concurrency).guard(build_model(arguments.writer, options), None)
-    plan = plan_of(arguments.set, "test", {"single": 1, "multi": 2}[arguments.set], arguments.limit)
+    model = build_model(arguments.writer, options)
+    provider, _, model_id = model.name.partition("/")
+    card = find_card(provider, model_id)
+    policy = CallPolicy(concurrency, max_usd=arguments.max_usd)
+    guarded = policy.guard(model, card.price if card and not arguments.base_url else None)
+    order = ORDERS[arguments.set]
     with RunProgress() as progress:
-        progress.label(f"{arguments.set} by {model.name}")
-        report = build_with_writer(
-            model,
-            plan,
-            SEED,
-            arguments.data / "built",
-            concurrency=concurrency,
-            observer=progress,
+        progress.label(f"{order.name} by {model.name}")
+        report = asyncio.run(
+            write_with_model(
+                guarded,
+                order,
+                min(arguments.limit, order.size),
+                arguments.data / "built",
+                concurrency=concurrency,
+                observer=progress,
+            )
         )
-    for rejection in report.rejected:
-        for problem in rejection.problems:
-            reason = f"{problem.rule}: {problem.reason}"
-            tell(f"{rejection.id}: {rejection.stage}: {reason}")
-    rules = Counter(problem.rule for r in report.rejected for problem in r.problems)
-    for rule, count in rules.most_common():
-        say(f"rejected for {rule}: {count}")
+    for sample_id, reasons in report.refused.items():
+        for reason in reasons or ("no answer came: run again",):
+            tell(f"{sample_id}: {reason}")
     where = f": {report.path}" if report.accepted else ""
-    say(f"accepted {len(report.accepted)}, rejected {len(report.rejected)}{where}")
-    return not report.rejected
+    say(f"accepted {len(report.accepted)}, refused {len(report.refused)}{where}")
+    return not report.refused
 
 
 def _build_side_by_side() -> list[BuiltSets]:

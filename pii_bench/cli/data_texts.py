@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
+from pii_bench.cli.terminal import say
 from pii_bench.construction.accept import accept
 from pii_bench.construction.commissions import ORDERS, PORTION
 from pii_bench.construction.commissions import sheet as commission_sheet
+from pii_bench.construction.marked import read_marked
 from pii_bench.construction.readings import (
     Reading,
     agreement,
@@ -46,7 +48,7 @@ def write_commissions(name: str, portions: Sequence[int], out: Path) -> bool:
             raise PiiBenchError(f"{name} has portions 1 to {last}, not {portion}")
         path = out / f"{name}-{portion:03d}.txt"
         write_whole(path, commission_sheet(order, portion))
-        print(path)
+        say(str(path))
     return True
 
 
@@ -59,14 +61,14 @@ def accept_texts(paths: Sequence[Path]) -> bool:
     Raises:
         PiiBenchError: a file cannot be read, or a text cannot be recorded.
     """
-    verdicts = accept(paths)
+    verdicts = accept([marked for path in paths for marked in read_marked(path)])
     for verdict in verdicts:
         for problem in verdict.problems:
-            print(f"{verdict.id}: {problem.rule}: {problem.reason}")
+            say(f"{verdict.id}: {problem.rule}: {problem.reason}")
         if not verdict.problems:
-            print(f"{verdict.id}: recorded ({verdict.chars} characters, {verdict.wanted} wanted)")
+            say(f"{verdict.id}: recorded ({verdict.chars} characters, {verdict.wanted} wanted)")
     kept = sum(not verdict.problems for verdict in verdicts)
-    print(f"recorded {kept} of {len(verdicts)}")
+    say(f"recorded {kept} of {len(verdicts)}")
     return kept == len(verdicts)
 
 
@@ -89,7 +91,7 @@ def write_sheet(name: str, portions: Sequence[int], reader: str, out: Path) -> b
     if not wanted:
         raise PiiBenchError(f"{name}: nothing is left to read there for reader {reader}")
     write_whole(out, reading_sheet(wanted, reader))
-    print(f"{out}: {len(wanted)} samples")
+    say(f"{out}: {len(wanted)} samples")
     return True
 
 
@@ -104,7 +106,7 @@ def record_answers(name: str, reader: str, answers: Path) -> bool:
     """
     samples = {sample.id: sample for sample in Recorded.load().samples(name)}
     found = parse_answers(answers, samples, load_readings(name), reader)
-    print(f"recorded {record_readings(name, found)} of {len(found)} readings")
+    say(f"recorded {record_readings(name, found)} of {len(found)} readings")
     return True
 
 
@@ -132,7 +134,7 @@ def print_agreement(names: Sequence[str], *, disputed: bool) -> bool:
         firsts = [r for r in readings if r.round == 1 and r.id in samples]
         rows += _rows(name, firsts, samples)
     if not disputed:
-        print(tabulate(rows, headers=_HEADERS, floatfmt=".3f"))
+        say(tabulate(rows, headers=_HEADERS, floatfmt=".3f"))
     return True
 
 
@@ -177,10 +179,10 @@ def _print_disputed(samples: dict[str, Sample], readings: Sequence[Reading], wan
     for key in sorted(own):
         found = [fault for reading in own[key] for fault in faults(reading)]
         for fault in found:
-            print(f"{key}: {fault}")
+            say(f"{key}: {fault}")
         for reading in own[key] if found else ():
             if reading.remark:
-                print(f"{key}: reader {reading.reader} remarks: {reading.remark}")
+                say(f"{key}: reader {reading.reader} remarks: {reading.remark}")
         passed += not found and len(own[key]) >= wanted
     unread = sum(len(own.get(key, ())) < wanted for key in samples)
-    print(f"{len(samples)} recorded, {passed} passed, {unread} lack readings")
+    say(f"{len(samples)} recorded, {passed} passed, {unread} lack readings")

@@ -29,7 +29,6 @@ from pii_bench.construction.marked import (
     MarkedQuery,
     Resolved,
     facts_of,
-    read_marked,
     resolve,
 )
 from pii_bench.construction.recorded import Recorded
@@ -98,18 +97,21 @@ class Verdict:
     wanted: int
 
 
-def accept(paths: Sequence[Path], folder: Path = TEXTS) -> list[Verdict]:
-    """Judge every sample of some files, and record those without a problem.
+def accept(written: Sequence[Marked], folder: Path = TEXTS) -> list[Verdict]:
+    """Judge written samples, and record those without a problem.
+
+    Args:
+        written: in the order in which they are judged; each competes with those before it.
+        folder: of the recorded texts.
 
     Raises:
-        MarkedError: a file is not of the format.
+        MarkedError: a recorded file is not of the format.
         ResultsError: a text cannot be recorded.
     """
     verdicts: list[Verdict] = []
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / ".lock"):
         recorded = Recorded.load(folder)
-        written = [marked for path in paths for marked in read_marked(path)]
         # A text does not compete with an earlier version of itself.
         rivals = Rivals(recorded, without={marked.id for marked in written})
         for marked in written:

@@ -351,7 +351,7 @@ def sheet(order: Order, portion: int) -> str:
     """The commissions of a portion, from 1, for a writer to read."""
     first = (portion - 1) * PORTION + 1
     last = min(portion * PORTION, order.size)
-    return "\n".join(_told(commission(order, n)) for n in range(first, last + 1))
+    return "\n".join(told(commission(order, n)) for n in range(first, last + 1))
 
 
 _WRITER: Final = {
@@ -365,7 +365,8 @@ _FORMS: Final = {
 }
 
 
-def _told(asked: Commission) -> str:
+def told(asked: Commission) -> str:
+    """A commission for a writer to read."""
     least, most = round(asked.chars * 0.85), round(asked.chars * 1.15)
     lines = [
         f"=== {asked.id}",

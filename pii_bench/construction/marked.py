@@ -120,9 +120,23 @@ def read_marked(path: Path) -> tuple[Marked, ...]:
         MarkedError: the file cannot be read, or a line is not of the format.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise MarkedError(path, 1, f"cannot be read: {error}") from error
+    return parse_marked(text, path)
+
+
+def parse_marked(text: str, path: Path) -> tuple[Marked, ...]:
+    """Read written samples.
+
+    Args:
+        text: of a file.
+        path: names it in errors.
+
+    Raises:
+        MarkedError: a line is not of the format.
+    """
+    lines = text.splitlines()
     starts = [number for number, line in enumerate(lines) if line.startswith("=== ")]
     if not starts or any(line.strip() for line in lines[: starts[0]]):
         raise MarkedError(path, 1, "the file must begin with a line '=== ID' of a commission")

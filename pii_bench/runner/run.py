@@ -13,8 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pii_bench.datasets.sample import Sample
+    from pii_bench.models.base import Response
     from pii_bench.runner.store import RunStore
-    from pii_bench.systems.base import System
+
+
+class Respondent(Protocol):
+    """Answers a sample: a system, or whatever else is asked through a store."""
+
+    async def respond(self, sample: Sample) -> Response:
+        """See `System.respond`."""
+        ...
 
 
 class Observer(Protocol):
@@ -30,7 +38,7 @@ class Observer(Protocol):
 
 
 async def run_system(
-    system: System,
+    system: Respondent,
     samples: Sequence[Sample],
     store: RunStore,
     *,
@@ -67,7 +75,7 @@ async def run_system(
 
 
 async def _work(
-    system: System, waiting: Iterator[Sample], store: RunStore, observer: Observer
+    system: Respondent, waiting: Iterator[Sample], store: RunStore, observer: Observer
 ) -> None:
     for sample in waiting:
         try:

@@ -8,6 +8,7 @@ import pytest
 from pii_bench.construction import derived
 from pii_bench.construction.accept import Verdict, accept
 from pii_bench.construction.commissions import ORDERS, commission
+from pii_bench.construction.marked import read_marked
 from pii_bench.construction.recorded import Recorded
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def answer(number: int = 1, *, query: str = _QUERY, needs: str = "A2", **changes
 def judged(tmp_path: Path, *texts: str) -> list[Verdict]:
     path = tmp_path / "written.txt"
     path.write_text("\n".join(texts), encoding="utf-8")
-    return accept([path], tmp_path / "texts")
+    return accept(read_marked(path), tmp_path / "texts")
 
 
 def rules(verdict: Verdict) -> list[str]:

@@ -11,6 +11,7 @@ from pii_bench.cli.arguments.shared import (
     add_data_folder,
     add_dataset,
     positive,
+    usd,
 )
 
 if TYPE_CHECKING:
@@ -95,13 +96,19 @@ def _add_data_build(commands: Subparsers) -> None:
     parser.add_argument(
         "--writer",
         metavar="MODEL",
-        help="let a chat model write instead of the grammar, into DIR/built (see run --model)",
+        help="let a chat model write texts from the commissions, into DIR/built (see run --model)",
     )
     parser.add_argument(
-        "--set", choices=("single", "multi"), default="single", help="with --writer (%(default)s)"
+        "--set", choices=WRITTEN_SETS, default="single", help="with --writer (%(default)s)"
     )
     parser.add_argument(
         "--limit", type=positive, default=20, metavar="N", help="with --writer (%(default)s)"
+    )
+    parser.add_argument(
+        "--max-usd",
+        type=usd,
+        metavar="USD",
+        help="with --writer: make no call that might pass this sum",
     )
     add_calls(parser)
     parser.set_defaults(command="data build")

@@ -1,0 +1,217 @@
+"""A chat model as writer: it gets the commissions, and what it writes is accepted like any text.
+
+Each round is asked through the runner's store, so every answer is recorded and a run that was
+interrupted goes on. What was refused goes back to the model with the reasons, twice at most.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.construction.accept import accept
+from pii_bench.construction.commissions import commission, told
+from pii_bench.construction.marked import MarkedError, parse_marked
+from pii_bench.construction.recorded import Recorded
+from pii_bench.construction.voices import load_voices
+from pii_bench.datasets.native import write_native
+from pii_bench.datasets.sample import Sample
+from pii_bench.models.base import Completion, Message, Request, Sampling
+from pii_bench.parsing.completion import mend_surrogates, without_thought
+from pii_bench.prompting.template import content_hash, load_template
+from pii_bench.resources import PROMPTS
+from pii_bench.runner.run import run_system
+from pii_bench.runner.store import RunFiles, RunStore, read_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pii_bench.construction.commissions import Commission, Order
+    from pii_bench.models.base import Model
+    from pii_bench.prompting.template import Template
+    from pii_bench.runner.run import Observer
+
+ROUNDS: Final = 3
+"""How often a commission may be answered."""
+
+# Not 0: a second answer to the same commission should differ from the first.
+_SAMPLING: Final = Sampling(temperature=0.8, max_tokens=4096)
+_FENCE: Final = re.compile(r"^[ \t]*`{3,}\w*[ \t]*$\n?", re.MULTILINE)
+_START: Final = re.compile(r"^=== ", re.MULTILINE)
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class WriterReport:
+    """What a model's writing came to.
+
+    Attributes:
+        path: dataset file of what was accepted.
+        accepted: ids of the accepted texts, in order.
+        refused: id of each other commission to what was wrong with its last answer; nothing
+            where the call failed.
+    """
+
+    path: Path
+    accepted: tuple[str, ...]
+    refused: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An answer that was refused, and why: what the next round is told."""
+
+    answer: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Asks a model for the texts of commissions; what is asked about stands for a sample.
+
+    Attributes:
+        commissions: by id.
+        refused: id to the earlier answers to it.
+    """
+
+    model: Model
+    brief: Template
+    repair: Template
+    commissions: Mapping[str, Commission]
+    refused: Mapping[str, tuple[Turn, ...]]
+
+    def request(self, sample_id: str) -> Request:
+        """The commission, and after each earlier answer what was wrong with it."""
+        voices = load_voices()
+        values = {
+            "id": sample_id,
+            "commission": told(self.commissions[sample_id]).strip(),
+            "registers": ", ".join(voices.registers),
+            "domains": ", ".join(voices.domains),
+        }
+        messages = [Message("user", self.brief.render(values))]
+        for turn in self.refused.get(sample_id, ()):
+            listed = "\n".join(f"- {reason}" for reason in turn.reasons)
+            # An empty turn is refused by some providers, and tells the model nothing.
+            if turn.answer.strip():
+                messages.append(Message("assistant", turn.answer))
+                messages.append(Message("user", self.repair.render({"problems": listed})))
+        return Request(sample_id, "writer", tuple(messages), _SAMPLING)
+
+    def request_hash(self, sample: Sample) -> str:
+        """SHA-256 over model, identity, brief and messages."""
+        request = self.request(sample.id)
+        identity = {
+            "model": self.model.name,
+            "identity": dict(self.model.identity),
+            "messages": [asdict(message) for message in request.messages],
+            "sampling": asdict(request.sampling),
+        }
+        return content_hash(json.dumps(identity, sort_keys=True))
+
+    async def respond(self, sample: Sample) -> Completion:
+        """Ask the model."""
+        return await self.model.complete(self.request(sample.id))
+
+
+async def write_with_model(
+    model: Model,
+    order: Order,
+    limit: int,
+    folder: Path,
+    *,
+    concurrency: int,
+    observer: Observer,
+) -> WriterReport:
+    """Let a model write the first descriptions of a set; closes the model.
+
+    Args:
+        model: who writes, with the caps that hold for it.
+        order: the set.
+        limit: how many descriptions, at most those of the set.
+        folder: gets `<model>/answers`, every answer; `<model>/texts`, what was accepted, as
+            written; and `<model>/<set>.jsonl`, the same as a dataset.
+        concurrency: commissions asked about at a time, at least 1.
+        observer: is told of each answer.
+
+    Raises:
+        PromptError: a prompt's file is broken.
+        ProviderRefusedError: no call can succeed; what arrived before is kept.
+        ResultsError: something cannot be written.
+    """
+    own = folder / _UNSAFE.sub("--", model.name)
+    commissions = {asked.id: asked for asked in (commission(order, n) for n in range(1, limit + 1))}
+    brief, repair = _prompts()
+    refused: dict[str, tuple[Turn, ...]] = {}
+    reasons: dict[str, tuple[str, ...]] = dict.fromkeys(commissions, ())
+    try:
+        for number in range(1, ROUNDS + 1):
+            writer = Writer(model, brief, repair, commissions, dict(refused))
+            answers = await _ask(writer, sorted(reasons), own, number, concurrency, observer)
+            for sample_id, answer in answers.items():
+                found = _accept(sample_id, answer, own / "texts")
+                if not found:
+                    del reasons[sample_id]
+                    continue
+                reasons[sample_id] = found
+                refused[sample_id] = (*refused.get(sample_id, ()), Turn(answer, found))
+            if not reasons:
+                break
+    finally:
+        await model.close()
+        path = own / f"{order.name}.jsonl"
+        recorded = Recorded.load(own / "texts")
+        samples = recorded.samples(order.name)
+        if samples:
+            write_native(path, samples)
+    return WriterReport(path, tuple(sorted(recorded.sets[order.name])), reasons)
+
+
+def _prompts() -> tuple[Template, Template]:
+    return (
+        load_template(
+            PROMPTS / "writer.txt", frozenset({"id", "commission", "registers", "domains"})
+        ),
+        load_template(PROMPTS / "writer-repair.txt", frozenset({"problems"})),
+    )
+
+
+async def _ask(
+    writer: Writer,
+    sample_ids: Sequence[str],
+    folder: Path,
+    number: int,
+    concurrency: int,
+    observer: Observer,
+) -> dict[str, str]:
+    """The texts of a round's answers by id; a call that failed has none."""
+    samples = [Sample(sample_id, "", None, (), ()) for sample_id in sample_ids]
+    requests = {sample.id: writer.request_hash(sample) for sample in samples}
+    files = RunFiles.at(folder, "answers", f"round-{number}", sample_ids[0].rpartition("-")[0])
+    with RunStore(files, requests) as store:
+        await run_system(writer, samples, store, concurrency=concurrency, observer=observer)
+    return {
+        record.id: completion.text
+        for _, record in read_lines(files.responses)
+        for completion in record.completions
+        if record.id in requests
+    }
+
+
+def _accept(sample_id: str, answer: str, folder: Path) -> tuple[str, ...]:
+    """Why an answer is refused; nothing where it was recorded."""
+    said = _FENCE.sub("", without_thought(mend_surrogates(answer)) or "")
+    start = _START.search(said)
+    if start is None:
+        return (f"the answer has no line '=== {sample_id}'",)
+    try:
+        written = parse_marked(said[start.start() :].strip(), Path("answer"))
+    except MarkedError as error:
+        return (str(error),)
+    if [marked.id for marked in written] != [sample_id]:
+        return (f"the answer must hold one text, {sample_id}",)
+    (verdict,) = accept(written, folder)
+    return tuple(f"{problem.rule}: {problem.reason}" for problem in verdict.problems)

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from pii_bench.check import check_samples
+from pii_bench.construction.commissions import FREE, ORDERS, commission
+from pii_bench.construction.model_writer import ROUNDS, WriterReport, write_with_model
+from pii_bench.datasets.native import read_native
+from pii_bench.errors import ProviderRefusedError
+from pii_bench.models.base import CallError, Completion, Finish
+from tests.fakes import FakeModel, RecordingObserver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pii_bench.models.base import Request
+
+    Writer = Callable[[Request], Completion]
+
+_WORDS: Final = ("amber", "brisk", "cedar", "delta", "ember", "frost", "grove", "heron", "kelp")
+_QUERY: Final = "a courteous reply to the office about this, please, not too long."
+
+
+def written(request: Request) -> str:
+    """A text that nobody would write, but with everything in it, and unlike any other."""
+    order, number = request.sample_id.rsplit("-", 1)
+    asked = commission(ORDERS[order], int(number))
+    random = Random(request.sample_id)
+
+    def words(count: int) -> str:
+        return " ".join(random.choice(_WORDS) for _ in range(count))
+
+    told = ""
+    for tag, (_, fact) in asked.tags.items():
+        value = words(3).title() if fact.category in FREE else fact.value
+        told += f"{words(2)} {{{tag}|{value}}}. "
+    while len(told) < asked.chars + 6 * len(asked.tags):
+        told += f"{words(1)} "
+    asker = f"{request.sample_id} wants"
+    return (
+        f"=== {request.sample_id}\nregister: letter\n--- text\n{told}\n"
+        f"--- query: A2 | implied | legal | desk\nFor {asker} {words(2)}, {_QUERY}\n"
+    )
+
+
+def good(request: Request) -> Completion:
+    return Completion(f"```\n{written(request)}```", Finish.STOP)
+
+
+def forgetful(request: Request) -> Completion:
+    """Leaves a mark out."""
+    return Completion(written(request).replace("{A2|", "").replace("}", "", 1), Finish.STOP)
+
+
+def learning(writer: Writer) -> Writer:
+    """Makes its mistake once, and mends it when told."""
+    return lambda request: good(request) if len(request.messages) > 1 else writer(request)
+
+
+def write(
+    model: FakeModel, folder: Path, limit: int = 3, observer: RecordingObserver | None = None
+) -> WriterReport:
+    return asyncio.run(
+        write_with_model(
+            model,
+            ORDERS["single"],
+            limit,
+            folder,
+            concurrency=2,
+            observer=observer or RecordingObserver(),
+        )
+    )
+
+
+def test_what_a_good_writer_writes_is_accepted(tmp_path: Path) -> None:
+    model = FakeModel(good)
+
+    report = write(model, tmp_path)
+
+    assert report.accepted == ("single-0001", "single-0002", "single-0003")
+    assert report.refused == {}
+    assert report.path == tmp_path / "fake--one" / "single.jsonl"
+    samples = read_native(report.path)
+    assert not check_samples(samples)
+    assert sorted(model.asked) == list(report.accepted)
+
+
+def test_every_answer_is_recorded_and_a_second_run_asks_nothing(tmp_path: Path) -> None:
+    write(FakeModel(good), tmp_path)
+    again = FakeModel(good)
+
+    report = write(again, tmp_path)
+
+    assert again.asked == []
+    assert len(report.accepted) == 3
+    answers = tmp_path / "fake--one" / "answers" / "round-1" / "single.jsonl"
+    assert len(answers.read_text(encoding="utf-8").splitlines()) == 3
+
+
+def test_a_fault_is_told_and_mended(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    def answer(request: Request) -> Completion:
+        told.extend(message.content for message in request.messages[2:])
+        return learning(forgetful)(request)
+
+    report = write(FakeModel(answer), tmp_path)
+
+    assert len(report.accepted) == 3
+    assert len(told) == 3
+    assert all("A2" in text and "is marked nowhere" in text for text in told)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (lambda _: Completion("I would rather not.", Finish.REFUSAL), "has no line '=== single-"),
+        (lambda _: Completion("=== single-0009\n--- text\nHi.", Finish.STOP), "must hold one text"),
+        (lambda _: Completion("=== x\nHi.", Finish.STOP), "has no line '--- text'"),
+        (forgetful, "is marked nowhere"),
+    ],
+    ids=["refusal", "another id", "no text", "a mark left out"],
+)
+def test_a_fault_that_is_never_mended_is_reported(
+    tmp_path: Path, answer: Writer, reason: str
+) -> None:
+    model = FakeModel(answer)
+
+    report = write(model, tmp_path)
+
+    assert report.accepted == ()
+    assert not report.path.exists()
+    assert len(model.asked) == 3 * ROUNDS
+    assert all(any(reason in line for line in lines) for lines in report.refused.values())
+
+
+def test_a_call_that_fails_leaves_its_commission_for_the_next_run(tmp_path: Path) -> None:
+    def failing(request: Request) -> Completion:
+        if request.sample_id == "single-0002":
+            raise CallError("timeout", "no answer in time")
+        return good(request)
+
+    first = write(FakeModel(failing), tmp_path)
+    second = write(FakeModel(good), tmp_path)
+
+    assert first.accepted == ("single-0001", "single-0003")
+    assert first.refused == {"single-0002": ()}
+    assert len(second.accepted) == 3
+
+
+def test_a_refusal_of_the_provider_stops_and_keeps_what_arrived(tmp_path: Path) -> None:
+    def refusing(request: Request) -> Completion:
+        if request.sample_id == "single-0003":
+            raise ProviderRefusedError("fake/one", "no credit")
+        return good(request)
+
+    with pytest.raises(ProviderRefusedError):
+        write(FakeModel(refusing), tmp_path)
+
+    asked_again = FakeModel(good)
+    assert len(write(asked_again, tmp_path).accepted) == 3
+    assert asked_again.asked == ["single-0003"]
