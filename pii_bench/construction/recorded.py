@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 NAMES: Final = (*ORDERS, "twins", "distract")
 """Sets whose texts or queries are written."""
 
+SUPERSEDED: Final = "superseded"
+
 
 @dataclass
 class Recorded:
@@ -65,7 +67,15 @@ class Recorded:
         return found
 
     def add(self, name: str, marked: Marked) -> None:
-        """Record a text in the file of its portion, in the place of an earlier version."""
+        """Record a text in the file of its portion, in the place of an earlier version.
+
+        An earlier version that somebody may have read goes to `superseded/<set>.txt`.
+        """
+        earlier = self.sets[name].get(marked.id)
+        if earlier is not None and earlier != marked:
+            path = self.folder / SUPERSEDED / f"{name}.txt"
+            before = path.read_text(encoding="utf-8") + "\n" if path.exists() else ""
+            write_whole(path, before + write_marked([earlier]))
         number = int(marked.id.rpartition("-")[2])
         portion = (number - 1) // PORTION + 1
         own = self.sets[name]

@@ -75,6 +75,8 @@ def test_a_new_version_takes_the_place_of_the_earlier_one(tmp_path: Path) -> Non
     (sample,) = Recorded.load(tmp_path / "texts").samples("single")
     assert sample.query is not None
     assert sample.query.startswith("Could you")
+    (earlier,) = read_marked(tmp_path / "texts/superseded/single.txt")
+    assert earlier.queries[0].text == _QUERY
 
 
 @pytest.mark.parametrize(
