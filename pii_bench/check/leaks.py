@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
 
-_MONTH: Final = (
+_MONTH_NAME: Final = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"
-    r"|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\b\.?"
+    r"|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\b"
 )
+_MONTH: Final = rf"{_MONTH_NAME}\.?"
 _DAY: Final = r"\d{1,2}(?:st|nd|rd|th)?"
 _YEAR: Final = r"(?:,? \d{4}\b)?"
 
@@ -36,7 +37,8 @@ _PATTERNS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
         "hexadecimal string": re.compile(r"\b[0-9A-Fa-f]{32,}\b"),
         "date": re.compile(
             r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}/\d{1,2}/\d{2,4}\b|\b\d{1,2}\.\d{1,2}\.\d{4}\b"
-            rf"|\b{_DAY} (?:of )?{_MONTH}{_YEAR}|\b{_MONTH} {_DAY}\b{_YEAR}"
+            # Behind a day and a month alone a full stop ends the sentence.
+            rf"|\b{_DAY} (?:of )?{_MONTH_NAME}(?:\.(?= \d{{4}}))?{_YEAR}|\b{_MONTH} {_DAY}\b{_YEAR}"
         ),
         "time": re.compile(r"\b\d{1,2}:\d{2}:\d{2}\b"),
         "currency amount": AMOUNT,

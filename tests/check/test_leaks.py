@@ -86,6 +86,19 @@ def test_numbers_that_are_nobodys(text: str) -> None:
     assert rules(leak_problems, build(text)) == []
 
 
+def test_a_full_stop_behind_a_date_is_none_of_it() -> None:
+    sample = replace(build("It was on 14 January."), meta={"public": ["14 January"]})
+
+    assert rules(leak_problems, sample) == []
+
+
+def test_what_is_public_is_no_leak_and_what_is_not_is() -> None:
+    sample = replace(build("£3.20 a loaf, £900 a month"), meta={"public": ["£3.20"]})
+
+    (problem,) = leak_problems(sample)
+    assert "'£900'" in problem.reason
+
+
 def test_what_is_annotated_in_part_leaks() -> None:
     sample = Sample(
         "s1", "pay $2,180.50", None, (Subject("A", (Entity("$2,180", "QUANTITY"),)),), ()
