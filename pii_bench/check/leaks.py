@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.check.names import name_parts
 from pii_bench.check.problem import Problem
-from pii_bench.check.text import Span, annotated_spans, is_annotated, is_inside, occurrences
+from pii_bench.check.text import annotated_spans, is_annotated, is_inside, occurrences
 from pii_bench.check.values import AMOUNT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pii_bench.datasets.sample import Sample
+    from pii_bench.masking.locate import Span
 
 _MONTH_NAME: Final = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"

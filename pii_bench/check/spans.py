@@ -6,12 +6,13 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from pii_bench.check.problem import Problem
-from pii_bench.check.text import Span, annotated_spans, is_inside, occurrences, spans_of
+from pii_bench.check.text import annotated_spans, is_inside, occurrences, spans_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pii_bench.datasets.sample import Entity, Sample
+    from pii_bench.masking.locate import Span
 
 
 def span_problems(sample: Sample) -> Iterator[Problem]:

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from pii_bench.masking.locate import Locator, Strictness
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from pii_bench.datasets.sample import Entity, Sample
-
-Span = tuple[int, int]
-
-# "32" is no word of its own in "2024-10-32" or "1,320.32".
-_NUMBER_BEFORE: Final = re.compile(r"\d[.,:/-]$")
-_NUMBER_AFTER: Final = re.compile(r"[.,:/-]\d")
+    from pii_bench.masking.locate import Span
 
 
-def occurrences(text: str, within: str) -> Iterator[Span]:
+def occurrences(text: str, within: str) -> tuple[Span, ...]:
     """Spans at which a text stands as whole words: inside no longer word or number."""
-    start = within.find(text)
-    while start != -1:
-        end = start + len(text)
-        if _is_whole(within, start, end):
-            yield start, end
-        start = within.find(text, start + 1)
+    return Locator(within).spans(text, Strictness.VERBATIM)
 
 
 def spans_of(entity: Entity, description: str) -> tuple[Span, ...]:
     """The spans of an entity: those listed, or all its occurrences where none is listed."""
-    return entity.spans or tuple(occurrences(entity.text, description))
+    return entity.spans or occurrences(entity.text, description)
 
 
 def annotated_spans(sample: Sample) -> frozenset[Span]:
@@ -74,15 +65,3 @@ def blanked(sample: Sample) -> str:
             parts += [sample.description[place:start], f"<{pii_type}>"]
         place = max(place, end)
     return "".join([*parts, sample.description[place:]])
-
-
-def _is_whole(within: str, start: int, end: int) -> bool:
-    if _is_word(within[start - 1 : start]) or _is_word(within[end : end + 1]):
-        return False
-    starts_number = within[start].isdigit() and _NUMBER_BEFORE.search(within[:start][-2:])
-    ends_number = within[end - 1].isdigit() and _NUMBER_AFTER.match(within, end)
-    return not (starts_number or ends_number)
-
-
-def _is_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
