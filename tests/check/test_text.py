@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,8 +14,10 @@ from pii_bench.check.text import (
     occurrences,
 )
 from pii_bench.datasets.sample import Entity, Sample, Subject
-from pii_bench.masking.locate import Span
 from tests.check.samples import build
+
+if TYPE_CHECKING:
+    from pii_bench.masking.locate import Span
 
 
 @pytest.mark.parametrize(
