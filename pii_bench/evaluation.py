@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pii_bench.masking.locate import Strictness, locator_of
+from pii_bench.masking.plan import plan_of
 from pii_bench.scorer import (
     PRF,
     Counts,
@@ -16,7 +18,9 @@ from pii_bench.scorer import (
     score_masking,
     score_query_related,
 )
+from pii_bench.scorer.masked_text import GoldTexts, score_judgement
 from pii_bench.tasks import Task, applicable
+from pii_bench.taxonomy import sensitivity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.outcome import Status
     from pii_bench.predictions.prediction import Prediction
+    from pii_bench.scorer import MaskedTextScore
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,9 @@ class SampleScore:
         metrics: metric name to precision, recall and F1 of the sample.
         counts: metric name to summable counts, for the metrics that have them.
         predicted: distinct texts predicted.
-        hallucinated: those of them that do not stand in the description.
+        hallucinated: those of them that are nowhere in the description (`Strictness.EQUAL`).
+        masked_text: of masking, what is left of the text.
+        weighted_protection: its protection, each text weighed by the tier of its sensitivity.
     """
 
     id: str
@@ -43,6 +50,8 @@ class SampleScore:
     counts: Mapping[str, Counts]
     predicted: int
     hallucinated: int
+    masked_text: MaskedTextScore | None = None
+    weighted_protection: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +91,7 @@ class Evaluation:
 
     @property
     def hallucinated(self) -> int:
-        """Those of them that do not stand in their description."""
+        """Those of them that are nowhere in their description."""
         return sum(score.hallucinated for score in self.scores)
 
 
@@ -116,6 +125,7 @@ def score_sample(task: Task, sample: Sample, prediction: Prediction) -> SampleSc
     metrics: dict[str, PRF]
     counts: dict[str, Counts]
     texts: set[str]
+    left = weighted = None
     match task:
         case Task.DETECTION:
             gold = [[(e.text, e.type) for e in subject.entities] for subject in sample.subjects]
@@ -141,16 +151,48 @@ def score_sample(task: Task, sample: Sample, prediction: Prediction) -> SampleSc
             metrics = {"exact": masking.exact, "rouge_l": masking.rouge_l}
             counts = {"exact": masking.counts}
             texts = (found or set()) - set(related or ())
-    described = normalise(sample.description)
+            left, weighted = _score_text(sample, prediction)
     distinct = {normalise(text) for text in texts}
+    locator = locator_of(sample.description)
     return SampleScore(
         id=sample.id,
         status=prediction.status,
         metrics=metrics,
         counts=counts,
         predicted=len(distinct),
-        hallucinated=sum(text not in described for text in distinct),
+        hallucinated=sum(
+            bool(text) and not locator.spans(text, Strictness.EQUAL) for text in distinct
+        ),
+        masked_text=left,
+        weighted_protection=weighted,
     )
+
+
+def gold_texts(sample: Sample) -> GoldTexts:
+    """E against which maskings of a sample are judged.
+
+    An entity without spans (foreign data) is wherever its text can be read.
+    """
+    locator = locator_of(sample.description)
+    entities = ((each.text, each.spans or locator.spans(each.text)) for each in sample.entities)
+    return GoldTexts(sample.description, entities, [each.text for each in sample.related])
+
+
+def tiers_of(sample: Sample) -> dict[str, int]:
+    """Normalised text of E to the tier of its sensitivity, 1 to 3; the highest of its entities."""
+    tiers: dict[str, int] = {}
+    for entity in sample.entities:
+        text = normalise(entity.text)
+        tiers[text] = max(tiers.get(text, 0), sensitivity(entity.category, entity.type))
+    return tiers
+
+
+def _score_text(sample: Sample, prediction: Prediction) -> tuple[MaskedTextScore, float]:
+    """What is left of the text; and its protection by tier."""
+    gold, plan = gold_texts(sample), plan_of(sample.description, prediction)
+    judgement = None if plan is None else gold.judge(plan.spans)
+    weighted = score_judgement(gold, judgement, tiers_of(sample))
+    return score_judgement(gold, judgement), weighted.protection
 
 
 def _texts(subjects: Sequence[Sequence[tuple[str, str]]] | None) -> set[str]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
+import secrets
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from pii_bench.errors import PiiBenchError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from _typeshed import DataclassInstance
 
@@ -47,14 +47,14 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     A process that is killed inside leaves a temporary file, see `remove_leftovers`. Whoever
     writes the same file at the same time has another: the last to end wins, whole.
     """
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_SUFFIX)
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{_SUFFIX}")
+    # Not `tempfile`: its files are the owner's alone, whatever the user's umask allows.
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode=0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(0o644)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

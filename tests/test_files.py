@@ -21,10 +21,16 @@ def test_a_file_is_written_with_its_folders(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == "première ligne\n"
 
 
-def test_others_may_read_it(tmp_path: Path) -> None:
-    write_whole(tmp_path / "file.md", "text")
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_who_may_read_it_is_for_the_umask_to_say(tmp_path: Path, umask: int, mode: int) -> None:
+    before = os.umask(umask)
+    try:
+        write_whole(tmp_path / "file.md", "old")
+        write_whole(tmp_path / "file.md", "text")
+    finally:
+        os.umask(before)
 
-    assert (tmp_path / "file.md").stat().st_mode & 0o777 == 0o644
+    assert (tmp_path / "file.md").stat().st_mode & 0o777 == mode
 
 
 def test_an_error_leaves_the_old_version_and_nothing_else(tmp_path: Path) -> None:

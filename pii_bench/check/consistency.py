@@ -7,7 +7,7 @@ only where both values stand and can be read; amounts compare in one currency.
 from __future__ import annotations
 
 import re
-from itertools import combinations
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.check.problem import Problem
@@ -25,7 +25,8 @@ from pii_bench.check.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from pii_bench.datasets.sample import Sample, Subject
+    from pii_bench.datasets.sample import Entity, Sample, Subject
+    from pii_bench.masking.locate import Span
 
     Facts = Mapping[str, str]
     """Text by category."""
@@ -60,9 +61,8 @@ def consistency_problems(sample: Sample) -> Iterator[Problem]:
         for between in RELATION_RULES:
             for reason in between(relation, first, second):
                 yield Problem(sample.id, _name(between), f"{relation}: {reason}")
-    for one, other in combinations(sample.subjects, 2):
-        for reason in shared_span_has_one_meaning(sample.description, one, other):
-            yield Problem(sample.id, _name(shared_span_has_one_meaning), reason)
+    for reason in shared_span_has_one_meaning(sample):
+        yield Problem(sample.id, _name(shared_span_has_one_meaning), reason)
 
 
 def schooling_takes_years(facts: Facts) -> Iterator[str]:
@@ -167,16 +167,24 @@ def senior_is_paid_as_much(relation: str, senior: Facts, junior: Facts) -> Itera
         yield f"{senior['Monthly Income']} over {junior['Monthly Income']}"
 
 
-def shared_span_has_one_meaning(description: str, one: Subject, other: Subject) -> Iterator[str]:
+def shared_span_has_one_meaning(sample: Sample) -> Iterator[str]:
     """Intersection: what two people share by one span is of one type and category."""
-    for entity in one.entities:
-        for twin in other.entities:
-            same = (entity.type, entity.category) == (twin.type, twin.category)
-            if same or entity.text != twin.text:
-                continue
-            if set(spans_of(entity, description)) & set(spans_of(twin, description)):
-                kinds = f"{entity.category or entity.type} and {twin.category or twin.type}"
-                yield f"{entity.text!r} is {kinds} on one span"
+    # Of each text and span, who has it first, and as what.
+    first: dict[tuple[str, Span], tuple[str, Entity]] = {}
+    told: set[tuple[str, str]] = set()
+    owners: Counter[tuple[object, ...]] = Counter()
+    for subject in sample.subjects:
+        kinds = {(e.text, e.type, e.category, e.spans): e for e in subject.entities}
+        # Two people with an annotation show all that more of them could.
+        owners.update(kinds.keys())
+        for twin in (entity for kind, entity in kinds.items() if owners[kind] <= 2):
+            for span in spans_of(twin, sample.description):
+                owner, entity = first.setdefault((twin.text, span), (subject.id, twin))
+                same = (entity.type, entity.category) == (twin.type, twin.category)
+                pair = f"{entity.category or entity.type} and {twin.category or twin.type}"
+                if owner != subject.id and not same and (twin.text, pair) not in told:
+                    told.add((twin.text, pair))
+                    yield f"{twin.text!r} is {pair} on one span"
 
 
 RULES: Final[tuple[Callable[[Facts], Iterator[str]], ...]] = (

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pii_bench.check.problem import Problem
 from pii_bench.check.sets import is_derived, origins
 from pii_bench.check.text import blanked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from pii_bench.datasets.sample import Sample
 
@@ -20,8 +24,9 @@ NEAR: Final = 0.5
 
 _WORDS: Final = 5
 _WORD: Final = re.compile(r"<[A-Z]+>|\w+(?:['’]\w+)*")
-# Rows of the product at a time: it is dense where texts share frames.
-_ROWS: Final = 512
+
+Near: TypeAlias = tuple[int, int, float]
+"""Two texts, the earlier one first, and their overlap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +46,9 @@ def duplicate_problems(files: Sequence[Sequence[Sample]]) -> Iterator[tuple[int,
     """Descriptions that stand there before, each with the number of its file.
 
     Rules: `duplicate`, two descriptions are equal; `near-duplicate`, with entities blanked
-    they share more than `NEAR` of the word 5-grams of the shorter one. Samples made from one
-    another (`meta`) are expected to be alike and pass.
+    they share more than `NEAR` of the word 5-grams of the shorter one. Of several descriptions
+    that it is like, one is named. Samples made from one another (`meta`) are expected to be
+    alike and pass.
     """
     first: dict[str, _Document] = {}
     for number, samples in enumerate(files):
@@ -53,46 +59,116 @@ def duplicate_problems(files: Sequence[Sequence[Sample]]) -> Iterator[tuple[int,
                 reason = f"the description is that of {other.sample.id}"
                 yield number, Problem(sample.id, "duplicate", reason)
     documents = list(first.values())
-    for left, right, overlap in near_pairs([blanked(each.sample) for each in documents]):
-        one, other = documents[left], documents[right]
-        if not one.is_kin(other):
-            reason = f"{overlap:.2f} of its word 5-grams are those of {one.sample.id}"
-            yield other.file, Problem(other.sample.id, "near-duplicate", reason)
+
+    def may_be_alike(left: int, right: int) -> bool:
+        return documents[left].is_kin(documents[right])
+
+    texts = (blanked(each.sample) for each in documents)
+    for left, right, overlap in near_earlier(texts, may_be_alike):
+        other, document = documents[left], documents[right]
+        reason = f"{overlap:.2f} of its word 5-grams are those of {other.sample.id}"
+        yield document.file, Problem(document.sample.id, "near-duplicate", reason)
 
 
-def near_pairs(texts: Sequence[str]) -> Iterator[tuple[int, int, float]]:
-    """Pairs of texts (left < right) whose overlap is above `NEAR`, and their overlap.
+def near_earlier(
+    texts: Iterable[str], passes: Callable[[int, int], bool] | None = None
+) -> Iterator[Near]:
+    """For each text whose overlap with an earlier one is above `NEAR`, such a one.
 
     The overlap of two sets A and B of word 5-grams is |A & B| / min(|A|, |B|) (overlap
-    coefficient); a text of fewer words has no 5-grams and no pair.
-    """
-    import numpy as np
-    from scipy.sparse import csr_array
+    coefficient); a text of fewer words has no 5-grams and is near to none.
 
-    numbers: dict[tuple[str, ...], int] = {}
-    rows = [
-        sorted(numbers.setdefault(gram, len(numbers)) for gram in word_grams(text))
-        for text in texts
-    ]
-    sizes = np.array([len(row) for row in rows], dtype=np.int64)
-    if not sizes.any():
-        return
-    matrix = csr_array(
-        (
-            np.ones(sizes.sum(), dtype=np.int32),
-            np.array([number for row in rows for number in row], dtype=np.int64),
-            np.concatenate(([0], np.cumsum(sizes))),
-        ),
-        shape=(len(texts), len(numbers)),
-    )
-    columns = matrix.T.tocsr()
-    for start in range(0, len(texts), _ROWS):
-        shared = (matrix[start : start + _ROWS] @ columns).tocoo()
-        left, right = shared.coords[0] + start, shared.coords[1]
-        overlap = shared.data / np.minimum(sizes[left], sizes[right])
-        near = (left < right) & (overlap > NEAR)
-        found = zip(left[near].tolist(), right[near].tolist(), overlap[near].tolist(), strict=True)
-        yield from sorted(found)
+    Two sets that overlap so share one of the rarest half of the smaller one's 5-grams, which
+    finds them among many (prefix filter: S. Chaudhuri et al., "A primitive operator for
+    similarity joins in data cleaning", ICDE 2006). Texts that are near to no earlier one are
+    asked first: of many that are alike, each is compared with one.
+
+    Args:
+        texts: in their order.
+        passes: whether two texts, the earlier one first, may be near; None for never.
+    """
+    alone, others = _Index(), _Index()
+    for number, grams in enumerate(_gram_sets(texts)):
+        found = next(
+            (
+                (earlier, number, overlap)
+                for index in (alone, others)
+                for earlier, overlap in index.near(grams)
+                if passes is None or not passes(earlier, number)
+            ),
+            None,
+        )
+        if found is not None:
+            yield found
+        (alone if found is None else others).add(number, grams)
+
+
+@dataclass(frozen=True, slots=True)
+class _Grams:
+    """The 5-grams of a text that other texts have too, as numbers.
+
+    Attributes:
+        size: of the whole set.
+        ordered: the rarest first.
+        prefix: how many of those are among the rarest half of the whole set, and one more.
+    """
+
+    size: int
+    ordered: NDArray[np.int32]
+    prefix: int
+
+
+@dataclass(slots=True)
+class _Index:
+    """Finds the texts that are near to one."""
+
+    _sets: dict[int, _Grams] = field(default_factory=dict)
+    _by_prefix: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    _by_rest: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, number: int, grams: _Grams) -> None:
+        self._sets[number] = grams
+        for place, gram in enumerate(grams.ordered.tolist()):
+            index = self._by_prefix if place < grams.prefix else self._by_rest
+            index[gram].append(number)
+
+    def near(self, grams: _Grams) -> Iterator[tuple[int, float]]:
+        own = grams.ordered.tolist()
+        held = frozenset(own)
+        seen: set[int] = set()
+        for number in self._candidates(own, grams.prefix):
+            if number not in seen:
+                seen.add(number)
+                other = self._sets[number]
+                overlap = len(held.intersection(other.ordered.tolist()))
+                share = overlap / min(grams.size, other.size)
+                if share > NEAR:
+                    yield number, share
+
+    def _candidates(self, grams: Sequence[int], prefix: int) -> Iterator[int]:
+        for place, gram in enumerate(grams):
+            yield from self._by_prefix.get(gram, ())
+            if place < prefix:
+                yield from self._by_rest.get(gram, ())
+
+
+def _gram_sets(texts: Iterable[str]) -> list[_Grams]:
+    import numpy as np
+
+    # Of 64 bits: that two of a billion 5-grams are taken for one has a chance of 3 %.
+    hashed = [np.fromiter(map(hash, word_grams(text)), dtype=np.int64) for text in texts]
+    if not hashed:
+        return []
+    _, numbers, counts = np.unique(np.concatenate(hashed), return_inverse=True, return_counts=True)
+    found = []
+    for own in np.split(numbers, np.cumsum([len(each) for each in hashed])[:-1]):
+        shared = own[counts[own] > 1]
+        ordered = shared[np.lexsort((shared, counts[shared]))].astype(np.int32)
+        # Those that no other text has are the rarest, and find nothing.
+        unshared = len(own) - len(shared)
+        prefix = max(0, len(own) - int(NEAR * len(own)) - unshared)
+        found.append(_Grams(len(own), ordered, prefix))
+    return found
 
 
 def word_grams(text: str) -> set[tuple[str, ...]]:

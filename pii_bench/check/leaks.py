@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.check.names import name_parts
 from pii_bench.check.problem import Problem
-from pii_bench.check.text import Span, annotated_spans, is_annotated, is_inside, occurrences
+from pii_bench.check.text import Cover, annotated_spans, occurrences
 from pii_bench.check.values import AMOUNT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pii_bench.datasets.sample import Sample
+    from pii_bench.masking.locate import Span
 
 _MONTH_NAME: Final = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"
@@ -62,19 +63,23 @@ def leak_problems(sample: Sample) -> Iterator[Problem]:
     sample, and is no leak.
     """
     spans = annotated_spans(sample) | _public_spans(sample)
+    annotated = Cover(spans)
     found: set[Span] = set()
     for what, pattern in _PATTERNS.items():
+        # What one pattern finds does not overlap.
+        before = Cover(found)
         for match in pattern.finditer(sample.description):
             span = match.span()
-            known = is_annotated(span, spans) or is_inside(span, found)
+            known = annotated.covers(span) or before.holds(span)
             if known or (what == _IP_V6 and not _is_ip_v6(match[0])):
                 continue
             found.add(span)
             reason = f"{what} {match[0]!r} at {span[0]} is not annotated"
             yield Problem(sample.id, "leak", reason)
+    known_spans = Cover(spans | found)
     for part in name_parts(sample):
         for span in occurrences(part, sample.description):
-            if not is_inside(span, spans | found):
+            if not known_spans.holds(span):
                 reason = f"{part!r} of a person's name stands alone at {span[0]}"
                 yield Problem(sample.id, "name-leak", reason)
 

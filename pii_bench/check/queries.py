@@ -61,7 +61,8 @@ def _related_problems(sample: Sample) -> Iterator[Problem]:
 
 def _wording_problems(sample: Sample, query: str) -> Iterator[Problem]:
     texts = dict.fromkeys(entity.text for entity in sample.entities)
-    quoted = [text for text in texts if any(occurrences(text.casefold(), query.casefold()))]
+    folded = query.casefold()
+    quoted = {text: True for text in texts if any(occurrences(text.casefold(), folded))}
     for text in quoted:
         yield Problem(sample.id, "query-value", f"the query holds {text!r}")
     for part in name_parts(sample):

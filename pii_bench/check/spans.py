@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+import heapq
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from pii_bench.check.problem import Problem
-from pii_bench.check.text import Span, annotated_spans, is_inside, occurrences, spans_of
+from pii_bench.check.text import Cover, annotated_spans, occurrences, spans_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pii_bench.datasets.sample import Entity, Sample
+    from pii_bench.masking.locate import Span
 
 
 def span_problems(sample: Sample) -> Iterator[Problem]:
@@ -19,16 +21,16 @@ def span_problems(sample: Sample) -> Iterator[Problem]:
 
     Rules: `span-exact`, a span holds its entity's text, once; `span-complete`, an entity
     stands in the description, and each of its occurrences as whole words lies inside an
-    annotated span; `span-overlap`, of two spans that overlap one holds the other;
+    annotated span; `span-overlap`, of two spans that overlap one holds the other (of several
+    that a span overlaps one is named);
     `entity-repeated`, a subject has an entity of one text and type once.
     """
     for entity in sample.entities:
         yield from _exact(sample, entity)
     yield from _complete(sample)
-    for first, second in combinations(sorted(annotated_spans(sample)), 2):
-        if first[0] < second[0] < first[1] < second[1]:
-            texts = " and ".join(repr(sample.description[s:e]) for s, e in (first, second))
-            yield Problem(sample.id, "span-overlap", f"{texts} overlap at {second[0]}")
+    for first, second in _crossing(annotated_spans(sample)):
+        texts = " and ".join(repr(sample.description[s:e]) for s, e in (first, second))
+        yield Problem(sample.id, "span-overlap", f"{texts} overlap at {second[0]}")
     for subject in sample.subjects:
         seen: set[tuple[str, str]] = set()
         for entity in subject.entities:
@@ -51,12 +53,28 @@ def _exact(sample: Sample, entity: Entity) -> Iterator[Problem]:
 
 
 def _complete(sample: Sample) -> Iterator[Problem]:
-    spans = annotated_spans(sample)
-    for entity in sample.entities:
+    annotated = Cover(annotated_spans(sample))
+    texts = dict.fromkeys(entity.text for entity in sample.entities)
+    for entity in {(each.text, not each.spans): each for each in sample.entities}.values():
         if not spans_of(entity, sample.description):
             yield Problem(sample.id, "span-complete", f"{entity.text!r} stands nowhere")
-    for text in dict.fromkeys(entity.text for entity in sample.entities):
+    for text in texts:
         for start, end in occurrences(text, sample.description):
-            if not is_inside((start, end), spans):
+            if not annotated.holds((start, end)):
                 reason = f"{text!r} at [{start}, {end}] is not annotated"
                 yield Problem(sample.id, "span-complete", reason)
+
+
+def _crossing(spans: Iterable[Span]) -> Iterator[tuple[Span, Span]]:
+    """For each span that begins inside another and ends behind it, both, the other one first."""
+    opened: list[tuple[int, int]] = []
+    for start, group in groupby(sorted(spans), key=lambda span: span[0]):
+        begun = list(group)
+        while opened and opened[0][0] <= start:
+            heapq.heappop(opened)
+        for _, end in begun:
+            if opened and opened[0][0] < end:
+                first_end, first_start = opened[0]
+                yield (first_start, first_end), (start, end)
+        for _, end in begun:
+            heapq.heappush(opened, (end, start))

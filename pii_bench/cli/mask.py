@@ -17,8 +17,8 @@ from pii_bench.masking import (
     masking_systems,
     unmask,
 )
+from pii_bench.masking.locate import Locator
 from pii_bench.masking.mapping_file import check_target, read_mapping, write_mapping
-from pii_bench.masking.places import Places
 from pii_bench.models.catalog import ModelOptions
 from pii_bench.systems.base import UNKNOWN_RECIPIENT
 from pii_bench.systems.catalog import SystemOptions, build_systems
@@ -140,7 +140,7 @@ def _tell(answers: Answers, masked: Masked, query: str) -> None:
         _say("what the query needs was not told: everything that was found is masked")
     if masked.not_found:
         _say(f"named by the system, but not found in the text: {len(masked.not_found)}")
-    asked = Places(query)
+    asked = Locator(query)
     if named := sum(bool(asked.spans(texts[0])) for texts in masked.mapping.values()):
         _say(f"the query itself holds {named} of the masked texts: it is not masked")
 

@@ -173,9 +173,10 @@ async def write_with_model(
 def _prompts() -> tuple[Template, Template]:
     return (
         load_template(
-            PROMPTS / "writer.txt", frozenset({"id", "commission", "registers", "domains"})
+            PROMPTS / "construction" / "writer.txt",
+            frozenset({"id", "commission", "registers", "domains"}),
         ),
-        load_template(PROMPTS / "writer-repair.txt", frozenset({"problems"})),
+        load_template(PROMPTS / "construction" / "repair.txt", frozenset({"problems"})),
     )
 
 

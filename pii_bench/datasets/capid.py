@@ -7,7 +7,6 @@ a context is its one subject. Relevance is "1" or, in earlier releases, "high".
 
 from __future__ import annotations
 
-import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +18,8 @@ from pii_bench.taxonomy import PiiType
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from pii_bench.masking.locate import Span
 
 SUBJECT: Final = "A"
 
@@ -78,14 +79,16 @@ def read_capid(path: Path) -> tuple[tuple[Sample, ...], tuple[str, ...]]:
     return tuple(samples), tuple(faults)
 
 
-def find_spans(phrase: str, context: str) -> tuple[tuple[int, int], ...]:
-    """Every occurrence as whole words; where there is none, every occurrence at all.
+def find_spans(phrase: str, context: str) -> tuple[Span, ...]:
+    """Every occurrence as words of its own; where there is none, every occurrence at all.
 
     The phrase `son` is not in `person`; yet `34` stands in `34F`, and only there.
     """
-    anywhere = tuple(match.span() for match in re.finditer(re.escape(phrase), context))
-    whole = tuple(span for span in anywhere if _stands_alone(span, context))
-    return whole or anywhere
+    # Every command imports this module, and few need the locator.
+    from pii_bench.masking.locate import Locator, Strictness
+
+    locator = Locator(context)
+    return locator.spans(phrase, Strictness.VERBATIM) or locator.spans(phrase, Strictness.EQUAL)
 
 
 def typewritten(text: str) -> str:
@@ -133,10 +136,3 @@ def _label(label: object, owner: str) -> tuple[PiiType, bool]:
         case _:
             allowed = ", ".join(RELEVANCE)
             raise RecordError(f"{owner} must have a 'type' and a 'relevance' (one of {allowed})")
-
-
-def _stands_alone(span: tuple[int, int], context: str) -> bool:
-    start, end = span
-    opens = start == 0 or not (context[start - 1].isalnum() and context[start].isalnum())
-    closes = end == len(context) or not (context[end].isalnum() and context[end - 1].isalnum())
-    return opens and closes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
@@ -75,8 +76,9 @@ def sample_from_record(record: dict[str, Any]) -> Sample:
         for number, value in enumerate(get_objects(record, "subjects", owner))
     )
     _refuse_repeats([subject.id for subject in subjects], owner)
+    texts = {subject.id: {each.text for each in subject.entities} for subject in subjects}
     related = tuple(
-        _related(value, subjects, f"{owner}, related[{number}]")
+        _related(value, texts, f"{owner}, related[{number}]")
         for number, value in enumerate(get_objects(record, "related", owner))
     )
     if query is None and related:
@@ -172,19 +174,18 @@ def _spans(
     return tuple(spans)
 
 
-def _related(record: dict[str, Any], subjects: tuple[Subject, ...], owner: str) -> Related:
+def _related(record: dict[str, Any], texts: Mapping[str, set[str]], owner: str) -> Related:
     subject_id = get(record, "subject", str, owner)
     text = get(record, "text", str, owner)
-    by_id = {subject.id: subject for subject in subjects}
-    if subject_id not in by_id:
-        raise RecordError(f"{owner}: {UnknownNameError('subject', subject_id, by_id)}")
-    if text not in {entity.text for entity in by_id[subject_id].entities}:
+    if subject_id not in texts:
+        raise RecordError(f"{owner}: {UnknownNameError('subject', subject_id, texts)}")
+    if text not in texts[subject_id]:
         raise RecordError(f"{owner}: 'text' is no entity of subject {subject_id!r}")
     return Related(subject_id, text, _extra(record, _RELATED_KEYS))
 
 
 def _refuse_repeats(subject_ids: list[str], owner: str) -> None:
-    repeated = {name for name in subject_ids if subject_ids.count(name) > 1}
+    repeated = [name for name, times in Counter(subject_ids).items() if times > 1]
     if repeated:
         raise RecordError(f"{owner}: subject {min(repeated)!r} comes twice")
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pii_bench.diagnosis.exposure import Exposure, Judge
+from pii_bench.masking.locate import locator_of
+from pii_bench.masking.plan import make_plan
 from pii_bench.scorer import normalise
 
 if TYPE_CHECKING:
@@ -89,9 +91,7 @@ def curve(system: GivesScores, samples: Sequence[Sample]) -> list[CurvePoint]:
         highest first.
     """
     judged = [
-        _Steps(Judge(sample), system.scores(sample))
-        for sample in samples
-        if sample.query is not None
+        _Steps(sample, system.scores(sample)) for sample in samples if sample.query is not None
     ]
     levels = sorted(level for steps in judged for level in steps.levels)
     thresholds = {math.inf, system.threshold, *_spread(levels)}
@@ -112,9 +112,10 @@ class _Steps:
         levels: its different scores, lowest first, without minus infinity.
     """
 
-    def __init__(self, judge: Judge, scores: Mapping[str, float]) -> None:
+    def __init__(self, sample: Sample, scores: Mapping[str, float]) -> None:
         self.levels = sorted({score for score in scores.values() if score > -math.inf})
-        self._judge = judge
+        self._description = sample.description
+        self._judge = Judge(sample)
         self._scores = scores
         self._known: dict[int, Exposure] = {}
 
@@ -123,8 +124,11 @@ class _Steps:
         if step not in self._known:
             least = self.levels[step] if step < len(self.levels) else math.inf
             kept = {text for text, score in self._scores.items() if score >= least}
-            masked = self._scores.keys() - kept
-            self._known[step] = self._judge.judge(self._judge.spans_masked_by(masked, kept))
+            # Spans do not depend on types.
+            detected = [(text, "") for text in self._scores]
+            locator = locator_of(self._description)
+            plan = make_plan(self._description, detected, kept, locator)
+            self._known[step] = self._judge.judge(plan.spans)
         return self._known[step]
 
 

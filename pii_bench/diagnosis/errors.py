@@ -1,7 +1,8 @@
 """Every error of `query-related` and `masking`, put into one of eight classes.
 
-The errors of a sample are the false positives and false negatives of the scorer's sets: the
-classes of a sample add up to them, whatever the answer was.
+Errors of `query-related` are the false positives and false negatives of the scorer's sets. Errors
+of `masking` are those of the masked text: what leaks, what is hidden in vain. The classes of a
+sample add up to them, whatever the answer was.
 """
 
 from __future__ import annotations
@@ -12,16 +13,18 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pii_bench.diagnosis.places import Description, overlap
+from pii_bench.evaluation import gold_texts
+from pii_bench.masking.locate import Strictness, locator_of, overlap
+from pii_bench.masking.plan import plan_of
 from pii_bench.scorer import normalise, normalise_type
 from pii_bench.scorer.text import text_set
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pii_bench.datasets.sample import Entity, Sample
-    from pii_bench.diagnosis.places import Span
+    from pii_bench.masking.locate import Span
     from pii_bench.predictions.prediction import Prediction
 
 
@@ -30,36 +33,40 @@ class ErrorClass(StrEnum):
 
     Words used below. *Detected*: among the texts of the detection answer. *Chosen*: among the
     texts of the query-related answer. *Annotated*: among the texts of E; *needed*: of E_q. A
-    *stray* is a text of an answer that is not annotated though it stands in the description. A
-    stray *touches* an annotated text if a place of the one shares a character with a place of
-    the other (`Description.places`). Texts and types are equal as the scorer has it.
+    *stray* is a text of an answer that is not annotated though it is in the description. Two
+    texts *touch* if a place of the one shares a character with a place of the other; places are
+    those annotated, else wherever the text can be read (`Strictness.READABLE`). Texts and types
+    are equal as the scorer has it.
 
-    False positives are texts chosen though not needed (query-related) or masked though not to
-    be masked (masking); false negatives are the reverse. An error gets the first class of its
-    list that applies.
+    An error gets the first class of its list that applies. A sample without an answer (the
+    model's failure): `failed`, for every text needed (query-related) or not needed (masking).
 
-    A sample without an answer (the model's failure): `failed`, for every error of it.
-
-    A text that is needed but not chosen (so masked, if detected):
+    False negatives of query-related: texts that are needed but not chosen. False positives of
+    masking: texts that are needed and of which no occurrence can be read in full.
         1. `wrong-span`: a chosen stray touches it, or it is not detected but a detected stray
-           touches it;
+           touches it, or it is hidden though it is chosen;
         2. `missed`: not detected;
         3. `wrong-type`: detected, but with none of the types that it has;
         4. `not-chosen`: all others, found but not taken as relevant.
 
-    An annotated text that is chosen but not needed (so not masked):
+    False positives of query-related: annotated texts that are chosen but not needed. False
+    negatives of masking, where chosen: texts that are not needed and of which a character of some
+    occurrence can be read.
         1. `wrong-person`: a needed entity of one person is not chosen, and the text is no
            entity of theirs but one of somebody else, of the same category (of the same type
            where one of the two has no category);
         2. `wrong-type`: detected, but with none of the types that it has;
         3. `not-relevant`: all others.
 
-    An annotated text that is neither needed nor chosen nor detected (so not masked):
-        1. `wrong-span`: a detected stray touches it;
+    False negatives of masking, where not chosen:
+        1. `wrong-span`: a detected stray touches it, or it is detected but a chosen text touches
+           it;
         2. `missed`: all others.
 
-    A text that is chosen or masked but not annotated:
-        1. `hallucinated`: it does not stand in the description, as the leaderboard counts it;
+    False positives that are not annotated: texts that are chosen (query-related), or that are
+    detected, not chosen and mask a visible character outside of all annotated places (masking).
+        1. `hallucinated`: it is nowhere in the description (`Strictness.EQUAL`), as the
+           leaderboard counts it; this counts in masking too, though it masks nothing;
         2. `wrong-span`: it touches an annotated text;
         3. `wrong-type`: detected, so taken for PII, which it is not;
         4. `not-relevant`: all others.
@@ -108,26 +115,48 @@ def classify(task: Task, sample: Sample, answer: Prediction) -> ErrorCounts:
         raise ValueError("errors of detection have no classes (allowed: query-related, masking)")
     if not answer.status.scored:
         raise ValueError(f"sample {sample.id!r} is {answer.status}: it is not scored")
+    errors = _related_errors if task is Task.QUERY_RELATED else _masking_errors
+    return Counter(errors(sample, answer))
+
+
+def _related_errors(sample: Sample, answer: Prediction) -> Iterator[tuple[ErrorClass, Side]]:
     needed = text_set(related.text for related in sample.related)
-    chosen = None if answer.related is None else text_set(answer.related)
-    detected = None if answer.subjects is None else _types(answer.subjects)
-    gold, predicted = needed, chosen
-    if task is Task.MASKING:
-        gold = text_set(entity.text for entity in sample.entities) - needed
-        predicted = None
-        if chosen is not None and detected is not None:
-            predicted = frozenset(detected) - chosen
-    if chosen is None or predicted is None:
-        return Counter({(ErrorClass.FAILED, Side.FALSE_NEGATIVE): len(gold)} if gold else {})
-    reading = _Reading(sample, needed, chosen, detected)
-    return Counter(
-        (reading.explain(text), side)
-        for side, texts in (
-            (Side.FALSE_POSITIVE, predicted - gold),
-            (Side.FALSE_NEGATIVE, gold - predicted),
-        )
-        for text in texts
-    )
+    if answer.related is None:
+        yield from [(ErrorClass.FAILED, Side.FALSE_NEGATIVE)] * len(needed)
+        return
+    reading = _Reading(sample, answer, answer.related)
+    for text in needed - reading.chosen:
+        yield reading.explain_unchosen(text), Side.FALSE_NEGATIVE
+    for text in reading.chosen - needed:
+        explain = reading.explain_chosen if reading.annotates(text) else reading.explain_stray
+        yield explain(text), Side.FALSE_POSITIVE
+
+
+def _masking_errors(sample: Sample, answer: Prediction) -> Iterator[tuple[ErrorClass, Side]]:
+    gold, plan = gold_texts(sample), plan_of(sample.description, answer)
+    if plan is None or answer.related is None:
+        lost = sum(not each.needed for each in gold.texts if each.spans)
+        yield from [(ErrorClass.FAILED, Side.FALSE_NEGATIVE)] * lost
+        return
+    reading = _Reading(sample, answer, answer.related)
+    judgement = gold.judge(plan.spans)
+    outcomes = zip(gold.texts, judgement.hidden, judgement.readable, strict=True)
+    for each, hidden, readable in outcomes:
+        if each.needed and each.spans and not readable:
+            yield reading.explain_hidden(each.text), Side.FALSE_POSITIVE
+        elif not each.needed and hidden < len(each.spans):
+            yield reading.explain_shown(each.text), Side.FALSE_NEGATIVE
+    for text in reading.strays_masked:
+        kind = reading.explain_stray(text)
+        hides = _shared(reading.places(text), plan.spans)
+        if kind is ErrorClass.HALLUCINATED or gold.judge(hides).other_masked:
+            yield kind, Side.FALSE_POSITIVE
+
+
+def _shared(spans: Iterable[Span], others: Sequence[Span]) -> list[Span]:
+    """What two lists of spans have in common."""
+    both = ((max(a, c), min(b, d)) for a, b in spans for c, d in others)
+    return [(start, end) for start, end in both if start < end]
 
 
 class _Reading:
@@ -135,43 +164,39 @@ class _Reading:
 
     Args:
         sample: gold.
-        needed: E_q.
-        chosen: the query-related answer.
-        detected: the detection answer, text to types; None where there is none.
+        answer: with `subjects` None where there is no detection answer.
+        related: its texts for the query.
     """
 
-    def __init__(
-        self,
-        sample: Sample,
-        needed: frozenset[str],
-        chosen: frozenset[str],
-        detected: Mapping[str, frozenset[str]] | None,
-    ) -> None:
-        self._needed = needed
-        self._chosen = chosen
-        self._detected = detected
-        self._description = Description(sample.description)
+    def __init__(self, sample: Sample, answer: Prediction, related: Iterable[str]) -> None:
+        self.chosen = text_set(related)
+        self._detected = None if answer.subjects is None else _types(answer.subjects)
+        self._locator = locator_of(sample.description)
         self._owners = _owners(sample)
         self._unchosen_needs = [
             (person, entity)
             for related in sample.related
-            if (text := normalise(related.text)) not in chosen
+            if (text := normalise(related.text)) not in self.chosen
             for person, entity in self._owners[text]
             if person == related.subject
         ]
 
-    def explain(self, text: str) -> ErrorClass:
-        """The class of an error."""
-        if text not in self._owners:
-            return self._explain_stray(text)
-        if text in self._needed:
-            return self._explain_unchosen(text)
-        if text in self._chosen:
-            return self._explain_chosen(text)
-        return self._explain_undetected(text)
+    def annotates(self, text: str) -> bool:
+        """Whether it is a text of E."""
+        return text in self._owners
 
-    def _explain_stray(self, text: str) -> ErrorClass:
-        if text not in self._description.normalised:
+    @property
+    def strays_masked(self) -> set[str]:
+        """The texts that are detected, not chosen and not annotated."""
+        return set(self._detected or ()) - self.chosen - self._owners.keys()
+
+    def places(self, text: str) -> tuple[Span, ...]:
+        """Where a text can be read."""
+        return self._locator.spans(text)
+
+    def explain_stray(self, text: str) -> ErrorClass:
+        """Why a text that is not annotated is in an answer."""
+        if not self._locator.spans(text, Strictness.EQUAL):
             return ErrorClass.HALLUCINATED
         if self._touched_by([text]):
             return ErrorClass.WRONG_SPAN
@@ -179,17 +204,32 @@ class _Reading:
             return ErrorClass.WRONG_TYPE
         return ErrorClass.NOT_RELEVANT
 
-    def _explain_unchosen(self, text: str) -> ErrorClass:
+    def explain_unchosen(self, text: str) -> ErrorClass:
+        """Why a needed text is not chosen."""
         if text in self._touched_by_chosen:
             return ErrorClass.WRONG_SPAN
         if self._detected is not None and text not in self._detected:
             return self._explain_undetected(text)
         return ErrorClass.WRONG_TYPE if self._mistyped(text) else ErrorClass.NOT_CHOSEN
 
-    def _explain_chosen(self, text: str) -> ErrorClass:
+    def explain_chosen(self, text: str) -> ErrorClass:
+        """Why an annotated text is chosen that is not needed."""
         if self._of_wrong_person(text):
             return ErrorClass.WRONG_PERSON
         return ErrorClass.WRONG_TYPE if self._mistyped(text) else ErrorClass.NOT_RELEVANT
+
+    def explain_hidden(self, text: str) -> ErrorClass:
+        """Why a needed text cannot be read."""
+        return ErrorClass.WRONG_SPAN if text in self.chosen else self.explain_unchosen(text)
+
+    def explain_shown(self, text: str) -> ErrorClass:
+        """Why a text can be read that is not needed."""
+        if text in self.chosen:
+            return self.explain_chosen(text)
+        if text not in (self._detected or {}):
+            return self._explain_undetected(text)
+        kept = [span for each in self.chosen for span in self.places(each)]
+        return ErrorClass.WRONG_SPAN if overlap(kept, self._places[text]) else ErrorClass.MISSED
 
     def _explain_undetected(self, text: str) -> ErrorClass:
         touched = text in self._touched_by_detected
@@ -211,7 +251,7 @@ class _Reading:
 
     def _touched_by(self, texts: Iterable[str]) -> set[str]:
         """The annotated texts that the strays among texts touch."""
-        strays = [self._description.places(text) for text in texts if text not in self._owners]
+        strays = [self.places(text) for text in texts if text not in self._owners]
         return {
             annotated
             for annotated, places in self._places.items()
@@ -220,7 +260,7 @@ class _Reading:
 
     @cached_property
     def _touched_by_chosen(self) -> set[str]:
-        return self._touched_by(self._chosen)
+        return self._touched_by(self.chosen)
 
     @cached_property
     def _touched_by_detected(self) -> set[str]:
@@ -229,9 +269,10 @@ class _Reading:
     @cached_property
     def _places(self) -> Mapping[str, tuple[Span, ...]]:
         """The places of each annotated text."""
-        place = self._description.entity_places
         return {
-            text: tuple(chain.from_iterable(place(entity) for _, entity in owned))
+            text: tuple(
+                chain.from_iterable(entity.spans or self.places(entity.text) for _, entity in owned)
+            )
             for text, owned in self._owners.items()
         }
 

@@ -1,33 +1,23 @@
 """Leak against over-masking: what a masked text still shows, and what it hides in vain.
 
-Both are judged on the text that is left, not on the sets that are scored: an entity that was
-cut out as a part of something longer does not leak, though its span was wrong.
-
-The units are the annotated texts, as for the scorer: one text is needed if any of its entities
-is, for no masker can hide and show the same words. It stands at all places of its entities. One
-that has no place (foreign data) is left out.
+Both are judged on what was really masked (`masking.plan`), by the units of the scorer
+(`scorer.masked_text`): an entity that was cut out as a part of something longer does not leak,
+though its span was wrong. A text that has no place (foreign data) is left out.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from pii_bench.diagnosis.places import Description
-from pii_bench.scorer import normalise
-from pii_bench.scorer.text import text_set
-from pii_bench.taxonomy import sensitivity
+from pii_bench.evaluation import gold_texts, tiers_of
+from pii_bench.masking.plan import plan_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from pii_bench.datasets.sample import Sample
-    from pii_bench.diagnosis.places import Span
+    from pii_bench.masking.locate import Span
     from pii_bench.predictions.prediction import Prediction
 
 TIERS: Final = (1, 2, 3)
@@ -105,93 +95,64 @@ class Judge:
     """
 
     def __init__(self, sample: Sample) -> None:
-        self._description = Description(sample.description)
-        needed = text_set(related.text for related in sample.related)
-        tiers: defaultdict[str, int] = defaultdict(int)
-        places: defaultdict[str, set[Span]] = defaultdict(set)
-        for entity in sample.entities:
-            text = normalise(entity.text)
-            tiers[text] = max(tiers[text], sensitivity(entity.category, entity.type))
-            places[text].update(self._description.entity_places(entity))
-        held = [text for text in places if places[text]]
-        spans = [(start, end, row) for row, text in enumerate(held) for start, end in places[text]]
-        self._starts, self._ends, self._rows = np.array(spans, dtype=np.intp).reshape(-1, 3).T
-        self._occurrences = np.bincount(self._rows, minlength=len(held))
-        # 0 for a needed text.
-        self._tiers = np.array([0 if t in needed else tiers[t] for t in held], dtype=np.intp)
-        self._blank = np.array([char.isspace() for char in sample.description], dtype=np.bool_)
-        annotated = _paint(len(self._blank), [(start, end) for start, end, _ in spans])
-        self._other = ~(annotated | self._blank)
+        self._gold = gold_texts(sample)
+        self._length = len(sample.description)
+        tiers = tiers_of(sample)
+        # 0 for a needed text, None for one without a place.
+        self._tiers = [
+            (0 if each.needed else tiers[each.text]) if each.spans else None
+            for each in self._gold.texts
+        ]
 
     @property
     def everything(self) -> list[Span]:
         """The one span that masks the whole description."""
-        return [(0, len(self._blank))]
+        return [(0, self._length)]
 
-    def spans_masked_by(self, masked: Iterable[str], kept: Iterable[str]) -> list[Span]:
-        """What a masker covers that is told texts, not places.
-
-        It covers every place of every masked text (`Description.places`). Where it would cut
-        into a place of a text that it is to keep, the longer place decides, the later of two
-        of one length: `Boston` stays in a kept `University of Boston`.
-
-        Args:
-            masked: texts to mask.
-            kept: texts to keep, such as the query-related answer; none of those to mask.
-        """
-        found = [
-            *((span, True) for text in masked for span in self._description.places(text)),
-            *((span, False) for text in kept for span in self._description.places(text)),
-        ]
-        covered = np.zeros(len(self._blank), dtype=np.bool_)
-        for (start, end), hides in sorted(found, key=lambda each: (each[0][1] - each[0][0], each)):
-            covered[start:end] = hides
-        edges = np.flatnonzero(np.diff(covered, prepend=False, append=False)).tolist()
-        return [*zip(edges[::2], edges[1::2], strict=True)]
-
-    def judge(self, masked: Sequence[Span]) -> Exposure:
+    def judge(self, masked: Iterable[Span]) -> Exposure:
         """What the description shows and hides with these spans masked; they may overlap."""
-        hidden = _paint(len(self._blank), masked) | self._blank
-        masked_in_full = self._count(hidden)
-        readable = self._count(~hidden | self._blank)
-        needed = self._tiers == 0
-        leaks = masked_in_full < self._occurrences
-        repeated = ~needed & (self._occurrences > 1)
+        judgement = self._gold.judge(masked)
+        unneeded, leaked = [0] * len(TIERS), [0] * len(TIERS)
+        needed = needed_masked = repeated = repeated_in_part = repeated_open = 0
+        for each, tier, hidden, readable in zip(
+            self._gold.texts, self._tiers, judgement.hidden, judgement.readable, strict=True
+        ):
+            if tier is None:
+                continue
+            if tier == 0:
+                needed += 1
+                needed_masked += readable == 0
+                continue
+            leaks = hidden < len(each.spans)
+            unneeded[tier - 1] += 1
+            leaked[tier - 1] += leaks
+            if len(each.spans) > 1:
+                repeated += 1
+                repeated_in_part += leaks and hidden > 0
+                repeated_open += hidden == 0
         return Exposure(
-            unneeded=self._by_tier(~needed),
-            leaked=self._by_tier(~needed & leaks),
-            needed=int(np.count_nonzero(needed)),
-            needed_masked=int(np.count_nonzero(needed & (readable == 0))),
-            other=int(np.count_nonzero(self._other)),
-            other_masked=int(np.count_nonzero(self._other & hidden)),
-            repeated=int(np.count_nonzero(repeated)),
-            repeated_in_part=int(np.count_nonzero(repeated & leaks & (masked_in_full > 0))),
-            repeated_open=int(np.count_nonzero(repeated & (masked_in_full == 0))),
+            unneeded=tuple(unneeded),
+            leaked=tuple(leaked),
+            needed=needed,
+            needed_masked=needed_masked,
+            other=judgement.other,
+            other_masked=judgement.other_masked,
+            repeated=repeated,
+            repeated_in_part=repeated_in_part,
+            repeated_open=repeated_open,
         )
-
-    def _count(self, characters: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """Of each text, the occurrences all of whose characters are among these."""
-        before = np.concatenate([[0], np.cumsum(characters)])
-        whole = before[self._ends] - before[self._starts] == self._ends - self._starts
-        return np.bincount(self._rows[whole], minlength=len(self._tiers))
-
-    def _by_tier(self, chosen: NDArray[np.bool_]) -> tuple[int, ...]:
-        counts = np.bincount(self._tiers[chosen], minlength=len(TIERS) + 1)
-        return tuple(counts[1:].tolist())
 
 
 def judge_answer(sample: Sample, answer: Prediction) -> Exposure:
-    """Judge a sample as masked by the texts of a masking prediction.
+    """Judge a sample as masked by a masking prediction.
 
     Raises:
         ValueError: there is no answer; what a guard does then is its own choice (`account`).
     """
-    if answer.subjects is None or answer.related is None:
+    plan = plan_of(sample.description, answer)
+    if plan is None:
         raise ValueError(f"sample {sample.id!r} has no answer ({answer.status})")
-    judge = Judge(sample)
-    detected = text_set(text for subject in answer.subjects for text, _ in subject)
-    kept = text_set(answer.related)
-    return judge.judge(judge.spans_masked_by(detected - kept, kept))
+    return Judge(sample).judge(plan.spans)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,13 +208,6 @@ def account(samples: Sequence[Sample], answers: Mapping[str, Prediction]) -> Acc
         open=of_answered + passed,
         closed=of_answered + blocked,
     )
-
-
-def _paint(length: int, spans: Iterable[Span]) -> NDArray[np.bool_]:
-    painted = np.zeros(length, dtype=np.bool_)
-    for start, end in spans:
-        painted[start:end] = True
-    return painted
 
 
 def _weigh(counts: tuple[int, ...]) -> int:

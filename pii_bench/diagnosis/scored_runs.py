@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pii_bench.diagnosis.curve import ScoredCandidates
-from pii_bench.diagnosis.places import Description
 from pii_bench.errors import PiiBenchError
+from pii_bench.masking.locate import locator_of
 from pii_bench.relevance.base import Candidate
 from pii_bench.relevance.candidates import gold_candidates
 from pii_bench.relevance.catalog import FITTED, build_relevance
@@ -42,12 +42,12 @@ class StoredCandidates:
         """The candidates of a sample by place; none where it has no answer."""
         answer = self.predictions.get(sample.id)
         subjects = () if answer is None else answer.subjects or ()
-        description = Description(sample.description)
+        locator = locator_of(sample.description)
         candidates = [
             Candidate(text, pii_type, places[0][0] if places else 0)
             for subject in subjects
             for text, pii_type in subject
-            for places in [description.places(text)]
+            for places in [locator.spans(text)]
         ]
         return sorted(candidates, key=lambda candidate: candidate.start)
 

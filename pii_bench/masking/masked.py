@@ -7,19 +7,27 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.masking.locate import reading
 from pii_bench.masking.plan import make_plan
-from pii_bench.masking.tags import number_tags
-from pii_bench.scorer import normalise
+from pii_bench.masking.tags import TAG, name_of, number_tags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pii_bench.masking.places import Places
+    from pii_bench.masking.locate import Locator
     from pii_bench.masking.plan import Entity
 
-_TAG: Final = re.compile(r"<([^<>]{1,60})>")
 _NUMBER: Final = re.compile(r"\d+$")
 _BETWEEN_WORDS: Final = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedSpan:
+    """A piece of a text that a tag stands for: code points of the text as it was, end exclusive."""
+
+    start: int
+    end: int
+    tag: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +37,20 @@ class Masked:
     Attributes:
         text: the text with tags.
         mapping: each tag with what it stands for: one text, or where its places are written
-            in different ways (white space, Unicode) the text of each place in order.
-        places: how many tags stand in the text.
-        not_found: texts of entities that stand nowhere in the text, so that nothing was masked.
+            in different ways (case, hyphens, white space) the text of each place in order.
+        spans: what was really masked, in order, none overlapping another.
+        not_found: texts of entities that are nowhere in the text, so that nothing was masked.
     """
 
     text: str = field(repr=False)
     mapping: Mapping[str, tuple[str, ...]] = field(repr=False)
-    places: int
+    spans: tuple[MaskedSpan, ...] = field(repr=False)
     not_found: tuple[str, ...] = field(repr=False, default=())
+
+    @property
+    def places(self) -> int:
+        """How many tags stand in the text."""
+        return len(self.spans)
 
 
 def mask(
@@ -45,45 +58,52 @@ def mask(
     entities: Iterable[Entity],
     keep: Iterable[str] = (),
     *,
-    places: Places | None = None,
+    locator: Locator | None = None,
 ) -> Masked:
     """Replace entities by tags, but for those to keep; `unmask` restores the text exactly.
 
-    The same text, as the scorer compares texts, has the same tag everywhere. `make_plan` tells
-    what is masked where entities overlap, `tags` what the tags say.
+    All writings of one value (`Strictness.READABLE`) have the same tag everywhere. `make_plan`
+    tells what is masked where entities overlap, `tags` what the tags say.
 
     Args:
         text: any text; one that holds something like a tag is restored as well.
         entities: pairs (text, type) or spans.
         keep: texts of entities that are not masked.
-        places: see `make_plan`.
+        locator: see `make_plan`.
 
     Raises:
         PiiBenchError: see `make_plan`.
     """
-    plan = make_plan(text, entities, keep, places)
+    plan = make_plan(text, entities, keep, locator)
     names: dict[str, str] = {}
-    for piece in plan.replacements:
-        names.setdefault(normalise(text[piece.start : piece.end]), piece.name)
+    for claim in plan.claims:
+        piece = text[claim.start : claim.end]
+        if (key := reading(piece)) not in names:
+            names[key] = name_of(claim.label, piece)
     tags = number_tags(names, text)
-    parts: list[str] = []
-    written: dict[str, list[str]] = {}
-    end = 0
-    for piece in plan.replacements:
-        original = text[piece.start : piece.end]
-        tag = tags[normalise(original)]
-        written.setdefault(tag, []).append(original)
-        parts += [text[end : piece.start], tag]
-        end = piece.end
-    return Masked(
-        text="".join([*parts, text[end:]]),
-        mapping={
-            tag: tuple(texts if len(set(texts)) > 1 else texts[:1])
-            for tag, texts in written.items()
-        },
-        places=len(plan.replacements),
-        not_found=plan.not_found,
+    spans = tuple(
+        MaskedSpan(claim.start, claim.end, tags[reading(text[claim.start : claim.end])])
+        for claim in plan.claims
     )
+    return Masked(_with_tags(text, spans), _mapping(text, spans), spans, plan.not_found)
+
+
+def _with_tags(text: str, spans: Iterable[MaskedSpan]) -> str:
+    parts: list[str] = []
+    end = 0
+    for span in spans:
+        parts += [text[end : span.start], span.tag]
+        end = span.end
+    return "".join([*parts, text[end:]])
+
+
+def _mapping(text: str, spans: Iterable[MaskedSpan]) -> dict[str, tuple[str, ...]]:
+    written: dict[str, list[str]] = {}
+    for span in spans:
+        written.setdefault(span.tag, []).append(text[span.start : span.end])
+    return {
+        tag: tuple(texts if len(set(texts)) > 1 else texts[:1]) for tag, texts in written.items()
+    }
 
 
 def unmask(masked_text: str, mapping: Mapping[str, tuple[str, ...]]) -> str:
@@ -92,20 +112,20 @@ def unmask(masked_text: str, mapping: Mapping[str, tuple[str, ...]]) -> str:
     Only tags that are written exactly so count. A tag that stands for several writings of one
     text is the first of them, unless it stands as often as there are writings.
     """
-    if not mapping:
-        return masked_text
-    pattern = re.compile("|".join(map(re.escape, mapping)))
-    uses = Counter(pattern.findall(masked_text))
+    uses = Counter(match[0] for match in TAG.finditer(masked_text))
     left = {
         tag: iter(texts if len(texts) == uses[tag] else texts[:1] * uses[tag])
         for tag, texts in mapping.items()
     }
-    return pattern.sub(lambda match: next(left[match[0]]), masked_text)
+    return TAG.sub(
+        lambda match: next(left[match[0]]) if match[0] in left else match[0], masked_text
+    )
 
 
 def absent_tags(text: str, mapping: Mapping[str, tuple[str, ...]]) -> list[str]:
     """The tags of a mapping that do not stand in a text."""
-    return [tag for tag in mapping if tag not in text]
+    present = {match[0] for match in TAG.finditer(text)}
+    return [tag for tag in mapping if tag not in present]
 
 
 def inexact_tags(text: str, mapping: Mapping[str, tuple[str, ...]]) -> list[str]:
@@ -117,7 +137,7 @@ def inexact_tags(text: str, mapping: Mapping[str, tuple[str, ...]]) -> list[str]
         Each once, in the order of the text.
     """
     names = {_bare(tag) for tag in mapping}
-    tags = (match[0] for match in _TAG.finditer(text))
+    tags = (match[0] for match in TAG.finditer(text))
     return [*dict.fromkeys(tag for tag in tags if tag not in mapping and _bare(tag) in names)]
 
 

@@ -20,9 +20,12 @@ from pii_bench.scorer import normalise
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterator, Mapping
 
     Format = tuple[str, Callable[[str], bool]]
+
+TAG: Final = re.compile(r"<[^<>]+>")
+"""What may be a tag."""
 
 PLAIN_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -150,16 +153,17 @@ def number_tags(names: Mapping[str, str], text: str) -> dict[str, str]:
     Returns:
         The same texts, each with its tag.
     """
+    present = {match[0] for match in TAG.finditer(text)}
     shared = Counter(names.values())
-    free = {name: _free_tags(name, text) for name in shared}
+    free = {name: _free_tags(name, present) for name in shared}
     tags: dict[str, str] = {}
     for masked, name in names.items():
         alone = f"<{name}>"
-        unnumbered = shared[name] == 1 and alone not in text
+        unnumbered = shared[name] == 1 and alone not in present
         tags[masked] = alone if unnumbered else next(free[name])
     return tags
 
 
-def _free_tags(name: str, text: str) -> Iterator[str]:
+def _free_tags(name: str, present: Container[str]) -> Iterator[str]:
     numbered = (f"<{name} {number}>" for number in count(1))
-    return (tag for tag in numbered if tag not in text)
+    return (tag for tag in numbered if tag not in present)

@@ -160,10 +160,14 @@ def load_prompt(strategy: Strategy, folder: Path = PROMPTS, output: Output = "te
 
 
 def _choices(_: Prompt, sample: Sample) -> str:
+    # Every run imports this module, and few need the locator.
+    from pii_bench.masking.locate import locator_of
+
     # In the order of the text, not of the subjects: only E is told, not whose it is.
     places: dict[str, int] = {}
     for entity in sample.entities:
-        place = min(entity.spans, default=(sample.description.find(entity.text), 0))[0]
+        spans = entity.spans or locator_of(sample.description).spans(entity.text)
+        place = min((start for start, _ in spans), default=-1)
         places[entity.text] = min(place, places.get(entity.text, place))
     return "\n".join(f"- {text}" for text in sorted(places, key=lambda text: places[text]))
 

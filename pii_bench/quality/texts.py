@@ -7,7 +7,7 @@ from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.check.duplicates import NEAR, near_pairs
+from pii_bench.check.duplicates import NEAR, near_earlier
 from pii_bench.check.text import blanked
 from pii_bench.quality.measure import Measure, Unit
 
@@ -32,7 +32,7 @@ def text_measures(sets: Mapping[str, Sequence[Sample]]) -> list[Measure]:
     """Measure descriptions with every entity replaced by its type, such as `<PER>`.
 
     Near neighbours are sought in all sets together (overlap of word 5-grams, see
-    `check.duplicates.near_pairs`). Case and punctuation do not count.
+    `check.duplicates.near_earlier`). Case and punctuation do not count.
 
     Args:
         sets: samples by name of the set, at least one each.
@@ -92,7 +92,10 @@ def type_token_ratio(words: Sequence[str]) -> float:
 
 def _near_shares(texts: Mapping[str, Sequence[str]]) -> dict[str, float]:
     owners = [name for name, own in texts.items() for _ in own]
-    near = {place for *pair, _ in near_pairs([*chain(*texts.values())]) for place in pair}
+    whole = [*chain(*texts.values())]
+    near = {right for _, right, _ in near_earlier(whole)}
+    # The first of those that are alike has only later ones.
+    near |= {len(whole) - 1 - right for _, right, _ in near_earlier(whole[::-1])}
     counts = Counter(owners[place] for place in near)
     return {name: counts[name] / len(own) for name, own in texts.items()}
 

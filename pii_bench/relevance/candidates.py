@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.masking.locate import locator_of
 from pii_bench.relevance.base import Candidate
 from pii_bench.taxonomy import PiiType
 
@@ -22,9 +23,9 @@ def gold_candidates(sample: Sample) -> list[Candidate]:
     """E as candidates, by place in the description; each text once per type."""
     first: dict[tuple[str, str], int] = {}
     for entity in sample.entities:
-        listed = min((start for start, _ in entity.spans), default=None)
         # Foreign data may lack spans, and even the text.
-        start = max(0, sample.description.find(entity.text)) if listed is None else listed
+        spans = entity.spans or locator_of(sample.description).spans(entity.text)
+        start = min((start for start, _ in spans), default=0)
         key = entity.text, entity.type
         first[key] = min(start, first.get(key, start))
     ordered = sorted(first.items(), key=lambda item: (item[1], item[0]))

@@ -6,16 +6,14 @@ counts in. Texts are told apart as the scorer tells them apart; their numbers ar
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
-from itertools import accumulate, cycle
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pii_bench.diagnosis.errors import ErrorClass, Side, classify
-from pii_bench.diagnosis.places import Description
 from pii_bench.evaluation import score_sample
 from pii_bench.masking import mask
-from pii_bench.masking.places import Places
+from pii_bench.masking.locate import locator_of
 from pii_bench.outcome import Status
 from pii_bench.scorer import normalise, normalise_type
 from pii_bench.tasks import Task, applicable
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.diagnosis.places import Span
+    from pii_bench.masking.locate import Span
     from pii_bench.predictions.prediction import Prediction
 
 Record: TypeAlias = dict[str, Any]
@@ -108,7 +106,7 @@ def encode_sample(
                 -1 if entity.category is None else vocabulary.categories.number(entity.category),
                 number,
                 int((subject.id, normalise(entity.text)) in needed),
-                texts.offsets(texts.description.entity_places(entity)),
+                texts.offsets(entity.spans or texts.locator.spans(entity.text)),
             ]
             for number, subject in enumerate(sample.subjects)
             for entity in subject.entities
@@ -127,8 +125,7 @@ class _Texts:
     """The distinct texts of a sample, numbered as they come."""
 
     def __init__(self, text: str) -> None:
-        self.description = Description(text)
-        self.places = Places(text)
+        self.locator = locator_of(text)
         self.listed: list[list[int] | str] = []
         self._numbers: dict[str, int] = {}
         self._units = (0, *accumulate(1 + (character > "\uffff") for character in text))
@@ -137,7 +134,7 @@ class _Texts:
         key = normalise(text)
         if key not in self._numbers:
             self._numbers[key] = len(self.listed)
-            self.listed.append(self.offsets(self.description.places(text)) or key)
+            self.listed.append(self.offsets(self.locator.spans(text)) or key)
         return self._numbers[key]
 
     def offsets(self, spans: Iterable[Span]) -> list[int]:
@@ -213,29 +210,17 @@ def _said(sample: Sample, run: Answers, texts: _Texts, vocabulary: Vocabulary) -
     if chosen is not None and chosen.related is not None:
         said["r"] = [*dict.fromkeys(texts.number(text) for text in chosen.related if text.strip())]
     if masking is not None and masking.subjects is not None:
+        entities = [pair for subject in masking.subjects for pair in subject]
+        masked = mask(sample.description, entities, masking.related or (), locator=texts.locator)
         said["m"] = [
             number
-            for start, end, tag in _tags(sample.description, masking, texts.places)
-            for number in (*texts.offsets([(start, end)]), vocabulary.tags.number(tag))
+            for span in masked.spans
+            for number in (
+                *texts.offsets([(span.start, span.end)]),
+                vocabulary.tags.number(span.tag),
+            )
         ]
     return said
-
-
-def _tags(description: str, masking: Prediction, places: Places) -> Iterator[tuple[int, int, str]]:
-    """What the tags of a masked description stand for: code points, in order."""
-    entities = [pair for subject in masking.subjects or () for pair in subject]
-    masked = mask(description, entities, masking.related or (), places=places)
-    if not masked.mapping:
-        return
-    originals = {tag: cycle(texts) for tag, texts in masked.mapping.items()}
-    # A tag stands in no text that it was put into, so it is found where it was put alone.
-    pattern = re.compile("|".join(map(re.escape, originals)))
-    start = end = 0
-    for match in pattern.finditer(masked.text):
-        start += match.start() - end
-        length = len(next(originals[match[0]]))
-        yield start, start + length, match[0]
-        start, end = start + length, match.end()
 
 
 def _short(figure: float) -> float:

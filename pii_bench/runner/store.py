@@ -114,7 +114,7 @@ class RunStore:
             files.responses.parent.mkdir(parents=True, exist_ok=True)
             self._settle()
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-            self._descriptor = os.open(files.responses, flags, mode=0o644)
+            self._descriptor = os.open(files.responses, flags, mode=0o666)
 
     def __enter__(self) -> Self:
         return self

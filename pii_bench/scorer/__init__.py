@@ -10,6 +10,7 @@ from __future__ import annotations
 from pii_bench.scorer.aggregate import macro, micro
 from pii_bench.scorer.counts import PRF, Counts
 from pii_bench.scorer.detection import DetectionScore, score_detection
+from pii_bench.scorer.masked_text import MaskedTextScore, masking_headline, score_masked_text
 from pii_bench.scorer.matching import MATCHER
 from pii_bench.scorer.related import (
     MaskingScore,
@@ -26,13 +27,16 @@ __all__ = [
     "ROUGE_L_TOKENISER",
     "Counts",
     "DetectionScore",
+    "MaskedTextScore",
     "MaskingScore",
     "QueryRelatedScore",
     "macro",
+    "masking_headline",
     "micro",
     "normalise",
     "normalise_type",
     "score_detection",
+    "score_masked_text",
     "score_masking",
     "score_query_related",
 ]

@@ -24,8 +24,12 @@ class PRF:
     @classmethod
     def harmonic(cls, precision: float, recall: float) -> PRF:
         """With F1 = 2PR / (P + R), 0 where P + R = 0."""
-        total = precision + recall
-        return cls(precision, recall, 2 * precision * recall / total if total else 0.0)
+        return cls(precision, recall, harmonic_mean(precision, recall))
+
+
+def harmonic_mean(a: float, b: float) -> float:
+    """2ab / (a + b) of two numbers of at least 0; 0 where both are 0."""
+    return 2 * a * b / (a + b) if a + b else 0.0
 
 
 ZERO = PRF(0.0, 0.0, 0.0)

@@ -187,7 +187,8 @@ class _Rows:
                 yield SampleFigures(sample.id, None, None, Missing.NO_MASKING)
                 continue
             entities = [entity.text for entity in sample.entities]
-            protected = privacy(entities, sample.description, masked.text, masked.mapping)
+            hidden = [(span.start, span.end) for span in masked.spans]
+            protected = privacy(entities, sample.description, hidden)
             pair = self.answers.pairs.get(sample.id)
             match Missing.NO_ANSWER if pair is None else utility(sample.id, pair):
                 case Missing() as why:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.check.duplicates import NEAR, duplicate_problems, near_pairs
+from pii_bench.check.duplicates import NEAR, duplicate_problems, near_earlier
 from tests.check.samples import build
 
 if TYPE_CHECKING:
@@ -33,20 +33,20 @@ def test_texts_are_near_with_more_than_half_of_their_5_grams_in_common() -> None
     # Each has four 5-grams; the second shares three of the first, the third two of either.
     eight, three, two = "a b c d e f g h", "a b c d e f g x", "a b c d e f x y"
 
-    assert list(near_pairs([eight, three, two])) == [(0, 1, 0.75)]
+    assert list(near_earlier([eight, three, two])) == [(0, 1, 0.75)]
 
 
 def test_the_shorter_text_decides() -> None:
-    assert list(near_pairs(["a b c d e f g h i j k l m", "a b c d e"])) == [(0, 1, 1.0)]
+    assert list(near_earlier(["a b c d e f g h i j k l m", "a b c d e"])) == [(0, 1, 1.0)]
 
 
 def test_short_texts_are_near_to_nothing() -> None:
-    assert list(near_pairs(["a b c d", "a b c d"])) == []
-    assert list(near_pairs([])) == []
+    assert list(near_earlier(["a b c d", "a b c d"])) == []
+    assert list(near_earlier([])) == []
 
 
 def test_case_and_punctuation_do_not_count() -> None:
-    assert list(near_pairs(["One, two: three four. Five!", "one two three FOUR five"])) == [
+    assert list(near_earlier(["One, two: three four. Five!", "one two three FOUR five"])) == [
         (0, 1, 1.0)
     ]
 
@@ -86,9 +86,9 @@ def test_one_id_in_two_files_makes_no_kin() -> None:
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=12).map(" ".join), max_size=8))
-def test_pairs_are_those_of_the_definition(texts: list[str]) -> None:
+def test_texts_near_to_an_earlier_one_are_those_of_the_definition(texts: list[str]) -> None:
     sets = [grams(text) for text in texts]
-    expected = {
+    near = {
         (left, right)
         for right in range(len(texts))
         for left in range(right)
@@ -96,5 +96,24 @@ def test_pairs_are_those_of_the_definition(texts: list[str]) -> None:
         and sets[right]
         and len(sets[left] & sets[right]) / min(len(sets[left]), len(sets[right])) > NEAR
     }
+    passing = {pair for pair in near if sum(pair) % 3 == 0}
 
-    assert {(left, right) for left, right, _ in near_pairs(texts)} == expected
+    found = list(near_earlier(texts))
+    others = list(near_earlier(texts, lambda left, right: (left, right) in passing))
+
+    assert {(left, right) for left, right, _ in found} <= near
+    assert [right for _, right, _ in found] == sorted({right for _, right in near})
+    assert {(left, right) for left, right, _ in others} <= near - passing
+    assert [right for _, right, _ in others] == sorted({right for _, right in near - passing})
+
+
+def test_of_many_that_are_alike_each_is_told_once() -> None:
+    samples = [
+        build(f"the tide gauge {n} drifted and nobody caught it at the old port", sample_id=str(n))
+        for n in range(3000)
+    ]
+
+    found = list(duplicate_problems([samples]))
+
+    assert [problem.sample_id for _, problem in found] == [str(n) for n in range(1, 3000)]
+    assert {problem.reason for _, problem in found} == {"0.56 of its word 5-grams are those of 0"}

@@ -3,6 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pii_bench.check.spans import span_problems
 from pii_bench.datasets.sample import Entity, Sample, Subject
@@ -71,6 +73,26 @@ def test_spans_overlap_only_where_one_holds_the_other() -> None:
     assert (problem.rule, problem.reason) == (
         "span-overlap",
         "'old Hull' and 'Hull pier' overlap at 7",
+    )
+
+
+SPANS = st.tuples(st.integers(0, 8), st.integers(1, 5)).map(lambda each: (each[0], sum(each)))
+
+
+@given(st.sets(SPANS, max_size=8))
+def test_each_span_that_crosses_an_earlier_one_is_named(spans: set[tuple[int, int]]) -> None:
+    crossing = {
+        second for first in spans for second in spans if first[0] < second[0] < first[1] < second[1]
+    }
+    entities = [Entity("x" * (end - start), "PER", spans=((start, end),)) for start, end in spans]
+    found = [
+        problem.reason
+        for problem in span_problems(holding("x" * 13, *entities))
+        if problem.rule == "span-overlap"
+    ]
+
+    assert sorted(int(reason.rpartition(" ")[2]) for reason in found) == sorted(
+        start for start, _ in crossing
     )
 
 

@@ -1,12 +1,23 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.check.text import annotated_spans, blanked, is_annotated, occurrences
+from pii_bench.check.text import (
+    Cover,
+    annotated_spans,
+    blanked,
+    is_inside,
+    occurrences,
+)
 from pii_bench.datasets.sample import Entity, Sample, Subject
 from tests.check.samples import build
+
+if TYPE_CHECKING:
+    from pii_bench.masking.locate import Span
 
 
 @pytest.mark.parametrize(
@@ -28,8 +39,20 @@ def test_occurrences_are_whole_words(text: str, within: str, spans: list[tuple[i
 
 
 def test_spans_cover_together() -> None:
-    assert is_annotated((0, 9), [(4, 9), (0, 5)])
-    assert not is_annotated((0, 9), [(5, 9), (0, 4)])
+    assert Cover([(4, 9), (0, 5)]).covers((0, 9))
+    assert not Cover([(4, 9), (0, 5)]).holds((0, 9))
+    assert not Cover([(5, 9), (0, 4)]).covers((0, 9))
+
+
+_SPANS = st.tuples(st.integers(0, 8), st.integers(1, 4)).map(lambda each: (each[0], sum(each)))
+
+
+@given(st.lists(_SPANS), _SPANS)
+def test_a_cover_answers_as_its_spans_do(spans: list[Span], span: Span) -> None:
+    held = {place for start, end in spans for place in range(start, end)}
+
+    assert Cover(spans).holds(span) == is_inside(span, spans)
+    assert Cover(spans).covers(span) == held.issuperset(range(*span))
 
 
 def test_entities_are_blanked_by_their_type() -> None:

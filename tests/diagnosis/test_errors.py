@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.diagnosis.errors import NEED_DETECTION, ErrorClass, Side, classify
+from pii_bench.diagnosis.exposure import judge_answer
 from pii_bench.evaluation import score_sample
 from pii_bench.outcome import Status
 from pii_bench.predictions.prediction import Prediction
@@ -66,13 +68,29 @@ class TestNeededButNotChosen:
         detected = (*without("Oslo"), (("in Oslo", "LOC"),))
 
         assert related_errors(("Acme Tools",), detected) == {(ErrorClass.WRONG_SPAN, NEGATIVE): 1}
-        assert masking_errors(("Acme Tools",), detected) == {(ErrorClass.WRONG_SPAN, POSITIVE): 1}
+        # Oslo is hidden, and "in" with it.
+        assert masking_errors(("Acme Tools",), detected) == {(ErrorClass.WRONG_SPAN, POSITIVE): 2}
 
     def test_for_another_span_was_chosen(self) -> None:
         both = {(ErrorClass.WRONG_SPAN, NEGATIVE): 1, (ErrorClass.WRONG_SPAN, POSITIVE): 1}
 
         assert related_errors(("Acme Tools", "in Oslo")) == both
-        assert masking_errors(("Acme Tools", "in Oslo")) == {(ErrorClass.WRONG_SPAN, POSITIVE): 1}
+        # What is kept can be read, and Oslo in it.
+        assert masking_errors(("Acme Tools", "in Oslo")) == {}
+
+    def test_or_chosen_but_hidden_with_a_longer_one(self) -> None:
+        # A kept text stays where it is no part of a longer masked one; there it is another Oslo.
+        oslo = Entity("Oslo", "LOC", "City/Region", spans=((11, 15),))
+        sample = Sample(
+            *("s1", "She is (in Oslo). Oslo sings.", "Where?", (Subject("A", (oslo,)),)),
+            related=(Related("A", "Oslo"),),
+        )
+        detected = ((("in Oslo", "LOC"), ("Oslo", "LOC")),)
+
+        errors = classify(Task.MASKING, sample, Prediction(Status.OK, detected, ("Oslo",)))
+
+        # Oslo, and "in" with it.
+        assert errors == {(ErrorClass.WRONG_SPAN, POSITIVE): 2}
 
     def test_for_it_was_taken_for_another_type(self) -> None:
         detected = without(Oslo="PER")
@@ -107,7 +125,8 @@ class TestChosenButNotNeeded:
         chosen = (*self.NEEDED, "Bo Ray, 40")
 
         assert related_errors(chosen) == {(ErrorClass.WRONG_SPAN, POSITIVE): 1}
-        assert masking_errors(chosen) == {}
+        # What is kept can be read: Bo Ray and 40.
+        assert masking_errors(chosen) == {(ErrorClass.WRONG_SPAN, NEGATIVE): 2}
 
     def test_and_no_pii(self) -> None:
         chosen = (*self.NEEDED, "7 saws")
@@ -187,11 +206,22 @@ class TestMaskedOrNot:
         assert errors == {(ErrorClass.MISSED, NEGATIVE): 2}
 
     def test_detected_with_another_span(self) -> None:
+        # 32 is hidden all the same, and ", is" with it.
         errors = masking_errors(self.NEEDED, (*without("32"), (("32, is", "DEM"),)))
-        assert errors == {
-            (ErrorClass.WRONG_SPAN, NEGATIVE): 1,
-            (ErrorClass.WRONG_SPAN, POSITIVE): 1,
-        }
+        assert errors == {(ErrorClass.WRONG_SPAN, POSITIVE): 1}
+
+    def test_detected_in_part(self) -> None:
+        errors = masking_errors(self.NEEDED, (*without("Ann Lee"), (("Ann", "PER"),)))
+        assert errors == {(ErrorClass.WRONG_SPAN, NEGATIVE): 1}
+
+    def test_detected_but_at_another_place_than_annotated(self) -> None:
+        # The annotation has the 32 of a longer number, which nobody takes for an age.
+        age = Entity("32", "DEM", "Age", spans=((0, 2), (9, 11)))
+        sample = Sample("s1", "32, of 1.32.", "Who?", (Subject("A", (age,)),), related=())
+
+        errors = classify(Task.MASKING, sample, Prediction(Status.OK, ((("32", "DEM"),),), ()))
+
+        assert errors == {(ErrorClass.MISSED, NEGATIVE): 1}
 
     def test_taken_for_pii(self) -> None:
         errors = masking_errors(self.NEEDED, plus(("7", "QUANTITY")))
@@ -256,12 +286,17 @@ def test_the_classes_add_up_to_what_the_scorer_counts(
     found = classify(task, sample, answer)
 
     score = score_sample(task, sample, answer)
-    counts = score.counts["exact"]
     by_side = Counter[Side]()
     for (kind, side), number in found.items():
         by_side[side] += number
-        assert detected is not None or kind not in NEED_DETECTION
-    assert by_side[POSITIVE] == counts.predicted - counts.matched
-    assert by_side[NEGATIVE] == counts.gold - counts.matched
-    if counts.predicted:
+        assert task is Task.MASKING or detected is not None or kind not in NEED_DETECTION
+    if chosen is not None and (task is Task.QUERY_RELATED or detected is not None):
         assert found[ErrorClass.HALLUCINATED, POSITIVE] == score.hallucinated
+    if task is Task.QUERY_RELATED:
+        counts = score.counts["exact"]
+        assert by_side[POSITIVE] == counts.predicted - counts.matched
+        assert by_side[NEGATIVE] == counts.gold - counts.matched
+    elif chosen is not None and detected is not None:
+        exposure = judge_answer(sample, answer)
+        assert by_side[NEGATIVE] == sum(exposure.leaked)
+        assert by_side[POSITIVE] >= exposure.needed_masked

@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pii_bench.datasets.sample import Entity, Subject
 from pii_bench.diagnosis.exposure import Account, Exposure, Judge, account, judge_answer
+from pii_bench.masking import mask
+from pii_bench.masking.plan import make_plan
 from pii_bench.outcome import Status
 from pii_bench.predictions.prediction import Prediction
 from tests.diagnosis.samples import DESCRIPTION, EVERYONE, couple
@@ -18,17 +21,13 @@ NEEDED = ("Acme Tools", "Oslo")
 PERFECT = Exposure(unneeded=(0, 4, 2), needed=2, other=33)
 
 
-def masked(*texts: str, kept: tuple[str, ...] = ()) -> Exposure:
-    judge = Judge(couple())
-    return judge.judge(judge.spans_masked_by(texts, kept))
+def spans_of(*texts: str) -> list[tuple[int, int]]:
+    plan = make_plan(DESCRIPTION, [(text, "PER") for text in texts], ())
+    return plan.spans
 
 
-def hidden_by(masked: tuple[str, ...], kept: tuple[str, ...], description: str) -> str:
-    judge = Judge(couple((), description=description, people={}))
-    shown = list(description)
-    for start, end in judge.spans_masked_by(masked, kept):
-        shown[start:end] = "_" * (end - start)
-    return "".join(shown)
+def masked(*texts: str) -> Exposure:
+    return Judge(couple()).judge(spans_of(*texts))
 
 
 def test_what_is_not_needed_and_not_masked_leaks() -> None:
@@ -77,8 +76,7 @@ class TestRepeatedMentions:
     SAMPLE = couple((("A", "Oslo"),))
 
     def test_all_are_masked_by_a_text(self) -> None:
-        judge = Judge(self.SAMPLE)
-        exposure = judge.judge(judge.spans_masked_by(["Acme Tools"], ["Oslo"]))
+        exposure = Judge(self.SAMPLE).judge(spans_of("Acme Tools"))
 
         assert (exposure.repeated, exposure.repeated_in_part, exposure.repeated_open) == (1, 0, 0)
         assert exposure.leaked == (0, 4, 2)
@@ -97,20 +95,28 @@ class TestRepeatedMentions:
         assert exposure.leaked == (0, 5, 2)
 
 
-@pytest.mark.parametrize(
-    ("masked", "kept", "shown"),
-    [
-        (("Boston",), (), "______ has the University of ______."),
-        (("Boston",), ("University of Boston",), "______ has the University of Boston."),
-        (("University of Boston",), ("Boston",), "Boston has the ____________________."),
-        (("University of",), ("of Boston",), "Boston has the _____________ Boston."),
-        (("nobody",), (), "Boston has the University of Boston."),
-    ],
-)
-def test_of_texts_that_overlap_the_longer_decides(
-    masked: tuple[str, ...], kept: tuple[str, ...], shown: str
-) -> None:
-    assert hidden_by(masked, kept, "Boston has the University of Boston.") == shown
+def test_a_leak_is_judged_on_what_was_masked_and_nothing_else() -> None:
+    text = "She left Dalrymple Holdings."
+    people = {"A": [("Dalrymple Holdings", "ORG", "Company Name")]}
+    sample = couple((), description=text, people=people)
+    entities = (("Dalrymple Holdings", "ORG"),)
+    answer = Prediction(Status.OK, (entities,), ("Dalrymple",))
+
+    # What is kept stays in the masked text, so that half of the name can be read.
+    assert mask(text, entities, ("Dalrymple",)).text == "She left Dalrymple <Organisation>."
+    assert judge_answer(sample, answer).leaked == (0, 1, 0)
+
+
+def test_what_is_written_otherwise_is_masked_too_and_leaks_no_more() -> None:
+    text = "Acme Corp pays. ACME Corp and Acme\u00a0Corp\u2019s owner."
+    entity = Entity("Acme Corp", "ORG", "Company Name", ((0, 9), (16, 25), (30, 39)))
+    sample = replace(couple((), description=text, people={}), subjects=(Subject("A", (entity,)),))
+    answer = Prediction(Status.OK, ((("Acme Corp", "ORG"),),), ())
+
+    assert mask(text, [("Acme Corp", "ORG")]).text == (
+        "<Organisation> pays. <Organisation> and <Organisation>\u2019s owner."
+    )
+    assert judge_answer(sample, answer).leaked == (0, 0, 0)
 
 
 def test_one_text_of_two_people_is_needed_if_either_needs_it() -> None:

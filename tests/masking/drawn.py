@@ -18,6 +18,7 @@ PIECES: Final = st.sampled_from(
     [
         *("Ann", "Lee", "Annual", "32", "ann", "李明", "שלום", "👩‍👩‍👧", "🇫🇮", "e\u0301", "\u00e9"),
         *(" ", " ", " ", "\n", "\u00a0", ",", "-", "<", ">", "\u0338", "\u200b", "\u200d"),
+        *("O'Neil", "O’NEIL", "ANN", "Ａnn", "An\u00adn", "\u00ad", "Lee-Ann", "Lee‑Ann", "m"),
         *("<Person>", "<Full Name>", "<Full Name 1>", "<Age>", "<Person 2>", "Person", "\ud800"),
     ]
 )

@@ -344,14 +344,21 @@ def test_lines_that_cannot_be_superseded_stay_as_they_are(files: RunFiles) -> No
     assert files.responses.read_bytes() == lines(ONE, TWO)
 
 
-def test_others_may_read_it_before_and_after_sorting(files: RunFiles) -> None:
-    with RunStore(files, REQUESTS) as store:
-        store.append(TWO)
-        store.append(ONE)
-        assert files.responses.stat().st_mode & 0o777 == 0o644
-        store.sort()
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+def test_who_may_read_it_is_for_the_umask_to_say(files: RunFiles, umask: int, mode: int) -> None:
+    before = os.umask(umask)
+    try:
+        with RunStore(files, REQUESTS) as store:
+            store.append(TWO)
+            store.append(ONE)
+            assert files.responses.stat().st_mode & 0o777 == mode
+            store.sort()
+        done_after_opening(files, {"s1": "hash1", "s2": "another"})
+    finally:
+        os.umask(before)
 
-    assert files.responses.stat().st_mode & 0o777 == 0o644
+    assert files.responses.stat().st_mode & 0o777 == mode
+    assert files.superseded.stat().st_mode & 0o777 == mode
 
 
 def test_a_file_in_the_place_of_the_folder_is_named(files: RunFiles) -> None:

@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_bench.errors import PiiBenchError
+from pii_bench.scorer import MaskedTextScore, masking_headline, score_masked_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Spans = Sequence[tuple[int, int]]
+    Drawn = tuple[str, list[tuple[str, Spans]], list[str], Spans, Spans]
+
+#        0         1         2         3
+#        0123456789012345678901234567890123456
+TEXT = "Ann Lee, 32, is in Oslo. Ann Lee naps"
+NAME: Final = ("Ann Lee", [(0, 7), (25, 32)])
+AGE: Final = ("32", [(9, 11)])
+CITY: Final = ("Oslo", [(19, 23)])
+ENTITIES: Final = [NAME, AGE, CITY]
+
+# Outside of all spans, white space aside: "," "," "is" "in" "." "naps", 11 characters.
+EVERYTHING: Final = [(0, len(TEXT))]
+
+
+@pytest.mark.parametrize(
+    ("masked", "protection", "retention", "collateral"),
+    [
+        ([], 0, 1, 0),
+        (EVERYTHING, 1, 0, 1),
+        ([(0, 7), (9, 11), (25, 32)], 1, 1, 0),
+        # One of two occurrences can be read, or one character of one.
+        ([(0, 7), (9, 11)], 1 / 2, 1, 0),
+        ([(0, 7), (9, 11), (25, 31)], 1 / 2, 1, 0),
+        # The space between two masked words tells nothing.
+        ([(0, 3), (4, 7), (9, 11), (25, 28), (29, 32)], 1, 1, 0),
+        # A part of Oslo is not Oslo.
+        ([(22, 23)], 0, 0, 0),
+        # White space is no collateral: ", " and "32" and ", is".
+        ([(7, 15)], 1 / 2, 1, 4 / 11),
+        # Spans may overlap.
+        ([(9, 10), (9, 11), (10, 11)], 1 / 2, 1, 0),
+    ],
+)
+def test_what_is_left_of_a_text(
+    masked: Spans, protection: float, retention: float, collateral: float
+) -> None:
+    score = score_masked_text(TEXT, masked, ENTITIES, ["Oslo"])
+
+    assert score == MaskedTextScore(protection, retention, collateral)
+
+
+def test_a_needed_text_is_kept_as_long_as_one_occurrence_can_be_read() -> None:
+    assert score_masked_text(TEXT, [(0, 7)], ENTITIES, ["Ann Lee"]).retention == 1
+    assert score_masked_text(TEXT, [(0, 7), (25, 26)], ENTITIES, ["Ann Lee"]).retention == 0
+
+
+def test_where_there_is_nothing_to_protect_or_to_retain_nothing_is_lost() -> None:
+    assert score_masked_text(TEXT, [], ENTITIES, ["Oslo", "32", "Ann Lee"]).protection == 1
+    assert score_masked_text(TEXT, EVERYTHING, ENTITIES, []).retention == 1
+    assert score_masked_text(TEXT, [], [], []) == MaskedTextScore(1, 1, 0)
+
+
+def test_without_characters_outside_of_gold_there_is_no_collateral() -> None:
+    assert score_masked_text(" 32 ", [(0, 4)], [("32", [(1, 3)])], []).collateral is None
+    assert score_masked_text("", [], [], []) == MaskedTextScore(1, 1, None)
+
+
+def test_a_failure_protects_and_retains_nothing_also_where_there_is_nothing() -> None:
+    for entities, related in ((ENTITIES, ["Oslo"]), (ENTITIES, []), ([], [])):
+        assert score_masked_text(TEXT, None, entities, related) == MaskedTextScore(0, 0, None)
+
+
+def test_entities_of_one_text_are_one_unit_and_needed_if_any_of_them_is() -> None:
+    # Two people called Ann Lee; the texts differ in white space alone.
+    twice = [("Ann Lee", [(0, 7)]), ("Ann  Lee", [(25, 32)]), AGE]
+
+    assert score_masked_text(TEXT, [(0, 7), (9, 11)], twice, []).protection == 1 / 2
+    assert score_masked_text(TEXT, [(0, 7), (9, 11)], twice, ["Ann\nLee"]) == MaskedTextScore(
+        1, 1, 0
+    )
+
+
+def test_blank_entities_are_dropped_and_those_that_occur_nowhere_left_out() -> None:
+    strange = [*ENTITIES, (" ", [(3, 4)]), ("Rome", []), ("Bo", [])]
+
+    score = score_masked_text(TEXT, [], strange, ["Oslo", "Rome"])
+
+    assert score == MaskedTextScore(0, 1, 0)
+
+
+def test_protection_may_be_weighed() -> None:
+    masked = [(9, 11)]
+    weights = {"Ann  Lee": 3.0, "Oslo": 2.0, "Rome": 9.0}
+
+    def protection(weights: dict[str, float] | None) -> float:
+        return score_masked_text(TEXT, masked, ENTITIES, [], weights=weights).protection
+
+    assert protection(None) == 1 / 3
+    # 32 has no weight, so 1, of 3 + 1 + 2.
+    assert protection(weights) == 1 / 6
+    assert protection({"Ann Lee": 0, "Oslo": 0}) == 1
+    # Nothing that weighs anything is left to protect.
+    assert protection({"Ann Lee": 0, "32": 0, "Oslo": 0}) == 1
+
+
+@pytest.mark.parametrize("span", [(-1, 2), (3, 2), (0, 38)])
+def test_a_span_outside_of_the_text_is_refused(span: tuple[int, int]) -> None:
+    message = rf"a span came from {span[0]} to {span[1]}; allowed: 0 <= start <= end <= 37"
+    with pytest.raises(PiiBenchError, match=message):
+        score_masked_text(TEXT, [span], ENTITIES, [])
+    with pytest.raises(PiiBenchError, match=message):
+        score_masked_text(TEXT, [], [("x", [span])], [])
+
+
+def test_wrong_arguments_are_refused() -> None:
+    with pytest.raises(PiiBenchError, match="texts came as one str"):
+        score_masked_text(TEXT, [], ENTITIES, "Oslo")
+    with pytest.raises(PiiBenchError, match="a weight is below 0"):
+        score_masked_text(TEXT, [], ENTITIES, [], weights={"32": -1})
+
+
+class TestHeadline:
+    """H of the two means, not the mean of the samples' own."""
+
+    def test_it_is_the_harmonic_mean_of_both_means(self) -> None:
+        scores = [MaskedTextScore(1, 0, 0), MaskedTextScore(0.5, 1, None)]
+
+        # P = 3/4, R = 1/2.
+        assert masking_headline(scores) == pytest.approx(2 * 0.75 * 0.5 / 1.25)
+
+    def test_neither_masking_nothing_nor_masking_everything_wins(self) -> None:
+        nothing, everything = (
+            score_masked_text(TEXT, masked, ENTITIES, ["Oslo"]) for masked in ([], EVERYTHING)
+        )
+
+        assert masking_headline([nothing] * 3) == masking_headline([everything] * 3) == 0
+
+    def test_of_no_samples_there_is_none(self) -> None:
+        assert masking_headline([]) is None
+
+
+WORDS: Final = ["Ann", "Lee", "32", "Oslo", "is", "\n", "\u00a0"]
+DESCRIPTIONS: Final = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
+
+
+@st.composite
+def maskings(draw: st.DrawFn) -> Drawn:
+    """A description, entities, texts needed, and two sets of masked spans."""
+    description = draw(DESCRIPTIONS)
+    offset = st.integers(0, len(description))
+    span = st.tuples(offset, offset).map(lambda ends: (min(ends), max(ends)))
+    spans = st.lists(span, max_size=4)
+    text = st.sampled_from(["Ann", "Ann  Lee", "Ann Lee", "32", " "])
+    entities: list[tuple[str, Spans]] = [*draw(st.lists(st.tuples(text, spans), max_size=4))]
+    related = draw(st.lists(text, max_size=2))
+    return description, entities, related, draw(spans), draw(spans)
+
+
+def told(masked: Spans) -> set[int]:
+    return {n for start, end in masked for n in range(start, end)}
+
+
+@given(maskings())
+def test_it_agrees_with_counting_characters_one_by_one(
+    drawn: Drawn,
+) -> None:
+    description, entities, related, masked, _ = drawn
+    gone = told(masked)
+    wanted = {" ".join(text.split()) for text in related}
+    units: dict[str, list[set[int]]] = {}
+    for text, spans in entities:
+        if text.strip():
+            unit = units.setdefault(" ".join(text.split()), [])
+            unit += [{n for n in told([s]) if not description[n].isspace()} for s in spans]
+    hidden = [all(p <= gone for p in u) for t, u in units.items() if u and t not in wanted]
+    kept = [any(not p & gone for p in u) for t, u in units.items() if u and t in wanted]
+    gold = told([span for text, spans in entities if text.strip() for span in spans])
+    others = {n for n, c in enumerate(description) if not c.isspace()} - gold
+
+    assert score_masked_text(description, masked, entities, related) == MaskedTextScore(
+        sum(hidden) / len(hidden) if hidden else 1,
+        sum(kept) / len(kept) if kept else 1,
+        len(others & gone) / len(others) if others else None,
+    )
+
+
+@given(maskings())
+def test_more_masking_never_protects_less_nor_retains_more(
+    drawn: Drawn,
+) -> None:
+    description, entities, related, masked, more = drawn
+    less = score_masked_text(description, masked, entities, related)
+    larger = score_masked_text(description, [*masked, *more], entities, related)
+
+    assert less.protection <= larger.protection
+    assert less.retention >= larger.retention
+    assert (less.collateral or 0) <= (larger.collateral or 0)
+
+
+@given(maskings())
+def test_the_order_of_what_is_given_changes_nothing(
+    drawn: Drawn,
+) -> None:
+    description, entities, related, masked, _ = drawn
+    backwards = [(text, list(reversed(spans))) for text, spans in reversed(entities)]
+
+    assert score_masked_text(
+        description, list(reversed(masked)), backwards, list(reversed(related))
+    ) == score_masked_text(description, masked, entities, related)
