@@ -10,7 +10,7 @@ import logging
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pii_bench.models.base import CallError, Completion, Finish, Usage
+from pii_bench.models.base import CallError, Completion, Finish, Usage, is_count
 from pii_bench.models.endpoints import normalise_base_url
 from pii_bench.models.keys import check_key
 from pii_bench.models.service import ServiceModel
@@ -72,7 +72,7 @@ _REMEDIES: Final[Mapping[int, str]] = {
 }
 
 _CLOSED_REMEDY: Final = "the account is closed or on hold"
-_CODE_REMEDIES: Final[Mapping[object, str]] = {
+_CODE_REMEDIES: Final[Mapping[str, str]] = {
     "enforced_spend_limit_reached": _NO_CREDIT_REMEDY,
     "contract_spend_limit_reached": _NO_CREDIT_REMEDY,
     "organization_on_hold": _CLOSED_REMEDY,
@@ -256,25 +256,28 @@ def read_completion(body: object) -> Completion:
     )
 
 
-def _usage(usage: object) -> Usage | None:
+def _usage(usage: Any) -> Usage | None:
     match usage:
-        case {"input_tokens": int(fresh), "output_tokens": int(output), **rest}:
+        case {"input_tokens": fresh, "output_tokens": output, **rest}:
             pass
         case _:
             return None
-    cached = _count(rest, "cache_read_input_tokens")
+    cached = rest.get("cache_read_input_tokens") or 0
+    # The API's own count leaves out what was read from a cache or written to one.
+    parts = (fresh, cached, rest.get("cache_creation_input_tokens") or 0)
+    if not all(map(is_count, parts)):
+        return None
+    match rest.get("output_tokens_details"):
+        case {"thinking_tokens": thinking}:
+            pass
+        case _:
+            thinking = 0
     return Usage(
-        # The API's own count leaves out what was read from a cache or written to one.
-        input_tokens=fresh + cached + _count(rest, "cache_creation_input_tokens"),
+        input_tokens=sum(parts),
         output_tokens=output,
-        reasoning_tokens=_count(rest.get("output_tokens_details"), "thinking_tokens"),
+        reasoning_tokens=thinking,
         cached_tokens=cached,
     )
-
-
-def _count(counts: object, name: str) -> int:
-    value = counts.get(name) if isinstance(counts, dict) else None
-    return value if isinstance(value, int) else 0
 
 
 def read_failure(
@@ -327,8 +330,9 @@ def judge(
 def _remedy(status: int, message: str, details: object) -> str | None:
     if 300 <= status < 400:
         return REDIRECT_REMEDY
-    if isinstance(details, dict) and (remedy := _CODE_REMEDIES.get(details.get("error_code"))):
-        return remedy
+    code = safe_code(details.get("error_code")) if isinstance(details, dict) else ""
+    if code in _CODE_REMEDIES:
+        return _CODE_REMEDIES[code]
     if status == 400:
         found = (remedy for pattern, remedy in _REFUSED_MESSAGES if pattern.search(message))
         return next(found, None)

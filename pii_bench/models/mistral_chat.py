@@ -259,14 +259,14 @@ def _is_text(chunk: object) -> bool:
     return isinstance(chunk, dict) and isinstance(chunk.get("text"), str)
 
 
-def _usage(usage: object) -> Usage | None:
+def _usage(usage: Any) -> Usage | None:
     match usage:
-        case {"prompt_tokens": int(prompt), "completion_tokens": int(completion), **rest}:
+        case {"prompt_tokens": prompt, "completion_tokens": completion, **rest}:
             pass
         case _:
             return None
     match rest.get("prompt_tokens_details"):
-        case {"cached_tokens": int(cached)}:
+        case {"cached_tokens": cached}:
             pass
         case _:
             cached = 0

@@ -357,25 +357,24 @@ def _kind(status: int) -> str:
     return "server_error" if status == 409 else failure_kind(status)
 
 
-def _usage(usage: object) -> Usage | None:
+def _usage(usage: Any) -> Usage | None:
     match usage:
-        case {"prompt_tokens": int(prompt), "completion_tokens": int(completion), **rest}:
+        case {"prompt_tokens": prompt, "completion_tokens": completion, **rest}:
             pass
         case _:
             return None
-    cached = _count(rest.get("prompt_tokens_details"), "cached_tokens")
+    cached = _detail(rest.get("prompt_tokens_details"), "cached_tokens")
     return Usage(
         input_tokens=prompt,
         output_tokens=completion,
-        reasoning_tokens=_count(rest.get("completion_tokens_details"), "reasoning_tokens"),
+        reasoning_tokens=_detail(rest.get("completion_tokens_details"), "reasoning_tokens"),
         # DeepSeek's own name; where it gives both they are the same.
-        cached_tokens=cached or _count(rest, "prompt_cache_hit_tokens"),
+        cached_tokens=cached or _detail(rest, "prompt_cache_hit_tokens"),
     )
 
 
-def _count(counts: object, name: str) -> int:
-    value = counts.get(name) if isinstance(counts, dict) else None
-    return value if isinstance(value, int) else 0
+def _detail(counts: object, name: str) -> Any:
+    return counts.get(name) if isinstance(counts, dict) else None
 
 
 def _is_host(endpoint: str, host: str) -> bool:

@@ -62,6 +62,8 @@ class TestFailedCalls:
             (failure(429, "rate_limit_error"), "rate_limit", "HTTP 429 rate_limit_error"),
             (failure(429, "rate_limit_error", code="ramp_limit_exceeded"), "rate_limit",
              "HTTP 429 rate_limit_error"),
+            (failure(429, "rate_limit_error", code=["organization_on_hold"]), "rate_limit",
+             "HTTP 429 rate_limit_error"),
             (Reply(status=429, body=b"slow down"), "rate_limit", "HTTP 429"),
             (failure(500, "api_error"), "server_error", "HTTP 500 api_error"),
             (failure(504, "timeout_error"), "server_error", "HTTP 504 timeout_error"),
