@@ -68,8 +68,8 @@ def build_by_model(arguments: argparse.Namespace) -> bool:
     Raises:
         PiiBenchError: wrong arguments, a missing key, or the provider refuses.
     """
-    from pii_bench.calls.policy import CallPolicy
     from pii_bench.construction.by_model import build_with_writer
+    from pii_bench.models.calls.guarded import CallPolicy
     from pii_bench.models.catalog import ModelOptions, build_model
 
     options = ModelOptions(base_url=arguments.base_url, timeout=float(arguments.timeout))

@@ -7,7 +7,6 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.calls.policy import CallPolicy
 from pii_bench.cli.jobs import (
     Job,
     batch_service,
@@ -19,6 +18,7 @@ from pii_bench.cli.jobs import (
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.leaderboard.source import Source
+from pii_bench.models.calls.guarded import CallPolicy
 from pii_bench.models.catalog import LOCAL, ModelOptions, resolve
 from pii_bench.models.table import ModelStatus, find_card
 from pii_bench.systems.catalog import SystemOptions, build_systems

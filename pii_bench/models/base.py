@@ -202,7 +202,7 @@ class Model(Protocol):
         ...
 
     async def complete(self, request: Request) -> Completion:
-        """Answer one request with one attempt: who tries again is `pii_bench.calls`.
+        """Answer one request with one attempt: who tries again is `pii_bench.models.calls`.
 
         Raises:
             CallError: this call failed; the run goes on.

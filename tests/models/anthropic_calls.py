@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pii_bench.models.anthropic_messages import AnthropicModel
-from tests.models.calls import Calls
+from tests.models.one_call import Calls
 
 KEY: Final = "sk-ant-planted-key-0123456789"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pii_bench.models.mistral_chat import MistralModel
-from tests.models.calls import Calls
+from tests.models.one_call import Calls
 
 KEY: Final = "planted0key0123456789"
 

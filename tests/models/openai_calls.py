@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pii_bench.models.openai_compatible import OpenAICompatibleModel
-from tests.models.calls import Calls
+from tests.models.one_call import Calls
 from tests.protocol_server import Reply
 
 KEY: Final = "sk-planted-key-0123456789"

@@ -27,7 +27,7 @@ from pii_bench.models.base import (
 )
 from tests.anthropic_replies import failure, message, message_body, text_block, thinking_block
 from tests.models.anthropic_calls import KEY, ask
-from tests.models.calls import MESSAGES, SAMPLE_TEXT
+from tests.models.one_call import MESSAGES, SAMPLE_TEXT
 from tests.protocol_server import HANG, RESET, ProtocolServer, Reply
 
 ANTHROPIC = "https://api.anthropic.com"

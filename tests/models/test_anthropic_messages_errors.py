@@ -9,7 +9,7 @@ from pii_bench.models.anthropic_messages import judge, read_completion
 from pii_bench.models.base import CallError, Completion, Finish
 from tests.anthropic_replies import error_body, failure
 from tests.models.anthropic_calls import failure_of, refusal_of
-from tests.models.calls import outcome_of
+from tests.models.one_call import outcome_of
 from tests.protocol_server import HANG, RESET, ProtocolServer, Reply
 
 

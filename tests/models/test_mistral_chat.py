@@ -21,8 +21,8 @@ from pii_bench.models.base import (
 )
 from pii_bench.models.mistral_chat import MistralModel, request_body
 from tests.mistral_replies import answer, answer_body, failure, text_chunk, thinking_chunk
-from tests.models.calls import MESSAGES, REQUEST, SAMPLE_TEXT
 from tests.models.mistral_calls import KEY, ask
+from tests.models.one_call import MESSAGES, REQUEST, SAMPLE_TEXT
 from tests.protocol_server import HANG, RESET, ProtocolServer, Reply
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from pii_bench.models.base import Finish
 from pii_bench.models.mistral_chat import read_completion
 from tests.mistral_replies import answer, answer_body, failure, invalid
-from tests.models.calls import outcome_of
 from tests.models.mistral_calls import failure_of, refusal_of
+from tests.models.one_call import outcome_of
 from tests.protocol_server import HANG, RESET, ProtocolServer, Reply
 
 

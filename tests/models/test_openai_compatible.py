@@ -27,7 +27,7 @@ from pii_bench.models.openai_compatible import (
     read_completion,
     request_body,
 )
-from tests.models.calls import REQUEST, SAMPLE_TEXT
+from tests.models.one_call import REQUEST, SAMPLE_TEXT
 from tests.models.openai_calls import KEY, ask, choices, failure_of
 from tests.protocol_server import HANG, RESET, ProtocolServer, Reply, api_error, completion
 

@@ -6,11 +6,11 @@ from typing import Final
 
 import pytest
 
-from pii_bench.calls.policy import CallPolicy
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.base import SKIPPED_BUDGET, CallError
+from pii_bench.models.calls.guarded import CallPolicy
 from pii_bench.models.table import Price
-from tests.calls.simulated import DOLLAR_A_TOKEN, TimedModel, make_request, run
+from tests.models.calls.simulated import DOLLAR_A_TOKEN, TimedModel, make_request, run
 
 LISTED: Final = Price(2.0, 10.0, date(2026, 1, 1), "the table")
 OWN: Final = Price(1.0, 5.0, date(2026, 3, 1), "--price")

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from pii_bench.calls.reach import Reach
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import SKIPPED_BUDGET, CallError
+from pii_bench.models.calls.retry import Reach
 
 ENDPOINT = "http://127.0.0.1:8080/v1"
 

@@ -149,11 +149,11 @@ def build_batch_service(model: Model) -> BatchService:
     Raises:
         PiiBenchError: the provider has none.
     """
-    from pii_bench.models.anthropic_batch import AnthropicBatchService
     from pii_bench.models.anthropic_messages import AnthropicModel
-    from pii_bench.models.mistral_batch import MistralBatchService
+    from pii_bench.models.batch.anthropic import AnthropicBatchService
+    from pii_bench.models.batch.mistral import MistralBatchService
+    from pii_bench.models.batch.openai import OpenAIBatchService
     from pii_bench.models.mistral_chat import MistralModel
-    from pii_bench.models.openai_batch import OpenAIBatchService
     from pii_bench.models.openai_compatible import OpenAICompatibleModel
 
     match model:

@@ -10,15 +10,15 @@ import pytest
 
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, Finish
-from pii_bench.models.openai_batch import OpenAIBatchService
+from pii_bench.models.batch.openai import OpenAIBatchService
 from tests.batch_protocols import OpenAIBatches, json_lines, read_lines
 from tests.batch_server import Answer, Fault, Item
-from tests.models.batch_cases import CASES, KEY, SAMPLE_TEXT, TAG, read, request, submit_and_read
+from tests.models.batch.cases import CASES, KEY, SAMPLE_TEXT, TAG, read, request, submit_and_read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pii_bench.models.batch import BatchService, BatchState, Outcome
+    from pii_bench.models.batch.base import BatchService, BatchState, Outcome
 
 OPENAI = CASES["openai"]
 

@@ -4,12 +4,11 @@ from datetime import date
 
 import pytest
 
-from pii_bench.calls.budget import Ledger
-from pii_bench.calls.estimate import Estimate, estimate
-from pii_bench.calls.tokens import Range
 from pii_bench.models.base import Usage
+from pii_bench.models.calls.budget import Estimate, Ledger, estimate
+from pii_bench.models.calls.tokens import Range
 from pii_bench.models.table import Price
-from tests.calls.simulated import make_request
+from tests.models.calls.simulated import make_request
 
 PRICE = Price(2.0, 10.0, date(2026, 1, 1), "test", batch_factor=0.5)
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.calls.budget import Ledger
-from pii_bench.calls.guarded import GuardedModel
-from pii_bench.calls.pace import AdaptiveLimit, Pace, RateLimit
-from pii_bench.calls.retry import Retry
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import SKIPPED_BUDGET, CallError, Completion, Usage
-from tests.calls.simulated import DOLLAR_A_TOKEN, TimedModel, make_request, now, run
+from pii_bench.models.calls.budget import Ledger
+from pii_bench.models.calls.guarded import GuardedModel
+from pii_bench.models.calls.pace import AdaptiveLimit, Pace, RateLimit
+from pii_bench.models.calls.retry import Retry
+from tests.models.calls.simulated import DOLLAR_A_TOKEN, TimedModel, make_request, now, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -16,8 +16,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.calls.retry import LONGEST_WAIT
 from pii_bench.models.base import CallError
+from pii_bench.models.calls.retry import LONGEST_WAIT
 
 if TYPE_CHECKING:
     from pii_bench.models.base import Completion

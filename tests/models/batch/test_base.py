@@ -11,7 +11,7 @@ import pytest
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import AnswerSchema, CallError, Completion, Finish, Usage
-from pii_bench.models.batch import (
+from pii_bench.models.batch.base import (
     RESULTS_GONE,
     Absence,
     UnknownJobError,
@@ -22,7 +22,7 @@ from pii_bench.models.batch import (
 from pii_bench.models.openai_compatible import OpenAICompatibleModel
 from tests.batch_server import ABSENT, CANCELLED, EXPIRED, Answer, BatchServer, Fault, Item
 from tests.fakes import FakeModel
-from tests.models.batch_cases import (
+from tests.models.batch.cases import (
     CASES,
     KEY,
     SAMPLE_TEXT,
@@ -36,7 +36,7 @@ from tests.models.batch_cases import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pii_bench.models.batch import BatchService
+    from pii_bench.models.batch.base import BatchService
 
 NOW = 1_800_000_000.0
 

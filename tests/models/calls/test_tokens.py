@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.calls.tokens import Range, input_tokens, output_tokens
 from pii_bench.models.base import AnswerSchema, Message
+from pii_bench.models.calls.tokens import Range, input_tokens, output_tokens
 from pii_bench.prompting.strategies import STRATEGIES
-from tests.calls.simulated import make_request
+from tests.models.calls.simulated import make_request
 
 
 def test_a_token_of_input_has_five_bytes_or_three_and_a_half_or_one() -> None:

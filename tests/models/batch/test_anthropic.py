@@ -6,15 +6,15 @@ import pytest
 
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import CallError, Sampling
-from pii_bench.models.batch import Absence
+from pii_bench.models.batch.base import Absence
 from tests.batch_protocols import AnthropicBatches, json_lines
 from tests.batch_server import Answer, Fault, Item
-from tests.models.batch_cases import CASES, SAMPLE_TEXT, TAG, request, submit_and_read
+from tests.models.batch.cases import CASES, SAMPLE_TEXT, TAG, request, submit_and_read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pii_bench.models.batch import Outcome
+    from pii_bench.models.batch.base import Outcome
 
 ANTHROPIC = CASES["anthropic"]
 NOW = 1_800_000_000.0

@@ -1,4 +1,4 @@
-"""Whether a failed call is tried again, and when."""
+"""Whether a failed call is tried again and when, and when a run gives up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from pii_bench.models.base import TRANSIENT, CallError
+from pii_bench.errors import ProviderRefusedError
+from pii_bench.models.base import SKIPPED_BUDGET, TRANSIENT, CallError
 
 LONGEST_WAIT: Final = 120.0
 """Seconds that a server may ask to wait; a call is not made after a longer wait, but fails."""
@@ -56,3 +57,43 @@ class Retry:
 
 def _join(detail: str, more: str) -> str:
     return f"{detail}; {more}" if detail else more
+
+
+@dataclass(slots=True)
+class Reach:
+    """Counts calls in a row that found no connection, each after all its attempts.
+
+    Without it a run against a server that is down would wait for hours, call by call.
+
+    Attributes:
+        most: so many end the run, at least 1.
+    """
+
+    most: int = 3
+    _lost: int = field(default=0, init=False)
+
+    def heard(self) -> None:
+        """Somebody answered, be it with a refusal."""
+        self._lost = 0
+
+    def failed(self, error: CallError, endpoint: str | None) -> None:
+        """A call has failed for good.
+
+        Args:
+            error: its last attempt's.
+            endpoint: the base URL; None on this machine.
+
+        Raises:
+            ProviderRefusedError: there was no connection, as for the calls before it.
+        """
+        if error.kind == SKIPPED_BUDGET:
+            return
+        if error.kind != "connection":
+            self.heard()
+            return
+        self._lost += 1
+        if self._lost >= self.most:
+            raise ProviderRefusedError(
+                f"no connection to {endpoint or 'the model'} in {self._lost} calls in a row: check "
+                "that it is up and that the base URL is right, then run again to go on"
+            )

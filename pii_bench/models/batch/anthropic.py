@@ -19,7 +19,7 @@ from pii_bench.models.anthropic_messages import (
     version_headers,
 )
 from pii_bench.models.base import CallError
-from pii_bench.models.batch import (
+from pii_bench.models.batch.base import (
     LIMITS,
     RESULTS_GONE,
     Absence,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from pii_bench.models.base import Request
-    from pii_bench.models.batch import BatchLimits, Outcome
+    from pii_bench.models.batch.base import BatchLimits, Outcome
 
 _PATH: Final = "/v1/messages/batches"
 _PAGE: Final = 100

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.calls.budget import NOTHING, Ledger, Totals, cost
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.base import SKIPPED_BUDGET, CallError, Usage
+from pii_bench.models.calls.budget import NOTHING, Ledger, Totals, cost
 from pii_bench.models.table import Price
-from tests.calls.simulated import DOLLAR_A_TOKEN, make_request, now, run
+from tests.models.calls.simulated import DOLLAR_A_TOKEN, make_request, now, run
 
 # USD per million: input 2, cached 0.5, output 10; a batch costs half.
 PRICE = Price(

@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.models.base import CallError
-from pii_bench.models.batch import (
+from pii_bench.models.batch.base import (
     CHAT_COMPLETIONS,
     LIMITS,
     RESULTS_GONE,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from pii_bench.errors import ProviderRefusedError
     from pii_bench.models.base import Request
-    from pii_bench.models.batch import BatchLimits, Outcome
+    from pii_bench.models.batch.base import BatchLimits, Outcome
 
 PROVIDER: Final = "openai"
 

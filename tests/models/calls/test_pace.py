@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.calls.pace import AdaptiveLimit, Pace, RateLimit
 from pii_bench.models.base import CallError, Completion, Usage
-from tests.calls.simulated import now, run
+from pii_bench.models.calls.pace import AdaptiveLimit, Pace, RateLimit
+from tests.models.calls.simulated import now, run
 
 ANSWER = Completion("yes")
 TOO_MANY = CallError("rate_limit")  # names no wait

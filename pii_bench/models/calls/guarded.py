@@ -1,4 +1,4 @@
-"""A model whose calls are retried, paced and paid for."""
+"""A model whose calls are retried, paced and paid for, as the user set it."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pii_bench.calls.budget import NOTHING, UNCHARGED
-from pii_bench.calls.reach import Reach
-from pii_bench.calls.tokens import input_tokens, output_tokens
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import CallError
+from pii_bench.models.calls.budget import NOTHING, UNCHARGED, Ledger
+from pii_bench.models.calls.pace import AdaptiveLimit, Pace, RateLimit
+from pii_bench.models.calls.retry import Reach, Retry
+from pii_bench.models.calls.tokens import input_tokens, output_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pii_bench.calls.budget import Ledger
-    from pii_bench.calls.pace import Pace
-    from pii_bench.calls.retry import Retry
     from pii_bench.models.base import Completion, Model, Request, Usage
+    from pii_bench.models.table import Price
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +106,39 @@ class GuardedModel:
             self.ledger.settle(reservation, usage)
             self.pace.leave(place, outcome)
         return outcome
+
+
+@dataclass(frozen=True, slots=True)
+class CallPolicy:
+    """What the user set; nothing of it changes what is asked.
+
+    Attributes:
+        concurrency: the most calls at a time, at least 1.
+        requests_per_minute: None where no limit is known.
+        tokens_per_minute: None where no limit is known.
+        max_usd: the most that the calls may cost; None for no cap.
+        price: in the place of the one in the table of models; None for that one.
+    """
+
+    concurrency: int = 8
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    max_usd: float | None = None
+    price: Price | None = None
+
+    def guard(self, model: Model, listed: Price | None) -> GuardedModel:
+        """A model whose calls keep to this.
+
+        Args:
+            model: makes one attempt a call.
+            listed: what the table of models says that it costs; None where that is unknown.
+
+        Raises:
+            PiiBenchError: a cap without a price.
+        """
+        limits = RateLimit(self.requests_per_minute, self.tokens_per_minute)
+        paced = Pace(
+            AdaptiveLimit(self.concurrency),
+            limits if self.requests_per_minute or self.tokens_per_minute else None,
+        )
+        return GuardedModel(model, Retry(), paced, Ledger(self.price or listed, self.max_usd))

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.calls.retry import LONGEST_WAIT, Retry
 from pii_bench.models.base import SKIPPED_BUDGET, TRANSIENT, CallError
+from pii_bench.models.calls.retry import LONGEST_WAIT, Retry
 
 
 class Highest(Random):
