@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.cli.arguments import parse_arguments
 from pii_bench.cli.commands import COMMANDS
@@ -18,8 +16,6 @@ DONE = 0
 INCOMPLETE = 1
 WRONG_INPUT = 2
 
-_ALLOCATIONS: Final = 200_000
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
@@ -29,10 +25,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         2 wrong arguments or input.
     """
     parsed = parse_arguments(arguments)
-    # What a command makes is in use until it ends: with Python's 700 allocations, and once
-    # more at the exit, the search for garbage takes a fifth of a short run.
-    gc.set_threshold(_ALLOCATIONS)
-    atexit.register(gc.freeze)
     try:
         complete = COMMANDS[parsed.command](parsed)
     except PiiBenchError as error:

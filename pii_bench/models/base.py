@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeGuard
 
+from pii_bench.errors import ProviderRefusedError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -178,6 +180,10 @@ class CallError(Exception):
     def __init__(self, kind: str, detail: str = "", *, retry_after: float | None = None) -> None:
         self.kind, self.detail, self.retry_after = kind, detail, retry_after
         super().__init__(f"{kind}: {detail}" if detail else kind)
+
+
+Outcome: TypeAlias = Completion | CallError | ProviderRefusedError
+"""What became of one request, as a value: the errors are raised by whoever asked."""
 
 
 class Model(Protocol):

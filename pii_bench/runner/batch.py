@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     )
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.models.batch.base import BatchService, BatchState, Outcome
+    from pii_bench.models.base import Outcome
+    from pii_bench.models.batch.base import BatchService, BatchState
     from pii_bench.runner.store import RunFiles, RunStore
     from pii_bench.systems.base import System
 

@@ -10,7 +10,7 @@ from pii_bench.models.base import CallError, Completion, Finish
 from tests.anthropic_replies import error_body, failure
 from tests.models.anthropic_calls import failure_of, refusal_of
 from tests.models.one_call import outcome_of
-from tests.protocol_server import HANG, RESET, ProtocolServer, Reply
+from tests.protocol_server import RESET, ProtocolServer, Reply
 
 
 class TestAnswersOutsideTheProtocol:
@@ -81,18 +81,6 @@ class TestFailedCalls:
         assert (error.kind, error.detail, error.retry_after) == (kind, detail, None)
         assert len(server.requests) == 1
 
-    @pytest.mark.parametrize("status", [429, 503, 529])
-    def test_hand_on_how_long_to_wait(self, server: ProtocolServer, status: int) -> None:
-        server.script(failure(status, "rate_limit_error", headers={"Retry-After": "17"}))
-        assert failure_of(server.url).retry_after == 17.0
-
-    def test_a_server_that_does_not_answer_in_time(self, server: ProtocolServer) -> None:
-        server.script(HANG)
-        assert str(failure_of(server.url, timeout=0.05)) == "timeout"
-
-    def test_a_server_that_is_not_there(self) -> None:
-        assert str(failure_of("http://127.0.0.1:9")) == "connection"
-
 
 class TestRefusals:
     @pytest.mark.parametrize(
@@ -128,12 +116,6 @@ class TestRefusals:
         assert refusal.startswith("provider 'anthropic' refuses model 'claude-test': HTTP 4")
         assert says in refusal
         assert len(server.requests) == 1
-
-    def test_a_redirect_is_not_followed(self, server: ProtocolServer) -> None:
-        with ProtocolServer() as elsewhere:
-            server.script(Reply(status=307, headers={"Location": f"{elsewhere.url}/v1/messages"}))
-            assert "HTTP 307: the base URL redirects" in refusal_of(server.url)
-            assert elsewhere.requests == []
 
 
 class TestBatchItems:

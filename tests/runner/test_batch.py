@@ -20,8 +20,7 @@ from tests.runner.batch_bench import IDS, SAMPLES, START, Bench, FakeService
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pii_bench.models.base import Request
-    from pii_bench.models.batch.base import Outcome
+    from pii_bench.models.base import Outcome, Request
     from pii_bench.runner.records import RunRecord
 
 

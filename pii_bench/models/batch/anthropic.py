@@ -1,20 +1,25 @@
 """Batches of Anthropic's Messages API.
 
 Sources: the API's reference (platform.claude.com/docs/en/api/messages/batches) and its guide to
-batch processing; anthropic 2.10.0. A batch has no name and no metadata: which of several it is
+batch processing; anthropic 2.12.0. A batch has no name and no metadata: which of several it is
 tell only the custom ids in its results.
 """
 
 from __future__ import annotations
 
 import json
+from contextlib import aclosing
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import anthropic
 
 from pii_bench.models.anthropic_messages import (
     PROVIDER,
     judge,
     read_completion,
+    read_failure,
     request_body,
     version_headers,
 )
@@ -26,24 +31,23 @@ from pii_bench.models.batch.base import (
     BatchState,
     UnknownJobError,
     absent_from_results,
-    attempt,
     batched,
-    content_of,
     custom_id,
-    read_results,
+    id_of,
+    raised,
 )
-from pii_bench.models.transport import parse_json
+from pii_bench.models.batch.results import answer_of, read_results
+from pii_bench.models.failures import attempt, parse_json
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
 
-    import anthropic
     import httpx2
 
-    from pii_bench.models.base import Request
-    from pii_bench.models.batch.base import BatchLimits, Outcome
+    from pii_bench.models.anthropic_messages import AnthropicModel
+    from pii_bench.models.base import Outcome, Request
+    from pii_bench.models.batch.base import BatchLimits
 
-_PATH: Final = "/v1/messages/batches"
 _PAGE: Final = 100
 # Our clock and the provider's may differ by so many seconds.
 _CLOCKS: Final = 3600.0
@@ -51,16 +55,20 @@ _CLOCKS: Final = 3600.0
 _OVERHEAD: Final = 200
 
 
+class _RawAnswer(Protocol):
+    @property
+    def http_response(self) -> httpx2.Response: ...
+
+
 class AnthropicBatchService:
     """Batches for one model of Anthropic (`BatchService`).
 
     Args:
-        client: see `anthropic_messages.open_client`; who made it closes it.
-        model: its name as the API knows it.
+        model: who made it closes it.
     """
 
-    def __init__(self, client: anthropic.AsyncAnthropic, model: str) -> None:
-        self._client, self._model = client, model
+    def __init__(self, model: AnthropicModel) -> None:
+        self._client, self._model = model.client, model.model
 
     @property
     def limits(self) -> BatchLimits:
@@ -73,24 +81,13 @@ class AnthropicBatchService:
 
     async def submit(self, requests: Sequence[Request], tag: str) -> str:
         """Create a batch; see `BatchService`."""
-        import httpx2
-
-        items = [
+        batches = self._client.messages.batches.with_raw_response
+        items: list[Any] = [
             {"custom_id": custom_id(tag, number), "params": request_body(self._model, request)}
             for number, request in enumerate(requests)
         ]
-        response = await self._send(
-            self._client.post(
-                _PATH,
-                cast_to=httpx2.Response,
-                content=json.dumps({"requests": items}).encode(),
-                options={"headers": version_headers(requests[0].sampling.temperature)},
-            )
-        )
-        match self._read(response):
-            case {"id": str() as job}:
-                return job
-        raise CallError("bad_response", "a batch without an id")
+        headers = version_headers(requests[0].sampling.temperature)
+        return id_of(await self._call(batches.create(requests=items, extra_headers=headers)))
 
     async def find(self, tag: str, *, since: float, requests: int) -> str | Absence:
         """Look into the results of batches of that time and size; see `BatchService`."""
@@ -106,21 +103,22 @@ class AnthropicBatchService:
 
     async def poll(self, job: str) -> BatchState:
         """Retrieve a batch; see `BatchService`."""
-        response = await self._get(f"{_PATH}/{job}")
-        if response.status_code == 404:
-            raise UnknownJobError(PROVIDER, job)
-        return _state(self._read(response))
+        batches = self._client.messages.batches.with_raw_response
+        missing = UnknownJobError(PROVIDER, job)
+        return _state(await self._call(batches.retrieve(job), missing=missing))
 
     async def results(self, job: str) -> AsyncGenerator[tuple[str, Outcome], None]:
         """Read a batch's results; see `BatchService`."""
-        for name, line in read_results(await self._results(job)):
-            yield name, batched(_outcome(line.get("result"), self._model))
+        async with aclosing(self._lines(job)) as lines:
+            async for name, line in lines:
+                yield name, batched(_outcome(line.get("result"), self._model))
 
     async def _created_since(self, moment: float) -> AsyncIterator[tuple[str, BatchState]]:
         # The newest come first.
-        query: dict[str, object] = {"limit": _PAGE}
+        batches = self._client.messages.batches.with_raw_response
+        after: str | anthropic.Omit = anthropic.omit
         while True:
-            match self._read(await self._get(_PATH, query)):
+            match await self._call(batches.list(limit=_PAGE, after_id=after)):
                 case {"data": list() as jobs, "has_more": bool() as more}:
                     pass
                 case _:
@@ -128,7 +126,7 @@ class AnthropicBatchService:
             for job in jobs:
                 if _created(job) < moment:
                     return
-                query["after_id"] = job["id"]
+                after = job["id"]
                 # The results of an archived one are gone: it cannot be told from another.
                 if job.get("archived_at") is None:
                     yield job["id"], _state(job)
@@ -136,44 +134,35 @@ class AnthropicBatchService:
                 return
 
     async def _first_custom_id(self, job: str) -> str:
-        for name, _ in read_results(await self._results(job)):
-            return name
+        async with aclosing(self._lines(job)) as lines:
+            async for name, _ in lines:
+                return name
         return ""
 
-    async def _results(self, job: str) -> bytes:
-        # Not by the batch's `results_url`: the key goes to no address that an answer names.
-        response = await self._get(f"{_PATH}/{job}/results")
-        if response.status_code == 404:
-            raise CallError(RESULTS_GONE)
-        return content_of(response, self._judge)
-
-    async def _get(self, path: str, query: Mapping[str, object] | None = None) -> httpx2.Response:
-        import httpx2
-
-        return await self._send(
-            self._client.get(path, cast_to=httpx2.Response, options={"params": dict(query or {})})
+    async def _lines(self, job: str) -> AsyncGenerator[tuple[str, dict[str, Any]], None]:
+        # Not `batches.results`: it sends the key to the address that an answer names.
+        call = self._client.get(
+            f"/v1/messages/batches/{job}/results",
+            cast_to=object,
+            stream=True,
+            stream_cls=anthropic.AsyncStream[object],
         )
+        gone = CallError(RESULTS_GONE)
+        stream = await answer_of(call, anthropic.APIError, partial(self._failure, gone))
+        async with stream, aclosing(read_results(stream.response)) as lines:
+            async for item in lines:
+                yield item
 
-    async def _send(self, call: Awaitable[httpx2.Response]) -> httpx2.Response:
-        import anthropic
+    async def _call(
+        self, call: Awaitable[_RawAnswer], *, missing: UnknownJobError | None = None
+    ) -> object:
+        answer = await answer_of(call, anthropic.APIError, partial(self._failure, missing))
+        return parse_json(answer.http_response.content)
 
-        # What the SDK raises holds the request, with its key and its texts: no `__context__`
-        # may keep it alive.
-        try:
-            return await call
-        except anthropic.APIStatusError as error:
-            return error.response
-        except anthropic.APITimeoutError:
-            failure = CallError("timeout")
-        except anthropic.APIConnectionError:
-            failure = CallError("connection")
-        raise failure
-
-    def _read(self, response: httpx2.Response) -> object:
-        return parse_json(content_of(response, self._judge))
-
-    def _judge(self, status: int, body: object, wait: float | None) -> Outcome:
-        return judge(status, body, model=self._model, wait=wait)
+    def _failure(self, missing: Exception | None, error: anthropic.APIError) -> Exception:
+        if missing is not None and isinstance(error, anthropic.NotFoundError):
+            return missing
+        return raised(read_failure(error, model=self._model))
 
 
 def _state(job: object) -> BatchState:

@@ -8,21 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion
-from pii_bench.models.transport import parse_json, retry_after
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
-    import httpx2
-
-    from pii_bench.models.base import Model, Request
-
-Outcome: TypeAlias = Completion | CallError | ProviderRefusedError
-"""What became of one request of a batch."""
+    from pii_bench.models.base import Model, Outcome, Request
 
 TAG_KEY: Final = "pii_bench"
 """The key of a job's metadata that holds its tag."""
@@ -79,7 +73,7 @@ RESULTS_GONE: Final = "results_gone"
 """The kind of a failure to read results that the provider does not have, or no longer."""
 
 LIMITS: Final = BatchLimits(requests=5000, size=50_000_000)
-"""Less than any provider allows: requests and results of a job are held in memory whole."""
+"""Less than any provider allows: the requests of a job are held in memory whole."""
 
 
 class BatchService(Protocol):
@@ -149,20 +143,26 @@ def build_batch_service(model: Model) -> BatchService:
     Raises:
         PiiBenchError: the provider has none.
     """
-    from pii_bench.models.anthropic_messages import AnthropicModel
-    from pii_bench.models.batch.anthropic import AnthropicBatchService
-    from pii_bench.models.batch.mistral import MistralBatchService
-    from pii_bench.models.batch.openai import OpenAIBatchService
-    from pii_bench.models.mistral_chat import MistralModel
-    from pii_bench.models.openai_compatible import OpenAICompatibleModel
+    # Only the SDK that the model has imported already is imported here.
+    match model.name.partition("/")[0]:
+        case "openai":
+            from pii_bench.models.batch.openai import OpenAIBatchService
+            from pii_bench.models.openai_compatible import OpenAICompatibleModel
 
-    match model:
-        case AnthropicModel():
-            return AnthropicBatchService(model.client, model.model)
-        case MistralModel():
-            return MistralBatchService(model.client, model.model)
-        case OpenAICompatibleModel() if model.name.startswith("openai/"):
-            return OpenAIBatchService(model.client, model.model)
+            if isinstance(model, OpenAICompatibleModel):
+                return OpenAIBatchService(model)
+        case "anthropic":
+            from pii_bench.models.anthropic_messages import AnthropicModel
+            from pii_bench.models.batch.anthropic import AnthropicBatchService
+
+            if isinstance(model, AnthropicModel):
+                return AnthropicBatchService(model)
+        case "mistral":
+            from pii_bench.models.batch.mistral import MistralBatchService
+            from pii_bench.models.mistral_chat import MistralModel
+
+            if isinstance(model, MistralModel):
+                return MistralBatchService(model)
     raise PiiBenchError(
         f"model {model.name!r} has no batch API (those of openai, anthropic and mistral have one)"
     )
@@ -182,34 +182,10 @@ def batched(outcome: Outcome) -> Outcome:
     return replace(outcome, batched=True) if isinstance(outcome, Completion) else outcome
 
 
-def attempt(read: Callable[[object], Completion], body: object) -> Outcome:
-    """What an adapter reads in an answer, or why it cannot."""
-    try:
-        return read(body)
-    except CallError as error:
-        return error
-
-
-def content_of(
-    response: httpx2.Response, judge: Callable[[int, object, float | None], Outcome]
-) -> bytes:
-    """The content of an answer of the service itself.
-
-    Args:
-        response: from it.
-        judge: says what an error means, of its status, its body and the seconds to wait.
-
-    Raises:
-        CallError: this call failed.
-        ProviderRefusedError: every call would fail.
-    """
-    if response.is_success:
-        return response.content
-    body, wait = parse_json(response.content), retry_after(response.headers)
-    outcome = judge(response.status_code, body, wait)
-    if isinstance(outcome, Completion):
-        raise CallError("bad_request", f"HTTP {response.status_code}")
-    raise outcome
+def raised(outcome: Outcome) -> CallError | ProviderRefusedError:
+    """The error that a failed call of the batch API itself raises."""
+    # A filter stops requests, not calls about them.
+    return CallError("bad_request", "filtered") if isinstance(outcome, Completion) else outcome
 
 
 def id_of(described: object) -> str:
@@ -227,19 +203,3 @@ def id_of(described: object) -> str:
 def absent_from_results() -> CallError:
     """What became of a request that the results of its batch do not name."""
     return CallError("bad_response", "not among the results of its batch")
-
-
-def read_results(content: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The custom ids and lines of a file of results, which is JSON Lines.
-
-    Raises:
-        CallError: bad_response, for a line that is no JSON object with a custom id.
-    """
-    # Not as lines of text: JSON may hold line separators of Unicode.
-    for raw in content.split(b"\n"):
-        if raw.strip():
-            line = parse_json(raw)
-            name = line.get("custom_id") if isinstance(line, dict) else None
-            if not isinstance(line, dict) or not isinstance(name, str):
-                raise CallError("bad_response", "a line of the results has no custom id")
-            yield name, line

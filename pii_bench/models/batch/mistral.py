@@ -7,7 +7,11 @@ processing; mistralai 3.7.0.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import httpx2
+from mistralai.client.errors import MistralError
 
 from pii_bench.models.base import CallError
 from pii_bench.models.batch.base import (
@@ -19,32 +23,36 @@ from pii_bench.models.batch.base import (
     BatchState,
     UnknownJobError,
     absent_from_results,
-    attempt,
     batched,
     custom_id,
     id_of,
-    read_results,
+    raised,
 )
+from pii_bench.models.batch.results import read_results
+from pii_bench.models.failures import attempt, parse_json
 from pii_bench.models.mistral_chat import (
+    CALL_ERRORS,
     PROVIDER,
+    as_json,
+    is_answer,
     judge,
     read_completion,
     read_failure,
     request_body,
 )
-from pii_bench.models.transport import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
 
-    from mistralai.client import Mistral
     from mistralai.client.types import BaseModel
 
-    from pii_bench.models.base import Request
-    from pii_bench.models.batch.base import BatchLimits, Outcome
+    from pii_bench.models.base import Outcome, Request
+    from pii_bench.models.batch.base import BatchLimits
+    from pii_bench.models.mistral_chat import MistralModel
+
+T = TypeVar("T")
 
 _SUCCESS: Final = 200
-_UNKNOWN: Final = 404
 _PAGE: Final = 100
 
 _ABSENT: Final[Mapping[str, str]] = {
@@ -61,12 +69,11 @@ class MistralBatchService:
     """Batches for one model of Mistral (`BatchService`).
 
     Args:
-        client: see `mistral_chat.open_client`.
-        model: its name as the API knows it.
+        model: who made it closes it.
     """
 
-    def __init__(self, client: Mistral, model: str) -> None:
-        self._client, self._model = client, model
+    def __init__(self, model: MistralModel) -> None:
+        self._client, self._model = model.client, model.model
 
     @property
     def limits(self) -> BatchLimits:
@@ -81,12 +88,12 @@ class MistralBatchService:
         """Upload the requests as a file and create a job for it; see `BatchService`."""
         lines = [self._line(custom_id(tag, number), each) for number, each in enumerate(requests)]
         content = b"".join(lines)
-        upload = await self._ask(
+        upload = await self._call(
             self._client.files.upload_async(
                 file={"file_name": f"{tag}.jsonl", "content": content}, purpose="batch"
             )
         )
-        job = await self._ask(
+        job = await self._call(
             self._client.batch.jobs.create_async(
                 input_files=[id_of(upload)],
                 model=self._model,
@@ -120,8 +127,12 @@ class MistralBatchService:
         """Read the file of answers and the one of errors; see `BatchService`."""
         described = await self._job(job)
         for file in (described.get("output_file"), described.get("error_file")):
-            if isinstance(file, str):
-                for name, line in read_results(await self._content(file)):
+            if not isinstance(file, str):
+                continue
+            call = self._client.files.download_async(file_id=file)
+            response = await self._answer(call, missing=CallError(RESULTS_GONE))
+            async with aclosing(response), aclosing(read_results(response)) as lines:
+                async for name, line in lines:
                     yield name, batched(_outcome(line, self._model))
 
     def _line(self, name: str, request: Request) -> bytes:
@@ -132,7 +143,9 @@ class MistralBatchService:
         page = seen = 0
         while True:
             # Not filtered by metadata: how such a filter is written is documented nowhere.
-            answer = await self._ask(self._client.batch.jobs.list_async(page=page, page_size=_PAGE))
+            answer = await self._call(
+                self._client.batch.jobs.list_async(page=page, page_size=_PAGE)
+            )
             match answer:
                 case {"data": list() as jobs, "total": int(total)}:
                     pass
@@ -147,52 +160,36 @@ class MistralBatchService:
                 return
 
     async def _job(self, job: str) -> dict[str, Any]:
-        described = await self._ask(
-            self._client.batch.jobs.get_async(job_id=job), unknown=UnknownJobError(PROVIDER, job)
+        described = await self._call(
+            self._client.batch.jobs.get_async(job_id=job), missing=UnknownJobError(PROVIDER, job)
         )
         if not isinstance(described, dict):
             raise CallError("bad_response", "no batch")
         return described
 
-    async def _content(self, file: str) -> bytes:
-        import httpx2
-        from mistralai.client.errors import MistralError
-
-        try:
-            response = await self._client.files.download_async(file_id=file)
-            return await response.aread()
-        except MistralError as error:
-            if error.status_code == _SUCCESS:
-                # The SDK asks for one content type.
-                return error.body.encode()
-            failure = read_failure(error, model=self._model)
-            if error.status_code == _UNKNOWN:
-                failure = CallError(RESULTS_GONE)
-        except httpx2.RequestError as error:
-            failure = read_failure(error, model=self._model)
-        raise failure
-
-    async def _ask(
-        self, call: Awaitable[BaseModel], *, unknown: UnknownJobError | None = None
+    async def _call(
+        self, call: Awaitable[BaseModel], *, missing: UnknownJobError | None = None
     ) -> object:
-        import httpx2
-        from mistralai.client.errors import MistralError
+        answer = await self._answer(call, missing=missing)
+        return (
+            parse_json(answer.content) if isinstance(answer, httpx2.Response) else as_json(answer)
+        )
 
+    async def _answer(
+        self, call: Awaitable[T], *, missing: Exception | None
+    ) -> T | httpx2.Response:
+        """What the SDK made of an answer, or the answer where it could make nothing of it."""
         # What is raised holds the request, with its key and its texts: no `__context__` may
         # keep it alive.
-        failure: Exception
         try:
-            answer = await call
-            return answer.model_dump(mode="json", exclude_unset=True, warnings=False)
-        except MistralError as error:
-            if error.status_code == _SUCCESS:
-                # The SDK's types ask for more than is needed.
-                return parse_json(error.body)
-            failure = read_failure(error, model=self._model)
-            if error.status_code == _UNKNOWN and unknown is not None:
-                failure = unknown
-        except httpx2.RequestError as error:
-            failure = read_failure(error, model=self._model)
+            return await call
+        except CALL_ERRORS as error:
+            if is_answer(error):
+                return httpx2.Response(_SUCCESS, content=error.body.encode())
+            if missing is not None and isinstance(error, MistralError) and error.status_code == 404:
+                failure = missing
+            else:
+                failure = raised(read_failure(error, model=self._model))
         raise failure
 
 

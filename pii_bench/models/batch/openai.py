@@ -1,13 +1,17 @@
 """Batches of OpenAI's Chat Completions.
 
 Sources: the API's reference (platform.openai.com/docs/api-reference: files, batch) and its
-guide to batches; openai 3.51.0.
+guide to batches; openai 3.54.0.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import AsyncExitStack, aclosing
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import openai
 
 from pii_bench.models.base import CallError
 from pii_bench.models.batch.base import (
@@ -19,29 +23,33 @@ from pii_bench.models.batch.base import (
     BatchState,
     UnknownJobError,
     absent_from_results,
-    attempt,
     batched,
-    content_of,
     custom_id,
     id_of,
-    read_results,
+    raised,
 )
-from pii_bench.models.openai_compatible import judge, read_completion, request_body
-from pii_bench.models.transport import parse_json, refusal, safe_code
+from pii_bench.models.batch.results import answer_of, read_results
+from pii_bench.models.failures import attempt, parse_json, refusal, safe_code
+from pii_bench.models.openai_compatible import (
+    CALL_ERRORS,
+    judge,
+    read_completion,
+    read_failure,
+    request_body,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
 
     import httpx2
-    import openai
 
     from pii_bench.errors import ProviderRefusedError
-    from pii_bench.models.base import Request
-    from pii_bench.models.batch.base import BatchLimits, Outcome
+    from pii_bench.models.base import Outcome, Request
+    from pii_bench.models.batch.base import BatchLimits
+    from pii_bench.models.openai_compatible import OpenAICompatibleModel
 
 PROVIDER: Final = "openai"
 
-_UNKNOWN: Final = 404
 _PAGE: Final = 100
 
 _ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
@@ -59,17 +67,20 @@ _TOO_MUCH_REMEDY: Final = (
 _FAILED_REMEDY: Final = "the provider's list of batches says why"
 
 
+class _RawAnswer(Protocol):
+    @property
+    def http_response(self) -> httpx2.Response: ...
+
+
 class OpenAIBatchService:
     """Batches for one model of OpenAI (`BatchService`).
 
     Args:
-        client: see `openai_compatible.open_client`; who made it closes it.
-        model: its name as the server knows it.
+        model: who made it closes it.
     """
 
-    def __init__(self, client: openai.AsyncOpenAI, model: str) -> None:
-        self._client, self._model = client, model
-        self._endpoint = str(client.base_url)
+    def __init__(self, model: OpenAICompatibleModel) -> None:
+        self._client, self._model, self._endpoint = model.client, model.model, model.endpoint
 
     @property
     def limits(self) -> BatchLimits:
@@ -82,28 +93,21 @@ class OpenAIBatchService:
 
     async def submit(self, requests: Sequence[Request], tag: str) -> str:
         """Upload the requests as a file and create a batch of it; see `BatchService`."""
-        import httpx2
-
         lines = [self._line(custom_id(tag, number), each) for number, each in enumerate(requests)]
-        upload = await self._send(
-            self._client.post(
-                "/files",
-                cast_to=httpx2.Response,
-                body={"purpose": "batch"},
-                files=[("file", (f"{tag}.jsonl", b"".join(lines)))],
-                options={"headers": {"Content-Type": "multipart/form-data"}},
+        upload = await self._call(
+            self._client.files.with_raw_response.create(
+                file=(f"{tag}.jsonl", b"".join(lines)), purpose="batch"
             )
         )
-        create = {
-            "input_file_id": id_of(self._read(upload)),
-            "endpoint": CHAT_COMPLETIONS,
-            "completion_window": "24h",
-            "metadata": {TAG_KEY: tag},
-        }
-        created = await self._send(
-            self._client.post("/batches", cast_to=httpx2.Response, body=create)
+        created = await self._call(
+            self._client.batches.with_raw_response.create(
+                input_file_id=id_of(upload),
+                endpoint=CHAT_COMPLETIONS,
+                completion_window="24h",
+                metadata={TAG_KEY: tag},
+            )
         )
-        return id_of(self._read(created))
+        return id_of(created)
 
     async def find(self, tag: str, *, since: float, requests: int) -> str | Absence:  # noqa: ARG002 - of the protocol
         """Look for the tag in the metadata of all batches; see `BatchService`."""
@@ -122,8 +126,15 @@ class OpenAIBatchService:
         """Read the file of answers and the one of errors; see `BatchService`."""
         described = await self._job(job)
         for file in (described.get("output_file_id"), described.get("error_file_id")):
-            if isinstance(file, str):
-                for name, line in read_results(await self._content(file)):
+            if not isinstance(file, str):
+                continue
+            content = self._client.files.with_streaming_response.content(file)
+            async with AsyncExitStack() as stack:
+                opening = stack.enter_async_context(content)
+                gone = CallError(RESULTS_GONE)
+                answer = await answer_of(opening, CALL_ERRORS, partial(self._failure, gone))
+                read = read_results(answer.http_response)
+                async for name, line in await stack.enter_async_context(aclosing(read)):
                     yield name, batched(self._outcome(line))
 
     def _line(self, name: str, request: Request) -> bytes:
@@ -136,9 +147,11 @@ class OpenAIBatchService:
         return json.dumps(record).encode() + b"\n"
 
     async def _jobs(self) -> AsyncIterator[object]:
-        query: dict[str, object] = {"limit": _PAGE}
+        after: str | openai.Omit = openai.omit
         while True:
-            match self._read(await self._get("/batches", query)):
+            match await self._call(
+                self._client.batches.with_raw_response.list(limit=_PAGE, after=after)
+            ):
                 case {"data": list() as jobs, **rest}:
                     pass
                 case _:
@@ -147,50 +160,27 @@ class OpenAIBatchService:
                 yield job
             if not jobs or not rest.get("has_more"):
                 return
-            query["after"] = id_of(jobs[-1])
+            after = id_of(jobs[-1])
 
     async def _job(self, job: str) -> dict[str, Any]:
-        response = await self._get(f"/batches/{job}")
-        if response.status_code == _UNKNOWN:
-            raise UnknownJobError(PROVIDER, job)
-        described = self._read(response)
+        described = await self._call(
+            self._client.batches.with_raw_response.retrieve(job),
+            missing=UnknownJobError(PROVIDER, job),
+        )
         if not isinstance(described, dict):
             raise CallError("bad_response", "no batch")
         return described
 
-    async def _content(self, file: str) -> bytes:
-        response = await self._get(f"/files/{file}/content")
-        if response.status_code == _UNKNOWN:
-            raise CallError(RESULTS_GONE)
-        return content_of(response, self._judge)
+    async def _call(
+        self, call: Awaitable[_RawAnswer], *, missing: UnknownJobError | None = None
+    ) -> object:
+        answer = await answer_of(call, CALL_ERRORS, partial(self._failure, missing))
+        return parse_json(answer.http_response.content)
 
-    async def _get(self, path: str, query: Mapping[str, object] | None = None) -> httpx2.Response:
-        import httpx2
-
-        return await self._send(
-            self._client.get(path, cast_to=httpx2.Response, options={"params": dict(query or {})})
-        )
-
-    async def _send(self, call: Awaitable[httpx2.Response]) -> httpx2.Response:
-        import openai
-
-        # What the SDK raises holds the request, with its key and its texts: no `__context__`
-        # may keep it alive.
-        try:
-            return await call
-        except openai.APIStatusError as error:
-            return error.response
-        except openai.APITimeoutError:
-            failure = CallError("timeout")
-        except openai.APIConnectionError:
-            failure = CallError("connection")
-        raise failure
-
-    def _read(self, response: httpx2.Response) -> object:
-        return parse_json(content_of(response, self._judge))
-
-    def _judge(self, status: int, body: object, wait: float | None = None) -> Outcome:
-        return judge(status, body, provider=PROVIDER, model=self._model, wait=wait)
+    def _failure(self, missing: Exception | None, error: Exception) -> Exception:
+        if missing is not None and isinstance(error, openai.NotFoundError):
+            return missing
+        return raised(read_failure(error, provider=PROVIDER, model=self._model))
 
     def _state(self, job: dict[str, Any]) -> BatchState:
         match job.get("request_counts"):
@@ -224,7 +214,7 @@ class OpenAIBatchService:
             case {"response": {"status_code": 200, "body": body}}:
                 return attempt(read_completion, body)
             case {"response": {"status_code": int(status), "body": body}}:
-                return self._judge(status, body)
+                return judge(status, body, provider=PROVIDER, model=self._model)
             case {"error": {"code": code}}:
                 kind = _ITEM_CODES.get(str(code), "server_error")
                 return CallError(kind, safe_code(code))

@@ -16,8 +16,8 @@ from tests.batch_protocols import AnthropicBatches, MistralBatches, OpenAIBatche
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from pii_bench.models.base import Model
-    from pii_bench.models.batch.base import BatchService, Outcome
+    from pii_bench.models.base import Model, Outcome
+    from pii_bench.models.batch.base import BatchService
     from tests.batch_server import BatchServer
 
     T = TypeVar("T")

@@ -14,7 +14,7 @@ from tests.models.batch.cases import CASES, SAMPLE_TEXT, TAG, request, submit_an
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pii_bench.models.batch.base import Outcome
+    from pii_bench.models.base import Outcome
 
 ANTHROPIC = CASES["anthropic"]
 NOW = 1_800_000_000.0

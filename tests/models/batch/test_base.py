@@ -17,9 +17,9 @@ from pii_bench.models.batch.base import (
     UnknownJobError,
     build_batch_service,
     custom_id,
-    read_results,
 )
 from pii_bench.models.openai_compatible import OpenAICompatibleModel
+from pii_bench.models.service import LARGEST_BODY
 from tests.batch_server import ABSENT, CANCELLED, EXPIRED, Answer, BatchServer, Fault, Item
 from tests.fakes import FakeModel
 from tests.models.batch.cases import (
@@ -98,7 +98,7 @@ def test_half_a_surrogate_pair_can_be_asked_about(case: Case, server: BatchServe
     case.ask(server.url, lambda service: submit_and_read(service, [request("\ud83d")]))
 
     [body] = server.jobs["job-1"].requests.values()
-    assert body["messages"][-1]["content"] == "\ud83d"
+    assert body["messages"][-1]["content"] == "\N{REPLACEMENT CHARACTER}"
 
 
 def test_a_request_fails_alone(case: Case, server: BatchServer) -> None:
@@ -306,15 +306,44 @@ def test_a_custom_id_is_what_every_provider_takes() -> None:
     assert custom_id("00ff00ff00ff00ff", 4999) == "00ff00ff00ff00ff-4999"
 
 
-@pytest.mark.parametrize("line", [b"[]", b"{", b"{}", b'{"custom_id": 3}', b"\xff"])
-def test_a_line_of_results_without_a_custom_id_is_a_bad_response(line: bytes) -> None:
-    with pytest.raises(CallError, match="bad_response: a line of the results has no custom id"):
-        list(read_results(b'{"custom_id": "a"}\n\n' + line + b"\n"))
-
-
 def test_a_model_without_batches_is_refused() -> None:
     deepseek = OpenAICompatibleModel("deepseek", "chat", api_key=KEY, base_url="http://127.0.0.1")
 
     for model in (FakeModel(name="fake/one"), deepseek):
         with pytest.raises(PiiBenchError, match=f"model '{model.name}' has no batch API"):
             build_batch_service(model)
+
+
+@pytest.mark.parametrize("line", [b"[]", b"{", b"{}", b'{"custom_id": 3}', b"\xff"])
+def test_a_line_of_results_without_a_custom_id_is_a_bad_response(
+    case: Case, server: BatchServer, line: bytes
+) -> None:
+    results = b'{"custom_id": "a"}\n\n' + line + b"\n"
+    server.faults = {len(case.lines) - 1: Fault(Answer(200, results))}
+
+    with pytest.raises(CallError, match="bad_response: a line of the results has no custom id"):
+        case.ask(server.url, lambda service: submit_and_read(service, [request()]))
+
+
+def test_results_may_be_longer_than_an_answer_but_no_line_of_them(
+    case: Case, server: BatchServer
+) -> None:
+    server.outcome = lambda _: Item(text="a" * (LARGEST_BODY // 3))
+    asked = [request()] * 4
+
+    outcomes = case.ask(server.url, lambda service: submit_and_read(service, asked), timeout=30)
+
+    assert len(outcomes) == 4
+
+    line = Answer(200, b'{"custom_id": "' + b"a" * LARGEST_BODY)
+    server.faults = {len(server.received) + len(case.lines) - 1: Fault(line)}
+    with pytest.raises(CallError, match="bad_response: a line of the results is too long"):
+        case.ask(server.url, lambda service: submit_and_read(service, [request()]), timeout=30)
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_no_other_answer_may_be_longer(case: Case, server: BatchServer, status: int) -> None:
+    for number in range(len(case.lines) - (status == 200)):
+        error = fail_at(case, server, number, Answer(status, b" " * (LARGEST_BODY + 1)), 30.0)
+
+        assert str(error) == "bad_response: more than 32 MB"

@@ -14,7 +14,8 @@ from tests.models.batch.cases import CASES, SAMPLE_TEXT, TAG, request, submit_an
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pii_bench.models.batch.base import BatchService, BatchState, Outcome
+    from pii_bench.models.base import Outcome
+    from pii_bench.models.batch.base import BatchService, BatchState
 
 MISTRAL = CASES["mistral"]
 

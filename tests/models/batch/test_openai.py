@@ -4,13 +4,12 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
-import httpx2
-import openai
 import pytest
 
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, Finish
-from pii_bench.models.batch.openai import OpenAIBatchService
+from pii_bench.models.batch.base import build_batch_service
+from pii_bench.models.openai_compatible import OpenAICompatibleModel
 from tests.batch_protocols import OpenAIBatches, json_lines, read_lines
 from tests.batch_server import Answer, Fault, Item
 from tests.models.batch.cases import CASES, KEY, SAMPLE_TEXT, TAG, read, request, submit_and_read
@@ -18,7 +17,8 @@ from tests.models.batch.cases import CASES, KEY, SAMPLE_TEXT, TAG, read, request
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pii_bench.models.batch.base import BatchService, BatchState, Outcome
+    from pii_bench.models.base import Outcome
+    from pii_bench.models.batch.base import BatchService, BatchState
 
 OPENAI = CASES["openai"]
 
@@ -71,21 +71,16 @@ def test_a_job_is_a_file_of_requests_and_a_batch_of_it(server: OpenAIBatches) ->
 
 
 def test_openai_itself_is_asked_with_its_own_parameters() -> None:
-    sent: list[httpx2.Request] = []
+    async def size_of(base_url: str) -> int:
+        model = OpenAICompatibleModel("openai", "gpt-test", api_key=KEY, base_url=base_url)
+        try:
+            return build_batch_service(model).size(request())
+        finally:
+            await model.close()
 
-    def answer(call: httpx2.Request) -> httpx2.Response:
-        sent.append(call)
-        return httpx2.Response(200, json={"id": "job-1"})
-
-    async def submit() -> None:
-        http = httpx2.AsyncClient(transport=httpx2.MockTransport(answer))
-        async with openai.AsyncOpenAI(api_key=KEY, http_client=http) as client:
-            await OpenAIBatchService(client, "gpt-test").submit([request()], TAG)
-
-    asyncio.run(submit())
-
-    assert str(sent[0].url) == "https://api.openai.com/v1/files"
-    assert b'"max_completion_tokens": 321' in sent[0].content
+    # Its `max_completion_tokens` is longer than the `max_tokens` of all others.
+    other = asyncio.run(size_of("https://models.example/v1"))
+    assert asyncio.run(size_of("https://api.openai.com/v1")) == other + len("_completion")
 
 
 @pytest.mark.parametrize("status", ["validating", "finalizing", "cancelling", "unheard_of"])

@@ -1,4 +1,4 @@
-"""What the adapters of HTTP services share: connections, and how a failed call is told.
+"""How a failed call of an HTTP service is told.
 
 What a service answers to a refused request may repeat a text or a key: only codes that
 cannot be one of them go into messages.
@@ -9,20 +9,17 @@ from __future__ import annotations
 import json
 import math
 import re
-import ssl
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import ProviderRefusedError
-from pii_bench.models.endpoints import is_loopback
+from pii_bench.models.base import CallError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    import httpx2
-
-_CONNECT_SECONDS: Final = 10.0
+    from pii_bench.models.base import Completion, Outcome
 
 REDIRECT_REMEDY: Final = "the base URL redirects to another, and texts go nowhere else: check it"
 """What helps where an endpoint answers 3xx."""
@@ -37,35 +34,6 @@ MAX_TOKENS_REMEDY: Final = "it writes fewer tokens: run with a lower `--max-toke
 """What helps where a model refuses the limit on its answer."""
 
 
-def open_http(endpoint: str, timeout: float) -> httpx2.AsyncClient:
-    """Make the connections to one endpoint.
-
-    A redirect is not followed: the texts would go where nobody recorded. Their number has
-    no limit, because the run limits the calls under way.
-
-    Args:
-        endpoint: the base URL.
-        timeout: seconds that one attempt may wait for the server.
-    """
-    import httpx2
-
-    loopback = is_loopback(endpoint)
-    plain = loopback and endpoint.startswith("http:")
-    return httpx2.AsyncClient(
-        timeout=httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS)),
-        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
-        follow_redirects=False,
-        # A proxy of the environment would look for the loopback on its own machine.
-        trust_env=not loopback,
-        verify=no_certificates() if plain else True,
-    )
-
-
-def no_certificates() -> ssl.SSLContext:
-    """Trust nobody, for connections without TLS: to load the certificates takes 30 ms."""
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-
-
 def parse_json(content: bytes | str) -> object:
     """The JSON of an answer; None where it is none, or `null`: no service answers so."""
     try:
@@ -73,6 +41,14 @@ def parse_json(content: bytes | str) -> object:
     except (ValueError, RecursionError):
         return None
     return body
+
+
+def attempt(read: Callable[[object], Completion], body: object) -> Outcome:
+    """What an adapter reads in an answer, or why it cannot."""
+    try:
+        return read(body)
+    except CallError as error:
+        return error
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
