@@ -24,10 +24,10 @@ from tests.models.one_call import REQUEST, SAMPLE_TEXT, Calls
 from tests.protocol_server import HANG, RESET, ProtocolServer, Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from pii_bench.models.base import Request
+    from pii_bench.models.base import Outcome, Request
 
 LOCAL: Final = "local"
 # A number that fits no float, and one that Python refuses to read.
@@ -60,6 +60,34 @@ class Asker:
     ) -> Completion:
         self._server.script(reply)
         return self._calls.ask(self._server.url, request, timeout=timeout, times=times)
+
+    def outcomes(self, replies: Iterable[Reply]) -> list[Outcome]:
+        """What one model makes of one reply after another."""
+
+        async def run() -> list[Outcome]:
+            model = self._calls.connect(self._server.url, 5.0)
+            found: list[Outcome] = []
+            try:
+                for reply in replies:
+                    self._server.script(reply)
+                    try:
+                        found.append(await model.complete(REQUEST))
+                    except (CallError, ProviderRefusedError) as error:
+                        found.append(error)
+            finally:
+                await model.close()
+            return found
+
+        return asyncio.run(run())
+
+    def failures(self, replies: Iterable[Reply]) -> list[str]:
+        """How each call fails, with what the server asks to wait."""
+        return [
+            f"{outcome} {outcome.retry_after or ''}".rstrip()
+            if isinstance(outcome, CallError)
+            else str(outcome)
+            for outcome in self.outcomes(replies)
+        ]
 
     def failure(self, reply: Reply, *, timeout: float = 5.0) -> CallError:
         self._server.script(reply)
@@ -131,9 +159,8 @@ class TestUsage:
     def test_cached_input_is_part_of_the_input(self, adapter: Adapter, ask: Asker) -> None:
         assert ask(adapter.dialect.cached(5)).usage == Usage(11, 7, cached_tokens=5)
 
-    @pytest.mark.parametrize(
-        "counts",
-        [
+    def test_counts_that_cannot_be_true_are_unknown(self, adapter: Adapter, ask: Asker) -> None:
+        pairs: list[tuple[object, object]] = [
             (-1, 7),
             (11, -1),
             (0, 7),
@@ -145,90 +172,76 @@ class TestUsage:
             ("many", 7),
             (None, None),
             ([11], {}),
-        ],
-    )
-    def test_counts_that_cannot_be_true_are_unknown(
-        self, adapter: Adapter, ask: Asker, counts: tuple[object, object]
-    ) -> None:
-        answer = ask(adapter.dialect.counted(*counts))
-        assert (answer.text, answer.usage) == ("Halifax", None)
+        ]
+        answers = ask.outcomes(adapter.dialect.counted(*pair) for pair in pairs)
+        unknown = Completion("Halifax", Finish.STOP, model=adapter.returned, usage=None)
+        assert answers == [unknown] * len(pairs)
 
     def test_a_boolean_is_no_count(self, adapter: Adapter, ask: Asker) -> None:
         usage = ask(adapter.dialect.counted(True, 7)).usage
         # Mistral's SDK has turned `true` into 1 before anything of ours sees it.
         assert usage == (Usage(1, 7) if adapter.name == "mistral" else None)
 
-    @pytest.mark.parametrize("cached", [-5, 12, GIANT, "some", None])
     def test_cached_input_that_cannot_be_makes_no_call_cheaper(
-        self, adapter: Adapter, ask: Asker, cached: object
+        self, adapter: Adapter, ask: Asker
     ) -> None:
-        usage = ask(adapter.dialect.cached(cached)).usage
-        # Unknown usage costs the most that a call may cost.
-        assert usage is None or (usage.input_tokens >= 11 and usage.cached_tokens == 0)
+        impossible = (-5, 12, GIANT, "some", None)
+        for answer in ask.outcomes(adapter.dialect.cached(cached) for cached in impossible):
+            assert isinstance(answer, Completion)
+            usage = answer.usage
+            # Unknown usage costs the most that a call may cost.
+            assert usage is None or (usage.input_tokens >= 11 and usage.cached_tokens == 0)
 
 
 class TestFailures:
-    @pytest.mark.parametrize(
-        ("status", "kind"),
-        [
-            (400, "bad_request"),
-            (408, "timeout"),
-            (413, "bad_request"),
-            (429, "rate_limit"),
-            (500, "server_error"),
-            (502, "server_error"),
-            (529, "overloaded"),
-        ],
-    )
     def test_are_told_apart_by_status_and_tried_once(
-        self, adapter: Adapter, ask: Asker, server: ProtocolServer, status: int, kind: str
+        self, adapter: Adapter, ask: Asker, server: ProtocolServer
     ) -> None:
-        if (adapter.name, status) == ("mistral", 529):
-            kind = "server_error"  # a status that its API does not have
-        error = ask.failure(adapter.dialect.error(status, "some_code", "", {}))
-        assert (error.kind, error.detail) == (kind, f"HTTP {status} some_code")
-        assert error.retry_after is None
-        assert len(server.requests) == 1
+        kinds = {
+            400: "bad_request",
+            408: "timeout",
+            413: "bad_request",
+            429: "rate_limit",
+            500: "server_error",
+            502: "server_error",
+            # Mistral's API does not have this one.
+            529: "server_error" if adapter.name == "mistral" else "overloaded",
+        }
+        error = adapter.dialect.error
+        found = ask.failures(error(status, "some_code", "", {}) for status in kinds)
+        assert found == [f"{kind}: HTTP {status} some_code" for status, kind in kinds.items()]
+        assert len(server.requests) == len(kinds)
 
-    @pytest.mark.parametrize("status", [429, 500, 503])
-    @pytest.mark.parametrize(
-        ("headers", "seconds"),
-        [
-            ({"Retry-After": "7"}, 7.0),
-            ({"retry-after-ms": "1500", "Retry-After": "9"}, 1.5),
-            ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
-            ({"Retry-After": "soon"}, None),
-        ],
-    )
-    def test_hand_on_how_long_to_wait(
-        self,
-        adapter: Adapter,
-        ask: Asker,
-        status: int,
-        headers: dict[str, str],
-        seconds: float | None,
-    ) -> None:
-        error = ask.failure(adapter.dialect.error(status, "some_code", "", headers))
-        assert error.retry_after == seconds
+    def test_hand_on_how_long_to_wait(self, adapter: Adapter, ask: Asker) -> None:
+        waits = {
+            "7.0": {"Retry-After": "7"},
+            "1.5": {"retry-after-ms": "1500", "Retry-After": "9"},
+            "": {"Retry-After": "soon"},
+        }
+        error = adapter.dialect.error
+        for status, kind in {429: "rate_limit", 500: "server_error"}.items():
+            found = ask.failures(error(status, "a", "", headers) for headers in waits.values())
+            assert found == [f"{kind}: HTTP {status} a {wait}".rstrip() for wait in waits]
 
-    @pytest.mark.parametrize("body", [b"", b"slow down", b"<html>", b"[]", b'{"error": "busy"}'])
-    def test_may_say_nothing(self, ask: Asker, body: bytes) -> None:
-        assert str(ask.failure(Reply(status=500, body=body))) == "server_error: HTTP 500"
+    def test_may_say_nothing(self, ask: Asker) -> None:
+        bodies = (b"", b"slow down", b"<html>", b"[]", b'{"error": "busy"}')
+        found = ask.failures(Reply(status=500, body=body) for body in bodies)
+        assert found == ["server_error: HTTP 500"] * len(bodies)
 
-    @pytest.mark.parametrize(
-        "odd", [None, [], {}, True, GIANT, [["a"]], {"a": []}, "\ud83d", "x" * 1000]
-    )
-    def test_may_say_anything(self, ask: Asker, odd: object) -> None:
-        for body in (
-            odd,
-            {"error": odd},
-            {"detail": odd, "message": odd, "type": odd, "param": odd, "code": odd},
-            {"error": {"type": odd, "message": odd, "code": odd, "param": odd}},
-            {"error": {"type": "a", "details": {"error_code": odd}}},
-            {"error": {"type": "a", "details": odd}},
-            {"detail": [odd, {"loc": odd}, {"loc": [odd]}]},
-        ):
-            assert ask.failure(Reply(status=400, body=body)).kind == "bad_request"
+    def test_may_say_anything(self, ask: Asker) -> None:
+        bodies: list[object] = []
+        for odd in (None, [], {}, True, GIANT, [["a"]], {"a": []}, "\ud83d", "x" * 1000):
+            bodies += [
+                odd,
+                {"error": odd},
+                {"detail": odd, "message": odd, "type": odd, "param": odd, "code": odd},
+                {"error": {"type": odd, "message": odd, "code": odd, "param": odd}},
+                {"error": {"type": "a", "details": {"error_code": odd}}},
+                {"error": {"type": "a", "details": odd}},
+                {"detail": [odd, {"loc": odd}, {"loc": [odd]}]},
+            ]
+        found = ask.failures(Reply(status=400, body=body) for body in bodies)
+        assert {told.partition(":")[0] for told in found} == {"bad_request"}
 
     @pytest.mark.parametrize("status", [401, 402, 403, 404])
     def test_that_every_call_would_meet_are_a_refusal(
@@ -270,29 +283,26 @@ class TestNoAnswer:
             return  # it has no host
         assert str(Calls(adapter.connect).failure_of("http://model.invalid")) == "connection"
 
-    @pytest.mark.parametrize(
-        "reply",
-        [
+    def test_of_http(self, ask: Asker) -> None:
+        ok = b"HTTP/1.1 200 OK\r\n"
+        replies = [
             RESET,
             Reply(raw=b""),
             Reply(raw=b"hello\r\n\r\n"),
-            Reply(raw=b"HTTP/1.1 200 OK\r\nContent-Le"),
+            Reply(raw=ok + b"Content-Le"),
             Reply(raw=b"HTTP/1.1 99999 OK\r\n\r\n"),
-            Reply(raw=b"HTTP/1.1 200 OK\r\nA: " + b"x" * 200_000 + b"\r\n\r\n{}"),
-            Reply(raw=b"HTTP/1.1 200 OK\r\nContent-Length: some\r\n\r\n{}"),
-            Reply(raw=b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{}"),
-            Reply(raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}"),
-        ],
-        ids=["reset", "eof", "no http", "cut head", "status", "head", "length", "cut", "chunks"],
-    )
-    def test_of_http(self, ask: Asker, reply: Reply) -> None:
-        assert str(ask.failure(reply)) == "connection"
+            Reply(raw=ok + b"A: " + b"x" * 200_000 + b"\r\n\r\n{}"),
+            Reply(raw=ok + b"Content-Length: some\r\n\r\n{}"),
+            Reply(raw=ok + b"Content-Length: 99\r\n\r\n{}"),
+            Reply(raw=ok + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}"),
+        ]
+        assert ask.failures(replies) == ["connection"] * len(replies)
 
 
 class TestAnswersOutsideOfTheProtocol:
-    @pytest.mark.parametrize(
-        "body",
-        [
+    @pytest.mark.parametrize("kind", ["application/json", "text/html"])
+    def test_are_bad_responses(self, ask: Asker, kind: str) -> None:
+        bodies = (
             b"",
             b"<html>",
             b'{"choices": [{"mess',
@@ -315,18 +325,22 @@ class TestAnswersOutsideOfTheProtocol:
             b'{"choices": [{"message": null}], "content": [{"type": "thinking"}]}',
             b'{"choices": [{"message": {"content": 7}}], "content": 7}',
             b'{"error": {"message": "overloaded"}}',
-        ],
-        ids=range(22),
-    )
-    @pytest.mark.parametrize("kind", ["application/json", "text/html"])
-    def test_are_bad_responses(self, ask: Asker, body: bytes, kind: str) -> None:
-        raw = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
-        assert ask.failure(Reply(raw=raw.encode() + body)).kind == "bad_response"
+        )
+        found = ask.failures(Reply(raw=_answer(kind, body)) for body in bodies)
+        assert {told.partition(":")[0] for told in found} == {"bad_response"}
 
     def test_of_another_type_are_read_all_the_same(self, adapter: Adapter, ask: Asker) -> None:
         body = json.dumps(adapter.dialect.answer("hello").body).encode()
-        head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n\r\n"
-        assert ask(Reply(raw=head.encode() + body)).text == "hello"
+        assert ask(Reply(raw=_answer("text/plain", body))).text == "hello"
+
+
+def _answer(kind: str, body: bytes) -> bytes:
+    """An HTTP answer of a type of content that no JSON has."""
+    return (
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
+        + f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        + body
+    )
 
 
 class TestLongAnswers:
