@@ -145,6 +145,7 @@ class Pace:
         self._held_until = 0.0
         self._queue: deque[tuple[int, asyncio.Future[Place]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
+        self._next: asyncio.Handle | None = None
 
     @property
     def in_flight(self) -> int:
@@ -200,8 +201,14 @@ class Pace:
         self._holds += 1
         return 2.0 ** (self._holds - 1) if self._holds <= _MOST_HOLDS else 0.0
 
+    def _admit_next(self) -> None:
+        self._next = None
+        self._admit()
+
     def _admit(self) -> None:
-        """Give the places that there are to those who wait, in the order in which they came."""
+        """Give a place to the first who waits, as soon as there is one."""
+        if self._next:
+            return
         if self._timer:
             self._timer.cancel()
             self._timer = None
@@ -227,3 +234,7 @@ class Pace:
             if self._rate:
                 self._rate.take(tokens)
             turn.set_result(Place(self._limit.round, tokens))
+            # One in each turn of the loop, so that a request is on its way before the next is
+            # made: of those made together, each would wait for the last.
+            self._next = loop.call_soon(self._admit_next)
+            return

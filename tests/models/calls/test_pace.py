@@ -87,6 +87,25 @@ def test_successes_from_before_the_limit_was_halved_do_not_raise_it() -> None:
     assert limit.allowed == 1
 
 
+def test_calls_that_may_start_together_start_in_one_turn_of_the_loop_after_another() -> None:
+    async def scenario() -> list[str]:
+        pace, seen = Pace(AdaptiveLimit(3)), list[str]()
+
+        async def one(name: str) -> None:
+            await pace.enter(0)
+            seen.append(f"{name} starts")
+            asyncio.get_running_loop().call_soon(seen.append, f"{name} is sent")
+
+        await asyncio.gather(*(one(name) for name in "abc"))
+        await asyncio.sleep(0)
+        return seen
+
+    assert run(scenario()) == [
+        *("a starts", "a is sent", "b starts", "b is sent"),
+        *("c starts", "c is sent"),
+    ]
+
+
 @given(st.integers(1, 50), st.lists(st.tuples(st.booleans(), st.integers(0, 5))))
 def test_the_limit_stays_between_one_and_its_maximum(
     maximum: int, outcomes: list[tuple[bool, int]]
