@@ -106,7 +106,10 @@ CALL_ERRORS: Final = (openai.APIError, aiohttp.ClientError)
 
 
 class _EndpointClient(EndpointClient, openai.DefaultAioHttpClient):
-    """`EndpointClient` over aiohttp, which takes half of the CPU at 200 calls at a time."""
+    """`EndpointClient` over aiohttp, as `openai[aiohttp]` brings it.
+
+    1,000 calls, 200 at a time, took 1.6 s of CPU with it and 2.6 s without (openai 3.54.0).
+    """
 
 
 class OpenAICompatibleModel(ServiceModel):

@@ -230,7 +230,8 @@ class TestFailures:
 
     def test_may_say_anything(self, ask: Asker) -> None:
         bodies: list[object] = []
-        for odd in (None, [], {}, True, GIANT, [["a"]], {"a": []}, "\ud83d", "x" * 1000):
+        oddities: list[object] = [None, [], {}, True, GIANT, [["a"]], {"a": []}, "\ud83d"]
+        for odd in oddities:
             bodies += [
                 odd,
                 {"error": odd},

@@ -32,8 +32,10 @@ from pii_bench.models.batch.base import (
     UnknownJobError,
     absent_from_results,
     batched,
+    count_of,
     custom_id,
     id_of,
+    is_id,
     raised,
 )
 from pii_bench.models.batch.results import answer_of, read_results
@@ -171,11 +173,10 @@ def _state(job: object) -> BatchState:
             pass
         case _:
             raise CallError("bad_response", "a batch without a status")
-    total = sum(count for count in counts.values() if isinstance(count, int))
-    running = counts.get("processing")
+    total = sum(map(count_of, counts.values()))
     return BatchState(
         ended=status == "ended",
-        finished=total - (running if isinstance(running, int) else 0),
+        finished=total - count_of(counts.get("processing")),
         total=total,
         absent=absent_from_results(),
     )
@@ -183,13 +184,13 @@ def _state(job: object) -> BatchState:
 
 def _created(job: object) -> float:
     match job:
-        case {"id": str(), "created_at": str() as moment}:
+        case {"id": name, "created_at": str() as moment} if is_id(name):
             pass
         case _:
             raise CallError("bad_response", "a batch without a date")
     try:
         return datetime.fromisoformat(moment).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):
         pass
     raise CallError("bad_response", "a batch without a date")
 

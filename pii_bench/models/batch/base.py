@@ -6,12 +6,13 @@ are read when the job has ended.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeGuard
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
-from pii_bench.models.base import CallError, Completion
+from pii_bench.models.base import CallError, Completion, is_count
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -23,6 +24,9 @@ TAG_KEY: Final = "pii_bench"
 
 CHAT_COMPLETIONS: Final = "/v1/chat/completions"
 """The endpoint that the requests of a job are for, as OpenAI and Mistral name it."""
+
+
+_ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,254}")
 
 
 class UnknownJobError(PiiBenchError):
@@ -188,16 +192,26 @@ def raised(outcome: Outcome) -> CallError | ProviderRefusedError:
     return CallError("bad_request", "filtered") if isinstance(outcome, Completion) else outcome
 
 
+def is_id(value: object) -> TypeGuard[str]:
+    """Whether a value can be an id of a provider, which becomes a part of a URL."""
+    return isinstance(value, str) and _ID.fullmatch(value) is not None
+
+
 def id_of(described: object) -> str:
     """The id of what was made.
 
     Raises:
         CallError: bad_response: there is none.
     """
-    match described:
-        case {"id": str() as name}:
-            return name
-    raise CallError("bad_response", "an answer without an id")
+    found = described.get("id") if isinstance(described, dict) else None
+    if not is_id(found):
+        raise CallError("bad_response", "an answer without an id")
+    return found
+
+
+def count_of(value: object) -> int:
+    """A count that a provider gives of requests; 0 where it is none."""
+    return value if is_count(value) else 0
 
 
 def absent_from_results() -> CallError:

@@ -24,8 +24,10 @@ from pii_bench.models.batch.base import (
     UnknownJobError,
     absent_from_results,
     batched,
+    count_of,
     custom_id,
     id_of,
+    is_id,
     raised,
 )
 from pii_bench.models.batch.results import read_results
@@ -114,12 +116,12 @@ class MistralBatchService:
     async def poll(self, job: str) -> BatchState:
         """Get a job; see `BatchService`."""
         described = await self._job(job)
-        status = described.get("status")
-        kind = _ABSENT.get(str(status))
+        status = str(described.get("status"))
+        kind = _ABSENT.get(status)
         return BatchState(
             ended=status in _ENDED,
-            finished=_count(described, "completed_requests"),
-            total=_count(described, "total_requests"),
+            finished=count_of(described.get("completed_requests")),
+            total=count_of(described.get("total_requests")),
             absent=absent_from_results() if kind is None else CallError(kind),
         )
 
@@ -127,7 +129,7 @@ class MistralBatchService:
         """Read the file of answers and the one of errors; see `BatchService`."""
         described = await self._job(job)
         for file in (described.get("output_file"), described.get("error_file")):
-            if not isinstance(file, str):
+            if not is_id(file):
                 continue
             call = self._client.files.download_async(file_id=file)
             response = await self._answer(call, missing=CallError(RESULTS_GONE))
@@ -191,11 +193,6 @@ class MistralBatchService:
             else:
                 failure = raised(read_failure(error, model=self._model))
         raise failure
-
-
-def _count(described: dict[str, Any], name: str) -> int:
-    value = described.get(name)
-    return value if isinstance(value, int) else 0
 
 
 def _outcome(line: dict[str, Any], model: str) -> Outcome:

@@ -24,8 +24,10 @@ from pii_bench.models.batch.base import (
     UnknownJobError,
     absent_from_results,
     batched,
+    count_of,
     custom_id,
     id_of,
+    is_id,
     raised,
 )
 from pii_bench.models.batch.results import answer_of, read_results
@@ -113,9 +115,8 @@ class OpenAIBatchService:
         """Look for the tag in the metadata of all batches; see `BatchService`."""
         async for job in self._jobs():
             match job:
-                case {"id": str() as name, "metadata": dict() as metadata}:
-                    if metadata.get(TAG_KEY) == tag:
-                        return name
+                case {"metadata": dict() as metadata} if metadata.get(TAG_KEY) == tag:
+                    return id_of(job)
         return Absence.SURE
 
     async def poll(self, job: str) -> BatchState:
@@ -126,7 +127,7 @@ class OpenAIBatchService:
         """Read the file of answers and the one of errors; see `BatchService`."""
         described = await self._job(job)
         for file in (described.get("output_file_id"), described.get("error_file_id")):
-            if not isinstance(file, str):
+            if not is_id(file):
                 continue
             content = self._client.files.with_streaming_response.content(file)
             async with AsyncExitStack() as stack:
@@ -183,15 +184,13 @@ class OpenAIBatchService:
         return raised(read_failure(error, provider=PROVIDER, model=self._model))
 
     def _state(self, job: dict[str, Any]) -> BatchState:
-        match job.get("request_counts"):
-            case {"total": int(total), "completed": int(completed), "failed": int(failed)}:
-                pass
-            case _:
-                total = completed = failed = 0
+        counts = job.get("request_counts")
+        counts = counts if isinstance(counts, dict) else {}
+        done = [count_of(counts.get(name)) for name in ("completed", "failed")]
         return BatchState(
-            ended=job.get("status") in _ENDED,
-            finished=completed + failed,
-            total=total,
+            ended=str(job.get("status")) in _ENDED,
+            finished=sum(done),
+            total=count_of(counts.get("total")),
             absent=self._absent(job),
         )
 

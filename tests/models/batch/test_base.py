@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import logging
@@ -347,3 +348,44 @@ def test_no_other_answer_may_be_longer(case: Case, server: BatchServer, status: 
         error = fail_at(case, server, number, Answer(status, b" " * (LARGEST_BODY + 1)), 30.0)
 
         assert str(error) == "bad_response: more than 32 MB"
+
+
+@pytest.mark.parametrize(
+    "odd", [None, [], {}, [["a"]], {"a": []}, True, 10**400, "\ud83d", "7"], ids=range(9)
+)
+def test_whatever_is_answered_is_read_or_a_failure(
+    case: Case, server: BatchServer, odd: object
+) -> None:
+    names = ("id", "status", "request_counts", "output_file", "output_file_id", "created_at")
+    odder = ("total_requests", "completed_requests", "errors", "metadata", "results_url")
+    lines = [
+        odd,
+        dict.fromkeys((*names, *odder), odd),
+        dict.fromkeys((*names, *odder), odd) | {"id": "job-1", "processing_status": "ended"},
+        {"id": "job-1", "processing_status": odd, "request_counts": {"total": odd, "failed": odd}},
+        {"data": odd, "has_more": False, "total": odd},
+        {"data": [odd, {"id": odd}, {"id": "a", "created_at": odd, "metadata": odd}], "total": 1},
+        {"custom_id": "a", "response": odd, "error": odd, "result": odd},
+        {"custom_id": "a", "response": {"status_code": odd, "body": odd}},
+        {"custom_id": "a", "response": {"status_code": 200, "body": odd}},
+        {"custom_id": "a", "response": {"status_code": 400, "body": {"error": {"code": odd}}}},
+        {"custom_id": "a", "error": {"code": odd}, "result": {"type": odd, "error": odd}},
+        {"custom_id": "a", "result": {"type": "errored", "error": {"error": {"type": odd}}}},
+        {"custom_id": "a", "result": {"type": "succeeded", "message": odd}},
+    ]
+
+    async def walk(service: BatchService) -> None:
+        job = await service.submit([request()], TAG)
+        await service.poll(job)
+        await read(service, job)
+        await service.find(TAG, since=NOW, requests=1)
+
+    async def walk_over_each_call(service: BatchService) -> None:
+        for line, number in itertools.product(lines, range(len(case.lines) + 1)):
+            server.jobs.clear()
+            server.faults = {len(server.received) + number: Fault(Answer(200, line))}
+            with contextlib.suppress(CallError, ProviderRefusedError, UnknownJobError):
+                await walk(service)
+
+    case.ask(server.url, walk_over_each_call)
+    assert len(server.received) > len(lines) * len(case.lines)
