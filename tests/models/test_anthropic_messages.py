@@ -21,9 +21,12 @@ from pii_bench.models.base import (
     Usage,
 )
 from tests.anthropic_replies import failure, message, message_body, text_block, thinking_block
-from tests.models.anthropic_calls import KEY, ask
-from tests.models.one_call import MESSAGES, SAMPLE_TEXT
+from tests.models.adapters import KEY, SERVICES
+from tests.models.one_call import MESSAGES, SAMPLE_TEXT, Calls
 from tests.protocol_server import ProtocolServer, Reply
+
+calls = Calls(SERVICES["anthropic"].connect)
+ask = calls.ask
 
 ANTHROPIC = "https://api.anthropic.com"
 UNSAMPLED = Request("s1", "naive", MESSAGES, Sampling(temperature=None, max_tokens=321))
@@ -46,7 +49,7 @@ class TestRequest:
         assert request.headers["authorization"] == f"Bearer {KEY}"
         assert request.headers["content-type"] == "application/json"
         assert request.body == {
-            "model": "claude-test",
+            "model": "model-test",
             "max_tokens": 321,
             "system": "Be brief.",
             "messages": [{"role": "user", "content": SAMPLE_TEXT}],
@@ -218,9 +221,9 @@ class TestPrivacy:
 class TestIdentity:
     @pytest.mark.parametrize("base_url", [ANTHROPIC, f"{ANTHROPIC}/", f"{ANTHROPIC}/v1"])
     def test_name_and_endpoint(self, base_url: str) -> None:
-        model = AnthropicModel("claude-test", api_key=KEY, base_url=base_url)
+        model = AnthropicModel("model-test", api_key=KEY, base_url=base_url)
         asyncio.run(model.close())
-        assert (model.name, model.model) == ("anthropic/claude-test", "claude-test")
+        assert (model.name, model.model) == ("anthropic/model-test", "model-test")
         assert (model.endpoint, model.identity) == (ANTHROPIC, {"endpoint": ANTHROPIC})
 
     def test_another_name(self) -> None:

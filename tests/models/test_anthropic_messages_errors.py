@@ -8,9 +8,12 @@ from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.anthropic_messages import judge, read_completion
 from pii_bench.models.base import CallError, Completion, Finish
 from tests.anthropic_replies import error_body, failure
-from tests.models.anthropic_calls import failure_of, refusal_of
-from tests.models.one_call import outcome_of
+from tests.models.adapters import SERVICES
+from tests.models.one_call import Calls, outcome_of
 from tests.protocol_server import RESET, ProtocolServer, Reply
+
+calls = Calls(SERVICES["anthropic"].connect)
+failure_of, refusal_of = calls.failure_of, calls.refusal_of
 
 
 class TestAnswersOutsideTheProtocol:
@@ -104,16 +107,16 @@ class TestRefusals:
              "`temperature`: run with `--temperature default`"),
             (failure(400, text="output_config.format: Extra inputs are not permitted"),
              "run without `--output schema`"),
-            (failure(400, text="'claude-test' does not support structured outputs."),
+            (failure(400, text="'model-test' does not support structured outputs."),
              "run without `--output schema`"),
-            (failure(400, text="max_tokens: 9000 > 8192, which is the maximum for claude-test"),
+            (failure(400, text="max_tokens: 9000 > 8192, which is the maximum for model-test"),
              "run with a lower `--max-tokens`"),
         ],
     )  # fmt: skip
     def test_every_call_would_fail(self, server: ProtocolServer, reply: Reply, says: str) -> None:
         server.script(reply)
         refusal = refusal_of(server.url)
-        assert refusal.startswith("provider 'anthropic' refuses model 'claude-test': HTTP 4")
+        assert refusal.startswith("provider 'anthropic' refuses model 'model-test': HTTP 4")
         assert says in refusal
         assert len(server.requests) == 1
 

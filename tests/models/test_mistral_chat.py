@@ -16,9 +16,12 @@ from pii_bench.models.base import (
 )
 from pii_bench.models.mistral_chat import MistralModel, request_body
 from tests.mistral_replies import answer, answer_body, text_chunk, thinking_chunk
-from tests.models.mistral_calls import KEY, ask, refusal_of
-from tests.models.one_call import MESSAGES, REQUEST, SAMPLE_TEXT
+from tests.models.adapters import KEY, SERVICES
+from tests.models.one_call import MESSAGES, REQUEST, SAMPLE_TEXT, Calls
 from tests.protocol_server import ProtocolServer, Reply
+
+calls = Calls(SERVICES["mistral"].connect)
+ask, refusal_of = calls.ask, calls.refusal_of
 
 MISTRAL = "https://api.mistral.ai"
 SCHEMA = {
@@ -44,7 +47,7 @@ class TestRequest:
         assert request.headers["authorization"] == f"Bearer {KEY}"
         assert request.headers["content-type"] == "application/json"
         assert request.body == {
-            "model": "mistral-test",
+            "model": "model-test",
             "messages": [
                 {"role": "system", "content": "Be brief."},
                 {"role": "user", "content": SAMPLE_TEXT},
@@ -59,7 +62,7 @@ class TestRequest:
         server.script(answer())
         request = request_with(Sampling(0.7), AnswerSchema("answer", SCHEMA))
         ask(server.url, request)
-        sent = request_body("mistral-test", request)
+        sent = request_body("model-test", request)
         assert server.requests[0].body == {**sent, "stream": False}
 
     def test_greedy_sampling_alone_sets_top_p(self) -> None:
@@ -216,9 +219,9 @@ class TestConnections:
 class TestIdentity:
     @pytest.mark.parametrize("base_url", [MISTRAL, f"{MISTRAL}/", f"{MISTRAL}/v1"])
     def test_name_and_endpoint(self, base_url: str) -> None:
-        model = MistralModel("mistral-test", api_key=KEY, base_url=base_url)
+        model = MistralModel("model-test", api_key=KEY, base_url=base_url)
         asyncio.run(model.close())
-        assert (model.name, model.model) == ("mistral/mistral-test", "mistral-test")
+        assert (model.name, model.model) == ("mistral/model-test", "model-test")
         assert (model.endpoint, model.identity) == (MISTRAL, {"endpoint": MISTRAL})
 
     def test_another_name(self) -> None:

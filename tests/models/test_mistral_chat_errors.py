@@ -7,9 +7,12 @@ from hypothesis import strategies as st
 from pii_bench.models.base import Finish
 from pii_bench.models.mistral_chat import read_completion
 from tests.mistral_replies import answer, answer_body, failure, invalid
-from tests.models.mistral_calls import failure_of, refusal_of
-from tests.models.one_call import outcome_of
+from tests.models.adapters import SERVICES
+from tests.models.one_call import Calls, outcome_of
 from tests.protocol_server import RESET, ProtocolServer, Reply
+
+calls = Calls(SERVICES["mistral"].connect)
+failure_of, refusal_of = calls.failure_of, calls.refusal_of
 
 
 class TestAnswersOutsideTheProtocol:
@@ -90,7 +93,7 @@ class TestRefusals:
             (failure(402), "no credit left"),
             (failure(403), "the key may not use this model"),
             (failure(404), "check the model's name and the base URL"),
-            (failure(400, "invalid_model", "Invalid model: mistral-test", code="1500"),
+            (failure(400, "invalid_model", "Invalid model: model-test", code="1500"),
              "HTTP 400 invalid_model: check the model's name"),
             (failure(400, param="model", code="unknown_model"),
              "HTTP 400 unknown_model: check the model's name"),
@@ -113,6 +116,6 @@ class TestRefusals:
     def test_every_call_would_fail(self, server: ProtocolServer, reply: Reply, says: str) -> None:
         server.script(reply)
         refusal = refusal_of(server.url)
-        assert refusal.startswith("provider 'mistral' refuses model 'mistral-test': HTTP 4")
+        assert refusal.startswith("provider 'mistral' refuses model 'model-test': HTTP 4")
         assert says in refusal
         assert len(server.requests) == 1

@@ -19,12 +19,15 @@ from pii_bench.models.openai_compatible import (
     read_completion,
     request_body,
 )
-from tests.models.one_call import REQUEST, SAMPLE_TEXT
-from tests.models.openai_calls import KEY, ask
+from tests.models.adapters import KEY, SERVICES
+from tests.models.one_call import REQUEST, SAMPLE_TEXT, Calls
 from tests.protocol_server import ProtocolServer, Reply, api_error, completion
 
 if TYPE_CHECKING:
     from pii_bench.models.base import Request
+
+calls = Calls(SERVICES["openai"].connect)
+ask = calls.ask
 
 OPENAI = "https://api.openai.com/v1"
 DEEPSEEK = "https://api.deepseek.com"
@@ -51,7 +54,7 @@ class TestRequest:
         assert request.path == "/v1/chat/completions"
         assert request.headers["authorization"] == f"Bearer {KEY}"
         assert request.body == {
-            "model": "gpt-test",
+            "model": "model-test",
             "messages": [
                 {"role": "system", "content": "Be brief."},
                 {"role": "user", "content": SAMPLE_TEXT},
@@ -197,9 +200,9 @@ class TestAnswers:
         assert ask(server.url).usage == usage
 
     def test_a_completion_is_read_as_a_batch_brings_it(self) -> None:
-        body = completion("Halifax", model="gpt-test-2024").body
+        body = completion("Halifax", model="model-test-2024").body
         assert read_completion(body) == Completion(
-            "Halifax", Finish.STOP, model="gpt-test-2024", usage=Usage(11, 7)
+            "Halifax", Finish.STOP, model="model-test-2024", usage=Usage(11, 7)
         )
 
     def test_a_refusal_is_the_answer(self, server: ProtocolServer) -> None:
@@ -215,7 +218,7 @@ class TestAnswers:
             api_error(400, "invalid_request_error", message="Content Exists Risk"),
             api_error(400, "invalid_prompt",
                       message="Invalid prompt: your prompt was flagged as potentially violating"),
-            api_error(403, 403, message="gpt-test requires moderation. Your input was flagged"),
+            api_error(403, 403, message="model-test requires moderation. Your input was flagged"),
         ],
     )  # fmt: skip
     def test_a_prompt_that_a_filter_stops(self, server: ProtocolServer, reply: Reply) -> None:

@@ -5,12 +5,20 @@ import pytest
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import TRANSIENT, CallError, Completion
 from pii_bench.models.openai_compatible import judge
-from tests.models.openai_calls import ask, choices, failure_of
+from tests.models.adapters import SERVICES
+from tests.models.one_call import Calls
 from tests.protocol_server import ProtocolServer, Reply, api_error, completion
+
+calls = Calls(SERVICES["openai"].connect)
+ask, failure_of = calls.ask, calls.failure_of
+
+
+def choices(*items: object) -> Reply:
+    return Reply(body={"choices": list(items)})
 
 
 def judged(status: int, **error: object) -> Completion | CallError | ProviderRefusedError:
-    return judge(status, {"error": error}, provider="openai", model="gpt-test")
+    return judge(status, {"error": error}, provider="openai", model="model-test")
 
 
 class TestFailedCalls:
@@ -116,7 +124,7 @@ class TestRefusingProviders:
         server.script(reply)
         with pytest.raises(ProviderRefusedError) as caught:
             ask(server.url)
-        assert "provider 'openai' refuses model 'gpt-test'" in str(caught.value)
+        assert "provider 'openai' refuses model 'model-test'" in str(caught.value)
         assert says in str(caught.value)
 
 
