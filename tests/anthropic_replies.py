@@ -49,9 +49,7 @@ def message(text: str = "hello", **parts: Any) -> Reply:
     return Reply(body=message_body(text_block(text), **parts))
 
 
-def error_body(
-    kind: str, text: str = "scripted failure", *, code: str | None = None
-) -> dict[str, Any]:
+def error_body(kind: str, text: str = "scripted failure", *, code: object = None) -> dict[str, Any]:
     """An error; `code` is the `error_code` of its details."""
     details = {"error_code": code} if code else None
     error = {"type": kind, "message": text, "details": details}
@@ -63,7 +61,7 @@ def failure(
     kind: str = "invalid_request_error",
     text: str = "scripted failure",
     *,
-    code: str | None = None,
+    code: object = None,
     headers: Mapping[str, str] | None = None,
 ) -> Reply:
     return Reply(status=status, body=error_body(kind, text, code=code), headers=headers or {})

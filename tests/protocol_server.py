@@ -40,6 +40,7 @@ class Reply:
         delay: seconds before the answer.
         trickle: seconds before every byte of the body.
         reset: break the connection (RST) instead of answering.
+        raw: sent in the place of an HTTP answer, after which the connection is closed.
     """
 
     status: int = 200
@@ -48,6 +49,7 @@ class Reply:
     delay: float = 0.0
     trickle: float = 0.0
     reset: bool = False
+    raw: bytes | None = None
 
 
 Step = Reply | Callable[[ReceivedRequest], Reply]
@@ -147,6 +149,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(reply)
 
     def _send(self, reply: Reply) -> None:
+        if reply.raw is not None:
+            self.wfile.write(reply.raw)
+            self.close_connection = True
+            return
         body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
         self.send_response(reply.status)
         self.send_header("Content-Type", "application/json")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
 import io
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.cli.arguments import parse_arguments
 from pii_bench.cli.commands import COMMANDS
@@ -20,8 +18,6 @@ DONE = 0
 INCOMPLETE = 1
 WRONG_INPUT = 2
 
-_ALLOCATIONS: Final = 200_000
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
@@ -31,10 +27,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         2 wrong arguments or input.
     """
     parsed = parse_arguments(arguments)
-    # What a command makes is in use until it ends: with Python's 700 allocations, and once
-    # more at the exit, the search for garbage takes a fifth of a short run.
-    gc.set_threshold(_ALLOCATIONS)
-    atexit.register(gc.freeze)
     for stream in (sys.stdout, sys.stderr):
         # A character that the terminal's encoding lacks is shown by its number.
         if isinstance(stream, io.TextIOWrapper):

@@ -67,9 +67,9 @@ def build_by_model(arguments: argparse.Namespace) -> bool:
     Raises:
         PiiBenchError: wrong arguments, a missing key, or the provider refuses.
     """
-    from pii_bench.calls.policy import CallPolicy
     from pii_bench.construction.commissions import ORDERS
     from pii_bench.construction.model_writer import write_with_model
+    from pii_bench.models.calls.guarded import CallPolicy
     from pii_bench.models.catalog import ModelOptions, build_model
     from pii_bench.models.table import find_card
 

@@ -7,11 +7,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pii_bench.calls.guarded import GuardedModel
 from pii_bench.cli.progress import RunProgress
 from pii_bench.cli.terminal import tell
 from pii_bench.errors import PiiBenchError
-from pii_bench.models.batch import build_batch_service
+from pii_bench.models.batch.base import build_batch_service
+from pii_bench.models.calls.guarded import GuardedModel
 from pii_bench.runner.afford import afford
 from pii_bench.runner.batch import Polling, require_prompted, run_batch
 from pii_bench.runner.batch_jobs import JobsFile, jobs_path
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Literal
 
-    from pii_bench.calls.budget import Ledger
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.datasets.sample import Sample
-    from pii_bench.models.batch import BatchService
+    from pii_bench.models.batch.base import BatchService
+    from pii_bench.models.calls.budget import Ledger
     from pii_bench.systems.base import System
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import TaskID
 
-    from pii_bench.calls.budget import Ledger
+    from pii_bench.models.calls.budget import Ledger
 
 _SECONDS_BETWEEN_LINES: Final = 10.0
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from pii_bench.calls.policy import CallPolicy
 from pii_bench.cli.jobs import (
     Job,
     batch_service,
@@ -20,6 +18,7 @@ from pii_bench.cli.terminal import tell
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.leaderboard.source import Source
+from pii_bench.models.calls.guarded import CallPolicy
 from pii_bench.models.catalog import LOCAL, ModelOptions, resolve
 from pii_bench.models.table import ModelStatus, find_card
 from pii_bench.systems.catalog import SystemOptions, build_systems
@@ -29,16 +28,10 @@ from pii_bench.tasks import Task
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
-    from typing import Literal
 
     from pii_bench.leaderboard.rows import Row
     from pii_bench.models.table import ModelCard
     from pii_bench.systems.base import System
-
-
-# What the end of a run needs, by the seconds after its start at which it is imported: in
-# pieces, between one wave of answers and the next.
-_IMPORTED_MEANWHILE: Final = {0.05: "numpy", 0.15: "numpy.ma", 0.25: "pii_bench.cli.leaderboard"}
 
 
 def run_benchmark(arguments: argparse.Namespace) -> bool:
@@ -77,7 +70,7 @@ def run_benchmark(arguments: argparse.Namespace) -> bool:
         if arguments.batch is None:
             refuse_uncollected(jobs)
         try:
-            complete = asyncio.run(_run(jobs, concurrency, arguments.batch))
+            complete = asyncio.run(run_jobs(jobs, concurrency, arguments.batch))
         except KeyboardInterrupt:
             tell("interrupted")
             return report_missing(jobs)
@@ -91,14 +84,6 @@ def run_benchmark(arguments: argparse.Namespace) -> bool:
     tasks = set(Task) if arguments.task == "all" else {Task(arguments.task)}
     print_rows([row for row in rows if row.task in tasks and _is_shown(row, jobs)])
     return complete or report_missing(jobs)
-
-
-async def _run(
-    jobs: Sequence[Job], concurrency: int, batch: Literal["submit", "wait"] | None
-) -> bool:
-    for seconds, module in _IMPORTED_MEANWHILE.items():
-        asyncio.get_running_loop().call_later(seconds, import_module, module)
-    return await run_jobs(jobs, concurrency, batch)
 
 
 def _introduce(name: str, base_url: str | None) -> ModelCard | None:

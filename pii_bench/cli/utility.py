@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.calls.policy import CallPolicy
 from pii_bench.cli.jobs import Job, refuse_uncollected, report_missing, reserved, run_jobs
 from pii_bench.cli.terminal import say, tell
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
+from pii_bench.models.calls.guarded import CallPolicy
 from pii_bench.models.catalog import LOCAL, PROVIDERS, ModelOptions, resolve
 from pii_bench.relevance.encoders import MiniLmEncoder, WordLlamaEncoder
 from pii_bench.runner.lock import locked

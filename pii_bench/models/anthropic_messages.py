@@ -1,7 +1,7 @@
 """Models behind Anthropic's Messages API.
 
 Sources: the API's reference (platform.claude.com/docs/en/api: messages, errors, versioning),
-and anthropic 2.10.0.
+and anthropic 2.12.0.
 """
 
 from __future__ import annotations
@@ -10,38 +10,39 @@ import logging
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pii_bench.models.base import CallError, Completion, Finish, Usage
+import anthropic
+
+from pii_bench.models.base import CallError, Completion, Finish, Usage, is_count
 from pii_bench.models.endpoints import normalise_base_url
-from pii_bench.models.keys import check_key
-from pii_bench.models.service import ServiceModel
-from pii_bench.models.transport import (
+from pii_bench.models.failures import (
     MAX_TOKENS_REMEDY,
     NO_SCHEMA_REMEDY,
     NO_TEMPERATURE_REMEDY,
     REDIRECT_REMEDY,
     failure_kind,
-    open_http,
     parse_json,
     refusal,
     retry_after,
     safe_code,
 )
+from pii_bench.models.service import (
+    EndpointClient,
+    ServiceModel,
+    check_key,
+    connection_failure,
+    turns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import anthropic
-    import httpx2
-
-    from pii_bench.errors import ProviderRefusedError
-    from pii_bench.models.base import Request
+    from pii_bench.models.base import Outcome, Request
 
 PROVIDER: Final = "anthropic"
 
-_PATH: Final = "/v1/messages"
-
+_VERSION: Final = "2026-10-21"
 _SAMPLED_VERSION: Final = "2023-06-01"
-"""The last API version with `temperature`; 2026-10-21 refuses it for every model."""
+"""The last API version with `temperature`; the next one refuses it for every model."""
 
 _FINISHES: Final[Mapping[str, Finish]] = {
     "end_turn": Finish.STOP,
@@ -72,7 +73,7 @@ _REMEDIES: Final[Mapping[int, str]] = {
 }
 
 _CLOSED_REMEDY: Final = "the account is closed or on hold"
-_CODE_REMEDIES: Final[Mapping[object, str]] = {
+_CODE_REMEDIES: Final[Mapping[str, str]] = {
     "enforced_spend_limit_reached": _NO_CREDIT_REMEDY,
     "contract_spend_limit_reached": _NO_CREDIT_REMEDY,
     "organization_on_hold": _CLOSED_REMEDY,
@@ -97,7 +98,7 @@ class AnthropicModel(ServiceModel):
         api_key: printable ASCII without spaces.
         base_url: of the endpoint, with or without `/v1` at its end.
         name: how results name it; None for `anthropic/model`.
-        timeout: seconds that an attempt may wait for the server.
+        timeout: seconds that one attempt may take.
 
     Raises:
         PiiBenchError: `base_url` or `api_key` cannot be used, see `normalise_base_url` and
@@ -115,84 +116,49 @@ class AnthropicModel(ServiceModel):
     ) -> None:
         check_key(PROVIDER, api_key)
         endpoint = normalise_base_url(base_url).removesuffix("/v1")
-        super().__init__(PROVIDER, model, name, endpoint)
-        self._client = open_client(self._endpoint, api_key, open_http(self._endpoint, timeout))
+        super().__init__(PROVIDER, model, name, endpoint, timeout)
+        # Its DEBUG level, which ANTHROPIC_LOG switches on, writes whole requests.
+        logging.getLogger("anthropic").setLevel(logging.WARNING)
+        http = EndpointClient(self._endpoint, timeout, api_key)
+        self._client = anthropic.AsyncAnthropic(
+            api_key=api_key,
+            base_url=self._endpoint,
+            timeout=http.timeout,
+            # Attempts are counted, paced and paid for in `calls`.
+            max_retries=0,
+            # Spans may hold the texts, where ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE says so.
+            open_telemetry=False,
+            http_client=http,
+        )
 
     @property
     def client(self) -> anthropic.AsyncAnthropic:
         """The SDK's client, for the API's other parts; `close` closes it."""
         return self._client
 
-    async def complete(self, request: Request) -> Completion:
-        """Answer one request with one attempt.
-
-        Raises:
-            CallError: timeout, connection, rate_limit, overloaded, server_error,
-                bad_request or bad_response.
-            ProviderRefusedError: every call would fail, see `judge`.
-        """
-        import anthropic
-
-        # What the SDK raises holds the request, with its key and its text. It is read
-        # inside the handler and answered outside of it, so that no `__context__` keeps it
-        # alive.
-        outcome: Completion | CallError | ProviderRefusedError
-        try:
-            response = await self._post(request)
-        except anthropic.APIError as error:
-            outcome = read_failure(error, model=self._model)
-        else:
-            return read_completion(parse_json(response.content))
-        if isinstance(outcome, Completion):
-            return outcome
-        raise outcome
-
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
 
-    async def _post(self, request: Request) -> httpx2.Response:
-        import httpx2
-
-        # Not `messages.create`: it has no argument for `temperature`, and checks no field of
-        # the answer that it parses.
-        return await self._client.post(
-            _PATH,
-            cast_to=httpx2.Response,
-            body=request_body(self._model, request),
-            options={"headers": version_headers(request.sampling.temperature)},
-        )
-
-
-def open_client(endpoint: str, api_key: str, http: httpx2.AsyncClient) -> anthropic.AsyncAnthropic:
-    """Make the SDK's client: one attempt a call, and nothing from the environment.
-
-    Args:
-        endpoint: the base URL, without `/v1`.
-        api_key: see `check_key`.
-        http: the connections; the client closes them.
-    """
-    import anthropic
-
-    # Its DEBUG level, which ANTHROPIC_LOG switches on, writes whole requests.
-    logging.getLogger("anthropic").setLevel(logging.WARNING)
-    client = anthropic.AsyncAnthropic(
-        api_key=api_key,
-        base_url=endpoint,
-        timeout=http.timeout,
-        max_retries=0,
-        # Spans may hold the texts, where ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE says so.
-        open_telemetry=False,
-        http_client=http,
-    )
-    # Those of ANTHROPIC_CUSTOM_HEADERS, the only ones that were given.
-    client._custom_headers = {}
-    return client
+    async def _ask(self, request: Request) -> Outcome:
+        body = request_body(self._model, request)
+        # The method has no argument for it: the API's newest version refuses it.
+        temperature = {key: body.pop(key) for key in ("temperature",) if key in body}
+        try:
+            # Raw, because the SDK's types turn `true` and `"7"` into counts.
+            answer = await self._client.messages.with_raw_response.create(
+                **body,
+                extra_body=temperature,
+                extra_headers=version_headers(request.sampling.temperature),
+            )
+        except anthropic.APIError as error:
+            return read_failure(error, model=self._model)
+        return read_completion(parse_json(answer.http_response.content))
 
 
 def version_headers(temperature: float | None) -> dict[str, str]:
-    """The headers that the API needs beside the SDK's own to take a request."""
-    return {} if temperature is None else {"anthropic-version": _SAMPLED_VERSION}
+    """The header that says in which version of the API a request is meant."""
+    return {"anthropic-version": _VERSION if temperature is None else _SAMPLED_VERSION}
 
 
 def request_body(model: str, request: Request) -> dict[str, Any]:
@@ -204,13 +170,9 @@ def request_body(model: str, request: Request) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": model,
         "max_tokens": request.sampling.max_tokens,
-        "messages": [
-            {"role": turn.role, "content": turn.content}
-            for turn in request.messages
-            if turn.role != "system"
-        ],
+        "messages": [turn for turn in turns(request) if turn["role"] != "system"],
     }
-    system = "\n\n".join(turn.content for turn in request.messages if turn.role == "system")
+    system = "\n\n".join(turn["content"] for turn in turns(request) if turn["role"] == "system")
     if system:
         body["system"] = system
     if request.sampling.temperature is not None:
@@ -233,10 +195,8 @@ def read_completion(body: object) -> Completion:
     match body:
         case {"content": list() as blocks, **message}:
             pass
-        case None:
-            raise CallError("bad_response", "not JSON")
         case _:
-            raise CallError("bad_response", "no content")
+            raise CallError("bad_response", "not JSON" if body is None else "no content")
     text, reasoning = [], []
     for block in blocks:
         match block:
@@ -256,47 +216,46 @@ def read_completion(body: object) -> Completion:
     )
 
 
-def _usage(usage: object) -> Usage | None:
+def _usage(usage: Any) -> Usage | None:
     match usage:
-        case {"input_tokens": int(fresh), "output_tokens": int(output), **rest}:
+        case {"input_tokens": fresh, "output_tokens": output, **rest}:
             pass
         case _:
             return None
-    cached = _count(rest, "cache_read_input_tokens")
+    cached: Any = rest.get("cache_read_input_tokens") or 0
+    # The API's own count leaves out what was read from a cache or written to one.
+    parts: list[Any] = [fresh, cached, rest.get("cache_creation_input_tokens") or 0]
+    if not all(map(is_count, parts)):
+        return None
+    match rest.get("output_tokens_details"):
+        case {"thinking_tokens": thinking}:
+            pass
+        case _:
+            thinking = 0
     return Usage(
-        # The API's own count leaves out what was read from a cache or written to one.
-        input_tokens=fresh + cached + _count(rest, "cache_creation_input_tokens"),
+        input_tokens=sum(parts),
         output_tokens=output,
-        reasoning_tokens=_count(rest.get("output_tokens_details"), "thinking_tokens"),
+        reasoning_tokens=thinking,
         cached_tokens=cached,
     )
 
 
-def _count(counts: object, name: str) -> int:
-    value = counts.get(name) if isinstance(counts, dict) else None
-    return value if isinstance(value, int) else 0
+def read_failure(error: anthropic.APIError, *, model: str) -> Outcome:
+    """Say what an exception of a call means for the run.
 
+    It holds the whole request: what is returned must be raised outside of its handler.
 
-def read_failure(
-    error: anthropic.APIError, *, model: str
-) -> Completion | CallError | ProviderRefusedError:
-    """Say what an exception of the SDK means for the run, see `judge`.
-
-    The SDK's exception holds the whole request: what is returned must be raised outside of
-    its handler.
+    Args:
+        error: of the SDK.
+        model: what was asked for.
     """
-    import anthropic
-
     if isinstance(error, anthropic.APIStatusError):
-        response = error.response
-        wait = retry_after(response.headers)
-        return judge(response.status_code, parse_json(response.content), model=model, wait=wait)
-    return CallError("timeout" if isinstance(error, anthropic.APITimeoutError) else "connection")
+        wait = retry_after(error.response.headers)
+        return judge(error.status_code, error.body, model=model, wait=wait)
+    return connection_failure(error.__cause__)
 
 
-def judge(
-    status: int | None, body: object, *, model: str, wait: float | None = None
-) -> Completion | CallError | ProviderRefusedError:
+def judge(status: int | None, body: object, *, model: str, wait: float | None = None) -> Outcome:
     """Say what an error of the API means for the run.
 
     Args:
@@ -327,8 +286,9 @@ def judge(
 def _remedy(status: int, message: str, details: object) -> str | None:
     if 300 <= status < 400:
         return REDIRECT_REMEDY
-    if isinstance(details, dict) and (remedy := _CODE_REMEDIES.get(details.get("error_code"))):
-        return remedy
+    code = safe_code(details.get("error_code")) if isinstance(details, dict) else ""
+    if code in _CODE_REMEDIES:
+        return _CODE_REMEDIES[code]
     if status == 400:
         found = (remedy for pattern, remedy in _REFUSED_MESSAGES if pattern.search(message))
         return next(found, None)

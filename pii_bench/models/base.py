@@ -6,12 +6,17 @@ call itself failed: a failed call is no answer, and never scored as one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeGuard
+
+from pii_bench.errors import ProviderRefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+MOST_TOKENS: Final = 2**53
+"""The highest count of tokens that is believed: JSON's largest safe integer (RFC 8259, 6)."""
 
 Role = Literal["system", "user", "assistant"]
 
@@ -98,15 +103,24 @@ class Usage:
     cached_tokens: int = 0
 
 
+def is_count(value: object) -> TypeGuard[int]:
+    """Whether a value can be a count of tokens: an integer from 0 to `MOST_TOKENS`, no boolean."""
+    return type(value) is int and 0 <= value <= MOST_TOKENS
+
+
 @dataclass(frozen=True, slots=True)
 class Completion:
     """What a model answered, stored raw.
+
+    Usage that cannot be true becomes None: input or output that is no count (see `is_count`), no
+    input at all, or no output beside an answer. Reasoning that is no count, and cached tokens
+    that are none or more than the input, become 0, as if they were not reported.
 
     Attributes:
         text: the answer, untouched; empty where the model said nothing.
         finish: why it ended.
         model: the model that the provider says it used, None where it says nothing.
-        usage: None where the provider does not count.
+        usage: None where the provider does not count, or its counts cannot be true.
         reasoning: what the provider gives apart as the model's reasoning; never parsed.
         batched: whether a batch brought it, which costs another price.
     """
@@ -117,6 +131,22 @@ class Completion:
     usage: Usage | None = None
     reasoning: str | None = None
     batched: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "usage", _possible(self.usage, bool(self.text or self.reasoning)))
+
+
+def _possible(usage: Usage | None, wrote: bool) -> Usage | None:
+    if usage is None or not (is_count(usage.input_tokens) and is_count(usage.output_tokens)):
+        return None
+    if usage.input_tokens == 0 or (wrote and usage.output_tokens == 0):
+        return None
+    cached, reasoning = usage.cached_tokens, usage.reasoning_tokens
+    return replace(
+        usage,
+        cached_tokens=cached if is_count(cached) and cached <= usage.input_tokens else 0,
+        reasoning_tokens=reasoning if is_count(reasoning) else 0,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +182,10 @@ class CallError(Exception):
         super().__init__(f"{kind}: {detail}" if detail else kind)
 
 
+Outcome: TypeAlias = Completion | CallError | ProviderRefusedError
+"""What became of one request, as a value: the errors are raised by whoever asked."""
+
+
 class Model(Protocol):
     """Anything that completes a chat."""
 
@@ -174,7 +208,7 @@ class Model(Protocol):
         ...
 
     async def complete(self, request: Request) -> Completion:
-        """Answer one request with one attempt: who tries again is `pii_bench.calls`.
+        """Answer one request with one attempt: who tries again is `pii_bench.models.calls`.
 
         Raises:
             CallError: this call failed; the run goes on.

@@ -6,36 +6,45 @@ caching, reasoning and structured output, and mistralai 3.7.0.
 
 from __future__ import annotations
 
+import os
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
+
+import httpx2
+from mistralai.client import Mistral
+from mistralai.client.errors import MistralError
+from mistralai.client.utils.logger import NoOpLogger
+from mistralai.extra.observability import TelemetryConfigurationError, configure_telemetry
+from opentelemetry.trace import NoOpTracerProvider
 
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, Finish, Usage
 from pii_bench.models.endpoints import normalise_base_url
-from pii_bench.models.keys import check_key
-from pii_bench.models.service import ServiceModel
-from pii_bench.models.transport import (
+from pii_bench.models.failures import (
     MAX_TOKENS_REMEDY,
     NO_SCHEMA_REMEDY,
     NO_TEMPERATURE_REMEDY,
     REDIRECT_REMEDY,
     failure_kind,
-    no_certificates,
-    open_http,
     parse_json,
     refusal,
     retry_after,
     safe_code,
 )
+from pii_bench.models.service import (
+    EndpointClient,
+    ServiceModel,
+    check_key,
+    connection_failure,
+    turns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    import httpx2
-    from mistralai.client import Mistral
-    from mistralai.client.errors import MistralError
+    from mistralai.client.types import BaseModel
 
-    from pii_bench.models.base import Request
+    from pii_bench.models.base import Outcome, Request
 
 PROVIDER: Final = "mistral"
 
@@ -71,6 +80,10 @@ _REFUSED_MESSAGES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
 )
 
 
+CALL_ERRORS: Final = (MistralError, httpx2.RequestError, TelemetryConfigurationError)
+"""What a call may raise."""
+
+
 class MistralModel(ServiceModel):
     """A model of Mistral.
 
@@ -79,7 +92,7 @@ class MistralModel(ServiceModel):
         api_key: printable ASCII without spaces.
         base_url: of the endpoint, with or without `/v1` at its end.
         name: how results name it; None for `mistral/model`.
-        timeout: seconds that an attempt may wait for the server.
+        timeout: seconds that one attempt may take.
 
     Raises:
         PiiBenchError: `base_url` or `api_key` cannot be used, see `normalise_base_url` and
@@ -97,83 +110,38 @@ class MistralModel(ServiceModel):
     ) -> None:
         check_key(PROVIDER, api_key)
         endpoint = normalise_base_url(base_url).removesuffix("/v1")
-        super().__init__(PROVIDER, model, name, endpoint)
-        self._http = open_http(self._endpoint, timeout)
-        self._client = open_client(self._endpoint, api_key, self._http)
+        super().__init__(PROVIDER, model, name, endpoint, timeout)
+        self._http = EndpointClient(self._endpoint, timeout, api_key)
+        # It makes one attempt a call where no `retry_config` is given.
+        self._client = Mistral(
+            api_key=api_key,
+            server_url=self._endpoint,
+            async_client=self._http,
+            # Another one would write whole requests where MISTRAL_DEBUG is set.
+            debug_logger=NoOpLogger(),
+        )
+        if os.environ.get("MISTRAL_SDK_TELEMETRY"):
+            # It would send elsewhere what was asked and answered.
+            configure_telemetry(self._client, provider=NoOpTracerProvider())
 
     @property
     def client(self) -> Mistral:
         """The SDK's client, for the API's other parts; `close` closes it."""
         return self._client
 
-    async def complete(self, request: Request) -> Completion:
-        """Answer one request with one attempt.
-
-        Raises:
-            CallError: timeout, connection, rate_limit, overloaded, server_error,
-                bad_request or bad_response.
-            ProviderRefusedError: every call would fail, see `judge`.
-        """
-        import httpx2
-        from mistralai.client.errors import MistralError
-
-        # What is raised holds the request, with its key and its text. It is read inside the
-        # handler and answered outside of it, so that no `__context__` keeps it alive.
-        outcome: object
-        try:
-            answer = await self._client.chat.complete_async(**request_body(self._model, request))
-            # Without warnings: they would quote what the SDK's types do not foresee.
-            outcome = answer.model_dump(mode="json", exclude_unset=True, warnings=False)
-        except MistralError as error:
-            if error.status_code == _SUCCESS:
-                # The SDK's types ask for more than an answer needs.
-                outcome = parse_json(error.body)
-            else:
-                outcome = read_failure(error, model=self._model)
-        except httpx2.RequestError as error:
-            outcome = read_failure(error, model=self._model)
-        if isinstance(outcome, CallError | ProviderRefusedError):
-            raise outcome
-        return read_completion(outcome)
-
     async def close(self) -> None:
         """Close the connections."""
         await self._http.aclose()
 
-
-def open_client(endpoint: str, api_key: str, http: httpx2.AsyncClient) -> Mistral:
-    """Make the SDK's client: one attempt a call, and nothing from the environment.
-
-    Args:
-        endpoint: the base URL, without `/v1`.
-        api_key: see `check_key`.
-        http: the connections; who made them closes them.
-    """
-    import httpx2
-    from mistralai.client import Mistral
-    from mistralai.client.utils.logger import NoOpLogger
-
-    client = Mistral(
-        api_key=api_key,
-        server_url=endpoint,
-        async_client=http,
-        # Never used; the SDK would make one that loads certificates.
-        client=httpx2.Client(verify=no_certificates()),
-        # Another one would write whole requests where MISTRAL_DEBUG is set.
-        debug_logger=NoOpLogger(),
-    )
-    # They read the environment, and send what was asked and answered to a telemetry service
-    # where MISTRAL_SDK_TELEMETRY says so.
-    hooks = vars(client.sdk_configuration)["_hooks"]
-    for some in (hooks.before_request_hooks, hooks.after_success_hooks, hooks.after_error_hooks):
-        some.clear()
-
-    async def keep_timeout(request: httpx2.Request) -> None:
-        # The SDK knows one time for everything, connecting included.
-        request.extensions["timeout"] = http.timeout.as_dict()
-
-    http.event_hooks = {"request": [keep_timeout]}
-    return client
+    async def _ask(self, request: Request) -> Outcome:
+        try:
+            answer = await self._client.chat.complete_async(**request_body(self._model, request))
+            body = as_json(answer)
+        except CALL_ERRORS as error:
+            if not is_answer(error):
+                return read_failure(error, model=self._model)
+            body = parse_json(error.body)
+        return read_completion(body)
 
 
 def request_body(model: str, request: Request) -> dict[str, Any]:
@@ -183,7 +151,7 @@ def request_body(model: str, request: Request) -> dict[str, Any]:
     """
     body: dict[str, Any] = {
         "model": model,
-        "messages": [{"role": turn.role, "content": turn.content} for turn in request.messages],
+        "messages": turns(request),
         "max_tokens": request.sampling.max_tokens,
     }
     if request.sampling.temperature is not None:
@@ -259,35 +227,47 @@ def _is_text(chunk: object) -> bool:
     return isinstance(chunk, dict) and isinstance(chunk.get("text"), str)
 
 
-def _usage(usage: object) -> Usage | None:
+def _usage(usage: Any) -> Usage | None:
     match usage:
-        case {"prompt_tokens": int(prompt), "completion_tokens": int(completion), **rest}:
+        case {"prompt_tokens": prompt, "completion_tokens": completion, **rest}:
             pass
         case _:
             return None
     match rest.get("prompt_tokens_details"):
-        case {"cached_tokens": int(cached)}:
+        case {"cached_tokens": cached}:
             pass
         case _:
             cached = 0
     return Usage(input_tokens=prompt, output_tokens=completion, cached_tokens=cached)
 
 
-def read_failure(
-    error: MistralError | httpx2.RequestError, *, model: str
-) -> CallError | ProviderRefusedError:
-    """Say what an exception of the SDK means for the run, see `judge`.
+def as_json(answer: BaseModel) -> object:
+    """What the SDK read, as the JSON that it came from."""
+    # With warnings it would quote what the SDK's types do not foresee.
+    return answer.model_dump(by_alias=True, exclude_unset=True, warnings=False)
 
-    The SDK's exception holds the whole request: what is returned must be raised outside of
-    its handler.
+
+def is_answer(error: Exception) -> TypeGuard[MistralError]:
+    """Whether an exception holds an answer: the SDK's types ask for more than it needs."""
+    return isinstance(error, MistralError) and error.status_code == _SUCCESS
+
+
+def read_failure(error: Exception, *, model: str) -> Outcome:
+    """Say what an exception of a call means for the run.
+
+    It holds the whole request: what is returned must be raised outside of its handler.
+
+    Args:
+        error: one of `CALL_ERRORS`.
+        model: what was asked for.
     """
-    import httpx2
-
-    if isinstance(error, httpx2.RequestError):
-        timeout = isinstance(error, httpx2.TimeoutException)
-        return CallError("timeout" if timeout else "connection")
-    wait = retry_after(error.headers)
-    return judge(error.status_code, parse_json(error.body), model=model, wait=wait)
+    match error:
+        case MistralError():
+            wait = retry_after(error.headers)
+            return judge(error.status_code, parse_json(error.body), model=model, wait=wait)
+        case TelemetryConfigurationError():
+            return ProviderRefusedError(f"provider {PROVIDER!r}: {error}")
+    return connection_failure(error)
 
 
 def judge(

@@ -1,11 +1,137 @@
-"""What the adapters of HTTP services have in common: their names and the endpoint."""
+"""What the adapters of HTTP services share: a call, and the HTTP client under each SDK.
+
+The SDKs take an HTTP client as `http_client` (openai, anthropic) or `async_client` (mistralai).
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx2
+
+from pii_bench.errors import PiiBenchError
+from pii_bench.models.base import CallError, Completion
+from pii_bench.models.endpoints import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pii_bench.models.base import Outcome, Request
+
+LARGEST_BODY: Final = 32_000_000
+"""Bytes of the longest answer that is read, after decompression."""
+
+_CONNECT_SECONDS: Final = 10.0
+# More than any run has under way; the SDKs' own clients stop at as many.
+_MOST_CONNECTIONS: Final = 1000
+
+_SENT_HEADERS: Final = frozenset(
+    {
+        "accept",
+        "accept-encoding",
+        "anthropic-version",
+        "connection",
+        "content-length",
+        "content-type",
+        "host",
+        "transfer-encoding",
+        "user-agent",
+        # By it openai and anthropic know that the raw answer was asked for.
+        "x-stainless-raw-response",
+    }
+)
+
+
+class BodyTooLargeError(httpx2.DecodingError):
+    """An answer is longer than `LARGEST_BODY`."""
+
+
+class EndpointClient(httpx2.AsyncClient):
+    """The HTTP client of one endpoint.
+
+    It follows no redirect, because the texts would go where no result says. It reads no answer
+    beyond `LARGEST_BODY`, except where it is streamed. It asks no proxy for this machine.
+
+    Args:
+        endpoint: the base URL.
+        timeout: seconds without a byte after which a request fails; connecting takes 10 at most.
+        key: sent with each request, which then has no other headers than those that HTTP and the
+            protocols need: nothing that an SDK reads from the environment. None to leave the
+            headers to the SDK.
+    """
+
+    def __init__(self, endpoint: str, timeout: float, key: str | None) -> None:
+        self._key = key
+        super().__init__(
+            timeout=httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS)),
+            limits=httpx2.Limits(
+                max_connections=_MOST_CONNECTIONS, max_keepalive_connections=_MOST_CONNECTIONS
+            ),
+            follow_redirects=False,
+            trust_env=not is_loopback(endpoint),
+        )
+
+    async def send(
+        self, request: httpx2.Request, *, stream: bool = False, **options: Any
+    ) -> httpx2.Response:
+        """Send a request, and read the answer unless it is a success that is to be streamed.
+
+        Raises:
+            BodyTooLargeError: the answer is too long.
+            httpx2.RequestError: there is no answer, or it breaks off.
+        """
+        if self._key is not None:
+            for name in set(request.headers) - _SENT_HEADERS:
+                del request.headers[name]
+            request.headers["authorization"] = f"Bearer {self._key}"
+        # Mistral's SDK knows one time for everything, connecting included.
+        request.extensions["timeout"] = self.timeout.as_dict()
+        response = await super().send(request, stream=True, **options)
+        if stream and response.is_success:
+            return response
+        try:
+            content = await _read(response)
+        finally:
+            await response.aclose()
+        # The content is decompressed.
+        headers = [
+            (name, value)
+            for name, value in response.headers.multi_items()
+            if name not in {"content-encoding", "content-length"}
+        ]
+        return httpx2.Response(
+            response.status_code, headers=headers, content=content, request=request
+        )
+
+
+async def _read(response: httpx2.Response) -> bytes:
+    parts, size = [], 0
+    # Decompressed in pieces of 1 MB at most.
+    async for part in response.aiter_bytes():
+        size += len(part)
+        if size > LARGEST_BODY:
+            raise BodyTooLargeError(f"more than {LARGEST_BODY} bytes", request=response.request)
+        parts.append(part)
+    return b"".join(parts)
+
+
+def connection_failure(error: BaseException | None) -> CallError:
+    """What it means that an endpoint brought no whole answer.
+
+    Args:
+        error: what the HTTP client raised: the `__cause__` of an SDK's connection error.
+    """
+    match error:
+        case BodyTooLargeError():
+            return CallError("bad_response", f"more than {LARGEST_BODY // 1_000_000} MB")
+        case httpx2.DecodingError():
+            return CallError("bad_response", "cannot be decompressed")
+        case httpx2.TimeoutException() if not isinstance(error, httpx2.ConnectTimeout):
+            return CallError("timeout")
+    # A refused connection is a `ConnectTimeout` to the aiohttp client of openai (3.54.0).
+    return CallError("connection")
 
 
 class ServiceModel:
@@ -16,12 +142,15 @@ class ServiceModel:
         model: its name as the service knows it.
         name: how results name it; None for `provider/model`.
         endpoint: the base URL in the form that results name.
+        timeout: seconds that one attempt may take.
     """
 
-    def __init__(self, provider: str, model: str, name: str | None, endpoint: str) -> None:
-        self._model = model
+    def __init__(
+        self, provider: str, model: str, name: str | None, endpoint: str, timeout: float
+    ) -> None:
+        self._provider, self._model = provider, model
         self._name = name or f"{provider}/{model}"
-        self._endpoint = endpoint
+        self._endpoint, self._timeout = endpoint, timeout
 
     @property
     def name(self) -> str:
@@ -42,3 +171,57 @@ class ServiceModel:
     def model(self) -> str:
         """The model's name as the service knows it."""
         return self._model
+
+    async def complete(self, request: Request) -> Completion:
+        """Answer one request with one attempt.
+
+        Raises:
+            CallError: timeout, connection, rate_limit, overloaded, server_error, bad_request or
+                bad_response.
+            ProviderRefusedError: every call would fail.
+        """
+        # What an SDK raises holds the request, with its key and its text. It is read inside its
+        # handler and told outside of it, so that no `__context__` keeps it alive.
+        try:
+            async with asyncio.timeout(self._timeout):
+                outcome = await self._ask(request)
+        except TimeoutError:
+            outcome = CallError("timeout")
+        if isinstance(outcome, Completion):
+            return outcome
+        raise outcome
+
+    async def _ask(self, request: Request) -> Outcome:
+        """Make the call; what the SDK raises is returned as what it means."""
+        raise NotImplementedError
+
+
+def check_key(provider: str, key: str) -> None:
+    """Refuse a key that no HTTP header may hold, without showing it.
+
+    Args:
+        provider: whose key it is.
+        key: as it came from the environment.
+
+    Raises:
+        PiiBenchError: the key is empty or not printable ASCII without spaces.
+    """
+    if not re.fullmatch(r"[!-~]+", key):
+        raise PiiBenchError(
+            f"the key for provider {provider!r} is empty or holds a character other than "
+            "printable ASCII (often a line break at its end)"
+        )
+
+
+def turns(request: Request) -> list[dict[str, str]]:
+    """The turns of a chat, as every protocol writes them.
+
+    Half a surrogate pair, which UTF-8 cannot hold and no SDK sends, becomes U+FFFD.
+    """
+    return [
+        {
+            "role": turn.role,
+            "content": turn.content.encode("utf-16", "surrogatepass").decode("utf-16", "replace"),
+        }
+        for turn in request.messages
+    ]

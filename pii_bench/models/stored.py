@@ -78,9 +78,13 @@ def decode_completion(record: dict[str, Any], owner: str = "record") -> Completi
 
 
 def _decode_usage(usage: dict[str, Any]) -> Usage:
-    counts = {
-        key: get(usage, key, int, "usage")
-        for key in (*_COUNTED, "reasoning_tokens", "cached_tokens")
-        if key in usage or key in _COUNTED
-    }
-    return Usage(**counts)
+    for key in _COUNTED:
+        if key not in usage:
+            raise RecordError(f"usage: {key!r} is missing")
+    # What is no count is unknown, see `Completion`, and no reason to refuse the answer.
+    return Usage(
+        usage["input_tokens"],
+        usage["output_tokens"],
+        usage.get("reasoning_tokens", 0),
+        usage.get("cached_tokens", 0),
+    )

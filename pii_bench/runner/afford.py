@@ -11,8 +11,8 @@ from pii_bench.runner.records import Failure, RunRecord
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pii_bench.calls.budget import Ledger
     from pii_bench.datasets.sample import Sample
+    from pii_bench.models.calls.budget import Ledger
     from pii_bench.runner.store import RunFiles, RunStore
     from pii_bench.systems.prompted import PromptedSystem
 

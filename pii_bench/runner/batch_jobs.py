@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pii_bench.files import write_json, writing
 from pii_bench.jsonl import get, get_objects, read_object
-from pii_bench.models.batch import custom_id
+from pii_bench.models.batch.base import custom_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

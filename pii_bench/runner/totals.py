@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pii_bench.calls.budget import cost
+from pii_bench.models.calls.budget import cost
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

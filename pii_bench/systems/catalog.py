@@ -14,10 +14,10 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from pii_bench.calls.policy import CallPolicy
 from pii_bench.detectors.catalog import DETECTORS, detector_names
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.models.base import Sampling
+from pii_bench.models.calls.guarded import CallPolicy
 from pii_bench.models.catalog import (
     LOCAL,
     REPLAY,

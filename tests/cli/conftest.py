@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.calls import policy
-from pii_bench.calls.retry import Retry
 from pii_bench.datasets.catalog import load_dataset
+from pii_bench.models.calls import guarded
+from pii_bench.models.calls.retry import Retry
 from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, PROVIDERS
 from tests.builders import write_lines
 from tests.protocol_server import ProtocolServer
@@ -40,7 +40,7 @@ def protocol_server() -> Iterator[ProtocolServer]:
 @pytest.fixture
 def no_jitter(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait before another attempt no longer than the server asks."""
-    monkeypatch.setattr(policy, "Retry", partial(Retry, first_wait=0.0))
+    monkeypatch.setattr(guarded, "Retry", partial(Retry, first_wait=0.0))
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from io import StringIO
 
 from rich.console import Console
 
-from pii_bench.calls.budget import Ledger
 from pii_bench.cli.progress import RunProgress
 from pii_bench.models.base import Usage
+from pii_bench.models.calls.budget import Ledger
 from pii_bench.models.table import Price
-from tests.calls.simulated import make_request
+from tests.models.calls.simulated import make_request
 
 
 def shown(*, terminal: bool, label: str = "naive on demo", done: int = 1, total: int = 3) -> str:

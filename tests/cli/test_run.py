@@ -282,6 +282,10 @@ def test_another_endpoint_is_another_model(
         ),
         (["openai/m", "--base-url", "localhost:8000"], "base URL must start with http://"),
         (
+            ["openai/m", "--base-url", "http://\u24dbocalhost/v1"],
+            "base URL: the host must be ASCII",
+        ),
+        (
             ["openai/gpt-4o"],
             "provider 'openai' needs a key: set OPENAI_API_KEY in the environment",
         ),

@@ -1,14 +1,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import subprocess
-import sys
-import traceback
 
 import pytest
 
-from pii_bench.errors import PiiBenchError, ProviderRefusedError
+from pii_bench.errors import PiiBenchError
 from pii_bench.models.anthropic_messages import (
     AnthropicModel,
     read_completion,
@@ -17,7 +13,6 @@ from pii_bench.models.anthropic_messages import (
 )
 from pii_bench.models.base import (
     AnswerSchema,
-    CallError,
     Completion,
     Finish,
     Message,
@@ -26,9 +21,12 @@ from pii_bench.models.base import (
     Usage,
 )
 from tests.anthropic_replies import failure, message, message_body, text_block, thinking_block
-from tests.models.anthropic_calls import KEY, ask
-from tests.models.calls import MESSAGES, SAMPLE_TEXT
-from tests.protocol_server import HANG, RESET, ProtocolServer, Reply
+from tests.models.adapters import KEY, SERVICES
+from tests.models.one_call import MESSAGES, SAMPLE_TEXT, Calls
+from tests.protocol_server import ProtocolServer, Reply
+
+calls = Calls(SERVICES["anthropic"].connect)
+ask = calls.ask
 
 ANTHROPIC = "https://api.anthropic.com"
 UNSAMPLED = Request("s1", "naive", MESSAGES, Sampling(temperature=None, max_tokens=321))
@@ -51,7 +49,7 @@ class TestRequest:
         assert request.headers["authorization"] == f"Bearer {KEY}"
         assert request.headers["content-type"] == "application/json"
         assert request.body == {
-            "model": "claude-test",
+            "model": "model-test",
             "max_tokens": 321,
             "system": "Be brief.",
             "messages": [{"role": "user", "content": SAMPLE_TEXT}],
@@ -91,23 +89,6 @@ class TestRequest:
         assert server.requests[0].body["max_tokens"] == 128_000
         assert "stream" not in server.requests[0].body
 
-    def test_other_endpoints_are_reached_through_a_proxy_of_the_environment(
-        self, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("HTTP_PROXY", server.url)
-        monkeypatch.delenv("NO_PROXY", raising=False)
-        server.script(message())
-        ask("http://claude.example/gateway/v1")
-        assert server.requests[0].path == "http://claude.example/gateway/v1/messages"
-
-    def test_a_proxy_of_the_environment_is_not_asked_for_the_loopback(
-        self, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-        monkeypatch.delenv("NO_PROXY", raising=False)
-        server.script(message())
-        assert ask(server.url).text == "hello"
-
 
 class TestRequestBody:
     def test_without_a_system_prompt_there_is_none(self) -> None:
@@ -127,7 +108,7 @@ class TestRequestBody:
 
     def test_the_version_follows_the_temperature(self) -> None:
         assert version_headers(0.7) == {"anthropic-version": "2023-06-01"}
-        assert version_headers(None) == {}
+        assert version_headers(None) == {"anthropic-version": "2026-10-21"}
 
 
 class TestEnvironment:
@@ -154,24 +135,17 @@ class TestEnvironment:
         assert "planted" not in str({**headers, "authorization": ""})
 
     def test_no_span_is_opened_that_could_hold_the_texts(
-        self, monkeypatch: pytest.MonkeyPatch
+        self, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE", "content")
-        model = AnthropicModel("m", api_key=KEY, base_url=ANTHROPIC)
-        asyncio.run(model.close())
-        assert model.client._tracer is None
+        asked: list[object] = []
+        monkeypatch.setattr("opentelemetry.trace.get_tracer", asked.append)
+        server.script(message())
+        assert ask(server.url).text == "hello"
+        assert asked == []
 
 
 class TestAnswers:
-    def test_a_normal_answer(self, server: ProtocolServer) -> None:
-        server.script(message(" raw text\n", model="claude-test-2026"))
-        assert ask(server.url) == Completion(
-            text=" raw text\n",
-            finish=Finish.STOP,
-            model="claude-test-2026",
-            usage=Usage(input_tokens=11, output_tokens=7),
-        )
-
     @pytest.mark.parametrize(
         ("reason", "finish"),
         [
@@ -237,43 +211,6 @@ class TestAnswers:
 
 
 class TestPrivacy:
-    @pytest.mark.parametrize(
-        "reply",
-        [
-            failure(400, SAMPLE_TEXT, f"{SAMPLE_TEXT} {KEY}"),
-            failure(400, KEY, KEY),
-            failure(400, text=f"temperature {SAMPLE_TEXT} {KEY}"),
-            failure(401, "authentication_error", f"wrong key {KEY}"),
-            failure(500, "api_error", SAMPLE_TEXT),
-            Reply(body=f"{SAMPLE_TEXT} {KEY}".encode()),
-            Reply(body={"content": [{"type": "text", "text": [SAMPLE_TEXT]}]}),
-            Reply(status=307, headers={"Location": f"/{KEY}"}),
-            RESET,
-            HANG,
-        ],
-    )
-    def test_no_failure_carries_the_key_or_the_text(
-        self, server: ProtocolServer, reply: Reply
-    ) -> None:
-        server.script(reply)
-        with pytest.raises((CallError, ProviderRefusedError)) as caught:
-            ask(server.url, timeout=0.05 if reply is HANG else 5.0)
-        shown = "".join(traceback.format_exception(caught.value))
-        assert KEY not in shown
-        assert "Achebe" not in shown
-        assert caught.value.__cause__ is None
-        assert caught.value.__context__ is None
-
-    def test_no_log_carries_the_key_or_the_text(
-        self, server: ProtocolServer, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        caplog.set_level(logging.DEBUG)
-        caplog.set_level(logging.DEBUG, logger="anthropic")  # as ANTHROPIC_LOG=debug does
-        server.script(message(SAMPLE_TEXT))
-        ask(server.url)
-        assert KEY not in caplog.text
-        assert "Achebe" not in caplog.text
-
     @pytest.mark.parametrize("key", ["", f"{KEY}\n"])
     def test_a_key_that_cannot_be_sent_is_refused_unseen(self, key: str) -> None:
         with pytest.raises(PiiBenchError, match="key for provider 'anthropic'") as caught:
@@ -284,18 +221,12 @@ class TestPrivacy:
 class TestIdentity:
     @pytest.mark.parametrize("base_url", [ANTHROPIC, f"{ANTHROPIC}/", f"{ANTHROPIC}/v1"])
     def test_name_and_endpoint(self, base_url: str) -> None:
-        model = AnthropicModel("claude-test", api_key=KEY, base_url=base_url)
+        model = AnthropicModel("model-test", api_key=KEY, base_url=base_url)
         asyncio.run(model.close())
-        assert (model.name, model.model) == ("anthropic/claude-test", "claude-test")
+        assert (model.name, model.model) == ("anthropic/model-test", "model-test")
         assert (model.endpoint, model.identity) == (ANTHROPIC, {"endpoint": ANTHROPIC})
 
     def test_another_name(self) -> None:
         model = AnthropicModel("m", api_key=KEY, base_url=ANTHROPIC, name="anthropic/m@host")
         asyncio.run(model.close())
         assert model.name == "anthropic/m@host"
-
-    def test_importing_the_module_does_not_import_the_sdk(self) -> None:
-        code = (
-            "import pii_bench.models.anthropic_messages, sys; sys.exit('anthropic' in sys.modules)"
-        )
-        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603

@@ -8,9 +8,12 @@ from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.anthropic_messages import judge, read_completion
 from pii_bench.models.base import CallError, Completion, Finish
 from tests.anthropic_replies import error_body, failure
-from tests.models.anthropic_calls import failure_of, refusal_of
-from tests.models.calls import outcome_of
-from tests.protocol_server import HANG, RESET, ProtocolServer, Reply
+from tests.models.adapters import SERVICES
+from tests.models.one_call import Calls, outcome_of
+from tests.protocol_server import RESET, ProtocolServer, Reply
+
+calls = Calls(SERVICES["anthropic"].connect)
+failure_of, refusal_of = calls.failure_of, calls.refusal_of
 
 
 class TestAnswersOutsideTheProtocol:
@@ -62,6 +65,8 @@ class TestFailedCalls:
             (failure(429, "rate_limit_error"), "rate_limit", "HTTP 429 rate_limit_error"),
             (failure(429, "rate_limit_error", code="ramp_limit_exceeded"), "rate_limit",
              "HTTP 429 rate_limit_error"),
+            (failure(429, "rate_limit_error", code=["organization_on_hold"]), "rate_limit",
+             "HTTP 429 rate_limit_error"),
             (Reply(status=429, body=b"slow down"), "rate_limit", "HTTP 429"),
             (failure(500, "api_error"), "server_error", "HTTP 500 api_error"),
             (failure(504, "timeout_error"), "server_error", "HTTP 504 timeout_error"),
@@ -78,18 +83,6 @@ class TestFailedCalls:
         error = failure_of(server.url)
         assert (error.kind, error.detail, error.retry_after) == (kind, detail, None)
         assert len(server.requests) == 1
-
-    @pytest.mark.parametrize("status", [429, 503, 529])
-    def test_hand_on_how_long_to_wait(self, server: ProtocolServer, status: int) -> None:
-        server.script(failure(status, "rate_limit_error", headers={"Retry-After": "17"}))
-        assert failure_of(server.url).retry_after == 17.0
-
-    def test_a_server_that_does_not_answer_in_time(self, server: ProtocolServer) -> None:
-        server.script(HANG)
-        assert str(failure_of(server.url, timeout=0.05)) == "timeout"
-
-    def test_a_server_that_is_not_there(self) -> None:
-        assert str(failure_of("http://127.0.0.1:9")) == "connection"
 
 
 class TestRefusals:
@@ -114,24 +107,18 @@ class TestRefusals:
              "`temperature`: run with `--temperature default`"),
             (failure(400, text="output_config.format: Extra inputs are not permitted"),
              "run without `--output schema`"),
-            (failure(400, text="'claude-test' does not support structured outputs."),
+            (failure(400, text="'model-test' does not support structured outputs."),
              "run without `--output schema`"),
-            (failure(400, text="max_tokens: 9000 > 8192, which is the maximum for claude-test"),
+            (failure(400, text="max_tokens: 9000 > 8192, which is the maximum for model-test"),
              "run with a lower `--max-tokens`"),
         ],
     )  # fmt: skip
     def test_every_call_would_fail(self, server: ProtocolServer, reply: Reply, says: str) -> None:
         server.script(reply)
         refusal = refusal_of(server.url)
-        assert refusal.startswith("provider 'anthropic' refuses model 'claude-test': HTTP 4")
+        assert refusal.startswith("provider 'anthropic' refuses model 'model-test': HTTP 4")
         assert says in refusal
         assert len(server.requests) == 1
-
-    def test_a_redirect_is_not_followed(self, server: ProtocolServer) -> None:
-        with ProtocolServer() as elsewhere:
-            server.script(Reply(status=307, headers={"Location": f"{elsewhere.url}/v1/messages"}))
-            assert "HTTP 307: the base URL redirects" in refusal_of(server.url)
-            assert elsewhere.requests == []
 
 
 class TestBatchItems:

@@ -18,6 +18,8 @@ class TestBaseURL:
             ("HTTPS://API.Example.org", "https://api.example.org"),
             ("https://api.example.org/Some/Path//", "https://api.example.org/Some/Path"),
             ("http://[::1]:8080/v1", "http://[::1]:8080/v1"),
+            ("http://my_host.lan.:80/v1", "http://my_host.lan.:80/v1"),
+            ("https://xn--bcher-kva.example/v1", "https://xn--bcher-kva.example/v1"),
         ],
     )
     def test_one_form_for_one_endpoint(self, url: str, normal: str) -> None:
@@ -32,6 +34,15 @@ class TestBaseURL:
             ("http://", "no valid host"),
             ("http:///v1", "no valid host"),
             ("http://a host/v1", "no valid host"),
+            # A client reads it as `localhost`; who looks at it does not.
+            ("http://\u24dbocalhost/v1", "host must be ASCII"),
+            ("http://b\u00fccher.example/v1", "host must be ASCII"),
+            ("http://a..example/v1", "no valid host"),
+            ("http://-.example:8000\x00/v1", "not valid"),
+            ("http://example.org/\x00", "not valid"),
+            ("http://[v1.x]/v1", "valid"),
+            (f"http://{'a' * 64}.example/v1", "no valid host"),
+            (f"http://example.org/{'a' * 70_000}", "not valid"),
             ("http://example.org:port", "not valid"),
             ("http://example.org:99999", "not valid"),
             ("http://[::1", "not valid"),

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.models.keys import check_key
+from pii_bench.models.service import check_key
 
 KEY = "sk-planted-key-0123456789"
 

@@ -7,9 +7,12 @@ from hypothesis import strategies as st
 from pii_bench.models.base import Finish
 from pii_bench.models.mistral_chat import read_completion
 from tests.mistral_replies import answer, answer_body, failure, invalid
-from tests.models.calls import outcome_of
-from tests.models.mistral_calls import failure_of, refusal_of
-from tests.protocol_server import HANG, RESET, ProtocolServer, Reply
+from tests.models.adapters import SERVICES
+from tests.models.one_call import Calls, outcome_of
+from tests.protocol_server import RESET, ProtocolServer, Reply
+
+calls = Calls(SERVICES["mistral"].connect)
+failure_of, refusal_of = calls.failure_of, calls.refusal_of
 
 
 class TestAnswersOutsideTheProtocol:
@@ -80,18 +83,6 @@ class TestFailedCalls:
         assert (error.kind, error.detail, error.retry_after) == (kind, detail, None)
         assert len(server.requests) == 1
 
-    @pytest.mark.parametrize("status", [429, 503])
-    def test_hand_on_how_long_to_wait(self, server: ProtocolServer, status: int) -> None:
-        server.script(failure(status, "rate_limited", headers={"Retry-After": "17"}))
-        assert failure_of(server.url).retry_after == 17.0
-
-    def test_a_server_that_does_not_answer_in_time(self, server: ProtocolServer) -> None:
-        server.script(HANG)
-        assert str(failure_of(server.url, timeout=0.05)) == "timeout"
-
-    def test_a_server_that_is_not_there(self) -> None:
-        assert str(failure_of("http://127.0.0.1:9")) == "connection"
-
 
 class TestRefusals:
     @pytest.mark.parametrize(
@@ -102,7 +93,7 @@ class TestRefusals:
             (failure(402), "no credit left"),
             (failure(403), "the key may not use this model"),
             (failure(404), "check the model's name and the base URL"),
-            (failure(400, "invalid_model", "Invalid model: mistral-test", code="1500"),
+            (failure(400, "invalid_model", "Invalid model: model-test", code="1500"),
              "HTTP 400 invalid_model: check the model's name"),
             (failure(400, param="model", code="unknown_model"),
              "HTTP 400 unknown_model: check the model's name"),
@@ -125,13 +116,6 @@ class TestRefusals:
     def test_every_call_would_fail(self, server: ProtocolServer, reply: Reply, says: str) -> None:
         server.script(reply)
         refusal = refusal_of(server.url)
-        assert refusal.startswith("provider 'mistral' refuses model 'mistral-test': HTTP 4")
+        assert refusal.startswith("provider 'mistral' refuses model 'model-test': HTTP 4")
         assert says in refusal
         assert len(server.requests) == 1
-
-    def test_a_redirect_is_not_followed(self, server: ProtocolServer) -> None:
-        with ProtocolServer() as elsewhere:
-            place = f"{elsewhere.url}/v1/chat/completions"
-            server.script(Reply(status=307, headers={"Location": place}))
-            assert "HTTP 307: the base URL redirects" in refusal_of(server.url)
-            assert elsewhere.requests == []

@@ -5,12 +5,20 @@ import pytest
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import TRANSIENT, CallError, Completion
 from pii_bench.models.openai_compatible import judge
-from tests.models.openai_calls import ask, choices, failure_of
-from tests.protocol_server import HANG, ProtocolServer, Reply, api_error, completion
+from tests.models.adapters import SERVICES
+from tests.models.one_call import Calls
+from tests.protocol_server import ProtocolServer, Reply, api_error, completion
+
+calls = Calls(SERVICES["openai"].connect)
+ask, failure_of = calls.ask, calls.failure_of
+
+
+def choices(*items: object) -> Reply:
+    return Reply(body={"choices": list(items)})
 
 
 def judged(status: int, **error: object) -> Completion | CallError | ProviderRefusedError:
-    return judge(status, {"error": error}, provider="openai", model="gpt-test")
+    return judge(status, {"error": error}, provider="openai", model="model-test")
 
 
 class TestFailedCalls:
@@ -59,31 +67,8 @@ class TestFailedCalls:
         failure = failure_of(server.url)
         assert (failure.kind, failure.detail) == (kind, detail)
 
-    def test_a_server_that_does_not_answer_in_time(self, server: ProtocolServer) -> None:
-        server.script(HANG)
-        assert str(failure_of(server.url, timeout=0.2)) == "timeout"
-
-    def test_a_server_that_is_not_there(self) -> None:
-        assert str(failure_of("http://127.0.0.1:9")) == "connection"
-
 
 class TestWaiting:
-    @pytest.mark.parametrize(
-        ("headers", "seconds"),
-        [
-            ({"Retry-After": "7"}, 7.0),
-            ({"retry-after-ms": "1500", "Retry-After": "9"}, 1.5),
-            ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
-            ({"Retry-After": "soon"}, None),
-            ({}, None),
-        ],
-    )
-    def test_the_server_says_how_long(
-        self, server: ProtocolServer, headers: dict[str, str], seconds: float | None
-    ) -> None:
-        server.script(api_error(429, "rate_limit_exceeded", headers=headers))
-        assert failure_of(server.url).retry_after == seconds
-
     @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
     def test_what_may_pass(self, status: int) -> None:
         failure = judged(status)
@@ -139,7 +124,7 @@ class TestRefusingProviders:
         server.script(reply)
         with pytest.raises(ProviderRefusedError) as caught:
             ask(server.url)
-        assert "provider 'openai' refuses model 'gpt-test'" in str(caught.value)
+        assert "provider 'openai' refuses model 'model-test'" in str(caught.value)
         assert says in str(caught.value)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pii_bench.models.base import Completion
-from pii_bench.models.batch import (
+from pii_bench.models.batch.base import (
     Absence,
     BatchLimits,
     BatchState,
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.errors import ProviderRefusedError
-    from pii_bench.models.base import CallError, Request
-    from pii_bench.models.batch import Outcome
+    from pii_bench.models.base import CallError, Outcome, Request
     from pii_bench.systems.prompted import PromptedSystem
 
 SAMPLES = [make_sample(f"s{number}") for number in range(1, 7)]

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pii_bench.calls.budget import Ledger
 from pii_bench.models.base import SKIPPED_BUDGET, Completion, Sampling
+from pii_bench.models.calls.budget import Ledger
 from pii_bench.models.table import Price
 from pii_bench.runner.afford import afford
 from pii_bench.runner.batch_jobs import Job, JobsFile

@@ -8,7 +8,7 @@ import pytest
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, Sampling
-from pii_bench.models.batch import BatchLimits
+from pii_bench.models.batch.base import BatchLimits
 from pii_bench.runner.batch import require_prompted
 from pii_bench.runner.batch_jobs import jobs_path
 from pii_bench.runner.records import Failure
@@ -20,8 +20,7 @@ from tests.runner.batch_bench import IDS, SAMPLES, START, Bench, FakeService
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pii_bench.models.base import Request
-    from pii_bench.models.batch import Outcome
+    from pii_bench.models.base import Outcome, Request
     from pii_bench.runner.records import RunRecord
 
 

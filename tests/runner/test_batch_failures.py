@@ -9,14 +9,14 @@ import pytest
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.files import ResultsError
 from pii_bench.models.base import CallError, Completion
-from pii_bench.models.batch import RESULTS_GONE, BatchLimits, build_batch_service
+from pii_bench.models.batch.base import RESULTS_GONE, BatchLimits, build_batch_service
 from pii_bench.runner.batch import run_batch
 from pii_bench.runner.batch_jobs import jobs_path
 from pii_bench.runner.records import Failure, RunRecord
 from pii_bench.runner.store import RunFiles, RunStore, read_lines
 from tests.batch_server import Fault
 from tests.fakes import FakeModel, fake_system
-from tests.models.batch_cases import ALL, Case
+from tests.models.batch.cases import ALL, Case
 from tests.runner.batch_bench import DAY, IDS, SAMPLES, START, Bench, Clock, Crash, WaitingObserver
 
 if TYPE_CHECKING:

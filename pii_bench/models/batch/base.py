@@ -1,0 +1,219 @@
+"""The types between the suite and a provider's batch API.
+
+A batch is answered within a day at half the price. It is submitted as a job; its results
+are read when the job has ended.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Final, Protocol, TypeGuard
+
+from pii_bench.errors import PiiBenchError, ProviderRefusedError
+from pii_bench.models.base import CallError, Completion, is_count
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from pii_bench.models.base import Model, Outcome, Request
+
+TAG_KEY: Final = "pii_bench"
+"""The key of a job's metadata that holds its tag."""
+
+CHAT_COMPLETIONS: Final = "/v1/chat/completions"
+"""The endpoint that the requests of a job are for, as OpenAI and Mistral name it."""
+
+
+_ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,254}")
+
+
+class UnknownJobError(PiiBenchError):
+    """The provider knows no job of that id."""
+
+    def __init__(self, provider: str, job: str) -> None:
+        super().__init__(f"provider {provider!r} knows no batch {job!r}")
+
+
+class Absence(Enum):
+    """Why no job of a tag was found."""
+
+    SURE = "there is none"
+    UNDECIDED = "one that still runs may be it"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLimits:
+    """The largest job.
+
+    Attributes:
+        requests: how many it may hold.
+        size: their bytes.
+    """
+
+    requests: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchState:
+    """How far a job is.
+
+    Attributes:
+        ended: whether its results can be read.
+        finished: requests that are done, whatever came of them.
+        total: all its requests; 0 while the provider has not counted them.
+        absent: what became of the requests that the results do not name.
+    """
+
+    ended: bool
+    finished: int
+    total: int
+    absent: CallError | ProviderRefusedError
+
+
+RESULTS_GONE: Final = "results_gone"
+"""The kind of a failure to read results that the provider does not have, or no longer."""
+
+LIMITS: Final = BatchLimits(requests=5000, size=50_000_000)
+"""Less than any provider allows: the requests of a job are held in memory whole."""
+
+
+class BatchService(Protocol):
+    """A provider's batch API for one model.
+
+    Every method raises:
+        CallError: this call failed; it may be made again.
+        ProviderRefusedError: every call would fail.
+    """
+
+    @property
+    def limits(self) -> BatchLimits:
+        """The largest job that may be submitted."""
+        ...
+
+    def size(self, request: Request) -> int:
+        """The bytes of one request in a job, at most."""
+        ...
+
+    async def submit(self, requests: Sequence[Request], tag: str) -> str:
+        """Submit a job.
+
+        Args:
+            requests: at least one, all sampled alike; their custom ids are made by `custom_id`.
+            tag: by which `find` finds the job.
+
+        Returns:
+            The job's id.
+
+        Raises:
+            CallError: of the kinds `rate_limit` and `bad_request` there is no job; of any
+                other there may be one.
+            ProviderRefusedError: there is no job.
+        """
+        ...
+
+    async def find(self, tag: str, *, since: float, requests: int) -> str | Absence:
+        """The id of a job whose submission brought no answer.
+
+        Args:
+            tag: of the job.
+            since: Unix time at which it was submitted.
+            requests: how many it holds.
+        """
+        ...
+
+    async def poll(self, job: str) -> BatchState:
+        """How far a job is.
+
+        Raises:
+            UnknownJobError: there is none of that id.
+        """
+        ...
+
+    def results(self, job: str) -> AsyncGenerator[tuple[str, Outcome], None]:
+        """The custom ids and outcomes of a job that has ended, in any order.
+
+        Raises:
+            CallError: beside others of the kind `RESULTS_GONE`.
+        """
+        ...
+
+
+def build_batch_service(model: Model) -> BatchService:
+    """The batch API of a model's provider; it uses the model's connections, and closes none.
+
+    Raises:
+        PiiBenchError: the provider has none.
+    """
+    # Only the SDK that the model has imported already is imported here.
+    match model.name.partition("/")[0]:
+        case "openai":
+            from pii_bench.models.batch.openai import OpenAIBatchService
+            from pii_bench.models.openai_compatible import OpenAICompatibleModel
+
+            if isinstance(model, OpenAICompatibleModel):
+                return OpenAIBatchService(model)
+        case "anthropic":
+            from pii_bench.models.anthropic_messages import AnthropicModel
+            from pii_bench.models.batch.anthropic import AnthropicBatchService
+
+            if isinstance(model, AnthropicModel):
+                return AnthropicBatchService(model)
+        case "mistral":
+            from pii_bench.models.batch.mistral import MistralBatchService
+            from pii_bench.models.mistral_chat import MistralModel
+
+            if isinstance(model, MistralModel):
+                return MistralBatchService(model)
+    raise PiiBenchError(
+        f"model {model.name!r} has no batch API (those of openai, anthropic and mistral have one)"
+    )
+
+
+def custom_id(tag: str, number: int) -> str:
+    """The custom id of the n-th request of a job, from 0: unique among all jobs.
+
+    Letters, digits and a hyphen, at most 64: what every provider takes (Anthropic asks for
+    `^[a-zA-Z0-9_-]{1,64}$`, the others for no form). Nothing of a sample is in it.
+    """
+    return f"{tag}-{number}"
+
+
+def batched(outcome: Outcome) -> Outcome:
+    """Mark a completion as one that a batch brought."""
+    return replace(outcome, batched=True) if isinstance(outcome, Completion) else outcome
+
+
+def raised(outcome: Outcome) -> CallError | ProviderRefusedError:
+    """The error that a failed call of the batch API itself raises."""
+    # A filter stops requests, not calls about them.
+    return CallError("bad_request", "filtered") if isinstance(outcome, Completion) else outcome
+
+
+def is_id(value: object) -> TypeGuard[str]:
+    """Whether a value can be an id of a provider, which becomes a part of a URL."""
+    return isinstance(value, str) and _ID.fullmatch(value) is not None
+
+
+def id_of(described: object) -> str:
+    """The id of what was made.
+
+    Raises:
+        CallError: bad_response: there is none.
+    """
+    found = described.get("id") if isinstance(described, dict) else None
+    if not is_id(found):
+        raise CallError("bad_response", "an answer without an id")
+    return found
+
+
+def count_of(value: object) -> int:
+    """A count that a provider gives of requests; 0 where it is none."""
+    return value if is_count(value) else 0
+
+
+def absent_from_results() -> CallError:
+    """What became of a request that the results of its batch do not name."""
+    return CallError("bad_response", "not among the results of its batch")

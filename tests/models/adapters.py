@@ -1,0 +1,202 @@
+"""All adapters of HTTP services, and how each one's server says the same things."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.models.anthropic_messages import AnthropicModel
+from pii_bench.models.base import Finish
+from pii_bench.models.local import LocalModel
+from pii_bench.models.mistral_chat import MistralModel
+from pii_bench.models.openai_compatible import OpenAICompatibleModel
+from tests import anthropic_replies, mistral_replies, protocol_server
+from tests.protocol_server import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    import pytest
+
+    from pii_bench.models.base import Model
+
+KEY: Final = "planted-key-0123456789"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What a protocol's server says.
+
+    Attributes:
+        path: of a call.
+        answer: a text that the model ended itself, in 11 tokens of input and 7 of output.
+        ends: by why an answer ended, a reply with the text `part`, or none; what no reply says in
+            this protocol is left out.
+        empty: an answer without a word.
+        counted: an answer with these tokens of input and output.
+        cached: an answer with so many of the 11 tokens of input read from a cache.
+        uncounted: an answer without usage.
+        reasoned: an answer `Halifax` after the reasoning `A place.`.
+        error: an error of this status, code and message.
+    """
+
+    path: str
+    answer: Callable[[str], Reply]
+    ends: Mapping[Finish, Reply]
+    empty: Reply
+    counted: Callable[[object, object], Reply]
+    cached: Callable[[object], Reply]
+    uncounted: Reply
+    reasoned: Reply
+    error: Callable[[int, str, str, Mapping[str, str]], Reply]
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """A model of one provider, for tests that hold for all of them.
+
+    Attributes:
+        name: of the provider.
+        connect: a model behind a URL whose attempts take at most so many seconds.
+        dialect: what its server says.
+        returned: the model's name in completions, where the server says `scripted-model`.
+    """
+
+    name: str
+    connect: Callable[[str, float], Model]
+    dialect: Dialect
+    returned: str = "scripted-model"
+
+
+def _chat_completions() -> Dialect:
+    completion, api_error = protocol_server.completion, protocol_server.api_error
+    return Dialect(
+        path="/v1/chat/completions",
+        answer=completion,
+        ends={
+            Finish.LENGTH: completion("part", finish_reason="length"),
+            Finish.FILTER: completion("part", finish_reason="content_filter"),
+            Finish.REFUSAL: completion(None, refusal="part"),
+            Finish.UNKNOWN: completion("part", finish_reason="of a later version"),
+        },
+        empty=completion(""),
+        counted=lambda prompt, answer: completion(
+            "Halifax", counts={"prompt_tokens": prompt, "completion_tokens": answer}
+        ),
+        cached=lambda cached: completion(
+            "Halifax", counts={"prompt_tokens_details": {"cached_tokens": cached}}
+        ),
+        uncounted=completion("Halifax", usage=None),
+        reasoned=completion("Halifax", beside={"reasoning_content": "A place."}),
+        error=lambda status, code, message, headers: api_error(
+            status, code, message=message, headers=headers
+        ),
+    )
+
+
+def _messages() -> Dialect:
+    message, blocks = anthropic_replies.message, anthropic_replies.message_body
+    thinking = anthropic_replies.thinking_block("A place.")
+    answer = anthropic_replies.text_block("Halifax")
+    return Dialect(
+        path="/v1/messages",
+        answer=message,
+        ends={
+            Finish.LENGTH: message("part", stop_reason="max_tokens"),
+            Finish.REFUSAL: message("part", stop_reason="refusal"),
+            Finish.UNKNOWN: message("part", stop_reason="of a later version"),
+        },
+        empty=Reply(body=blocks(usage={"output_tokens": 2})),
+        counted=lambda prompt, written: message(
+            "Halifax", usage={"input_tokens": prompt, "output_tokens": written}
+        ),
+        cached=lambda cached: message(
+            "Halifax",
+            usage={
+                "input_tokens": 11 - cached if isinstance(cached, int) else 11,
+                "cache_read_input_tokens": cached,
+            },
+        ),
+        uncounted=Reply(body={**blocks(answer), "usage": None}),
+        reasoned=Reply(body=blocks(thinking, answer)),
+        error=lambda status, code, message, headers: anthropic_replies.failure(
+            status, code, message, headers=headers
+        ),
+    )
+
+
+def _mistral() -> Dialect:
+    answer, chunk = mistral_replies.answer, mistral_replies.text_chunk
+    return Dialect(
+        path="/v1/chat/completions",
+        answer=answer,
+        ends={
+            Finish.LENGTH: answer("part", finish_reason="model_length"),
+            Finish.UNKNOWN: answer("part", finish_reason="of a later version"),
+        },
+        empty=answer(""),
+        counted=lambda prompt, written: answer(
+            "Halifax", usage={"prompt_tokens": prompt, "completion_tokens": written}
+        ),
+        cached=lambda cached: answer(
+            "Halifax", usage={"prompt_tokens_details": {"cached_tokens": cached}}
+        ),
+        uncounted=Reply(body={**mistral_replies.answer_body("Halifax"), "usage": {}}),
+        reasoned=answer([mistral_replies.thinking_chunk("A place."), chunk("Halifax")]),
+        error=lambda status, code, message, headers: mistral_replies.failure(
+            status, code, message, headers=headers
+        ),
+    )
+
+
+def _compatible(provider: str) -> Adapter:
+    return Adapter(
+        provider,
+        lambda url, timeout: OpenAICompatibleModel(
+            provider, "model-test", api_key=KEY, base_url=f"{url}/v1", timeout=timeout
+        ),
+        _chat_completions(),
+    )
+
+
+SERVICES: Final[Mapping[str, Adapter]] = {
+    "openai": _compatible("openai"),
+    "deepseek": _compatible("deepseek"),
+    # Any server of one's own.
+    "vllm": _compatible("vllm"),
+    "anthropic": Adapter(
+        "anthropic",
+        lambda url, timeout: AnthropicModel(
+            "model-test", api_key=KEY, base_url=url, timeout=timeout
+        ),
+        _messages(),
+    ),
+    "mistral": Adapter(
+        "mistral",
+        lambda url, timeout: MistralModel("model-test", api_key=KEY, base_url=url, timeout=timeout),
+        _mistral(),
+    ),
+}
+
+
+def local_adapter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Adapter:
+    """`LocalModel`, with a scripted server in the place of llama.cpp."""
+    weights = folder / "model-test.gguf"
+    weights.write_bytes(b"GGUF")
+
+    def connect(url: str, timeout: float) -> Model:
+        with monkeypatch.context() as patch:
+            patch.setattr("pii_bench.models.local._serve", lambda _: LlamaServer(url))
+            patch.setattr("pii_bench.models.local._TIMEOUT_SECONDS", timeout)
+            patch.setattr("importlib.util.find_spec", lambda name: name)
+            return LocalModel(str(weights))
+
+    return Adapter("local", connect, _chat_completions(), returned="model-test")
+
+
+class LlamaServer:
+    """Stands in for `xllamacpp.Server`."""
+
+    def __init__(self, url: str) -> None:
+        self.listening_address = url

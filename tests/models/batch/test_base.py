@@ -1,0 +1,391 @@
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import logging
+import traceback
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.errors import PiiBenchError, ProviderRefusedError
+from pii_bench.models.base import AnswerSchema, CallError, Completion, Finish, Usage
+from pii_bench.models.batch.base import (
+    RESULTS_GONE,
+    Absence,
+    UnknownJobError,
+    build_batch_service,
+    custom_id,
+)
+from pii_bench.models.openai_compatible import OpenAICompatibleModel
+from pii_bench.models.service import LARGEST_BODY
+from tests.batch_server import ABSENT, CANCELLED, EXPIRED, Answer, BatchServer, Fault, Item
+from tests.fakes import FakeModel
+from tests.models.batch.cases import (
+    CASES,
+    KEY,
+    SAMPLE_TEXT,
+    TAG,
+    Case,
+    read,
+    request,
+    submit_and_read,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pii_bench.models.batch.base import BatchService
+
+NOW = 1_800_000_000.0
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest) -> Case:
+    return CASES[request.param]
+
+
+@pytest.fixture
+def server(case: Case) -> Iterator[BatchServer]:
+    with case.serve() as server:
+        yield server
+
+
+def test_a_job_is_submitted_looked_at_and_read(case: Case, server: BatchServer) -> None:
+    outcomes = case.ask(server.url, lambda service: submit_and_read(service, [request()] * 2))
+
+    assert server.lines == list(case.lines)
+    assert list(server.jobs["job-1"].requests) == [f"{TAG}-0", f"{TAG}-1"]
+    expected = Completion(
+        "answer 0", Finish.STOP, model="scripted-model", usage=Usage(11, 7), batched=True
+    )
+    assert outcomes == {f"{TAG}-0": expected, f"{TAG}-1": replace(expected, text="answer 1")}
+
+
+def test_each_call_carries_the_key(case: Case, server: BatchServer) -> None:
+    case.ask(server.url, lambda service: submit_and_read(service, [request()]))
+
+    for call in server.received:
+        assert KEY in call.headers.get("authorization", call.headers.get("x-api-key", ""))
+
+
+def test_a_running_job_tells_how_many_it_holds(case: Case, server: BatchServer) -> None:
+    server.looks = 1
+
+    async def look(service: BatchService) -> list[tuple[bool, int, int]]:
+        job = await service.submit([request()] * 3, TAG)
+        states = [await service.poll(job) for _ in range(2)]
+        return [(state.ended, state.finished, state.total) for state in states]
+
+    assert case.ask(server.url, look) == [(False, 0, 3), (True, 3, 3)]
+
+
+def test_a_line_separator_of_unicode_in_an_answer_ends_no_line(
+    case: Case, server: BatchServer
+) -> None:
+    text = "one\u2028two\x85three\x0bfour"
+    server.outcome = lambda _: Item(text=text)
+
+    outcomes = case.ask(server.url, lambda service: submit_and_read(service, [request()]))
+
+    [completion] = outcomes.values()
+    assert isinstance(completion, Completion)
+    assert completion.text == text
+
+
+def test_half_a_surrogate_pair_can_be_asked_about(case: Case, server: BatchServer) -> None:
+    case.ask(server.url, lambda service: submit_and_read(service, [request("\ud83d")]))
+
+    [body] = server.jobs["job-1"].requests.values()
+    assert body["messages"][-1]["content"] == "\N{REPLACEMENT CHARACTER}"
+
+
+def test_a_request_fails_alone(case: Case, server: BatchServer) -> None:
+    items = [Item(text="fine"), Item("errored", status=500, code="api_error"), ABSENT]
+    server.outcome = lambda number: items[number]
+
+    outcomes = case.ask(server.url, lambda service: submit_and_read(service, [request()] * 3))
+
+    assert sorted(outcomes) == [f"{TAG}-0", f"{TAG}-1"]
+    good, bad = outcomes[f"{TAG}-0"], outcomes[f"{TAG}-1"]
+    assert isinstance(good, Completion)
+    assert good.text == "fine"
+    assert isinstance(bad, CallError)
+    assert bad.kind == "server_error"
+    assert bad.detail.endswith("api_error")
+
+
+def test_an_error_that_all_requests_share_is_a_refusal(case: Case, server: BatchServer) -> None:
+    server.outcome = lambda _: Item("errored", status=404, code="not_found_error")
+
+    outcomes = case.ask(server.url, lambda service: submit_and_read(service, [request()]))
+
+    [refusal] = outcomes.values()
+    assert isinstance(refusal, ProviderRefusedError)
+    assert "check the model's name" in str(refusal)
+
+
+@pytest.mark.parametrize(("item", "kind"), [(EXPIRED, "expired"), (CANCELLED, "cancelled")])
+def test_a_request_that_was_never_tried_says_why(
+    case: Case, server: BatchServer, item: Item, kind: str
+) -> None:
+    server.outcome = lambda number: item if number else Item(text="in time")
+    server.final = {
+        ("openai", "expired"): "expired",
+        ("openai", "cancelled"): "cancelled",
+        ("mistral", "expired"): "TIMEOUT_EXCEEDED",
+        ("mistral", "cancelled"): "CANCELLED",
+    }.get((case.name, kind), "")
+
+    async def outcome(service: BatchService) -> tuple[str, object]:
+        job = await service.submit([request()] * 2, TAG)
+        absent = (await service.poll(job)).absent
+        outcomes = await read(service, job)
+        answered = outcomes[f"{TAG}-0"]
+        assert isinstance(answered, Completion)
+        return answered.text, outcomes.get(f"{TAG}-1", absent)
+
+    text, failure = case.ask(server.url, outcome)
+    assert text == "in time"
+    assert isinstance(failure, CallError)
+    assert failure.kind == kind
+
+
+def test_a_request_that_no_result_names_is_a_bad_response(case: Case, server: BatchServer) -> None:
+    async def poll(service: BatchService) -> object:
+        return (await service.poll(await service.submit([request()], TAG))).absent
+
+    absent = case.ask(server.url, poll)
+
+    assert str(absent) == "bad_response: not among the results of its batch"
+
+
+def test_a_job_is_found_by_its_tag(case: Case, server: BatchServer) -> None:
+    async def find(service: BatchService) -> str | Absence:
+        for number in range(5):
+            job = await service.submit([request()] * 2, f"tag{number}")
+            await service.poll(job)
+        return await service.find("tag1", since=NOW, requests=2)
+
+    assert case.ask(server.url, find) == "job-2"
+
+
+def test_a_tag_that_no_job_has_is_not_found(case: Case, server: BatchServer) -> None:
+    async def find(service: BatchService) -> str | Absence:
+        await service.poll(await service.submit([request()], "tag10"))
+        return await service.find("tag1", since=NOW, requests=1)
+
+    assert case.ask(server.url, find) is Absence.SURE
+
+
+def test_without_jobs_none_is_found(case: Case, server: BatchServer) -> None:
+    found = case.ask(server.url, lambda service: service.find("tag", since=NOW, requests=1))
+
+    assert found is Absence.SURE
+
+
+def test_a_job_that_the_provider_does_not_know_is_told(case: Case, server: BatchServer) -> None:
+    with pytest.raises(UnknownJobError, match=f"provider '{case.name}' knows no batch 'job-9'"):
+        case.ask(server.url, lambda service: service.poll("job-9"))
+
+
+def test_results_that_are_not_kept_are_told(case: Case, server: BatchServer) -> None:
+    server.faults = {len(case.lines) - 1: Fault(Answer(404, {"error": {}}))}
+
+    with pytest.raises(CallError) as raised:
+        case.ask(server.url, lambda service: submit_and_read(service, [request()]))
+
+    assert raised.value.kind == RESULTS_GONE
+
+
+FAULTS = {
+    "broken": (None, "connection"),
+    "busy": (Answer(429, {"error": {}}, {"retry-after": "7"}), "rate_limit"),
+    "down": (Answer(500, {"error": {}}), "server_error"),
+    "odd": (Answer(200, ["odd"]), "bad_response"),
+    "cut": (Answer(200, {"id": "job-1"}, cut=3), "connection"),
+}
+
+
+def fail_at(
+    case: Case, server: BatchServer, number: int, answer: Answer | None, timeout: float = 5.0
+) -> Exception:
+    """The error of a job whose n-th call goes wrong."""
+    first = len(server.received) + number
+    # aiohttp repeats a GET once where the server closed the connection meanwhile.
+    server.faults = {first: Fault(answer), first + 1: Fault(answer)}
+    with pytest.raises((CallError, ProviderRefusedError)) as raised:
+        case.ask(server.url, lambda service: submit_and_read(service, [request()]), timeout=timeout)
+    return raised.value
+
+
+@pytest.mark.parametrize(("answer", "kind"), FAULTS.values(), ids=FAULTS.keys())
+def test_a_call_that_fails_is_told_by_its_kind(
+    case: Case, server: BatchServer, answer: Answer | None, kind: str
+) -> None:
+    for number, line in enumerate(case.lines):
+        error = fail_at(case, server, number, answer)
+
+        assert isinstance(error, CallError), line
+        assert error.kind == kind, line
+        assert error.retry_after == (7.0 if kind == "rate_limit" else None)
+
+
+def test_a_call_that_hangs_times_out(case: Case, server: BatchServer) -> None:
+    for number, line in enumerate(case.lines):
+        error = fail_at(case, server, number, Answer(delay=0.1), timeout=0.04)
+
+        assert str(error) == "timeout", line
+
+
+@pytest.mark.parametrize("status", [401, 402, 403])
+def test_a_key_that_is_refused_stops_everything(
+    case: Case, server: BatchServer, status: int
+) -> None:
+    for number, line in enumerate(case.lines):
+        error = fail_at(case, server, number, Answer(status, {"error": {}}))
+
+        assert isinstance(error, ProviderRefusedError), line
+        assert f"HTTP {status}" in str(error)
+
+
+def test_errors_and_logs_hold_neither_key_nor_text(
+    case: Case, server: BatchServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    answers = [
+        None,
+        Answer(401, {"error": {"message": f"no such key {KEY} for {SAMPLE_TEXT}", "code": "x"}}),
+        Answer(500, {"message": SAMPLE_TEXT, "error": SAMPLE_TEXT}),
+        Answer(200, f"{SAMPLE_TEXT} {KEY}".encode()),
+    ]
+    for answer, number in itertools.product(answers, range(len(case.lines))):
+        error = fail_at(case, server, number, answer)
+
+        assert error.__context__ is None
+        told = "".join(traceback.format_exception(error)) + caplog.text
+        assert KEY not in told
+        assert SAMPLE_TEXT not in told
+
+
+def test_a_schema_goes_into_the_request(case: Case, server: BatchServer) -> None:
+    schema = {"type": "object", "properties": {"planted": {"type": "string"}}}
+    asked = request(schema=AnswerSchema("answer", schema))
+
+    case.ask(server.url, lambda service: submit_and_read(service, [asked]))
+
+    assert "planted" in json.dumps(server.jobs["job-1"].requests[f"{TAG}-0"])
+
+
+def test_a_request_is_no_larger_than_its_size(case: Case, server: BatchServer) -> None:
+    asked = [request("é" * 100), request()]
+
+    async def measure(service: BatchService) -> int:
+        await service.submit(asked, TAG)
+        return sum(service.size(each) for each in asked)
+
+    sizes = case.ask(server.url, measure)
+
+    sent = server.received[0].body
+    content = sent["file"][1] if "file" in sent else json.dumps(sent).encode()
+    assert len(content) <= sizes
+
+
+def test_jobs_stay_below_every_provider_s_limits(case: Case, server: BatchServer) -> None:
+    async def limits(service: BatchService) -> tuple[int, int]:
+        return service.limits.requests, service.limits.size
+
+    requests, size = case.ask(server.url, limits)
+
+    assert requests <= 50_000
+    assert size <= 200_000_000
+
+
+def test_a_custom_id_is_what_every_provider_takes() -> None:
+    assert custom_id("00ff00ff00ff00ff", 4999) == "00ff00ff00ff00ff-4999"
+
+
+def test_a_model_without_batches_is_refused() -> None:
+    deepseek = OpenAICompatibleModel("deepseek", "chat", api_key=KEY, base_url="http://127.0.0.1")
+
+    for model in (FakeModel(name="fake/one"), deepseek):
+        with pytest.raises(PiiBenchError, match=f"model '{model.name}' has no batch API"):
+            build_batch_service(model)
+
+
+@pytest.mark.parametrize("line", [b"[]", b"{", b"{}", b'{"custom_id": 3}', b"\xff"])
+def test_a_line_of_results_without_a_custom_id_is_a_bad_response(
+    case: Case, server: BatchServer, line: bytes
+) -> None:
+    results = b'{"custom_id": "a"}\n\n' + line + b"\n"
+    server.faults = {len(case.lines) - 1: Fault(Answer(200, results))}
+
+    with pytest.raises(CallError, match="bad_response: a line of the results has no custom id"):
+        case.ask(server.url, lambda service: submit_and_read(service, [request()]))
+
+
+def test_results_may_be_longer_than_an_answer_but_no_line_of_them(
+    case: Case, server: BatchServer
+) -> None:
+    server.outcome = lambda _: Item(text="a" * (LARGEST_BODY // 3))
+    asked = [request()] * 4
+
+    outcomes = case.ask(server.url, lambda service: submit_and_read(service, asked), timeout=30)
+
+    assert len(outcomes) == 4
+
+    line = Answer(200, b'{"custom_id": "' + b"a" * LARGEST_BODY)
+    server.faults = {len(server.received) + len(case.lines) - 1: Fault(line)}
+    with pytest.raises(CallError, match="bad_response: a line of the results is too long"):
+        case.ask(server.url, lambda service: submit_and_read(service, [request()]), timeout=30)
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_no_other_answer_may_be_longer(case: Case, server: BatchServer, status: int) -> None:
+    for number in range(len(case.lines) - (status == 200)):
+        error = fail_at(case, server, number, Answer(status, b" " * (LARGEST_BODY + 1)), 30.0)
+
+        assert str(error) == "bad_response: more than 32 MB"
+
+
+@pytest.mark.parametrize(
+    "odd", [None, [], {}, [["a"]], {"a": []}, True, 10**400, "\ud83d", "7"], ids=range(9)
+)
+def test_whatever_is_answered_is_read_or_a_failure(
+    case: Case, server: BatchServer, odd: object
+) -> None:
+    names = ("id", "status", "request_counts", "output_file", "output_file_id", "created_at")
+    odder = ("total_requests", "completed_requests", "errors", "metadata", "results_url")
+    lines = [
+        odd,
+        dict.fromkeys((*names, *odder), odd),
+        dict.fromkeys((*names, *odder), odd) | {"id": "job-1", "processing_status": "ended"},
+        {"id": "job-1", "processing_status": odd, "request_counts": {"total": odd, "failed": odd}},
+        {"data": odd, "has_more": False, "total": odd},
+        {"data": [odd, {"id": odd}, {"id": "a", "created_at": odd, "metadata": odd}], "total": 1},
+        {"custom_id": "a", "response": odd, "error": odd, "result": odd},
+        {"custom_id": "a", "response": {"status_code": odd, "body": odd}},
+        {"custom_id": "a", "response": {"status_code": 200, "body": odd}},
+        {"custom_id": "a", "response": {"status_code": 400, "body": {"error": {"code": odd}}}},
+        {"custom_id": "a", "error": {"code": odd}, "result": {"type": odd, "error": odd}},
+        {"custom_id": "a", "result": {"type": "errored", "error": {"error": {"type": odd}}}},
+        {"custom_id": "a", "result": {"type": "succeeded", "message": odd}},
+    ]
+
+    async def walk(service: BatchService) -> None:
+        job = await service.submit([request()], TAG)
+        await service.poll(job)
+        await read(service, job)
+        await service.find(TAG, since=NOW, requests=1)
+
+    async def walk_over_each_call(service: BatchService) -> None:
+        for line, number in itertools.product(lines, range(len(case.lines) + 1)):
+            server.jobs.clear()
+            server.faults = {len(server.received) + number: Fault(Answer(200, line))}
+            with contextlib.suppress(CallError, ProviderRefusedError, UnknownJobError):
+                await walk(service)
+
+    case.ask(server.url, walk_over_each_call)
+    assert len(server.received) > len(lines) * len(case.lines)

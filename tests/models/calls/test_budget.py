@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_bench.errors import PiiBenchError
+from pii_bench.models.base import SKIPPED_BUDGET, CallError, Usage
+from pii_bench.models.calls.budget import NOTHING, Ledger, Totals, cost
+from pii_bench.models.table import Price
+from tests.models.calls.simulated import DOLLAR_A_TOKEN, make_request, now, run
+
+# USD per million: input 2, cached 0.5, output 10; a batch costs half.
+PRICE = Price(
+    input=2.0,
+    output=10.0,
+    date=date(2026, 1, 1),
+    source="test",
+    cached_input=0.5,
+    batch_factor=0.5,
+)
+
+
+def test_input_and_output_have_their_own_price() -> None:
+    assert cost(Usage(1_000_000, 100_000), PRICE) == pytest.approx(2 + 1)
+
+
+def test_cached_input_costs_its_own_price() -> None:
+    assert cost(Usage(1_000_000, 0, cached_tokens=400_000), PRICE) == pytest.approx(1.2 + 0.2)
+
+
+def test_cached_input_of_unknown_price_costs_as_any_other() -> None:
+    price = replace(PRICE, cached_input=None)
+
+    assert cost(Usage(1_000_000, 0, cached_tokens=400_000), price) == pytest.approx(2)
+
+
+def test_reasoning_is_part_of_the_output() -> None:
+    assert cost(Usage(0, 100_000, reasoning_tokens=90_000), PRICE) == pytest.approx(1)
+
+
+def test_a_batch_costs_its_part() -> None:
+    assert cost(Usage(1_000_000, 100_000), PRICE, True) == pytest.approx(1.5)
+
+
+def test_a_batch_of_unknown_price_costs_as_single_calls() -> None:
+    price = replace(PRICE, batch_factor=None)
+
+    assert cost(Usage(1_000_000, 100_000), price, True) == pytest.approx(3)
+
+
+def test_a_cap_without_a_price_is_refused_and_says_what_to_give() -> None:
+    with pytest.raises(PiiBenchError, match=r"--max-usd 5.*unknown.*--price IN,OUT"):
+        Ledger(None, 5.0)
+
+
+def test_without_a_price_tokens_are_counted_and_the_cost_is_unknown() -> None:
+    ledger = Ledger(None)
+
+    ledger.settle(ledger.reserve(make_request()), Usage(7, 3, reasoning_tokens=2, cached_tokens=1))
+
+    assert ledger.spent_usd is None
+    assert ledger.totals == Totals(1, 0, Usage(7, 3, 2, 1), None, None)
+
+
+def test_a_call_in_flight_is_reserved_at_its_worst_and_settled_at_its_usage() -> None:
+    ledger = Ledger(DOLLAR_A_TOKEN, 1000.0)
+
+    reservation = ledger.reserve(make_request())  # 500 of input, 100 of output
+    assert (ledger.reserved_usd, ledger.spent_usd) == (600, 0)
+
+    ledger.settle(reservation, Usage(10, 5))
+    assert (ledger.reserved_usd, ledger.spent_usd) == (0, 15)
+
+
+def test_a_call_that_might_pass_the_cap_with_those_in_flight_is_refused() -> None:
+    ledger = Ledger(DOLLAR_A_TOKEN, 1199.0)
+    ledger.reserve(make_request())
+
+    with pytest.raises(CallError) as caught:
+        ledger.reserve(make_request())
+
+    assert caught.value.kind == SKIPPED_BUDGET
+    assert caught.value.detail == (
+        "may cost up to 600.0000 USD, spent or in flight are 600.0000 of 1199 USD"
+    )
+
+
+def test_a_call_that_just_fits_is_made() -> None:
+    ledger = Ledger(DOLLAR_A_TOKEN, 1200.0)
+
+    ledger.reserve(make_request())
+    ledger.reserve(make_request())
+
+    assert ledger.reserved_usd == 1200
+
+
+def test_a_call_of_unknown_usage_counts_at_its_worst() -> None:
+    ledger = Ledger(DOLLAR_A_TOKEN)
+
+    ledger.settle(ledger.reserve(make_request()), None)
+    ledger.settle(ledger.reserve(make_request()), Usage(10, 5))
+
+    assert ledger.totals == Totals(2, 1, Usage(10, 5), 615, 600)
+
+
+def test_a_call_that_was_turned_away_costs_nothing() -> None:
+    ledger = Ledger(DOLLAR_A_TOKEN)
+
+    ledger.settle(ledger.reserve(make_request()), NOTHING)
+
+    assert ledger.totals == Totals(1, 0, Usage(0, 0), 0, 0)
+
+
+def test_a_call_that_was_not_made_is_not_counted() -> None:
+    ledger = Ledger(DOLLAR_A_TOKEN)
+
+    ledger.release(ledger.reserve(make_request()))
+
+    assert (ledger.reserved_usd, ledger.totals.calls) == (0, 0)
+
+
+def test_rounding_leaves_nothing_reserved() -> None:
+    # 0.1 + 0.2 - 0.1 - 0.2 is 2.8e-17.
+    ledger = Ledger(replace(PRICE, input=0.0, output=1e5))
+    reservations = [ledger.reserve(make_request(max_tokens=tokens)) for tokens in (1, 2)]
+
+    for reservation in reservations:
+        ledger.release(reservation)
+
+    assert ledger.reserved_usd == 0
+
+
+def test_a_call_of_a_batch_is_reserved_and_settled_at_the_price_of_a_batch() -> None:
+    ledger = Ledger(replace(DOLLAR_A_TOKEN, batch_factor=0.5), 300.0)
+
+    reservation = ledger.reserve(make_request(), batched=True)
+    assert ledger.reserved_usd == 300
+    ledger.settle(reservation, Usage(10, 10))
+
+    assert ledger.spent_usd == 10
+
+
+def test_a_call_waits_where_those_in_flight_may_leave_room() -> None:
+    async def scenario() -> float:
+        ledger = Ledger(DOLLAR_A_TOKEN, 700.0)
+        first = ledger.reserve(make_request())
+        asyncio.get_running_loop().call_later(5, ledger.settle, first, Usage(50, 50))
+        await ledger.admit(make_request())
+        return now()
+
+    assert run(scenario()) == 5
+
+
+def test_a_call_is_refused_once_those_in_flight_left_no_room() -> None:
+    async def scenario() -> float:
+        ledger = Ledger(DOLLAR_A_TOKEN, 700.0)
+        first = ledger.reserve(make_request())
+        asyncio.get_running_loop().call_later(5, ledger.settle, first, Usage(51, 50))
+        with pytest.raises(CallError):
+            await ledger.admit(make_request())
+        return now()
+
+    assert run(scenario()) == 5
+
+
+def test_a_call_that_cannot_fit_any_more_is_refused_at_once() -> None:
+    async def scenario() -> float:
+        ledger = Ledger(DOLLAR_A_TOKEN, 1000.0)
+        ledger.settle(ledger.reserve(make_request()), Usage(401, 0))
+        ledger.reserve(make_request(max_tokens=1))
+        with pytest.raises(CallError):
+            await ledger.admit(make_request())
+        return now()
+
+    assert run(scenario()) == 0
+
+
+@given(
+    st.floats(0, 5000),
+    st.lists(
+        st.tuples(
+            st.integers(1, 400),  # max_tokens
+            st.sampled_from(["answer", "unknown", "turned away", "not made"]),
+            st.floats(0, 1),  # how much of the worst case is used
+            st.integers(0, 3),  # calls in flight when it is settled
+        ),
+        max_size=30,
+    ),
+)
+def test_spent_and_reserved_never_pass_the_cap(
+    cap: float, calls: list[tuple[int, str, float, int]]
+) -> None:
+    ledger = Ledger(DOLLAR_A_TOKEN, cap)
+    in_flight = []
+    for max_tokens, outcome, part, others in calls:
+        try:
+            reservation = ledger.reserve(make_request(max_tokens=max_tokens))
+        except CallError:
+            continue
+        in_flight.append((reservation, outcome, part))
+        while len(in_flight) > others:
+            ended, how, used = in_flight.pop(0)
+            worst = ended.worst
+            if how == "not made":
+                ledger.release(ended)
+            else:
+                usages = {
+                    "answer": Usage(
+                        int(worst.input_tokens * used), int(worst.output_tokens * used)
+                    ),
+                    "turned away": NOTHING,
+                }
+                ledger.settle(ended, usages.get(how))
+        assert ledger.spent_usd is not None
+        assert ledger.spent_usd + ledger.reserved_usd <= cap
+    if not in_flight:
+        assert ledger.reserved_usd == 0
+
+
+@given(st.floats(0, 10_000), st.lists(st.tuples(st.floats(0, 9), st.floats(0, 1)), max_size=25))
+def test_calls_at_the_same_time_never_pass_the_cap_and_all_end(
+    cap: float, calls: list[tuple[float, float]]
+) -> None:
+    ledger = Ledger(DOLLAR_A_TOKEN, cap)
+
+    async def one(seconds: float, used: float) -> bool:
+        try:
+            reservation = await ledger.admit(make_request())
+        except CallError:
+            return False
+        assert ledger.spent_usd is not None
+        assert ledger.spent_usd + ledger.reserved_usd <= cap
+        await asyncio.sleep(seconds)
+        ledger.settle(reservation, Usage(int(500 * used), int(100 * used)))
+        return True
+
+    async def scenario() -> list[bool]:
+        return await asyncio.gather(*(one(*call) for call in calls))
+
+    made = run(scenario())
+    assert ledger.totals.calls == sum(made)
+    # Whoever was refused had less than one call's worst case left.
+    if not all(made):
+        assert ledger.spent_usd is not None
+        assert ledger.spent_usd + 600 > cap

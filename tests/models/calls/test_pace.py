@@ -1,0 +1,379 @@
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_bench.models.base import CallError, Completion, Usage
+from pii_bench.models.calls.pace import AdaptiveLimit, Pace, RateLimit
+from tests.models.calls.simulated import now, run
+
+ANSWER = Completion("yes")
+TOO_MANY = CallError("rate_limit")  # names no wait
+
+
+async def call(pace: Pace, seconds: float = 1.0, *, tokens: int = 0) -> float:
+    """Make one call that succeeds; when it started."""
+    place = await pace.enter(tokens)
+    start = now()
+    await asyncio.sleep(seconds)
+    pace.leave(place, ANSWER)
+    return start
+
+
+async def starts(pace: Pace, calls: int, seconds: float = 1.0, *, tokens: int = 0) -> list[float]:
+    """When each of many calls started that wanted to start at once."""
+    return await asyncio.gather(*(call(pace, seconds, tokens=tokens) for _ in range(calls)))
+
+
+def test_a_limit_starts_at_its_maximum() -> None:
+    assert AdaptiveLimit(8).allowed == 8
+
+
+def test_a_refusal_halves_the_limit() -> None:
+    limit = AdaptiveLimit(9)
+
+    limit.pushed_back(limit.round)
+
+    assert limit.allowed == 4
+
+
+def test_refusals_of_one_round_trip_halve_the_limit_once() -> None:
+    limit = AdaptiveLimit(8)
+    started_in = limit.round
+
+    for _ in range(5):
+        limit.pushed_back(started_in)
+    assert limit.allowed == 4
+
+    limit.pushed_back(limit.round)
+    assert limit.allowed == 2
+
+
+def test_the_limit_is_never_below_one() -> None:
+    limit = AdaptiveLimit(2)
+
+    for _ in range(3):
+        limit.pushed_back(limit.round)
+
+    assert limit.allowed == 1
+
+
+def test_as_many_successes_as_the_limit_raise_it_by_one() -> None:
+    limit = AdaptiveLimit(8)
+    limit.pushed_back(limit.round)  # to 4
+
+    for _ in range(3):
+        limit.succeeded(limit.round)
+    assert limit.allowed == 4
+    limit.succeeded(limit.round)
+    assert limit.allowed == 5
+    for _ in range(5 + 6 + 7):
+        limit.succeeded(limit.round)
+    assert limit.allowed == 8
+
+
+def test_successes_from_before_the_limit_was_halved_do_not_raise_it() -> None:
+    limit = AdaptiveLimit(2)
+    started_in = limit.round
+    limit.pushed_back(started_in)
+
+    limit.succeeded(started_in)
+
+    assert limit.allowed == 1
+
+
+def test_calls_that_may_start_together_start_in_one_turn_of_the_loop_after_another() -> None:
+    async def scenario() -> list[str]:
+        pace, seen = Pace(AdaptiveLimit(3)), list[str]()
+
+        async def one(name: str) -> None:
+            await pace.enter(0)
+            seen.append(f"{name} starts")
+            asyncio.get_running_loop().call_soon(seen.append, f"{name} is sent")
+
+        await asyncio.gather(*(one(name) for name in "abc"))
+        await asyncio.sleep(0)
+        return seen
+
+    assert run(scenario()) == [
+        *("a starts", "a is sent", "b starts", "b is sent"),
+        *("c starts", "c is sent"),
+    ]
+
+
+@given(st.integers(1, 50), st.lists(st.tuples(st.booleans(), st.integers(0, 5))))
+def test_the_limit_stays_between_one_and_its_maximum(
+    maximum: int, outcomes: list[tuple[bool, int]]
+) -> None:
+    limit = AdaptiveLimit(maximum)
+
+    for succeeded, rounds_ago in outcomes:
+        started_in = limit.round - rounds_ago
+        (limit.succeeded if succeeded else limit.pushed_back)(started_in)
+        assert 1 <= limit.allowed <= maximum
+
+
+def test_calls_beyond_the_limit_wait_in_the_order_in_which_they_came() -> None:
+    assert run(starts(Pace(AdaptiveLimit(2)), 5)) == [0, 0, 1, 1, 2]
+
+
+def test_a_refusal_holds_new_calls_for_as_long_as_the_server_asks() -> None:
+    async def scenario() -> list[float]:
+        pace = Pace(AdaptiveLimit(4))
+        place = await pace.enter(0)
+        pace.leave(place, CallError("overloaded", retry_after=30.0))
+        return await starts(pace, 3)
+
+    # The limit is 2, and the 2 successes at 31 s raise it.
+    assert run(scenario()) == [30, 30, 31]
+
+
+def test_a_shorter_hold_does_not_shorten_a_longer_one() -> None:
+    async def scenario() -> list[float]:
+        pace = Pace(AdaptiveLimit(4))
+        first, second = await pace.enter(0), await pace.enter(0)
+        pace.leave(first, CallError("rate_limit", retry_after=30.0))
+        pace.leave(second, CallError("rate_limit", retry_after=5.0))
+        return await starts(pace, 1)
+
+    assert run(scenario()) == [30]
+
+
+def test_a_failure_that_is_no_refusal_neither_holds_nor_halves() -> None:
+    async def scenario() -> list[float]:
+        pace = Pace(AdaptiveLimit(2))
+        place = await pace.enter(0)
+        pace.leave(place, CallError("server_error", retry_after=30.0))
+        return await starts(pace, 2)
+
+    assert run(scenario()) == [0, 0]
+
+
+async def refusals(pace: Pace, calls: int) -> list[float]:
+    """When each of many calls started, one after the other, that were all refused at once."""
+    started = []
+    for _ in range(calls):
+        place = await pace.enter(0)
+        started.append(now())
+        pace.leave(place, TOO_MANY)
+    return started
+
+
+def test_one_call_at_a_time_that_is_refused_without_a_wait_holds_calls_ever_longer() -> None:
+    pace = Pace(AdaptiveLimit(1))
+
+    assert run(refusals(pace, 10)) == [0, 1, 3, 7, 15, 31, 63, 127, 127, 127]
+
+
+def test_a_refusal_without_a_wait_only_lowers_a_limit_above_one() -> None:
+    # 4, 2 and 1 at a time; refused at 1 there is nothing left to lower.
+    assert run(refusals(Pace(AdaptiveLimit(4)), 4)) == [0, 0, 0, 1]
+
+
+def test_late_refusals_from_before_the_limit_fell_to_one_hold_nothing() -> None:
+    async def scenario() -> list[float]:
+        pace = Pace(AdaptiveLimit(2))
+        for place in [await pace.enter(0), await pace.enter(0)]:
+            pace.leave(place, TOO_MANY)
+        return await refusals(pace, 2)
+
+    assert run(scenario()) == [0, 1]
+
+
+def test_an_answer_ends_the_growth_of_holds() -> None:
+    async def scenario() -> list[float]:
+        pace = Pace(AdaptiveLimit(1))
+        before = await refusals(pace, 3)
+        await call(pace, 0)
+        return before + await refusals(pace, 2)
+
+    assert run(scenario()) == [0, 1, 3, 7, 8]
+
+
+def test_no_call_is_sent_while_the_server_asks_to_wait_longer_than_two_minutes() -> None:
+    async def scenario() -> tuple[list[float | None], float]:
+        pace = Pace(AdaptiveLimit(1))
+        place = await pace.enter(0)
+        waiting = asyncio.create_task(pace.enter(0))
+        await asyncio.sleep(0)
+        pace.leave(place, CallError("rate_limit", retry_after=600.0))
+        told: list[float | None] = []
+        for entering in (waiting, pace.enter(0)):
+            with pytest.raises(CallError) as caught:
+                await entering
+            told.append(caught.value.retry_after)
+        await asyncio.sleep(500)
+        await pace.enter(0)
+        return told, now()
+
+    told, entered_at = run(scenario())
+    assert told == [600, 600]
+    assert entered_at == 600
+
+
+def test_a_cancelled_waiter_gives_its_turn_to_the_next() -> None:
+    async def scenario() -> float:
+        pace = Pace(AdaptiveLimit(1))
+        first = asyncio.create_task(call(pace))
+        second, third = asyncio.create_task(call(pace)), asyncio.create_task(call(pace))
+        await asyncio.sleep(0.5)
+        second.cancel()
+        await asyncio.gather(first, second, return_exceptions=True)
+        return await third
+
+    assert run(scenario()) == 1
+
+
+def test_a_place_that_comes_together_with_a_cancellation_is_given_back() -> None:
+    async def scenario() -> tuple[int, float]:
+        pace = Pace(AdaptiveLimit(1))
+        place = await pace.enter(0)
+        waiting = asyncio.create_task(pace.enter(0))
+        await asyncio.sleep(0)
+        pace.leave(place, ANSWER)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        return pace.in_flight, await call(pace)
+
+    assert run(scenario()) == (0, 0)
+
+
+def test_a_cancelled_head_of_the_queue_does_not_hold_a_smaller_call() -> None:
+    async def scenario() -> float:
+        pace = Pace(AdaptiveLimit(9), RateLimit(tokens=60))  # one a second
+        await call(pace, 0, tokens=10)  # owed until second 9; one more is saved at 10
+        large = asyncio.create_task(call(pace, 0, tokens=1))
+        await asyncio.sleep(1)
+        small = asyncio.create_task(call(pace, 0, tokens=0))
+        await asyncio.sleep(0)
+        large.cancel()
+        return await small
+
+    assert run(scenario()) == 9
+
+
+def test_requests_are_spaced_evenly_over_the_minute() -> None:
+    pace = Pace(AdaptiveLimit(99), RateLimit(requests=30))
+
+    assert run(starts(pace, 4)) == [0, 2, 4, 6]
+
+
+def test_many_requests_a_minute_start_a_second_at_a_time() -> None:
+    pace = Pace(AdaptiveLimit(999), RateLimit(requests=600))  # 10 a second
+
+    began = run(starts(pace, 12))
+
+    assert began[:10] == [0] * 10
+    assert began[10:] == pytest.approx([0.1, 0.2])
+
+
+def test_a_call_larger_than_a_second_of_tokens_delays_what_follows() -> None:
+    pace = Pace(AdaptiveLimit(99), RateLimit(tokens=6000))  # 100 a second, as many saved
+
+    # Each takes 500; the next starts when 100 are saved again.
+    assert run(starts(pace, 3, tokens=500)) == [0, 5, 10]
+
+
+def test_tokens_that_were_not_used_come_back() -> None:
+    async def scenario() -> float:
+        pace = Pace(AdaptiveLimit(99), RateLimit(tokens=6000))
+        place = await pace.enter(500)
+        # 200 of 500: the bucket owes 100 and not 400.
+        pace.leave(place, Completion("yes", usage=Usage(150, 50)))
+        return await call(pace, tokens=500)
+
+    assert run(scenario()) == 2
+
+
+def test_tokens_beyond_what_was_thought_delay_what_follows() -> None:
+    async def scenario() -> float:
+        pace = Pace(AdaptiveLimit(99), RateLimit(tokens=6000))
+        place = await pace.enter(500)
+        pace.leave(place, Completion("yes", usage=Usage(500, 200)))
+        return await call(pace, tokens=500)
+
+    assert run(scenario()) == 7
+
+
+def test_the_slower_of_two_rates_counts() -> None:
+    pace = Pace(AdaptiveLimit(99), RateLimit(requests=60, tokens=600))  # 1 and 10 a second
+
+    assert run(starts(pace, 3, tokens=30)) == [0, 3, 6]
+
+
+@given(
+    st.integers(1, 6),
+    st.lists(
+        st.tuples(
+            st.floats(0, 5),
+            st.sampled_from(["answer", "rate_limit", "overloaded", "timeout", "cancelled"]),
+        ),
+        max_size=40,
+    ),
+)
+def test_never_more_calls_are_in_flight_than_allowed_and_all_get_their_turn(
+    maximum: int, calls: list[tuple[float, str]]
+) -> None:
+    limit = AdaptiveLimit(maximum)
+    pace = Pace(limit)
+    entered = 0
+
+    async def one(seconds: float, outcome: str) -> None:
+        nonlocal entered
+        place = await pace.enter(0)
+        entered += 1
+        assert pace.in_flight <= maximum
+        # Halved since the place was given, the limit may be below what is in flight.
+        assert pace.in_flight <= limit.allowed or place.round != limit.round
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            failed = outcome not in {"answer", "cancelled"}
+            pace.leave(place, CallError(outcome, retry_after=seconds) if failed else ANSWER)
+
+    async def scenario() -> None:
+        tasks = [asyncio.create_task(one(*each)) for each in calls]
+        await asyncio.sleep(1)
+        for task, (_, outcome) in zip(tasks, calls, strict=True):
+            if outcome == "cancelled":
+                task.cancel()
+        for task in tasks:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        assert pace.in_flight == 0
+
+    run(scenario())
+    cancelled = sum(outcome == "cancelled" for _, outcome in calls)
+    assert len(calls) - cancelled <= entered <= len(calls)
+
+
+@given(
+    st.floats(1, 10_000),
+    st.lists(st.tuples(st.floats(0, 3), st.integers(0, 3000)), min_size=1, max_size=40),
+)
+def test_no_stretch_of_time_gets_more_tokens_than_come_in_and_are_saved(
+    per_minute: float, calls: list[tuple[float, int]]
+) -> None:
+    async def scenario() -> list[tuple[float, int]]:
+        pace = Pace(AdaptiveLimit(999), RateLimit(tokens=per_minute))
+        started = []
+        for pause, tokens in calls:
+            await asyncio.sleep(pause)
+            started.append((await call(pace, 0, tokens=tokens), tokens))
+        return started
+
+    started = run(scenario())
+    per_second = per_minute / 60
+    saved = max(1.0, per_second)
+    # A call may start on credit; so what started before the last of a stretch counts.
+    for first in range(len(started)):
+        for last in range(first + 1, len(started)):
+            seconds = started[last][0] - started[first][0]
+            taken = sum(tokens for _, tokens in started[first:last])
+            assert taken <= saved + seconds * per_second + 1e-3
+    assert all(earlier[0] <= later[0] for earlier, later in pairwise(started))

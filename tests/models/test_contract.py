@@ -1,0 +1,510 @@
+"""What holds for every adapter, whatever its protocol: the same cases against local servers."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import logging
+import socket
+import traceback
+import tracemalloc
+import zlib
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from pii_bench.errors import ProviderRefusedError
+from pii_bench.models.base import CallError, Completion, Finish, Message, Usage
+from pii_bench.models.service import LARGEST_BODY
+from tests.models.adapters import KEY, SERVICES, Adapter, local_adapter
+from tests.models.one_call import REQUEST, SAMPLE_TEXT, Calls
+from tests.protocol_server import HANG, RESET, ProtocolServer, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from pii_bench.models.base import Outcome, Request
+
+LOCAL: Final = "local"
+# A number that fits no float, and one that Python refuses to read.
+GIANT, ENDLESS = 10**400, b"1" * 5000
+
+
+@pytest.fixture(params=[*SERVICES, LOCAL])
+def adapter(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Adapter:
+    if request.param == LOCAL:
+        return local_adapter(tmp_path, monkeypatch)
+    return SERVICES[request.param]
+
+
+@pytest.fixture
+def server() -> Iterator[ProtocolServer]:
+    with ProtocolServer() as server:
+        yield server
+
+
+class Asker:
+    """Asks one adapter's model what a server was scripted to answer."""
+
+    def __init__(self, adapter: Adapter, server: ProtocolServer) -> None:
+        self._calls, self._server = Calls(adapter.connect), server
+
+    def __call__(
+        self, reply: Reply, *, request: Request = REQUEST, timeout: float = 5.0, times: int = 1
+    ) -> Completion:
+        self._server.script(reply)
+        return self._calls.ask(self._server.url, request, timeout=timeout, times=times)
+
+    def outcomes(self, replies: Iterable[Reply]) -> list[Outcome]:
+        """What one model makes of one reply after another."""
+
+        async def run() -> list[Outcome]:
+            model = self._calls.connect(self._server.url, 5.0)
+            found: list[Outcome] = []
+            try:
+                for reply in replies:
+                    self._server.script(reply)
+                    try:
+                        found.append(await model.complete(REQUEST))
+                    except (CallError, ProviderRefusedError) as error:
+                        found.append(error)
+            finally:
+                await model.close()
+            return found
+
+        return asyncio.run(run())
+
+    def failures(self, replies: Iterable[Reply]) -> list[str]:
+        """How each call fails, with what the server asks to wait."""
+        return [
+            f"{outcome} {outcome.retry_after or ''}".rstrip()
+            if isinstance(outcome, CallError)
+            else str(outcome)
+            for outcome in self.outcomes(replies)
+        ]
+
+    def failure(self, reply: Reply, *, timeout: float = 5.0) -> CallError:
+        self._server.script(reply)
+        return self._calls.failure_of(self._server.url, timeout=timeout)
+
+    def refusal(self, reply: Reply) -> str:
+        self._server.script(reply)
+        return self._calls.refusal_of(self._server.url)
+
+
+@pytest.fixture(name="ask")
+def asker(adapter: Adapter, server: ProtocolServer) -> Asker:
+    return Asker(adapter, server)
+
+
+class TestAnswers:
+    def test_a_text_that_the_model_ended_itself(self, adapter: Adapter, ask: Asker) -> None:
+        assert ask(adapter.dialect.answer(" raw text\n")) == Completion(
+            " raw text\n", Finish.STOP, model=adapter.returned, usage=Usage(11, 7)
+        )
+
+    @pytest.mark.parametrize(
+        "finish", [Finish.LENGTH, Finish.FILTER, Finish.REFUSAL, Finish.UNKNOWN]
+    )
+    def test_why_it_ended(self, adapter: Adapter, ask: Asker, finish: Finish) -> None:
+        if finish not in adapter.dialect.ends:
+            assert (adapter.name, finish) in {
+                # It says so in an error, see the adapter's own tests.
+                ("anthropic", Finish.FILTER),
+                ("mistral", Finish.FILTER),
+                ("mistral", Finish.REFUSAL),
+            }
+            return
+        answer = ask(adapter.dialect.ends[finish])
+        assert (answer.text, answer.finish) == ("part", finish)
+
+    def test_no_word_at_all(self, adapter: Adapter, ask: Asker) -> None:
+        answer = ask(adapter.dialect.empty)
+        assert (answer.text, answer.finish) == ("", Finish.STOP)
+
+    def test_reasoning_is_no_part_of_the_text(self, adapter: Adapter, ask: Asker) -> None:
+        answer = ask(adapter.dialect.reasoned)
+        assert (answer.text, answer.reasoning) == ("Halifax", "A place.")
+
+    def test_requests_run_at_the_same_time(
+        self, adapter: Adapter, ask: Asker, server: ProtocolServer
+    ) -> None:
+        ask(replace(adapter.dialect.answer("hello"), delay=0.2), times=4)
+        assert server.peak == (1 if adapter.name == LOCAL else 4)
+
+    def test_half_a_surrogate_pair_is_sent_as_a_replacement_character(
+        self, adapter: Adapter, ask: Asker, server: ProtocolServer
+    ) -> None:
+        messages = (Message("user", "café \ud83d"),)
+        ask(adapter.dialect.answer("hello"), request=replace(REQUEST, messages=messages))
+        assert server.requests[0].body["messages"][0]["content"] == "café \N{REPLACEMENT CHARACTER}"
+
+    @pytest.mark.parametrize(
+        "text", ["小满 \N{GRINNING FACE} \x00\x7f\u2028", "\ud83d", "a" * 10**6]
+    )
+    def test_any_text_comes_back_as_it_was(self, adapter: Adapter, ask: Asker, text: str) -> None:
+        assert ask(adapter.dialect.answer(text)).text == text
+
+
+class TestUsage:
+    def test_none_is_told(self, adapter: Adapter, ask: Asker) -> None:
+        assert ask(adapter.dialect.uncounted).usage is None
+
+    def test_cached_input_is_part_of_the_input(self, adapter: Adapter, ask: Asker) -> None:
+        assert ask(adapter.dialect.cached(5)).usage == Usage(11, 7, cached_tokens=5)
+
+    def test_counts_that_cannot_be_true_are_unknown(self, adapter: Adapter, ask: Asker) -> None:
+        pairs: list[tuple[object, object]] = [
+            (-1, 7),
+            (11, -1),
+            (0, 7),
+            (11, 0),
+            (11, False),
+            (GIANT, 7),
+            (11, GIANT),
+            (11.5, 7),
+            ("many", 7),
+            (None, None),
+            ([11], {}),
+        ]
+        answers = ask.outcomes(adapter.dialect.counted(*pair) for pair in pairs)
+        unknown = Completion("Halifax", Finish.STOP, model=adapter.returned, usage=None)
+        assert answers == [unknown] * len(pairs)
+
+    def test_a_boolean_is_no_count(self, adapter: Adapter, ask: Asker) -> None:
+        usage = ask(adapter.dialect.counted(True, 7)).usage
+        # Mistral's SDK has turned `true` into 1 before anything of ours sees it.
+        assert usage == (Usage(1, 7) if adapter.name == "mistral" else None)
+
+    def test_cached_input_that_cannot_be_makes_no_call_cheaper(
+        self, adapter: Adapter, ask: Asker
+    ) -> None:
+        impossible = (-5, 12, GIANT, "some", None)
+        for answer in ask.outcomes(adapter.dialect.cached(cached) for cached in impossible):
+            assert isinstance(answer, Completion)
+            usage = answer.usage
+            # Unknown usage costs the most that a call may cost.
+            assert usage is None or (usage.input_tokens >= 11 and usage.cached_tokens == 0)
+
+
+class TestFailures:
+    def test_are_told_apart_by_status_and_tried_once(
+        self, adapter: Adapter, ask: Asker, server: ProtocolServer
+    ) -> None:
+        kinds = {
+            400: "bad_request",
+            408: "timeout",
+            413: "bad_request",
+            429: "rate_limit",
+            500: "server_error",
+            502: "server_error",
+            # Mistral's API does not have this one.
+            529: "server_error" if adapter.name == "mistral" else "overloaded",
+        }
+        error = adapter.dialect.error
+        found = ask.failures(error(status, "some_code", "", {}) for status in kinds)
+        assert found == [f"{kind}: HTTP {status} some_code" for status, kind in kinds.items()]
+        assert len(server.requests) == len(kinds)
+
+    def test_hand_on_how_long_to_wait(self, adapter: Adapter, ask: Asker) -> None:
+        waits = {
+            "7.0": {"Retry-After": "7"},
+            "1.5": {"retry-after-ms": "1500", "Retry-After": "9"},
+            "": {"Retry-After": "soon"},
+        }
+        error = adapter.dialect.error
+        for status, kind in {429: "rate_limit", 500: "server_error"}.items():
+            found = ask.failures(error(status, "a", "", headers) for headers in waits.values())
+            assert found == [f"{kind}: HTTP {status} a {wait}".rstrip() for wait in waits]
+
+    def test_may_say_nothing(self, ask: Asker) -> None:
+        bodies = (b"", b"slow down", b"<html>", b"[]", b'{"error": "busy"}')
+        found = ask.failures(Reply(status=500, body=body) for body in bodies)
+        assert found == ["server_error: HTTP 500"] * len(bodies)
+
+    def test_may_say_anything(self, ask: Asker) -> None:
+        bodies: list[object] = []
+        oddities: list[object] = [None, [], {}, True, GIANT, [["a"]], {"a": []}, "\ud83d"]
+        for odd in oddities:
+            bodies += [
+                odd,
+                {"error": odd},
+                {"detail": odd, "message": odd, "type": odd, "param": odd, "code": odd},
+                {"error": {"type": odd, "message": odd, "code": odd, "param": odd}},
+                {"error": {"type": "a", "details": {"error_code": odd}}},
+                {"error": {"type": "a", "details": odd}},
+                {"detail": [odd, {"loc": odd}, {"loc": [odd]}]},
+            ]
+        found = ask.failures(Reply(status=400, body=body) for body in bodies)
+        assert {told.partition(":")[0] for told in found} == {"bad_request"}
+
+    @pytest.mark.parametrize("status", [401, 402, 403, 404])
+    def test_that_every_call_would_meet_are_a_refusal(
+        self, adapter: Adapter, ask: Asker, server: ProtocolServer, status: int
+    ) -> None:
+        refusal = ask.refusal(adapter.dialect.error(status, "some_code", "", {}))
+        named = f"provider {adapter.name!r} refuses model 'model-test': HTTP {status} some_code: "
+        assert refusal.startswith(named)
+        assert len(server.requests) == 1
+
+    @pytest.mark.parametrize("status", [301, 307, 308])
+    def test_a_redirect_is_not_followed(
+        self, adapter: Adapter, ask: Asker, server: ProtocolServer, status: int
+    ) -> None:
+        with ProtocolServer() as elsewhere:
+            place = {"Location": elsewhere.url + adapter.dialect.path}
+            refusal = ask.refusal(Reply(status=status, headers=place))
+            assert f"HTTP {status}: the base URL redirects" in refusal
+            assert (len(server.requests), elsewhere.requests) == (1, [])
+
+
+class TestNoAnswer:
+    def test_in_time(self, ask: Asker) -> None:
+        assert str(ask.failure(HANG, timeout=0.2)) == "timeout"
+
+    def test_as_a_whole_in_time(self, adapter: Adapter, ask: Asker) -> None:
+        # Each byte comes in time, and the last one never does.
+        slow = replace(adapter.dialect.answer("hello"), trickle=0.05)
+        assert str(ask.failure(slow, timeout=0.3)) == "timeout"
+
+    def test_because_nobody_listens(self, adapter: Adapter) -> None:
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        assert str(Calls(adapter.connect).failure_of(url)) == "connection"
+
+    def test_because_there_is_no_such_host(self, adapter: Adapter) -> None:
+        if adapter.name == LOCAL:
+            return  # it has no host
+        assert str(Calls(adapter.connect).failure_of("http://model.invalid")) == "connection"
+
+    def test_of_http(self, ask: Asker) -> None:
+        ok = b"HTTP/1.1 200 OK\r\n"
+        replies = [
+            RESET,
+            Reply(raw=b""),
+            Reply(raw=b"hello\r\n\r\n"),
+            Reply(raw=ok + b"Content-Le"),
+            Reply(raw=b"HTTP/1.1 99999 OK\r\n\r\n"),
+            Reply(raw=ok + b"A: " + b"x" * 200_000 + b"\r\n\r\n{}"),
+            Reply(raw=ok + b"Content-Length: some\r\n\r\n{}"),
+            Reply(raw=ok + b"Content-Length: 99\r\n\r\n{}"),
+            Reply(raw=ok + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}"),
+        ]
+        assert ask.failures(replies) == ["connection"] * len(replies)
+
+
+class TestAnswersOutsideOfTheProtocol:
+    @pytest.mark.parametrize("kind", ["application/json", "text/html"])
+    def test_are_bad_responses(self, ask: Asker, kind: str) -> None:
+        bodies = (
+            b"",
+            b"<html>",
+            b'{"choices": [{"mess',
+            b'{"content": [{"ty',
+            b'{"text": "\xff"}',
+            b"null",
+            b"true",
+            b"7",
+            b'"hello"',
+            b"[]",
+            b"{}",
+            b"[" * 100_000,
+            b'{"a":' * 100_000,
+            b'{"a":' * 200 + b"1" + b"}" * 200,
+            b'{"usage": ' + ENDLESS + b"}",
+            b'{"choices": null, "content": null}',
+            b'{"choices": {}, "content": {}}',
+            b'{"choices": [], "content": "hello"}',
+            b'{"choices": [null], "content": [{"type": "text"}]}',
+            b'{"choices": [{"message": null}], "content": [{"type": "thinking"}]}',
+            b'{"choices": [{"message": {"content": 7}}], "content": 7}',
+            b'{"error": {"message": "overloaded"}}',
+        )
+        found = ask.failures(Reply(raw=_answer(kind, body)) for body in bodies)
+        assert {told.partition(":")[0] for told in found} == {"bad_response"}
+
+    def test_of_another_type_are_read_all_the_same(self, adapter: Adapter, ask: Asker) -> None:
+        body = json.dumps(adapter.dialect.answer("hello").body).encode()
+        assert ask(Reply(raw=_answer("text/plain", body))).text == "hello"
+
+
+def _answer(kind: str, body: bytes) -> bytes:
+    """An HTTP answer of a type of content that no JSON has."""
+    return (
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
+        + f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        + body
+    )
+
+
+class TestLongAnswers:
+    def test_are_read_up_to_their_limit(self, adapter: Adapter, ask: Asker) -> None:
+        text = "a" * (LARGEST_BODY - 2000)
+        assert ask(adapter.dialect.answer(text), timeout=30).text == text
+
+    def test_are_bad_responses_beyond_it(self, adapter: Adapter, ask: Asker) -> None:
+        error = ask.failure(adapter.dialect.answer("a" * LARGEST_BODY), timeout=30)
+        assert str(error) == "bad_response: more than 32 MB"
+
+    @pytest.mark.parametrize("status", [200, 500])
+    @pytest.mark.parametrize("encoding", ["gzip", "deflate", "gzip, gzip"])
+    def test_that_were_compressed_are_not_unpacked_beyond_it(
+        self, ask: Asker, status: int, encoding: str
+    ) -> None:
+        bomb = Reply(status=status, body=_bomb(encoding), headers={"Content-Encoding": encoding})
+        tracemalloc.start()
+        try:
+            error = ask.failure(bomb, timeout=30)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert str(error) == "bad_response: more than 32 MB"
+        assert peak < 3 * LARGEST_BODY
+
+    @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+    def test_that_are_short_are_unpacked(self, adapter: Adapter, ask: Asker, encoding: str) -> None:
+        body = json.dumps(adapter.dialect.answer("hello").body).encode()
+        packed = gzip.compress(body) if encoding == "gzip" else zlib.compress(body)
+        assert ask(Reply(body=packed, headers={"Content-Encoding": encoding})).text == "hello"
+
+    def test_that_cannot_be_unpacked_are_bad_responses(self, ask: Asker) -> None:
+        broken = Reply(body=b"no gzip", headers={"Content-Encoding": "gzip"})
+        assert str(ask.failure(broken)) == "bad_response: cannot be decompressed"
+
+
+@cache
+def _bomb(encoding: str) -> bytes:
+    """200 MB of spaces."""
+    pack = zlib.compressobj(9, wbits=31 if "gzip" in encoding else 15)
+    packed = b"".join(pack.compress(b" " * 10**6) for _ in range(200)) + pack.flush()
+    return gzip.compress(packed) if encoding == "gzip, gzip" else packed
+
+
+class TestWhatIsSent:
+    @pytest.fixture(autouse=True)
+    def planted(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        token = tmp_path / "token"
+        token.write_text("planted-token")
+        for name, value in {
+            "ANTHROPIC_API_KEY": "planted-other",
+            "ANTHROPIC_AUTH_TOKEN": "planted-other",
+            "ANTHROPIC_BASE_URL": "http://127.0.0.1:9",
+            "ANTHROPIC_CUSTOM_HEADERS": "X-Mine: mine\nx-api-key: mine\nAnthropic-Beta: mine",
+            "ANTHROPIC_WORKSPACE_ID": "mine",
+            "ANTHROPIC_LOG": "debug",
+            "MISTRAL_API_KEY": "planted-other",
+            "MISTRAL_SA_TOKEN_PATH": str(token),
+            "MISTRAL_SERVER_URL": "http://127.0.0.1:9",
+            "MISTRAL_DEBUG": "1",
+            "OPENAI_API_KEY": "planted-other",
+            "OPENAI_ADMIN_KEY": "planted-other",
+            "OPENAI_BASE_URL": "http://127.0.0.1:9",
+            "OPENAI_CUSTOM_HEADERS": "X-Mine: mine\nauthorization: Bearer mine\nCookie: mine",
+            "OPENAI_ORG_ID": "mine",
+            "OPENAI_PROJECT_ID": "mine",
+            "OPENAI_LOG": "debug",
+            # No proxy is asked for this machine.
+            "HTTP_PROXY": "http://127.0.0.1:9",
+            "ALL_PROXY": "http://127.0.0.1:9",
+        }.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+
+    def test_is_the_request_and_the_key_alone(
+        self, adapter: Adapter, ask: Asker, server: ProtocolServer
+    ) -> None:
+        ask(replace(adapter.dialect.answer("hello"), headers={"Set-Cookie": "a=1"}), times=2)
+
+        for request in server.requests:
+            assert request.path == adapter.dialect.path
+            key = "none" if adapter.name == LOCAL else KEY
+            assert request.headers["authorization"] == f"Bearer {key}"
+            assert request.headers.keys() <= {
+                "accept",
+                "accept-encoding",
+                "anthropic-version",
+                "authorization",
+                "connection",
+                "content-length",
+                "content-type",
+                "host",
+                "user-agent",
+                "x-stainless-raw-response",
+            }
+            sent = str([request.headers, request.body])
+            assert "mine" not in sent
+            assert "other" not in sent
+            assert REQUEST.sample_id not in sent
+
+    def test_goes_through_a_proxy_of_the_environment_elsewhere(
+        self, adapter: Adapter, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        if adapter.name == LOCAL:
+            return  # it is nowhere else
+        monkeypatch.setenv("HTTP_PROXY", server.url)
+        server.script(adapter.dialect.answer("hello"))
+        Calls(adapter.connect).ask("http://models.example/gateway")
+        place = f"http://models.example/gateway{adapter.dialect.path}"
+        assert server.requests[0].path == place
+
+    def test_is_in_no_log(
+        self, adapter: Adapter, ask: Asker, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        for logger in ("", "anthropic", "openai", "mistralai", "httpx2", "aiohttp"):
+            caplog.set_level(logging.DEBUG, logger=logger)
+        ask(adapter.dialect.answer(SAMPLE_TEXT))
+        ask.failure(adapter.dialect.error(500, "some_code", SAMPLE_TEXT, {}))
+        assert KEY not in caplog.text
+        assert "Achebe" not in caplog.text
+
+
+class TestPrivacy:
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda error: error(400, SAMPLE_TEXT, f"{SAMPLE_TEXT} {KEY}", {}),
+            lambda error: error(400, KEY, f"temperature {SAMPLE_TEXT} {KEY}", {}),
+            lambda error: error(401, KEY, f"wrong key {KEY}", {}),
+            lambda error: error(500, SAMPLE_TEXT, SAMPLE_TEXT, {}),
+            lambda _: Reply(status=307, headers={"Location": f"http://127.0.0.1:9/{KEY}"}),
+            lambda _: Reply(body=f"{SAMPLE_TEXT} {KEY}".encode()),
+            lambda _: Reply(body={"choices": [{"message": {"content": {"text": SAMPLE_TEXT}}}]}),
+            lambda _: Reply(body={"content": [{"type": "text", "text": [SAMPLE_TEXT]}]}),
+            lambda _: Reply(body=SAMPLE_TEXT.encode(), headers={"Content-Encoding": "gzip"}),
+            lambda _: Reply(raw=f"HTTP/1.1 {SAMPLE_TEXT}\r\n\r\n".encode()),
+            lambda _: RESET,
+            lambda _: HANG,
+        ],
+        ids=range(12),
+    )
+    def test_no_failure_carries_the_key_or_the_text(
+        self, adapter: Adapter, server: ProtocolServer, make: Callable[[Any], Reply]
+    ) -> None:
+        server.script(make(adapter.dialect.error))
+        with pytest.raises((CallError, ProviderRefusedError)) as caught:
+            Calls(adapter.connect).ask(server.url, timeout=0.3)
+        shown = "".join(traceback.format_exception(caught.value))
+        assert KEY not in shown
+        assert "Achebe" not in shown
+        # What an SDK raises holds the request, and would keep it alive.
+        assert caught.value.__cause__ is None
+        assert caught.value.__context__ is None
+
+
+def test_closing_leaves_no_connection_open(adapter: Adapter, server: ProtocolServer) -> None:
+    async def run() -> int:
+        model = adapter.connect(server.url, 5.0)
+        await asyncio.gather(*[model.complete(REQUEST) for _ in range(3)])
+        await model.close()
+        await model.close()
+        return len(asyncio.all_tasks())
+
+    server.script(adapter.dialect.answer("hello"))
+    assert asyncio.run(run()) == 1
