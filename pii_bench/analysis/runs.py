@@ -94,7 +94,7 @@ class EvaluatedRuns:
 
 
 def read_runs(results: Path) -> EvaluatedRuns:
-    """Score every run under `<results>/runs` and `<results>/reference`.
+    """Score what is stored in a results folder: runs, references and what is submitted.
 
     Masking stands wherever detection answers lie beside query-related ones, as in the
     leaderboard.

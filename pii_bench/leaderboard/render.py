@@ -40,11 +40,12 @@ _INTRODUCTION: Final = """\
 # Leaderboard
 
 Means over samples. `run` and `reference` rows are ours and come from stored responses
-(`pii-bench leaderboard` makes them again); `published` rows are the paper's figures, on
-data that was never released: for orientation, not for comparison. `oracle` rows are told
-gold and `incomplete` rows lack samples: neither is ranked. A detector that does not say whose
-an entity is has `-` where a figure depends on it, and no rank in detection. Unmasked text goes
-to whoever is sent a text before anything in it is masked.
+(`pii-bench leaderboard` makes them again); `submitted` rows come from predictions that were made
+elsewhere (`pii-bench score --name`), by means that nobody has checked; `published` rows are the
+paper's figures, on data that was never released: for orientation, not for comparison. `oracle` rows
+are told gold and `incomplete` rows lack samples: neither is ranked. A detector that does not say
+whose an entity is has `-` where a figure depends on it, and no rank in detection. Unmasked text
+goes to whoever is sent a text before anything in it is masked.
 
 Masking is ranked by H, the harmonic mean of two means over samples, both judged on the characters
 that are really masked: protection, the share of the texts not needed of which nothing can be read,
