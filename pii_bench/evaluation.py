@@ -85,6 +85,11 @@ class Evaluation:
         return micro([score.counts[metric] for score in self.scores])
 
     @property
+    def masked_texts(self) -> list[MaskedTextScore]:
+        """Of masking, what is left of the texts of the scored samples."""
+        return [score.masked_text for score in self.scores if score.masked_text is not None]
+
+    @property
     def predicted(self) -> int:
         """Distinct texts predicted, summed over the samples."""
         return sum(score.predicted for score in self.scores)

@@ -98,7 +98,7 @@ class CurvePoint:
         low: the smallest size in the bin.
         high: the largest; None where the bin is open.
         samples: how many are scored.
-        value: the mean of their F1.
+        value: the mean of their F1, or H.
         interval_low: the lower end of its 95 % interval; None where all samples share one
             description.
         interval_high: the upper end.
@@ -142,5 +142,5 @@ def _points(run: EvaluatedRun) -> Iterable[tuple[CurvePoint, Scores]]:
             for low, high in sorted(bins, key=lambda ends: ends[0]):
                 part = scores.on(bins[low, high])
                 if part is not None:
-                    name, size, mean = factor.name, len(part.ids), part.mean
-                    yield CurvePoint(run.name, column, name, low, high, size, mean), part
+                    name, size, figure = factor.name, len(part.ids), part.figure
+                    yield CurvePoint(run.name, column, name, low, high, size, figure), part

@@ -10,6 +10,7 @@ from pii_bench.evaluation import Evaluation
 from pii_bench.leaderboard.collect import evaluations_of
 from pii_bench.leaderboard.source import Source
 from pii_bench.leaderboard.stored import RunOnDataset, read_stored
+from pii_bench.statistics.scores import MASKED_TEXT
 from pii_bench.tasks import Task, applicable
 
 if TYPE_CHECKING:
@@ -72,11 +73,14 @@ class EvaluatedRun:
     def metrics(self) -> Mapping[str, str]:
         """The figures analysed: column of the leaderboard to metric of the evaluation.
 
-        The headline of the task, and Ent-F1 for detection; it alone where the detection
-        names no subjects.
+        The headline of the task; Ent-F1 for detection, alone where it names no subjects; and
+        the paper's F1 for masking.
         """
-        if self.name.task is not Task.DETECTION:
-            return {"f1": "exact"}
+        match self.name.task:
+            case Task.QUERY_RELATED:
+                return {"f1": "exact"}
+            case Task.MASKING:
+                return {"h": MASKED_TEXT, "f1": "exact"}
         headline = {"strict_f1": "strict"} if self.names_subjects else {}
         return headline | {"ent_f1": "entity"}
 
@@ -90,7 +94,7 @@ class EvaluatedRuns:
 
 
 def read_runs(results: Path) -> EvaluatedRuns:
-    """Score every run under `<results>/runs` and `<results>/reference`.
+    """Score what is stored in a results folder: runs, references and what is submitted.
 
     Masking stands wherever detection answers lie beside query-related ones, as in the
     leaderboard.

@@ -25,7 +25,7 @@ def _mask(parsed: argparse.Namespace) -> bool:
 def _score(parsed: argparse.Namespace) -> bool:
     from pii_bench.cli.score import score_predictions
 
-    return score_predictions(parsed.predictions, parsed.dataset)
+    return score_predictions(parsed)
 
 
 def _convert(parsed: argparse.Namespace) -> bool:

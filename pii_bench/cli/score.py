@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from pii_bench.cli.leaderboard import update_leaderboard
 from pii_bench.cli.tables import print_faults, print_rows
 from pii_bench.cli.terminal import say, tell
 from pii_bench.datasets.catalog import load_dataset
@@ -12,6 +13,7 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.evaluation import evaluate
 from pii_bench.leaderboard.rows import row_of, with_intervals
 from pii_bench.leaderboard.source import Source
+from pii_bench.leaderboard.submitted import check_name, keep_submission
 from pii_bench.predictions.capid_outputs import read_capid_outputs
 from pii_bench.predictions.file import (
     names_types,
@@ -23,24 +25,40 @@ from pii_bench.signature import Signature
 from pii_bench.statistics.scores import clusters_of
 
 if TYPE_CHECKING:
+    import argparse
     from pathlib import Path
 
+    from pii_bench.datasets.catalog import Dataset
 
-def score_predictions(path: Path, source: str) -> bool:
+
+def score_predictions(arguments: argparse.Namespace) -> bool:
     """Score a file of predictions and print a row per task that it answers.
+
+    Args:
+        arguments: `predictions`, the file; `dataset`; `name`, under which they are kept and
+            enter the leaderboard of `results`, or None; `force`, to replace what is kept.
 
     Returns:
         Whether every sample could be scored.
 
     Raises:
-        PiiBenchError: the dataset or the predictions are broken.
+        PiiBenchError: the dataset or the predictions are broken, or the name is taken.
     """
-    dataset = load_dataset(source)
+    path, name = arguments.predictions, arguments.name
+    if name is not None:
+        check_name(name)
+    elif arguments.force:
+        raise PiiBenchError("--force is about what is kept under --name: leave it out")
+    dataset = load_dataset(arguments.dataset)
     print_faults(dataset)
     predictions = read_predictions(path, [sample.id for sample in dataset.samples])
     tasks = predicted_tasks(predictions)
     if not tasks:
         raise PiiBenchError(f"{path}: no line has an answer; nothing to score")
+    if name is not None:
+        kept = keep_submission(arguments.results, name, dataset, predictions, force=arguments.force)
+        say(f"kept: {kept}")
+        return _print_submitted(arguments.results, name, dataset)
     clusters = clusters_of(dataset.samples)
     typed = names_types(predictions)
     rows = []
@@ -59,6 +77,14 @@ def score_predictions(path: Path, source: str) -> bool:
         )
     print_rows(with_intervals(rows))
     return all(row.complete for row in rows)
+
+
+def _print_submitted(results: Path, name: str, dataset: Dataset) -> bool:
+    rows, _ = update_leaderboard(results, [dataset])
+    own = (Source.SUBMITTED, name, dataset.name)
+    shown = [row for row in rows if (row.source, row.model, row.dataset) == own]
+    print_rows(shown)
+    return all(row.complete for row in shown)
 
 
 def convert_answers(answers: Path, source: str, out: Path) -> bool:

@@ -47,7 +47,7 @@ class QueryRuns:
 
 
 def read_query_runs(results: Path) -> QueryRuns:
-    """Read the runs under `<results>/runs` and `<results>/reference`."""
+    """Read what is stored in a results folder: runs, references and what is submitted."""
     stored = read_stored(results)
     runs = (
         QueryRun(run.source, run.dataset, run.stored, run.detection)

@@ -135,6 +135,8 @@ def _scored(row: Row, run: RunOnDataset, results: Path) -> ScoredTask:
 def _completions(
     stored: StoredRun, run: RunOnDataset, results: Path
 ) -> dict[str, tuple[Completion, ...]]:
+    if run.source is Source.SUBMITTED:
+        return {}
     (folder,) = (name for name, source in FOLDERS.items() if source is run.source)
     system = stored.manifest.system
     lines = RunFiles.at(results / folder, system.model, system.prompt, run.dataset.name).responses

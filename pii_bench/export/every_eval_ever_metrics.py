@@ -95,6 +95,41 @@ METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
             "Share of the predicted texts that do not stand in the description.",
             lower_is_better=True,
         ),
+        "protection": Metric(
+            "pii_bench.protection",
+            "Protection",
+            "share",
+            "Share of the texts that the query does not need of which the masked text shows no "
+            "character; mean over samples.",
+        ),
+        "retention": Metric(
+            "pii_bench.retention",
+            "Retention",
+            "share",
+            "Share of the texts that the query needs of which the masked text shows an occurrence "
+            "in full; mean over samples.",
+        ),
+        "collateral": Metric(
+            "pii_bench.collateral",
+            "Collateral",
+            "share",
+            "Share of the characters that are no PII and are masked; mean over samples with a "
+            "masked text.",
+            lower_is_better=True,
+        ),
+        "h": Metric(
+            "pii_bench.h",
+            "H",
+            "harmonic_mean",
+            "Harmonic mean of the mean protection and the mean retention.",
+        ),
+        "weighted_protection": Metric(
+            "pii_bench.weighted_protection",
+            "Protection, weighted",
+            "share",
+            "Protection where each text weighs as much as the tier of its sensitivity, 1 to 3; "
+            "mean over samples.",
+        ),
     }
 )
 """By the leaderboard's names of its columns."""

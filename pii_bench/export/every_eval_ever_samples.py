@@ -94,7 +94,8 @@ def sample_lines(
 
 def _about(scored: ScoredTask, sample: Sample, score: SampleScore) -> dict[str, Any]:
     task, prediction = scored.row.task, scored.predictions[score.id]
-    completions = scored.completions[score.id]
+    # What is submitted has none.
+    completions = scored.completions.get(score.id, ())
     raw = sample.description if task is Task.DETECTION else _with_query(sample)
     reference = _reference(task, sample)
     shown = scored.shows_inputs

@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from pii_bench.evaluation import SampleScore
     from pii_bench.tasks import Task
 
-MEAN_METRICS: Final = tuple(
-    name for name in METRICS if name not in {"micro_f1", "micro_ent_f1", "hallucination_rate"}
-)
-"""The columns that are means over samples; the others come of sums."""
+_NO_MEANS: Final = frozenset({"micro_f1", "micro_ent_f1", "hallucination_rate", "collateral", "h"})
+
+MEAN_METRICS: Final = tuple(name for name in METRICS if name not in _NO_MEANS)
+"""The columns that are means over all scored samples; the others come of sums, of those samples
+that leave a text (collateral), or of other means (H)."""
 
 
 def sample_metrics(task: Task, score: SampleScore) -> dict[str, float]:

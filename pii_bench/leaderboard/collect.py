@@ -31,7 +31,7 @@ class Collection:
 
 
 def collect(results: Path, loaded: Iterable[Dataset] = ()) -> Collection:
-    """Score every run under `<results>/runs` and `<results>/reference`.
+    """Score every run under `<results>/runs` and `<results>/reference`, and what is submitted.
 
     Args:
         results: folder of the runs.
@@ -98,7 +98,11 @@ def _signature(runs: list[StoredRun], task: Task) -> Signature:
         dataset_sha256=last.dataset.sha256,
         task=task,
         strategy=last.system.prompt,
-        prompts={run.manifest.system.prompt: run.manifest.system.prompt_sha256 for run in runs},
+        prompts={
+            run.manifest.system.prompt: run.manifest.system.prompt_sha256
+            for run in runs
+            if run.manifest.system.prompt
+        },
         model=last.system.model,
         returned=sorted(frozenset[str]().union(*(run.returned for run in runs))),
         settings={**last.system.settings, **others},

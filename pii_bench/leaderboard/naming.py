@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 
 def system_name(model: str, strategy: str) -> str:
-    """The name of one model and strategy: `MODEL:STRATEGY` for prompts, else `MODEL+STRATEGY`."""
+    """The name of one model and strategy: `MODEL:STRATEGY` for prompts, else `MODEL+STRATEGY`.
+
+    What is submitted has no strategy: its name is all.
+    """
+    if not strategy:
+        return model
     sign = ":" if strategy.partition("+")[0] in STRATEGIES else "+"
     return f"{model}{sign}{strategy}"
 
@@ -27,8 +32,8 @@ def find_rows(rows: Sequence[Row], name: str) -> dict[tuple[str, Task], Row]:
 
     A name is `MODEL+STRATEGY` or `MODEL:STRATEGY`, both as in the leaderboard (of a system
     without a chat model, the relevance stands as its strategy), or `MODEL` where it has one
-    strategy only; an alias will do for a model. With `run:` or `reference:` before it, only
-    rows of that source are meant; else runs go before references. The model's detection in
+    strategy only; an alias will do for a model. With `run:`, `reference:` or `submitted:` before
+    it, only rows of that source are meant; else runs go before references. The model's detection in
     the same form of answer belongs to the system, for no strategy has one of its own.
 
     Args:

@@ -33,7 +33,14 @@ if TYPE_CHECKING:
 SHOWN: Final[Mapping[Task, Mapping[str, str]]] = {
     Task.DETECTION: {"strict_f1": "Strict-F1", "ent_f1": "Ent-F1", "rouge_l_f": "RougeL-F"},
     Task.QUERY_RELATED: {"f1": "F1", "precision": "P", "recall": "R", "rouge_l_f": "RougeL-F"},
-    Task.MASKING: {"f1": "F1", "precision": "P", "recall": "R", "rouge_l_f": "RougeL-F"},
+    Task.MASKING: {
+        "h": "H",
+        "protection": "Protection",
+        "retention": "Retention",
+        "collateral": "Collateral",
+        "f1": "F1",
+        "rouge_l_f": "RougeL-F",
+    },
 }
 """The metrics that a table of a task shows, with their headings."""
 
@@ -41,11 +48,20 @@ _INTRODUCTION: Final = """\
 # Leaderboard
 
 Means over samples. `run` and `reference` rows are ours and come from stored responses
-(`pii-bench leaderboard` makes them again); `published` rows are the paper's figures, on
-data that was never released: for orientation, not for comparison. `oracle` rows are told
-gold and `incomplete` rows lack samples: neither is ranked. A detector that does not say whose
-an entity is has `-` where a figure depends on it, and no rank in detection. Unmasked text goes
-to whoever is sent a text before anything in it is masked.
+(`pii-bench leaderboard` makes them again); `submitted` rows come from predictions that were made
+elsewhere (`pii-bench score --name`), by means that nobody has checked; `published` rows are the
+paper's figures, on data that was never released: for orientation, not for comparison. `oracle` rows
+are told gold and `incomplete` rows lack samples: neither is ranked. A detector that does not say
+whose an entity is has `-` where a figure depends on it, and no rank in detection. Unmasked text
+goes to whoever is sent a text before anything in it is masked.
+
+Masking is ranked by H, the harmonic mean of two means over samples, both judged on the characters
+that are really masked: protection, the share of the texts not needed of which nothing can be read,
+and retention, the share of those needed of which an occurrence can be read in full. Masking
+nothing and masking everything have H = 0. Collateral is the share of the other characters that are
+masked. F1 and RougeL-F of masking are the paper's figures, over the sets of texts that are masked:
+masking everything does well by them. Published rows have them alone, so they have no H and no rank
+beside ours; they stand below, in the order of their F1.
 
 The 95 % interval is of the first figure: a bootstrap that draws descriptions. A rank is one
 more than the number of rows that are shown to be better (paired permutation tests, Holm's

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+from math import fsum
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.leaderboard.source import Source
 from pii_bench.outcome import Status
+from pii_bench.scorer import masking_headline
 from pii_bench.statistics.bootstrap import intervals
 from pii_bench.statistics.ranks import ranked
-from pii_bench.statistics.scores import scores_of
+from pii_bench.statistics.scores import MASKED_TEXT, scores_of
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -74,14 +76,15 @@ class Row:
     @property
     def headline_name(self) -> str:
         """The column of the headline."""
-        return "strict_f1" if self.task is Task.DETECTION else "f1"
+        return _HEADLINES[self.task]
 
     @property
     def headline(self) -> float | None:
-        """The figure that ranks it: Strict-F1 for detection, F1 otherwise.
+        """The figure that ranks it: Strict-F1 for detection, F1 for query-related, H for masking.
 
         None where a detection names no subjects: Ent-F1, which is larger than Strict-F1 by
-        its nature, would rank it above systems that answer the whole task.
+        its nature, would rank it above systems that answer the whole task. And None for the
+        paper's figures of masking: its F1 is won by masking everything.
         """
         return self.metrics.get(self.headline_name)
 
@@ -112,8 +115,15 @@ METRICS = (
     "micro_f1",
     "micro_ent_f1",
     "hallucination_rate",
+    "protection",
+    "retention",
+    "collateral",
+    "h",
+    "weighted_protection",
 )
 """Metric columns in their order; a row has those of its task."""
+
+_HEADLINES: Final = {Task.DETECTION: "strict_f1", Task.QUERY_RELATED: "f1", Task.MASKING: "h"}
 
 
 SUBJECT_METRICS = frozenset(
@@ -181,7 +191,7 @@ def undefined_metrics(*, names_subjects: bool, names_types: bool) -> frozenset[s
 
 
 def metrics_of(evaluation: Evaluation) -> dict[str, float]:
-    """Column name to value: means over samples, and `micro_*` from summed counts."""
+    """Column name to value: means over samples, `micro_*` from summed counts, H of two means."""
     main = "strict" if evaluation.task is Task.DETECTION else "exact"
     mean = evaluation.macro(main)
     named: dict[str, float | None] = {
@@ -202,6 +212,15 @@ def metrics_of(evaluation: Evaluation) -> dict[str, float]:
         }
     else:
         named["f1"] = _f1(mean)
+    if evaluation.task is Task.MASKING:
+        texts = evaluation.masked_texts
+        named |= {
+            "protection": _mean(text.protection for text in texts),
+            "retention": _mean(text.retention for text in texts),
+            "collateral": _mean(text.collateral for text in texts),
+            "h": masking_headline(texts),
+            "weighted_protection": _mean(each.weighted_protection for each in evaluation.scores),
+        }
     return {name: value for name in METRICS if (value := named.get(name)) is not None}
 
 
@@ -220,7 +239,7 @@ def rank(rows: Iterable[Row]) -> list[Row]:
     """Sort rows by dataset, task and headline, and give intervals, ranks and `detectable`.
 
     Ranks are those of `statistics.ranks`: only rows that are shown to be better go before a
-    row. Rows without a headline come after those with one, by Ent-F1.
+    row. Rows without a headline come after those with one, by Ent-F1 or, of masking, by F1.
 
     Raises:
         ValueError: rows compete that are of different samples.
@@ -234,7 +253,7 @@ def rank(rows: Iterable[Row]) -> list[Row]:
             row.oracle,
             not row.complete,
             row.headline is None,
-            -(row.metrics.get("ent_f1", 0.0) if row.headline is None else row.headline),
+            -_order(row),
             row.model,
             row.strategy,
             row.source,
@@ -257,7 +276,21 @@ def _tested(task: Task) -> Mapping[str, str]:
     """Column name to metric of an evaluation, of the figures that are kept by sample."""
     if task is Task.DETECTION:
         return {"strict_f1": "strict", "ent_f1": "entity"}
+    if task is Task.MASKING:
+        return {"h": MASKED_TEXT, "f1": "exact"}
     return {"f1": "exact"}
+
+
+def _order(row: Row) -> float:
+    if row.headline is not None:
+        return row.headline
+    return row.metrics.get("f1" if row.task is Task.MASKING else "ent_f1", 0.0)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    """Of those that are not None."""
+    known = [value for value in values if value is not None]
+    return fsum(known) / len(known) if known else None
 
 
 def _f1(score: PRF | None) -> float | None:

@@ -11,6 +11,7 @@ class Source(StrEnum):
 
     RUN = "run"
     REFERENCE = "reference"
+    SUBMITTED = "submitted"
     PUBLISHED = "published"
 
 

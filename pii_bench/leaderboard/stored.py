@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.leaderboard.source import Source
+from pii_bench.leaderboard.submitted import answers_of, read_submission, submissions
 from pii_bench.models.base import SKIPPED_BUDGET
 from pii_bench.outcome import Status
 from pii_bench.predictions.prediction import Prediction, compose, read_response
@@ -91,7 +92,7 @@ class StoredRuns:
 
 
 def read_stored(results: Path, loaded: Iterable[Dataset] = ()) -> StoredRuns:
-    """Read every run under `<results>/runs` and `<results>/reference`.
+    """Read every run under `<results>/runs` and `<results>/reference`, and what is submitted.
 
     Args:
         results: folder of the runs.
@@ -117,7 +118,38 @@ def read_stored(results: Path, loaded: Iterable[Dataset] = ()) -> StoredRuns:
                 left_out.append(_changed(run))
             elif dataset is not None:
                 runs.append(RunOnDataset(source, dataset, run, _detection_beside(run, stored)))
+    for path in submissions(results):
+        try:
+            runs += _submitted(path, datasets, left_out)
+        except InputFileError as error:
+            left_out.append(str(error))
     return StoredRuns(tuple(runs), tuple(left_out))
+
+
+def _submitted(
+    path: Path, datasets: dict[str, Dataset | None], left_out: list[str]
+) -> list[RunOnDataset]:
+    """A submission as runs: masking is composed where it answers both tasks."""
+    submission = read_submission(path)
+    reference = submission.dataset
+    if reference.source not in datasets:
+        datasets[reference.source] = _find(reference.source, left_out)
+    dataset = datasets[reference.source]
+    if dataset is None:
+        return []
+    if dataset.sha256 != reference.sha256:
+        what = "its file has changed since; score the predictions again"
+        left_out.append(f"{submission.name} on {reference.source}: {what}")
+        return []
+    parts = [
+        StoredRun(manifest, predictions, frozenset())
+        for manifest, predictions in answers_of(path, submission, dataset)
+    ]
+    detection = parts[0] if len(parts) > 1 else None
+    return [
+        RunOnDataset(Source.SUBMITTED, dataset, part, None if part is detection else detection)
+        for part in parts
+    ]
 
 
 def read_run(path: Path) -> StoredRun:

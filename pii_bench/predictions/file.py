@@ -86,11 +86,13 @@ def write_predictions(path: Path, predictions: Mapping[str, Prediction]) -> None
     Raises:
         ResultsError: it cannot be written.
     """
-    lines = [
-        json.dumps(_to_record(name, prediction), ensure_ascii=False)
-        for name, prediction in predictions.items()
-    ]
-    write_whole(path, "".join(f"{line}\n" for line in lines))
+    write_whole(path, to_text(predictions))
+
+
+def to_text(predictions: Mapping[str, Prediction]) -> str:
+    """Predictions as the text of a file."""
+    records = (_to_record(name, prediction) for name, prediction in predictions.items())
+    return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
 
 
 def _prediction(record: dict[str, Any]) -> tuple[str, Prediction]:

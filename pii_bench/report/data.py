@@ -151,7 +151,7 @@ class _Shown:
     @property
     def name(self) -> str:
         card = self.run.stored.manifest.system
-        alone = card.task is Task.DETECTION
+        alone = card.task is Task.DETECTION and card.prompt
         name = f"{card.model} ({card.prompt})" if alone else system_name(card.model, card.prompt)
         # As `pii-bench compare` tells them apart.
         return name if self.run.source is Source.RUN else f"{self.run.source}:{name}"

@@ -32,7 +32,12 @@ _KINDS: Final = {
 }
 """First word of a figure's name to what it shows."""
 
-_METRICS: Final = {"-strict-f1": ", Strict-F1", "-ent-f1": ", Ent-F1", "-f1": ", F1"}
+_METRICS: Final = {
+    "-strict-f1": ", Strict-F1",
+    "-ent-f1": ", Ent-F1",
+    "-f1": ", F1",
+    "-h": ", H",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from pii_bench.masking import mask
 from pii_bench.masking.locate import locator_of
 from pii_bench.outcome import Status
 from pii_bench.scorer import normalise, normalise_type
+from pii_bench.scorer.counts import harmonic_mean
 from pii_bench.tasks import Task, applicable
 from pii_bench.taxonomy import PiiType
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.masking.locate import Span
     from pii_bench.predictions.prediction import Prediction
+    from pii_bench.scorer import MaskedTextScore
 
 Record: TypeAlias = dict[str, Any]
 
@@ -85,10 +87,11 @@ def encode_sample(
         `g` (gold: text, type, category or -1, subject, 1 if needed, places), `t` (texts: their
         places, or the text itself where it has none).
         For each run None where nothing was asked, else `s` (status for each task or None), `f`
-        (for each task F1, precision, recall, RougeL-F, for detection Ent-F1 too; None where it
-        is not scored), `e` (for query-related and masking class, side and count in turn), and
-        with texts what there is of `d` (subjects: text and type in turn), `r` (texts chosen)
-        and `m` (start, end and tag in turn).
+        (for each task F1, precision, recall, RougeL-F; for detection Ent-F1 behind them; for
+        masking None, H, protection, retention and collateral; None where it is not scored), `e`
+        (for query-related and masking class, side and count in turn), and with texts what there
+        is of `d` (subjects: text and type in turn), `r` (texts chosen) and `m` (start, end and
+        tag in turn).
     """
     record: Record = {"id": sample.id}
     if vocabulary is None:
@@ -166,17 +169,27 @@ def _scores(
 ) -> list[float | None] | None:
     if answer is None or not answer.status.scored:
         return None
-    metrics = score_sample(task, sample, answer).metrics
+    score = score_sample(task, sample, answer)
+    metrics = score.metrics
     if task is not Task.DETECTION:
         exact = metrics["exact"]
         found = [exact.f1, exact.precision, exact.recall, metrics["rouge_l"].f1]
-        return [_short(each) for each in found]
+        return [*(_short(each) for each in found), *_left(score.masked_text)]
     entity = _short(metrics["entity"].f1)
     if not run.names_subjects:
         return [None, None, None, None, entity]
     strict = metrics["strict"]
     found = [strict.f1, strict.precision, strict.recall, metrics["rouge_l"].f1]
     return [*(_short(each) for each in found), entity]
+
+
+def _left(score: MaskedTextScore | None) -> list[float | None]:
+    """What is left of a masked text: no Ent-F1, then H and what it is made of."""
+    if score is None:
+        return []
+    h = harmonic_mean(score.protection, score.retention)
+    collateral = None if score.collateral is None else _short(score.collateral)
+    return [None, _short(h), _short(score.protection), _short(score.retention), collateral]
 
 
 def _errors(task: Task, sample: Sample, answer: Prediction | None) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pii_bench.statistics.bootstrap import Interval, intervals
+from pii_bench.statistics.bootstrap import Interval, difference_interval, intervals
 from pii_bench.statistics.detectable import smallest_detectable
 from pii_bench.statistics.permutation import p_values
 
@@ -22,18 +22,18 @@ class Comparison:
     Attributes:
         first: of the first system, on the samples in common.
         second: of the second, on the same.
-        difference: first minus second, sample by sample.
-        first_interval: of the first mean; as the next two, None for samples of one cluster.
-        second_interval: of the second mean.
-        difference_interval: of the mean difference.
-        p: of the mean difference, two-sided, not corrected.
-        detectable: the smallest mean difference that these samples can be expected to show;
+        difference: first minus second.
+        first_interval: of the first figure; as the next two, None for samples of one cluster.
+        second_interval: of the second figure.
+        difference_interval: of the difference.
+        p: of the difference, two-sided, not corrected.
+        detectable: the smallest difference that these samples can be expected to show;
             None where they can show none.
     """
 
     first: Scores
     second: Scores
-    difference: Scores
+    difference: float
     first_interval: Interval | None
     second_interval: Interval | None
     difference_interval: Interval | None
@@ -71,15 +71,14 @@ def compare(first: Scores, second: Scores) -> Comparison | None:
     one, other = first.on(set(second.ids)), second.on(set(first.ids))
     if one is None or other is None:
         return None
-    difference = one.minus(other)
-    first_interval, second_interval, difference_interval = intervals([one, other, difference])
+    first_interval, second_interval = intervals([one, other])
     return Comparison(
         first=one,
         second=other,
-        difference=difference,
+        difference=one.figure - other.figure,
         first_interval=first_interval,
         second_interval=second_interval,
-        difference_interval=difference_interval,
+        difference_interval=difference_interval(one, other),
         p=p_values([one, other])[0, 1],
         detectable=smallest_detectable(one, other),
     )

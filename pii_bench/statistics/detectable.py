@@ -17,15 +17,15 @@ POWER: Final = 0.8
 
 
 def smallest_detectable(first: Scores, second: Scores) -> float | None:
-    """The difference of means that a two-sided test at 5 % finds with a chance of 80 %.
+    """The difference of figures that a two-sided test at 5 % finds with a chance of 80 %.
 
     (t[1 - ALPHA / 2] + t[POWER]) times the standard error of the difference, with quantiles
     of Student's t for one degree of freedom less than there are clusters (Bloom 1995,
     doi:10.1177/0193841X9501900504). The standard error is that of a mean over clusters
     (Miller 2024, arXiv:2411.00640, with the usual factor for few clusters): of N samples in G
     clusters, D the sum of the paired differences in a cluster, n its samples and m the mean
-    difference, sqrt(G / (G - 1) * sum (D - m n)^2) / N. It is of one test, without Holm's
-    correction.
+    difference, sqrt(G / (G - 1) * sum (D - m n)^2) / N. Of H, the differences are those of the
+    contributions (`Scores.contributions`). It is of one test, without Holm's correction.
 
     Returns:
         In the unit of the figure; 0 where the systems differ by the same in every sample. None

@@ -34,11 +34,11 @@ class Standing:
 def ranked(scores: Sequence[Scores]) -> list[Standing]:
     """Rank systems on the same samples, all pairs tested together.
 
-    A system is shown to be better where its mean is larger and Holm's correction over all
+    A system is shown to be better where its figure is larger and Holm's correction over all
     pairs leaves p below 0.05. "Not shown to differ" is not transitive: if only the first of
     three differs from the last, the ranks are 1, 1, 2, and the second does not differ from
     the last in spite of its rank. For the same reason a system that differs from another very
-    unevenly may have a smaller rank than one with a higher mean. So a rank counts those that
+    unevenly may have a smaller rank than one with a higher figure. So a rank counts those that
     are better for certain; whether two given systems differ, only their own test tells.
 
     Args:
@@ -51,12 +51,12 @@ def ranked(scores: Sequence[Scores]) -> list[Standing]:
         ValueError: the samples differ.
     """
     pairs = p_values(scores)
-    means = [each.mean for each in scores]
+    figures = [each.figure for each in scores]
     better = [0] * len(scores)
     for (i, j), p in zip(pairs, holm(list(pairs.values())), strict=True):
         if p < SIGNIFICANT:
-            better[i if means[i] < means[j] else j] += 1
-    best = sorted(range(len(scores)), key=means.__getitem__, reverse=True)[:2]
+            better[i if figures[i] < figures[j] else j] += 1
+    best = sorted(range(len(scores)), key=figures.__getitem__, reverse=True)[:2]
     standings = []
     for place, each in enumerate(scores):
         rival = next((other for other in best if other != place), None)

@@ -120,7 +120,7 @@ def test_p_is_corrected_for_the_lines_printed(capsys: pytest.CaptureFixture[str]
     assert [(line[1], line[2], line[7]) for line in table] == [
         ("detection", "Strict-F1", "1.000"),
         ("query-related", "F1", "0.023"),
-        ("masking", "F1", "0.023"),
+        ("masking", "H", "0.023"),
     ]
 
 

@@ -84,7 +84,13 @@ def test_masking_composes_both_answers(ann: str) -> None:
 
     scored = score_answers(questions, "s1", [Completion(ANN), Completion('### Answer: ["32"]')])
 
-    assert scored.metrics == {"f1": 1.0, "rouge_l_f": 1.0, "precision": 1.0, "recall": 1.0}
+    assert scored.metrics == dict.fromkeys(
+        [
+            *("f1", "rouge_l_f", "precision", "recall"),
+            *("protection", "retention", "weighted_protection"),
+        ],
+        1.0,
+    )
 
 
 def test_why_a_model_stopped_counts(ann: str) -> None:

@@ -78,7 +78,10 @@ def test_masking_is_composed_of_both_answers(runs: Path, dataset: Dataset) -> No
     # Ann Lee is masked, as she should be; of Bo Ray and 40, one should be: P = 1/2, R = 1.
     assert masking.metrics["precision"] == pytest.approx((1 + 1 / 2) / 2)
     assert masking.metrics["recall"] == 1.0
-    assert masking.headline == pytest.approx((1 + 2 / 3) / 2)
+    assert masking.metrics["f1"] == pytest.approx((1 + 2 / 3) / 2)
+    # All that is not needed is hidden, P = 1; of 32 and 40, which are, the first is kept, R = 1/2.
+    assert (masking.metrics["protection"], masking.metrics["retention"]) == (1, 1 / 2)
+    assert masking.headline == masking.metrics["h"] == pytest.approx(2 / 3)
     assert f"|prompt:detection@{'d' * 12}+naive@{'n' * 12}|" in masking.signature
     assert "|returned:one|" in masking.signature
 
@@ -90,11 +93,12 @@ def test_samples_of_one_description_are_one_cluster(runs: Path, tmp_path: Path) 
     for prompt, answer in (("detection", ANN), ("naive", '### Answer: ["32"]')):
         store_run(runs, dataset, prompt, {"s1": answer, "s2": "None.", "s3": answer})
 
-    found = rows(runs)
+    found = {task: row.by_sample[row.headline_name] for (_, task), row in rows(runs).items()}
 
-    assert {task: row.by_sample[row.headline_name] for (_, task), row in found.items()} == (
-        dict.fromkeys(Task, Scores(("s1", "s2", "s3"), ("s1", "s2", "s1"), (1.0, 0.0, 1.0)))
-    )
+    ids, clusters, values = ("s1", "s2", "s3"), ("s1", "s2", "s1"), (1.0, 0.0, 1.0)
+    assert found[Task.DETECTION] == found[Task.QUERY_RELATED] == Scores(ids, clusters, values)
+    # Where nothing is detected nothing is hidden, and what is needed can be read.
+    assert found[Task.MASKING] == Scores(ids, clusters, values, (values, (1.0, 1.0, 1.0)))
 
 
 def test_one_detection_run_serves_every_strategy(runs: Path, dataset: Dataset) -> None:

@@ -28,11 +28,13 @@ def row(
     gold: int | None = 12,
 ) -> Row:
     """A row with the same figure on each sample, so that any difference is shown."""
-    name = "strict_f1" if task is Task.DETECTION else "f1"
+    name = {Task.DETECTION: "strict_f1", Task.QUERY_RELATED: "f1", Task.MASKING: "h"}[task]
     ids = tuple(f"s{number}" for number in range(scored or 0))
     by_sample = {}
     if headline is not None and scored is not None:
-        by_sample[name] = Scores(ids, ids, (headline,) * scored)
+        values = (headline,) * scored
+        parts = (values, values) if task is Task.MASKING else None
+        by_sample[name] = Scores(ids, ids, values, parts)
     return Row(
         source=source,
         model=model,
@@ -254,4 +256,4 @@ def test_the_headline_is_the_mean_of_its_figures_by_sample() -> None:
     )
 
     assert found.by_sample["f1"].values == (1.0, 0.0, 1.0)
-    assert found.headline == found.by_sample["f1"].mean == 2 / 3
+    assert found.headline == found.by_sample["f1"].figure == 2 / 3

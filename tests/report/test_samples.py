@@ -61,7 +61,7 @@ def test_a_sample_has_its_texts_once_and_the_rest_as_numbers() -> None:
     }
     assert answer == {
         "s": [OK, OK, OK],
-        "f": [[1, 1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1]],
+        "f": [[1, 1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1, None, 1, 1, 1, 0]],
         "e": [[], []],
         "d": [[0, 0, 1, 4]],
         "r": [1],

@@ -6,9 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pii_bench.statistics.bootstrap import LEVEL, RESAMPLES, SEED, Interval, intervals
+from pii_bench.statistics.bootstrap import (
+    LEVEL,
+    RESAMPLES,
+    SEED,
+    Interval,
+    difference_interval,
+    intervals,
+)
 from pii_bench.statistics.scores import Scores, cluster_sums
-from tests.statistics.of_values import scores
+from tests.statistics.of_values import parted, scores
 
 
 def drawn(count: int, clusters: int | None = None) -> Scores:
@@ -61,6 +68,62 @@ def test_clusters_are_drawn_whole_as_scipy_draws_pairs_of_sum_and_size() -> None
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
 
 
+def h(protection: np.ndarray, retention: np.ndarray, axis: int) -> np.ndarray:
+    """The harmonic mean of two means, as scipy wants a statistic."""
+    p, r = protection.mean(axis=axis), retention.mean(axis=axis)
+    return np.asarray(2 * p * r / (p + r))
+
+
+def test_h_is_computed_anew_of_both_means_of_the_same_draws() -> None:
+    random = np.random.default_rng(8)
+    protection = random.random(80)
+    # They are related, so that drawing them apart would give another interval.
+    retention = np.clip(1 - protection + random.normal(0, 0.1, 80), 0, 1)
+
+    (found,) = intervals([parted(protection.tolist(), retention.tolist())])
+
+    expected = stats.bootstrap(
+        (protection, retention),
+        h,
+        n_resamples=RESAMPLES,
+        batch=1_000,
+        paired=True,
+        confidence_level=LEVEL,
+        method="percentile",
+        random_state=np.random.RandomState(SEED),
+    ).confidence_interval
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+def test_the_interval_of_a_difference_of_two_h_is_of_the_same_draws() -> None:
+    random = np.random.default_rng(9)
+    a, b, c, d = (random.random(60) for _ in range(4))
+
+    found = difference_interval(parted(a.tolist(), b.tolist()), parted(c.tolist(), d.tolist()))
+
+    expected = stats.bootstrap(
+        (a, b, c, d),
+        lambda a, b, c, d, axis: h(a, b, axis) - h(c, d, axis),
+        n_resamples=RESAMPLES,
+        batch=1_000,
+        paired=True,
+        confidence_level=LEVEL,
+        method="percentile",
+        random_state=np.random.RandomState(SEED),
+    ).confidence_interval
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+def test_one_description_tells_no_difference() -> None:
+    one = scores([0.5, 1.0], clusters="aa")
+
+    assert difference_interval(one, one) is None
+    with pytest.raises(ValueError, match="same samples"):
+        difference_interval(one, scores([0.5]))
+
+
 def test_samples_that_only_repeat_a_description_do_not_narrow_the_interval() -> None:
     once = [0.0, 1.0, 0.5, 0.75, 0.25, 0.0, 1.0, 1.0]
     twice = [value for value in once for _ in range(2)]
@@ -77,10 +140,16 @@ def test_samples_that_only_repeat_a_description_do_not_narrow_the_interval() -> 
 
 def test_an_interval_does_not_hang_on_the_other_scores() -> None:
     first, second, clustered = drawn(40), scores([0.5] * 40), drawn(60, clusters=20)
+    both = parted(first.values, second.values)
 
-    together = intervals([first, clustered, second])
+    together = intervals([first, clustered, both, second])
 
-    assert together == [*intervals([first]), *intervals([clustered]), Interval(0.5, 0.5)]
+    assert together == [
+        *intervals([first]),
+        *intervals([clustered]),
+        *intervals([both]),
+        Interval(0.5, 0.5),
+    ]
 
 
 def test_one_description_tells_nothing_of_others() -> None:

@@ -15,7 +15,7 @@ from scipy import stats
 from pii_bench.statistics.bootstrap import intervals
 from pii_bench.statistics.detectable import smallest_detectable
 from pii_bench.statistics.permutation import p_values
-from tests.statistics.of_values import scores
+from tests.statistics.of_values import parted, scores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,6 +54,23 @@ def test_between_systems_equally_good_p_is_uniform() -> None:
 
     assert stats.kstest(p, "uniform").pvalue > REJECTED
     # A binomial of 300 with chance 0.05 lies from 8 to 23 in 98 % of cases.
+    assert 8 <= sum(each < 0.05 for each in p) <= 23
+
+
+def test_of_h_too_p_is_uniform_between_systems_equally_good() -> None:
+    random = np.random.default_rng(12)
+    clusters = np.repeat(np.arange(24), [1, 2, 3] * 8)
+
+    def one() -> Scores:
+        # What is protected is rarely retained.
+        luck = random.random(24)[clusters]
+        noise = random.normal(0, 0.1, size=(2, len(clusters)))
+        protection, retention = np.clip([luck + noise[0], 1.2 - luck + noise[1]], 0, 1).tolist()
+        return parted(protection, retention, clusters.tolist())
+
+    p = [p_values([one(), one()])[0, 1] for _ in range(300)]
+
+    assert stats.kstest(p, "uniform").pvalue > REJECTED
     assert 8 <= sum(each < 0.05 for each in p) <= 23
 
 

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from pii_bench.statistics.bootstrap import Interval, intervals
+from pii_bench.statistics.bootstrap import Interval, difference_interval, intervals
 from pii_bench.statistics.comparison import compare
 from pii_bench.statistics.detectable import smallest_detectable
 from pii_bench.statistics.scores import Scores
-from tests.statistics.of_values import scores
+from tests.statistics.of_values import parted, scores
 
 FIRST = scores([1.0, 0.5, 0.25, 1.0, 1.0, 0.75])
 SECOND = scores([0.5, 0.5, 0.5, 0.0, 0.0, 0.5])
@@ -16,14 +16,13 @@ def test_both_means_their_difference_and_what_can_be_said_of_it() -> None:
     found = compare(FIRST, SECOND)
 
     assert found is not None
-    assert (found.first.mean, found.second.mean) == (0.75, 2 / 6)
-    assert found.difference.values == (0.5, 0.0, -0.25, 1.0, 1.0, 0.25)
-    assert found.difference.mean == 2.5 / 6
+    assert (found.first.figure, found.second.figure) == (0.75, 2 / 6)
+    assert found.difference == pytest.approx(2.5 / 6)
     assert [
         found.first_interval,
         found.second_interval,
         found.difference_interval,
-    ] == intervals([FIRST, SECOND, found.difference])
+    ] == intervals([FIRST, SECOND, FIRST.minus(SECOND)])
     assert found.detectable == smallest_detectable(FIRST, SECOND)
     # In quarters 2, 1, 4, 4, 1, of sum 12 with 10 observed: the two ones may be turned singly.
     assert found.p == pytest.approx(2 * 3 / 2**5)
@@ -34,7 +33,7 @@ def test_the_other_way_round_the_difference_is_the_opposite() -> None:
 
     assert there is not None
     assert back is not None
-    assert back.difference.mean == -there.difference.mean
+    assert back.difference == -there.difference
     assert (back.p, back.detectable) == (there.p, there.detectable)
     assert there.difference_interval is not None
     assert back.difference_interval == Interval(
@@ -73,3 +72,17 @@ def test_only_samples_that_both_have_are_compared() -> None:
 
 def test_without_a_sample_in_common_there_is_nothing_to_compare() -> None:
     assert compare(FIRST, Scores(("s9",), ("s9",), (1.0,))) is None
+
+
+def test_two_h_differ_by_more_than_the_mean_of_their_samples() -> None:
+    # Each protects where the other retains: of its samples, every H is 0.
+    first, second = parted([1, 0] * 4, [0, 1] * 4), parted([0.5] * 8, [0.25] * 8)
+
+    found = compare(first, second)
+
+    assert found is not None
+    assert found.first.figure == 0.5
+    assert found.second.figure == pytest.approx(1 / 3)
+    assert found.difference == pytest.approx(1 / 6)
+    assert found.difference_interval == difference_interval(first, second)
+    assert found.tally() == (0, 8, 0)

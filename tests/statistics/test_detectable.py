@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from pii_bench.statistics.detectable import smallest_detectable
-from tests.statistics.of_values import scores
+from tests.statistics.of_values import parted, scores
 
 STEPS = [0.0, 0.0, 0.0, 0.3, 0.3, 0.3]
 NOTHING = scores([0.0] * 6)
@@ -44,6 +44,14 @@ def test_what_differs_the_same_everywhere_has_no_spread() -> None:
 
     assert smallest_detectable(scores([0.75] * 8), scores([0.5] * 8)) == 0.0
     assert smallest_detectable(scores([0.75] * 12, clusters), scores([0.5] * 12, clusters)) == 0.0
+
+
+def test_of_h_it_is_that_of_its_contributions() -> None:
+    random = np.random.default_rng(5)
+    first, second = (parted(*random.random((2, 40)).tolist()) for _ in range(2))
+
+    expected = smallest_detectable(scores(first.contributions), scores(second.contributions))
+    assert smallest_detectable(first, second) == expected
 
 
 def test_five_descriptions_show_nothing() -> None:

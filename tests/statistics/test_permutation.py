@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pii_bench.statistics.permutation import EXACT_UP_TO, FLIPS, holm, p_values
-from tests.statistics.of_values import scores
+from pii_bench.statistics.permutation import EXACT_UP_TO, FLIPS, _bound, _Pair, holm, p_values
+from tests.statistics.of_values import parted, scores
 
 
 def p_of(differences: list[float], clusters: list[int] | None = None) -> float:
@@ -104,6 +104,95 @@ def test_a_pair_has_the_same_p_among_others() -> None:
     assert list(pairs) == [(0, 1), (0, 2), (1, 2)]
     for (i, j), p in pairs.items():
         assert p_values([systems[i], systems[j]]) == {(0, 1): p}
+
+
+class TestH:
+    """Answers are exchanged by description, and H of both systems is computed anew."""
+
+    EIGHTHS = st.integers(0, 8).map(lambda n: n / 8)
+    FOUR = st.tuples(EIGHTHS, EIGHTHS, EIGHTHS, EIGHTHS)
+
+    @staticmethod
+    def difference(rows: list[tuple[float, ...]], exchanged: int) -> float:
+        """Of the two H where some rows change sides, counted plainly."""
+        sums = [0.0] * 4
+        for number, (p, r, q, s) in enumerate(rows):
+            kept = not exchanged >> number & 1
+            for place, value in enumerate((p, r, q, s) if kept else (q, s, p, r)):
+                sums[place] += value
+        p, r, q, s = sums
+        first = 2 * p * r / (p + r) if p + r else 0.0
+        return first - (2 * q * s / (q + s) if q + s else 0.0)
+
+    def exact(self, rows: list[tuple[float, ...]]) -> float:
+        observed = abs(self.difference(rows, 0))
+        found = [abs(self.difference(rows, each)) for each in range(2 ** len(rows))]
+        return sum(each >= observed - 1e-9 for each in found) / len(found)
+
+    @staticmethod
+    def p_of(rows: list[tuple[float, ...]]) -> float:
+        p, r, q, s = zip(*rows, strict=True)
+        return p_values([parted(p, r), parted(q, s)])[0, 1]
+
+    @given(st.lists(FOUR, min_size=1, max_size=8))
+    def test_the_exact_p_is_that_of_all_exchanges(self, rows: list[tuple[float, ...]]) -> None:
+        assert self.p_of(rows) == pytest.approx(self.exact(rows))
+
+    def test_systems_of_one_h_by_other_means_are_told_apart_by_it_alone(self) -> None:
+        # Protection 1 and retention 1/2, against the reverse: every exchange is as far from 0.
+        assert self.p_of([(1, 0.5, 0.5, 1)] * 12) == 1.0
+        # All down but for one: nothing but that exchange and its reverse reaches it.
+        assert self.p_of([(1, 1, 0.5, 0.5)] * 12) == 2 / 2**12
+
+    def test_many_clusters_have_the_p_of_scipy_but_for_chance(self) -> None:
+        random = np.random.default_rng(13)
+        count = EXACT_UP_TO + 37
+        rows = random.random((count, 4))
+        rows[:, :2] = np.clip(rows[:, :2] + 0.07, 0, 1)
+        first, second = rows[:, :2], rows[:, 2:]
+
+        def h(places: np.ndarray, axis: int) -> np.ndarray:
+            # Places of the second system follow those of the first.
+            means = np.vstack([first, second])[places].mean(axis=axis % places.ndim)
+            return np.asarray(2 * means[..., 0] * means[..., 1] / means.sum(axis=-1))
+
+        expected = stats.permutation_test(
+            (np.arange(count), count + np.arange(count)),
+            lambda a, b, axis: h(a, axis) - h(b, axis),
+            permutation_type="samples",
+            n_resamples=10_000,
+            rng=np.random.default_rng(3),
+            batch=1_000,
+        )
+
+        assert 0.02 < expected.pvalue < 0.9
+        assert self.p_of([*map(tuple, rows.tolist())]) == pytest.approx(expected.pvalue, abs=0.02)
+
+    @given(st.lists(FOUR, min_size=1, max_size=9))
+    def test_the_bound_is_never_below_the_exact_p(self, rows: list[tuple[float, ...]]) -> None:
+        whole = np.array(rows)
+        pair = _Pair.of(whole[:, :2], whole[:, 2:])
+
+        if pair.observed > 1e-6:
+            assert _bound(pair) >= self.exact(rows) - 1e-12
+
+    def test_where_no_random_flip_reaches_it_p_is_bounded(self) -> None:
+        # Means 1 and 1/2 throughout, so t is 1/3 to 2/3 and its slopes at most 4 * 4/9.
+        clear = self.p_of([(1, 1, 0.5, 0.5)] * 400)
+
+        assert 0 < clear < 1e-9
+        assert self.p_of([(1, 1, 0.5, 0.5)] * 20) == pytest.approx(1 / (FLIPS + 1))
+
+    def test_a_pair_has_the_same_p_among_others(self) -> None:
+        random = np.random.default_rng(6)
+        systems = [parted(*random.random((2, 30)).tolist()) for _ in range(3)]
+
+        for (i, j), p in p_values(systems).items():
+            assert p_values([systems[j], systems[i]]) == {(0, 1): p}
+
+    def test_h_and_a_mean_are_not_compared(self) -> None:
+        with pytest.raises(ValueError, match="one kind of figure"):
+            p_values([parted([1, 0], [1, 1]), scores([1, 0])])
 
 
 def test_fewer_than_two_systems_are_no_pair() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pii_bench.statistics.ranks import Standing, ranked
-from tests.statistics.of_values import scores
+from tests.statistics.of_values import parted, scores
 
 UNEVEN = scores([0.0, 1.0] * 20)  # mean 0.5
 
@@ -55,6 +55,13 @@ def test_the_detectable_difference_is_that_to_the_best_of_the_others() -> None:
     assert [found[0], found[2]] == [Standing(2, 0.0), Standing(1, 0.0)]
     # Each is 0.5 off the mean: 0.5 * sqrt(40 / 39) / sqrt(40) * (2.0227 + 0.8512).
     assert found[1].detectable == pytest.approx(0.2301, abs=1e-4)
+
+
+def test_by_h_neither_masking_nothing_nor_masking_everything_is_first() -> None:
+    nothing, everything = parted([0] * 40, [1] * 40), parted([1] * 40, [0] * 40)
+    between = parted([0.75] * 40, [0.75] * 40)
+
+    assert [each.rank for each in ranked([nothing, between, everything])] == [2, 1, 2]
 
 
 def test_one_system_is_first_and_none_is_no_standing() -> None:

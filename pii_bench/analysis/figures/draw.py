@@ -30,6 +30,7 @@ _METRICS: Final = (
     (Task.DETECTION, "strict_f1", "Strict-F1"),
     (Task.DETECTION, "ent_f1", "Ent-F1"),
     (Task.QUERY_RELATED, "f1", "F1"),
+    (Task.MASKING, "h", "H"),
     (Task.MASKING, "f1", "F1"),
 )
 # By these every system can be compared, also those that name no subjects.

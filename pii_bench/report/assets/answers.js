@@ -3,6 +3,9 @@
 const STATUSES = data.statuses;
 const CLASSES = data.classes;
 const ANSWERED = new Set(["ok", "repaired"]);
+const FIGURES = [
+  "F1", "P", "R", "RougeL", "Ent-F1", "H", "Protection", "Retention", "Collateral",
+];
 const MEANING = {
   "missed": "not detected",
   "wrong-span": "a longer, shorter or shifted piece of the text in its place",
@@ -107,7 +110,10 @@ const maskedLegend = () => el("p", { class: "key" },
   el("span", { class: "tag stray" }, "no PII"), el("span", { class: "kept" }, "kept for the query"));
 
 function scores(answer, other) {
-  const names = ["F1", "P", "R", "RougeL", "Ent-F1"];
+  // No column without a figure of this sample.
+  const figures = [...(answer.f ?? []), ...(other?.f ?? [])];
+  const shown = FIGURES.map((_, number) => number)
+    .filter((number) => number < 4 || figures.some((each) => each?.[number] != null));
   const rows = data.tasks.flatMap((task, place) => {
     const status = answer.s[place];
     if (status === null) return [];
@@ -115,15 +121,15 @@ function scores(answer, other) {
     return el("tr", {},
       el("th", { scope: "row" }, task),
       el("td", { class: changed(other, status, other?.s?.[place]) }, statusMark(status)),
-      names.map((_, number) => {
+      shown.map((number) => {
         const value = answer.f[place]?.[number];
         return el("td", { class: `num ${changed(other, value, theirs?.[number])}` }, figureText(value));
       }));
   });
   return el("div", { class: "scroll" }, el("table", { class: "scores" },
-    el("thead", {}, el("tr", {}, ["", "Status", ...names].map((name, place) => el("th", {
+    el("thead", {}, el("tr", {}, ["", "Status", ...shown.map((number) => FIGURES[number])].map((name, place) => el("th", {
       scope: "col", class: place > 1 ? "num" : "",
-      title: name === "F1" ? "of detection: Strict-F1" : "",
+      title: name === "F1" ? "of detection: Strict-F1; of masking: the paper's" : "",
     }, name)))),
     el("tbody", {}, rows)));
 }

@@ -19,7 +19,8 @@ function resolve() {
   const named = data.tasks.indexOf(state.by);
   const task = tasks.includes(named) ? named : tasks.at(-1);
   // Ent-F1 where a detection names no subjects: both runs are shown by one figure.
-  const figure = task === 0 && !runs.every((run) => run.strict) ? 4 : 0;
+  const headlines = [runs.every((run) => run.strict) ? "F1" : "Ent-F1", "F1", "H"];
+  const figure = FIGURES.indexOf(headlines[task]);
   return { set, all, runs, tasks, task, figure };
 }
 
@@ -150,7 +151,7 @@ function showList({ set, runs, task, figure }, found, page, current) {
     el("thead", {}, el("tr", {},
       el("th", { scope: "col" }, "Sample"),
       letters.flatMap((letter) => [
-        el("th", { scope: "col", class: "num" }, `${letter} ${figure ? "Ent-F1" : "F1"}`),
+        el("th", { scope: "col", class: "num" }, `${letter} ${FIGURES[figure]}`),
         task ? el("th", { scope: "col", class: "num" }, "errors") : [],
       ]))),
     el("tbody", {}, found.slice(first, first + PAGE).map((place) => {
