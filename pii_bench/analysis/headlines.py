@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from pii_bench.analysis.runs import BASE, EvaluatedRun, RunName
 from pii_bench.datasets.statistics import published_statistics
-from pii_bench.statistics.bootstrap import intervals
-from pii_bench.statistics.scores import Scores, clusters_of, scores_of
+from pii_bench.ranking.statistics.bootstrap import intervals
+from pii_bench.ranking.statistics.scores import Scores, clusters_of, scores_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pii_bench.leaderboard.rows import Row
+    from pii_bench.ranking.rows import Row
 
 _PUBLISHED_METRICS = ("strict_f1", "ent_f1", "f1")
 

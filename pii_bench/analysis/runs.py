@@ -6,19 +6,20 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.evaluation import Evaluation
-from pii_bench.leaderboard.collect import evaluations_of
-from pii_bench.leaderboard.source import Source
-from pii_bench.leaderboard.stored import RunOnDataset, read_stored
-from pii_bench.statistics.scores import MASKED_TEXT
-from pii_bench.tasks import Task, applicable
+from pii_bench.datasets.sample import applicable
+from pii_bench.ranking.collect import evaluations_of
+from pii_bench.ranking.source import Source
+from pii_bench.ranking.statistics.scores import MASKED_TEXT
+from pii_bench.ranking.stored import RunOnDataset, read_stored
+from pii_bench.runs.evaluation import Evaluation
+from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.predictions.prediction import Prediction
+    from pii_bench.runs.predictions.prediction import Prediction
 
 BASE: Final = ("single", "multi")
 """What hard and distract are compared with."""

@@ -72,7 +72,7 @@ def _utility(parsed: argparse.Namespace) -> bool:
 
 def _export(parsed: argparse.Namespace) -> bool:
     from pii_bench.cli.export import export_every_eval_ever
-    from pii_bench.export.every_eval_ever import Evaluator
+    from pii_bench.integrations.every_eval_ever.every_eval_ever import Evaluator
 
     evaluator = Evaluator(parsed.organization, parsed.relationship)
     return export_every_eval_ever(parsed.results, parsed.out, evaluator)

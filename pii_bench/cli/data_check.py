@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pii_bench.check import check_files
 from pii_bench.cli.terminal import say
+from pii_bench.datasets.check import check_files
 from pii_bench.errors import CheckFailedError
 
 if TYPE_CHECKING:

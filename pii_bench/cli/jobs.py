@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 
 from pii_bench.cli.progress import RunProgress
 from pii_bench.cli.terminal import tell
+from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.batch.base import build_batch_service
 from pii_bench.models.calls.guarded import GuardedModel
-from pii_bench.runner.afford import afford
-from pii_bench.runner.batch import Polling, require_prompted, run_batch
-from pii_bench.runner.batch_jobs import JobsFile, jobs_path
-from pii_bench.runner.lock import locked
-from pii_bench.runner.manifest import DatasetRef, Manifest, write_manifest
-from pii_bench.runner.records import Failure
-from pii_bench.runner.requests import RequestHashes
-from pii_bench.runner.run import run_system
-from pii_bench.runner.store import RunFiles, RunStore, read_lines
-from pii_bench.runner.totals import total
-from pii_bench.tasks import applicable
+from pii_bench.runs.afford import afford
+from pii_bench.runs.batch import Polling, require_prompted, run_batch
+from pii_bench.runs.batch_jobs import JobsFile, jobs_path
+from pii_bench.runs.lock import locked
+from pii_bench.runs.manifest import DatasetRef, Manifest, write_manifest
+from pii_bench.runs.records import Failure
+from pii_bench.runs.requests import RequestHashes
+from pii_bench.runs.run import run_system
+from pii_bench.runs.store import RunFiles, RunStore, read_lines
+from pii_bench.runs.totals import total
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

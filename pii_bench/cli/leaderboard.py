@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.terminal import say, tell
-from pii_bench.leaderboard.collect import collect
-from pii_bench.leaderboard.published import published_rows
-from pii_bench.leaderboard.render import write_leaderboard
-from pii_bench.leaderboard.rows import rank
-from pii_bench.runner.lock import locked
+from pii_bench.ranking.collect import collect
+from pii_bench.ranking.published import published_rows
+from pii_bench.ranking.render import write_leaderboard
+from pii_bench.ranking.rows import rank
+from pii_bench.runs.lock import locked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
-    from pii_bench.leaderboard.collect import Collection
-    from pii_bench.leaderboard.rows import Row
+    from pii_bench.ranking.collect import Collection
+    from pii_bench.ranking.rows import Row
 
 _LONGEST_WAIT: Final = 300.0
 
@@ -33,7 +33,7 @@ def build_leaderboard(results: Path, table: int | None) -> bool:
         UnknownNameError: no such table, or none that runs could fill.
     """
     if table is not None:
-        from pii_bench.leaderboard.paper_tables import paper_table
+        from pii_bench.ranking.paper_tables import paper_table
 
         collection = collect(results)
         _say_left_out(collection)

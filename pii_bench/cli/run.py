@@ -17,10 +17,10 @@ from pii_bench.cli.tables import print_faults
 from pii_bench.cli.terminal import tell
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
-from pii_bench.leaderboard.source import Source
 from pii_bench.models.calls.guarded import CallPolicy
 from pii_bench.models.catalog import LOCAL, ModelOptions, resolve
 from pii_bench.models.table import ModelStatus, find_card
+from pii_bench.ranking.source import Source
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.exposure import require_local
 from pii_bench.tasks import Task
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from pii_bench.leaderboard.rows import Row
     from pii_bench.models.table import ModelCard
+    from pii_bench.ranking.rows import Row
     from pii_bench.systems.base import System
 
 

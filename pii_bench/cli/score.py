@@ -10,19 +10,19 @@ from pii_bench.cli.tables import print_faults, print_rows
 from pii_bench.cli.terminal import say, tell
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError
-from pii_bench.evaluation import evaluate
-from pii_bench.leaderboard.rows import row_of, with_intervals
-from pii_bench.leaderboard.source import Source
-from pii_bench.leaderboard.submitted import check_name, keep_submission
-from pii_bench.predictions.capid_outputs import read_capid_outputs
-from pii_bench.predictions.file import (
+from pii_bench.ranking.rows import row_of, with_intervals
+from pii_bench.ranking.source import Source
+from pii_bench.ranking.statistics.scores import clusters_of
+from pii_bench.ranking.submitted import check_name, keep_submission
+from pii_bench.runs.evaluation import evaluate
+from pii_bench.runs.predictions.capid_outputs import read_capid_outputs
+from pii_bench.runs.predictions.file import (
     names_types,
     predicted_tasks,
     read_predictions,
     write_predictions,
 )
-from pii_bench.signature import Signature
-from pii_bench.statistics.scores import clusters_of
+from pii_bench.runs.signature import Signature
 
 if TYPE_CHECKING:
     import argparse

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pii_bench.datasets.catalog import Dataset
-    from pii_bench.leaderboard.rows import Row
+    from pii_bench.ranking.rows import Row
 
 
 def print_rows(rows: Sequence[Row]) -> None:
     """One table per dataset and task, and the signature of each row that has one."""
-    from pii_bench.leaderboard.render import to_table
+    from pii_bench.ranking.render import to_table
 
     for (dataset, task), group in groupby(rows, key=lambda row: (row.dataset, row.task)):
         members = list(group)

@@ -14,7 +14,6 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from pii_bench.detectors.catalog import DETECTORS, detector_names
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.models.base import Sampling
 from pii_bench.models.calls.guarded import CallPolicy
@@ -29,6 +28,7 @@ from pii_bench.models.catalog import (
 from pii_bench.models.table import MODELS, find_card
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
 from pii_bench.systems.base import GOLD, System
+from pii_bench.systems.detectors.catalog import DETECTORS, detector_names
 from pii_bench.systems.prompted import PromptedSystem
 from pii_bench.systems.voted import DEFAULT_VOTES, VOTE_TEMPERATURE, VotedSystem
 

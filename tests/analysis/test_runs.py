@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.analysis.runs import BASE, CURVES, pooled, preferred, read_runs
-from pii_bench.leaderboard.collect import collect
-from pii_bench.leaderboard.source import Source
-from pii_bench.statistics.scores import MASKED_TEXT, clusters_of, scores_of
+from pii_bench.ranking.collect import collect
+from pii_bench.ranking.source import Source
+from pii_bench.ranking.statistics.scores import MASKED_TEXT, clusters_of, scores_of
 from pii_bench.tasks import Task
 from tests.analysis.evaluated import UNASKED, answer, asked, detected, evaluated, run_name
 from tests.builders import make_sample
-from tests.leaderboard.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
+from tests.ranking.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
 
 if TYPE_CHECKING:
     from pathlib import Path

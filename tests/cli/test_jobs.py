@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.cli import main
-from pii_bench.runner.lock import locked
+from pii_bench.runs.lock import locked
 from tests.batch_protocols import AnthropicBatches, MistralBatches, OpenAIBatches
 from tests.batch_server import EXPIRED, Item
 from tests.builders import read_folder, read_lines

@@ -3,8 +3,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from pii_bench.cli import leaderboard, main
-from pii_bench.leaderboard.published import published_rows
-from tests.leaderboard.stored_runs import ANN, BO, changed, store_run, tiny_dataset
+from pii_bench.ranking.published import published_rows
+from tests.ranking.stored_runs import ANN, BO, changed, store_run, tiny_dataset
 
 if TYPE_CHECKING:
     from pathlib import Path

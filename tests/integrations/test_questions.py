@@ -7,11 +7,11 @@ import pytest
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.integrations.questions import load_questions, score_answers
 from pii_bench.models.base import Completion, Finish
-from pii_bench.outcome import Status
+from pii_bench.prompting.outcome import Status
 from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
 from pii_bench.tasks import Task
 from tests.builders import sample_record, write_lines
-from tests.leaderboard.stored_runs import ANN
+from tests.ranking.stored_runs import ANN
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from pii_bench.analysis.figures.style import STYLE, save
 from pii_bench.analysis.figures.systems import shown
 from pii_bench.analysis.recall import Rule
 from pii_bench.analysis.runs import preferred
-from pii_bench.leaderboard.source import Source
+from pii_bench.ranking.source import Source
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
