@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 _PACKAGE: Final = REPOSITORY / "pii_bench"
 
 FLOORS: Final = (
+    "__main__",
     "cli",
+    "api",
     "integrations",
     "construction",
     "analysis",
@@ -27,7 +29,7 @@ FLOORS: Final = (
     "datasets",
     "scorer",
 )
-"""From the top down; the modules beside these packages are the ground."""
+"""Packages and the two modules above some of them, from the top down; the rest is the ground."""
 
 
 def imports_of(path: Path) -> Iterator[str]:
@@ -41,7 +43,10 @@ def imports_of(path: Path) -> Iterator[str]:
 
 
 def floor_of(module: str) -> int:
-    """The number of a module's floor, from the top; the ground is below the last."""
+    """The number of a module's floor, from the top; the ground is below the last.
+
+    `pii_bench` itself, which offers what `api` has when it is asked for, is ground.
+    """
     name = module.split(".")[1] if "." in module else ""
     return FLOORS.index(name) if name in FLOORS else len(FLOORS)
 
@@ -49,7 +54,7 @@ def floor_of(module: str) -> int:
 def test_every_package_has_a_floor() -> None:
     packages = {path.parent.name for path in _PACKAGE.glob("*/__init__.py")}
 
-    assert packages == set(FLOORS)
+    assert packages == set(FLOORS) - {"__main__", "api"}
 
 
 def test_packages_import_only_downwards() -> None:
@@ -57,6 +62,7 @@ def test_packages_import_only_downwards() -> None:
         f"{module} imports {imported}"
         for path in sorted(_PACKAGE.rglob("*.py"))
         for module in [".".join(path.relative_to(REPOSITORY).with_suffix("").parts)]
+        if path != _PACKAGE / "__init__.py"
         for imported in imports_of(path)
         if floor_of(imported) < floor_of(module)
     ]

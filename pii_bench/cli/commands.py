@@ -79,6 +79,10 @@ def _export(parsed: argparse.Namespace) -> bool:
 
 
 def _train(parsed: argparse.Namespace) -> bool:
+    if parsed.network == "encoder":
+        from pii_bench.cli.train_encoder import train_encoder
+
+        return train_encoder(parsed)
     from pii_bench.cli.train import train_tagger
 
     return train_tagger(parsed.data, parsed.out, words_alone=parsed.words_alone)

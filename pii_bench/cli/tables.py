@@ -6,12 +6,14 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from pii_bench.cli.terminal import say, tell
+from pii_bench.runs.jobs import missing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.ranking.rows import Row
+    from pii_bench.runs.jobs import Job
 
 
 def print_rows(rows: Sequence[Row]) -> None:
@@ -35,3 +37,11 @@ def print_faults(dataset: Dataset) -> None:
         tell(f"{dataset.source}: annotation faults left out: {count}")
         for fault in dataset.faults:
             tell(f"  {fault}")
+
+
+def print_missing(jobs: Sequence[Job]) -> bool:
+    """Say what has no answer yet; whether nothing is missing."""
+    lines = missing(jobs)
+    for line in lines:
+        tell(line)
+    return not lines

@@ -27,13 +27,15 @@ from pii_bench.analysis.utility.stored import (
     split_name,
     verdicts_folder,
 )
-from pii_bench.cli.jobs import Job, refuse_uncollected, report_missing, reserved, run_jobs
+from pii_bench.cli.progress import RunProgress
+from pii_bench.cli.tables import print_missing
 from pii_bench.cli.terminal import say, tell
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls.guarded import CallPolicy
 from pii_bench.models.catalog import LOCAL, PROVIDERS, ModelOptions, resolve
+from pii_bench.runs.jobs import Job, refuse_uncollected, reserved, run_jobs
 from pii_bench.runs.lock import locked
 from pii_bench.runs.manifest import read_manifest
 from pii_bench.runs.records import Failure
@@ -264,11 +266,12 @@ def _run(jobs: Sequence[Job], calls: int) -> bool:
     with reserved(jobs):
         refuse_uncollected(jobs)
         try:
-            asyncio.run(run_jobs(jobs, calls, None))
+            with RunProgress() as progress:
+                asyncio.run(run_jobs(jobs, calls, None, progress))
         except (KeyboardInterrupt, PiiBenchError):
-            report_missing(jobs)
+            print_missing(jobs)
             raise
-        return report_missing(jobs)
+        return print_missing(jobs)
 
 
 def _is_answered(job: Job) -> bool:

@@ -126,6 +126,20 @@ def read_stored(results: Path, loaded: Iterable[Dataset] = ()) -> StoredRuns:
     return StoredRuns(tuple(runs), tuple(left_out))
 
 
+def join_runs(runs: Iterable[tuple[Dataset, StoredRun]], source: Source) -> list[RunOnDataset]:
+    """Runs with their datasets, each query-related one with the detection beside it.
+
+    Args:
+        runs: each with the dataset that it is of.
+        source: where they lie.
+    """
+    found = list(runs)
+    return [
+        RunOnDataset(source, dataset, run, _detection_beside(run, [each for _, each in found]))
+        for dataset, run in found
+    ]
+
+
 def _submitted(
     path: Path, datasets: dict[str, Dataset | None], left_out: list[str]
 ) -> list[RunOnDataset]:

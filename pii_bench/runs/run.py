@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import Response
+    from pii_bench.models.calls.budget import Ledger
     from pii_bench.runs.store import RunStore
 
 
@@ -34,6 +35,22 @@ class Observer(Protocol):
 
     def advanced(self, *, failed: bool) -> None:
         """One more sample was answered, or its call failed."""
+        ...
+
+
+class Progress(Observer, Protocol):
+    """Is told how several runs go, one after another."""
+
+    def label(self, text: str, ledger: Ledger | None = None) -> None:
+        """The run that starts next, and who keeps account of its calls."""
+        ...
+
+    def note(self, what: str) -> None:
+        """Something that the user should know of the run."""
+        ...
+
+    def waiting(self, *, finished: int, total: int) -> None:
+        """Batches of the provider are being waited for."""
         ...
 
 
@@ -86,3 +103,22 @@ async def _work(
         else:
             store.append(RunRecord(sample.id, store.requests[sample.id], response))
             observer.advanced(failed=False)
+
+
+class Silent:
+    """Is told, and shows nothing (`Progress`)."""
+
+    def label(self, text: str, ledger: Ledger | None = None) -> None:
+        """Nothing."""
+
+    def note(self, what: str) -> None:
+        """Nothing."""
+
+    def waiting(self, *, finished: int, total: int) -> None:
+        """Nothing."""
+
+    def started(self, done: int, total: int) -> None:
+        """Nothing."""
+
+    def advanced(self, *, failed: bool) -> None:
+        """Nothing."""

@@ -58,7 +58,7 @@ def test_an_interruption_is_no_traceback(
     def interrupt(*_: object) -> NoReturn:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(leaderboard, "collect", interrupt)
+    monkeypatch.setattr(leaderboard, "update", interrupt)
 
     assert main(["leaderboard"]) == 1
     assert capsys.readouterr().err == "pii-bench: interrupted\n"

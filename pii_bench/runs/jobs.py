@@ -7,8 +7,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pii_bench.cli.progress import RunProgress
-from pii_bench.cli.terminal import tell
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.batch.base import build_batch_service
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.batch.base import BatchService
     from pii_bench.models.calls.budget import Ledger
+    from pii_bench.runs.run import Progress
     from pii_bench.systems.base import System
 
 
@@ -129,7 +128,10 @@ def reserved(jobs: Sequence[Job]) -> Iterator[None]:
 
 
 async def run_jobs(
-    jobs: Sequence[Job], concurrency: int, batch: Literal["submit", "wait"] | None
+    jobs: Sequence[Job],
+    concurrency: int,
+    batch: Literal["submit", "wait"] | None,
+    progress: Progress,
 ) -> bool:
     """Ask what is missing, job by job.
 
@@ -137,6 +139,7 @@ async def run_jobs(
         jobs: what to do, in reserved folders; systems are closed at the end.
         concurrency: samples asked about at a time.
         batch: None to ask one by one; to submit batches and leave, or to wait for them.
+        progress: is told of each job and sample.
 
     Returns:
         Whether it is known that nothing is missing any more; of batches it is not.
@@ -148,15 +151,14 @@ async def run_jobs(
             in batches, or the batches do not end.
     """
     try:
-        with RunProgress() as progress:
-            if batch is None:
-                return all([await _ask(job, concurrency, progress) for job in jobs])
-            # All are submitted before any is waited for: the provider works on them together.
-            running = [job for job in jobs if await _collect(job, progress, wait=False)]
-            if batch == "wait":
-                for job in running:
-                    await _collect(job, progress, wait=True)
-            return False
+        if batch is None:
+            return all([await _ask(job, concurrency, progress) for job in jobs])
+        # All are submitted before any is waited for: the provider works on them together.
+        running = [job for job in jobs if await _collect(job, progress, wait=False)]
+        if batch == "wait":
+            for job in running:
+                await _collect(job, progress, wait=True)
+        return False
     finally:
         for job in jobs:
             await job.system.close()
@@ -177,7 +179,7 @@ def refuse_uncollected(jobs: Sequence[Job]) -> None:
             )
 
 
-async def _ask(job: Job, concurrency: int, progress: RunProgress) -> bool:
+async def _ask(job: Job, concurrency: int, progress: Progress) -> bool:
     """Ask one by one; whether every sample has an answer."""
     manifest = _begin(job, progress, ledger_of(job.system))
     with RunStore(job.files, job.requests) as store:
@@ -188,7 +190,7 @@ async def _ask(job: Job, concurrency: int, progress: RunProgress) -> bool:
     return all(sample.id in store.done for sample in job.samples)
 
 
-async def _collect(job: Job, progress: RunProgress, *, wait: bool) -> bool:
+async def _collect(job: Job, progress: Progress, *, wait: bool) -> bool:
     """Submit and read batches; whether some still run."""
     system = require_prompted(job.system)
     manifest = _begin(job, progress, None)
@@ -210,12 +212,12 @@ async def _collect(job: Job, progress: RunProgress, *, wait: bool) -> bool:
     return running > 0
 
 
-def _begin(job: Job, progress: RunProgress, ledger: Ledger | None) -> Manifest:
+def _begin(job: Job, progress: Progress, ledger: Ledger | None) -> Manifest:
     progress.label(job.label, ledger)
     return Manifest(job.system.card, DatasetRef.of(job.dataset))
 
 
-def _announce(store: RunStore, job: Job, progress: RunProgress) -> None:
+def _announce(store: RunStore, job: Job, progress: Progress) -> None:
     """Say what opening the store did to answers that are paid for."""
     aside = job.files.superseded
     if store.reused:
@@ -235,27 +237,24 @@ def _end(job: Job, manifest: Manifest) -> None:
     write_manifest(job.files.manifest, replace(manifest, totals=totals))
 
 
-def report_missing(jobs: Sequence[Job]) -> bool:
-    """Say what has no answer yet; whether nothing is missing."""
-    complete = True
+def missing(jobs: Sequence[Job]) -> list[str]:
+    """What has no answer yet, a sentence for each job; empty where nothing is missing."""
+    lines = []
     for job in jobs:
-        missing = {sample.id for sample in job.unanswered()}
-        if missing:
-            complete = False
-            submitted = missing & job.in_batches()
-            reasons = [*sorted(_reasons(job, missing).items()), ("in batches", len(submitted))]
+        unanswered = {sample.id for sample in job.unanswered()}
+        if unanswered:
+            submitted = unanswered & job.in_batches()
+            reasons = [*sorted(_reasons(job, unanswered).items()), ("in batches", len(submitted))]
             why = "".join(f", {reason} {count}" for reason, count in reasons if count)
-            then = "collect them" if submitted == missing else "ask only these"
-            tell(
-                f"{job.label}: {len(missing)} of {len(job.samples)} samples have no answer{why}; "
-                f"run again to {then}"
-            )
-    return complete
+            then = "collect them" if submitted == unanswered else "ask only these"
+            share = f"{len(unanswered)} of {len(job.samples)} samples have no answer"
+            lines.append(f"{job.label}: {share}{why}; run again to {then}")
+    return lines
 
 
-def _reasons(job: Job, missing: set[str]) -> Counter[str]:
+def _reasons(job: Job, unanswered: set[str]) -> Counter[str]:
     return Counter(
         record.response.kind
         for _, record in read_lines(job.files.responses, unreadable=[])
-        if record.id in missing and isinstance(record.response, Failure)
+        if record.id in unanswered and isinstance(record.response, Failure)
     )
