@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 FOLDER: Final = "diagnosis"
 
 _ERRORS: Final = """\
-Errors: texts wrongly chosen or not (query-related), masked or not (masking), by what went wrong;
-`pii_bench/analysis/diagnosis/errors.py` defines the classes. A text that is no PII but was taken
-for it is of a wrong type. `-`: the class cannot occur, for there are no detection answers."""
+Errors: texts wrongly chosen or not (query-related), wrongly readable or hidden in the masked text
+(masking), by what went wrong; `pii_bench/analysis/diagnosis/errors.py` defines the classes. A text that is
+no PII but was taken for it is of a wrong type. `-`: the class cannot occur, for there are no
+detection answers."""
 
 _LEAK: Final = """\
 Leak: PII that the query does not need and that can still be read, weighted by its tier (1 to 3,

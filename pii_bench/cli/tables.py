@@ -10,7 +10,7 @@ from pii_bench.cli.terminal import say, tell
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pii_bench.datasets.catalog import Dataset
+    from pii_bench.datasets.catalog import Dataset, DatasetStream
     from pii_bench.ranking.rows import Row
 
 
@@ -28,7 +28,7 @@ def print_rows(rows: Sequence[Row]) -> None:
             say(row.signature)
 
 
-def print_faults(dataset: Dataset) -> None:
+def print_faults(dataset: Dataset | DatasetStream) -> None:
     """The annotations of a dataset that could not be used, where there are any."""
     if dataset.faults:
         count = len(dataset.faults)

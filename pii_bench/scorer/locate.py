@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from pii_bench.scorer.text import normalise
 from pii_bench.scorer.tokens import Token, tokenize
@@ -57,9 +57,9 @@ class Strictness(StrEnum):
       has capitals alone ("IT" and "It").
     - A value is a word or several: "Ann" is not in "Annual". One of up to `VERY_SHORT` letters and
       digits is no part of a longer number or abbreviation either ("3.5", "p.m.", "I'm").
-    - What occurs nowhere so is looked for in any case; then inside words, one of up to `SHORT`
-      letters and digits only at their begin or end, and one of up to `VERY_SHORT` not at all,
-      unless it is a number (`25yo`).
+    - What occurs nowhere so is looked for in any case; then inside words: a number beside letters
+      (`25yo`), else one of up to `SHORT` letters and digits at the begin or end of a word, and one
+      of up to `VERY_SHORT` not at all.
     """
 
     VERBATIM = "verbatim"
@@ -148,21 +148,28 @@ class Locator:
     def _tiers(self, wanted: str, size: int) -> Iterator[Iterable[Span]]:
         """Where a reading is in the form, from what is surely meant to what may be."""
         form = self._readable.text
+        long = len(form) > _LONG
+        is_number = any(map(str.isdigit, wanted)) and not any(map(str.isalpha, wanted))
 
         def whole() -> Iterator[Span]:
-            found = self._words.find(wanted) if len(form) > _LONG else _find(wanted, form)
+            found = self._words.find(wanted) if long else _find(wanted, form)
             return (each for each in found if not _cuts_word(form, each))
+
+        def inside() -> Iterator[Span]:
+            return self._words.find_inside(wanted) if long else _find(wanted, form)
 
         if size > VERY_SHORT:
             yield whole()
-            anywhere = _find(wanted, form)
-            yield (each for each in anywhere if size > SHORT or not _is_amid_word(form, each))
-            return
-        yield (each for each in whole() if not _goes_on(form, each))
-        if any(map(str.isdigit, wanted)) and not any(map(str.isalpha, wanted)):
-            yield whole()
-            beside_letters = re.finditer(rf"(?<!\d){re.escape(wanted)}(?!\d)", form)
-            yield (match.span() for match in beside_letters)
+        else:
+            yield (each for each in whole() if not _goes_on(form, each))
+            if is_number:
+                yield whole()
+        if is_number:
+            yield (each for each in inside() if not _cuts_digits(form, each))
+        if size > SHORT:
+            yield inside()
+        elif size > VERY_SHORT:
+            yield (each for each in inside() if not _is_amid_word(form, each))
 
     def _in_its_case(self, value: str, span: Span) -> bool:
         shown = self._text[slice(*span)]
@@ -245,20 +252,18 @@ def _staying(kept: Iterable[Sequence[Span]], claims: Sequence[Claim]) -> Iterato
 
 
 def _free(text: str, span: Span, taken: bytearray) -> list[Span]:
-    """What of a span nobody has yet, without white space at the ends."""
-    start, last = span
+    """The parts of a span that are not taken, without white space at their ends."""
+    first, last = span
     found: list[Span] = []
-    while start < last:
-        if taken[start]:
-            start += 1
-            continue
+    start = taken.find(0, first, last)
+    while start != -1:
         next_taken = taken.find(1, start, last)
         end = last if next_taken == -1 else next_taken
         piece = text[start:end]
         if visible := piece.strip():
-            first = start + len(piece) - len(piece.lstrip())
-            found.append((first, first + len(visible)))
-        start = end
+            begin = start + len(piece) - len(piece.lstrip())
+            found.append((begin, begin + len(visible)))
+        start = taken.find(0, end, last)
     return found
 
 
@@ -325,7 +330,7 @@ class _Form:
 
 
 class _WordIndex:
-    """Where each word of a long text is."""
+    """Where each word of a long text is; words are what `_find` need not search the text for."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -338,16 +343,40 @@ class _WordIndex:
                 starts = self._starts[match[0]] = array("L")
             starts.append(match.start())
 
+    @cached_property
+    def _vocabulary(self) -> str:
+        return "\n".join(["", *self._starts, ""])
+
     def find(self, wanted: str) -> Iterator[Span]:
         """Where a piece of the text is, if it begins and ends with words."""
+        words = [*self._word.finditer(wanted)]
+        if not words:
+            yield from _find(wanted, self._text)
+            return
+        rarest = min(words, key=lambda word: len(self._starts.get(word[0], ())))
+        for place in self._starts.get(rarest[0], ()):
+            yield from self._at(place - rarest.start(), wanted)
+
+    def find_inside(self, wanted: str) -> Iterator[Span]:
+        """Where a piece of the text is, also where it begins or ends inside a word."""
         first = self._word.search(wanted)
         if first is None:
             yield from _find(wanted, self._text)
             return
-        for place in self._starts.get(first[0], ()):
-            start = place - first.start()
-            if start >= 0 and self._text.startswith(wanted, start):
-                yield start, start + len(wanted)
+        # What follows on a word ends it, so that in the text it ends too.
+        part = first[0] + "\n" if first.end() < len(wanted) else first[0]
+        starts: list[int] = []
+        for place, _ in _find(part, self._vocabulary):
+            begin = self._vocabulary.rindex("\n", 0, place) + 1
+            word = self._vocabulary[begin : self._vocabulary.index("\n", place)]
+            shift = place - begin - first.start()
+            starts += [start + shift for start in self._starts[word]]
+        for start in sorted(starts):
+            yield from self._at(start, wanted)
+
+    def _at(self, start: int, wanted: str) -> Iterator[Span]:
+        if start >= 0 and self._text.startswith(wanted, start):
+            yield start, start + len(wanted)
 
 
 def _joined(spans: Iterable[Span]) -> Iterator[Span]:
@@ -400,9 +429,8 @@ def _continues(character: str) -> bool:
     return marks or _COMPOSING.match(character) is not None
 
 
-@lru_cache(maxsize=1 << 14)
 def _equal(characters: str) -> str:
-    return " " if characters.isspace() else unicodedata.normalize("NFC", characters)
+    return " " if characters.isspace() else _normalised("NFC", characters)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -410,15 +438,20 @@ def _readable(characters: str) -> str:
     if characters[:1].isspace():
         return " "
     # What case folding takes apart is put together again.
-    return unicodedata.normalize("NFC", _plain(characters).casefold())
+    return _normalised("NFC", _plain(characters).casefold())
 
 
 def _plain(characters: str) -> str:
     visible = "".join(each for each in characters if not _is_silent(each)).translate(_ALIKE)
-    plain = unicodedata.normalize("NFKC", visible)
+    plain = _normalised("NFKC", visible)
     # To NFKC, accents that stand alone are spaces with an accent.
-    form = unicodedata.normalize("NFC", visible) if " " in plain else plain
+    form = _normalised("NFC", visible) if " " in plain else plain
     return form.translate(_ALIKE)
+
+
+def _normalised(form: Literal["NFC", "NFKC"], characters: str) -> str:
+    # Its time grows with the square of the marks on one letter.
+    return characters if len(characters) > _MOST_MARKS else unicodedata.normalize(form, characters)
 
 
 def _is_silent(character: str) -> bool:
@@ -431,9 +464,10 @@ def _is_silent(character: str) -> bool:
 @lru_cache(maxsize=1 << 16)
 def _cased(value: str) -> str:
     """A value in its own case; empty where its case does not count."""
+    if len(reading(value)) > SHORT:
+        return ""
     plain = _plain(value).strip()
-    counts = len(plain) <= SHORT and plain.isalpha() and plain[0].isupper()
-    return plain if counts else ""
+    return plain if plain.isalpha() and plain[0].isupper() else ""
 
 
 def _case_allows(value: str, shown: str) -> bool:
@@ -464,6 +498,11 @@ def _cuts_word(text: str, span: Span, *, underscore: bool = False) -> bool:
     return _is_inside_word(text, start, underscore=underscore) or _is_inside_word(
         text, end, underscore=underscore
     )
+
+
+def _cuts_digits(text: str, span: Span) -> bool:
+    start, end = span
+    return text[max(0, start - 1) : start].isdigit() or text[end : end + 1].isdigit()
 
 
 def _is_amid_word(text: str, span: Span) -> bool:
