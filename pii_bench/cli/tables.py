@@ -11,7 +11,7 @@ from pii_bench.runs.jobs import missing
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pii_bench.datasets.catalog import Dataset
+    from pii_bench.datasets.catalog import Dataset, DatasetStream
     from pii_bench.ranking.rows import Row
     from pii_bench.runs.jobs import Job
 
@@ -30,7 +30,7 @@ def print_rows(rows: Sequence[Row]) -> None:
             say(row.signature)
 
 
-def print_faults(dataset: Dataset) -> None:
+def print_faults(dataset: Dataset | DatasetStream) -> None:
     """The annotations of a dataset that could not be used, where there are any."""
     if dataset.faults:
         count = len(dataset.faults)

@@ -46,6 +46,8 @@ _APPEARS_WITHIN: Final = 60.0
 # Every provider keeps results longer. Before that, results that are not there may still come.
 _KEPT_FOR: Final = 7 * 86400.0
 _MOST_FAILURES: Final = 30
+# Where nobody has answered yet in a run, the base URL may be wrong.
+_PATIENCE: Final = 30.0
 _LONGEST_RETRY_AFTER: Final = 600.0
 
 
@@ -191,9 +193,11 @@ class _BatchRun:
         self._service, self._polling = service, polling
         self._states: dict[str, BatchState] = {}
         self._read: dict[str, set[str]] = {}
+        self._reached = False
 
     async def finish(self) -> int:
         """Go round until nothing is left to do, or to wait for; how many jobs still run."""
+        start = self._polling.now()
         pause, slept, failures = self._polling.shortest, 0.0, 0
         while True:
             troubles = [error async for error in self._go_round()]
@@ -204,6 +208,8 @@ class _BatchRun:
                 return len(self._jobs)
             if failures == _MOST_FAILURES:
                 raise self._abandoned(f"failed {failures} times in a row, last with {troubles[-1]}")
+            if not self._reached and (waited := self._polling.now() - start) >= _PATIENCE:
+                raise self._abandoned(f"was not reached in {waited:.0f} s")
             if slept >= self._polling.at_most:
                 raise self._abandoned(f"has not ended the jobs after {slept / 3600:.0f} hours")
             self._book.observer.waiting(
@@ -218,14 +224,23 @@ class _BatchRun:
     async def _go_round(self) -> AsyncIterator[CallError]:
         """Take every job one step on; what failed, to be tried again."""
         for job in self._jobs:
-            if job.id is None and (error := await _attempt(self._find(job))):
+            if job.id is None and (error := await self._attempt(self._find(job))):
                 yield error
         for job in self._new_jobs():
-            if error := await _attempt(self._submit(job)):
+            if error := await self._attempt(self._submit(job)):
                 yield error
         for job in self._jobs:
-            if job.id is not None and (error := await _attempt(self._look(job, job.id))):
+            if job.id is not None and (error := await self._attempt(self._look(job, job.id))):
                 yield error
+
+    async def _attempt(self, step: Awaitable[None]) -> CallError | None:
+        try:
+            await step
+        except CallError as error:
+            self._reached |= error.kind != "connection"
+            return error
+        self._reached = True
+        return None
 
     async def _find(self, job: Job) -> None:
         if (age := self._age(job)) < _APPEARS_WITHIN:
@@ -326,14 +341,6 @@ class _BatchRun:
             f"model {self._system.model.name!r}: its batch API {what}; what came is saved, and "
             "the jobs go on: run again to collect the rest"
         )
-
-
-async def _attempt(step: Awaitable[None]) -> CallError | None:
-    try:
-        await step
-    except CallError as error:
-        return error
-    return None
 
 
 def _asked_pause(error: CallError) -> float:

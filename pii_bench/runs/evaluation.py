@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pii_bench.datasets.sample import applicable
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.prompting.outcome import Status
+    from pii_bench.runs.compact_scores import CompactScores
     from pii_bench.runs.predictions.prediction import Prediction
     from pii_bench.scorer import MaskedTextScore
 
@@ -68,7 +69,7 @@ class Evaluation:
 
     task: Task
     gold: int
-    scores: tuple[SampleScore, ...]
+    scores: Sequence[SampleScore]
     statuses: Mapping[Status, int]
     repairs: Mapping[str, int]
 
@@ -109,19 +110,45 @@ def evaluate(
     The mean is over gold: a sample whose model failed scores 0, one whose call failed or
     that was never asked leaves the evaluation incomplete.
     """
-    gold = applicable(task, samples)
-    answered = [(sample, predictions[sample.id]) for sample in gold if sample.id in predictions]
-    return Evaluation(
-        task=task,
-        gold=len(gold),
-        scores=tuple(
-            score_sample(task, sample, prediction)
-            for sample, prediction in answered
-            if prediction.status.scored
-        ),
-        statuses=Counter(prediction.status for _, prediction in answered),
-        repairs=Counter(stage for _, prediction in answered for stage in prediction.repairs),
-    )
+    scores: list[SampleScore] = []
+    tally = Tally(task, scores)
+    for sample in samples:
+        tally.add(sample, predictions.get(sample.id))
+    return replace(tally.evaluation, scores=tuple(scores))
+
+
+class Tally:
+    """An evaluation that grows sample by sample.
+
+    Attributes:
+        task: the task.
+
+    Args:
+        task: the task.
+        scores: an empty sequence to append to.
+    """
+
+    def __init__(self, task: Task, scores: list[SampleScore] | CompactScores) -> None:
+        self.task, self._scores = task, scores
+        self._gold = 0
+        self._statuses: Counter[Status] = Counter()
+        self._repairs: Counter[str] = Counter()
+
+    def add(self, sample: Sample, prediction: Prediction | None) -> None:
+        """Count a gold sample, if the task applies to it, and score what was predicted."""
+        if not applicable(self.task, [sample]):
+            return
+        self._gold += 1
+        if prediction is not None:
+            self._statuses[prediction.status] += 1
+            self._repairs.update(prediction.repairs)
+            if prediction.status.scored:
+                self._scores.append(score_sample(self.task, sample, prediction))
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """What was added so far."""
+        return Evaluation(self.task, self._gold, self._scores, self._statuses, self._repairs)
 
 
 def score_sample(task: Task, sample: Sample, prediction: Prediction) -> SampleScore:

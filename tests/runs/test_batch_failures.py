@@ -226,6 +226,20 @@ def test_nothing_is_tried_forever(bench: Bench) -> None:
     assert bench.service.submitted == [IDS]
 
 
+def test_a_provider_that_is_never_reached_ends_the_run_within_a_minute(bench: Bench) -> None:
+    bench.service.faults = dict.fromkeys(range(1000), CallError("connection"))
+
+    with pytest.raises(PiiBenchError, match=r"its batch API was not reached in \d\d s; "):
+        bench.run()
+
+    assert 30 <= bench.clock.now - START <= 60
+
+    bench.service.faults = {}
+    bench.run()
+    assert bench.service.submitted == [IDS]
+    assert bench.stored() == bench.expected()
+
+
 def test_a_job_that_the_provider_does_not_know_names_the_file(bench: Bench) -> None:
     bench.run(wait=False)
     bench.service.forgotten = True

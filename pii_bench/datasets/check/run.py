@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
 
+    Watch = Callable[[Sequence[Sample]], Iterable[Sample]]
+
 _SAMPLE_CHECKS: Final[tuple[Callable[[Sample], Iterator[Problem]], ...]] = (
     span_problems,
     format_problems,
@@ -55,12 +57,16 @@ def check_samples(samples: Iterable[Sample]) -> list[Problem]:
     return [problem for sample in samples for problem in sample_problems(sample)]
 
 
-def check_files(paths: Sequence[Path]) -> Report:
+def check_files(paths: Sequence[Path], watch: Watch | None = None) -> Report:
     """Check dataset files, each by itself and all against each other.
 
     A line that is no sample is a problem (`record`) and the rest is checked. Samples that
     name others in `meta` are compared with them: from these files, or from single and multi
     beside them.
+
+    Args:
+        paths: of the files.
+        watch: gives the samples of a file on, and may tell somebody how many there were.
 
     Raises:
         InputFileError: a file cannot be read, is no JSON Lines, or holds no record.
@@ -69,7 +75,7 @@ def check_files(paths: Sequence[Path]) -> Report:
     files = {path: _read(path, problems[path]) for path in problems}
     sources = _sources(files)
     for path, samples in files.items():
-        problems[path] += check_samples(samples)
+        problems[path] += check_samples(watch(samples) if watch else samples)
         if samples:
             problems[path] += set_problems(path.stem, samples)
         for sample in samples:

@@ -32,6 +32,10 @@ SEED: Final = 250218545
 """Of every draw in this package: the number of the paper, arXiv:2502.18545."""
 
 _CHUNK: Final = 100
+# Above so many clusters an interval is a few thousandths wide: fewer resamples tell the digits
+# that are shown, and one at a time keeps the draws in little memory.
+_MANY: Final = 100_000
+_RESAMPLES_OF_MANY: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +103,17 @@ def _resampled(scores: Sequence[Scores]) -> list[NDArray[np.float64]]:
 
 
 def _resampled_means(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The means of each resample: shape (RESAMPLES, columns of `sums`)."""
+    """The means of each resample: shape (resamples, columns of `sums`)."""
     # Its stream is frozen (NEP 19); that of a Generator may change with a release of numpy.
     random = np.random.RandomState(SEED)
     count = len(sizes)
     columns = np.column_stack([sums, sizes])
-    first = np.arange(_CHUNK)[:, np.newaxis] * count
+    resamples, chunk = (RESAMPLES, _CHUNK) if count <= _MANY else (_RESAMPLES_OF_MANY, 1)
+    first = np.arange(chunk)[:, np.newaxis] * count
     means = []
-    for _ in range(RESAMPLES // _CHUNK):
-        drawn = first + random.randint(count, size=(_CHUNK, count), dtype=np.int64)
-        times = np.bincount(drawn.ravel(), minlength=_CHUNK * count).reshape(_CHUNK, count)
+    for _ in range(resamples // chunk):
+        drawn = first + random.randint(count, size=(chunk, count), dtype=np.int64)
+        times = np.bincount(drawn.ravel(), minlength=chunk * count).reshape(chunk, count)
         totals = times.astype(np.float64) @ columns
         means.append(totals[:, :-1] / totals[:, -1:])
     return np.concatenate(means)

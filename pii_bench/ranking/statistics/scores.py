@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from math import fsum
 from typing import TYPE_CHECKING, Final, Self
@@ -119,8 +120,28 @@ def clusters_of(samples: Sequence[Sample]) -> dict[str, str]:
     Twins ask several queries about one description. Conversations of `distract` that share
     some of their parts, not all, are clusters of their own.
     """
-    first: dict[str, str] = {}
-    return {sample.id: first.setdefault(sample.description, sample.id) for sample in samples}
+    clusters = Clusters()
+    for sample in samples:
+        clusters.add(sample)
+    return clusters.by_id
+
+
+class Clusters:
+    """The clusters of samples that come one by one; no description is kept.
+
+    Attributes:
+        by_id: sample id to its cluster (`clusters_of`).
+    """
+
+    def __init__(self) -> None:
+        self.by_id: dict[str, str] = {}
+        self._first: dict[bytes, str] = {}
+
+    def add(self, sample: Sample) -> None:
+        """Put a sample into the cluster of those with its description."""
+        text = sample.description.encode("utf-8", "surrogatepass")
+        first = self._first.setdefault(hashlib.sha256(text).digest(), sample.id)
+        self.by_id[sample.id] = first
 
 
 def scores_of(evaluation: Evaluation, metric: str, clusters: Mapping[str, str]) -> Scores | None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError, UnknownNameError
 from pii_bench.files import write_whole
-from pii_bench.jsonl import BadLines, RecordError, get, get_objects, read_records
+from pii_bench.jsonl import BadLines, RecordError, get, get_objects, read_places, read_record
 from pii_bench.prompting.outcome import Status
 from pii_bench.runs.predictions.prediction import Prediction
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 _PARTS: Final = {
@@ -23,6 +25,76 @@ _PARTS: Final = {
 }
 
 
+class PredictionsFile(Mapping[str, Prediction]):
+    """A predictions file of any size: each line is read when its sample is asked for.
+
+    Every line is looked at once on opening; what is wrong with one is raised by `require`.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        InputFileError: it cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._bad = path, BadLines(path)
+        self._lines: dict[str, tuple[int, int]] = {}
+        self._answered = 0
+        # How many answered lines have a part, and the first that has it or lacks it.
+        self._having: Counter[str] = Counter()
+        self._first: dict[tuple[str, bool], str] = {}
+        for line, offset, record in read_places(path, self._bad):
+            try:
+                sample_id, prediction = _prediction(record)
+                if sample_id in self._lines:
+                    where = f"stands on line {self._lines[sample_id][0]} already"
+                    raise RecordError(f"id {sample_id!r} {where}")
+            except RecordError as error:
+                self._bad.add(line, str(error))
+                continue
+            self._lines[sample_id] = line, offset
+            if prediction.status.answered:
+                self._note(sample_id, prediction)
+
+    def __getitem__(self, sample_id: str) -> Prediction:
+        _, prediction = _prediction(read_record(self._path, *self._lines[sample_id]))
+        return prediction
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def require(self, sample_ids: Mapping[str, object]) -> None:
+        """See that it answers exactly these samples.
+
+        Raises:
+            InputFileError: broken lines; ids that are unknown or come twice, with their lines;
+                ids without a line; lines without a part that others have.
+        """
+        for sample_id, (line, _) in self._lines.items():
+            if sample_id not in sample_ids:
+                self._bad.add(line, f"id {sample_id!r} is no sample of the dataset")
+        self._bad.raise_any()
+        if missing := [name for name in sample_ids if name not in self._lines]:
+            others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            raise InputFileError(self._path, f"no prediction for sample {missing[0]!r}{others}")
+        for part in ("subjects", "related"):
+            if 0 < self._having[part] < self._answered:
+                having, lacking = self._first[part, True], self._first[part, False]
+                what = f"prediction {lacking!r} has no {part!r}, though {having!r} has"
+                raise InputFileError(self._path, what, line=self._lines[lacking][0])
+
+    def _note(self, sample_id: str, prediction: Prediction) -> None:
+        self._answered += 1
+        for part in ("subjects", "related"):
+            has = getattr(prediction, part) is not None
+            self._having[part] += has
+            self._first.setdefault((part, has), sample_id)
+
+
 def read_predictions(path: Path, sample_ids: Sequence[str]) -> dict[str, Prediction]:
     """Read a predictions file that answers exactly the given samples.
 
@@ -30,39 +102,18 @@ def read_predictions(path: Path, sample_ids: Sequence[str]) -> dict[str, Predict
         InputFileError: broken lines; ids that are unknown or come twice, with their lines;
             ids without a line.
     """
-    predictions: dict[str, Prediction] = {}
-    first_line: dict[str, int] = {}
-    known = set(sample_ids)
-    bad = BadLines(path)
-    for line, record in read_records(path, bad):
-        try:
-            sample_id, prediction = _prediction(record)
-            if sample_id not in known:
-                raise RecordError(f"id {sample_id!r} is no sample of the dataset")
-            if sample_id in first_line:
-                raise RecordError(
-                    f"id {sample_id!r} stands on line {first_line[sample_id]} already"
-                )
-        except RecordError as error:
-            bad.add(line, str(error))
-            continue
-        first_line[sample_id] = line
-        predictions[sample_id] = prediction
-    bad.raise_any()
-    if missing := [name for name in sample_ids if name not in predictions]:
-        others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise InputFileError(path, f"no prediction for sample {missing[0]!r}{others}")
-    _refuse_gaps(path, predictions, first_line)
-    return predictions
+    predictions = PredictionsFile(path)
+    predictions.require(dict.fromkeys(sample_ids))
+    return dict(predictions)
 
 
 def predicted_tasks(predictions: Mapping[str, Prediction]) -> list[Task]:
     """The tasks that a file answers: those whose parts stand in its answered lines."""
-    answered = [p for p in predictions.values() if p.status.answered]
+    answered = next((each for each in predictions.values() if each.status.answered), None)
     return [
         task
         for task, parts in _PARTS.items()
-        if answered and all(getattr(answered[0], part) is not None for part in parts)
+        if answered and all(getattr(answered, part) is not None for part in parts)
     ]
 
 
@@ -71,13 +122,14 @@ def names_types(predictions: Mapping[str, Prediction]) -> bool:
 
     Answers without any entity leave it open, which counts as yes.
     """
-    types = [
-        pii_type
+    named = (
+        bool(pii_type)
         for prediction in predictions.values()
         for subject in prediction.subjects or ()
         for _, pii_type in subject
-    ]
-    return not types or any(types)
+    )
+    first = next(named, True)
+    return first or any(named)
 
 
 def write_predictions(path: Path, predictions: Mapping[str, Prediction]) -> None:
@@ -131,18 +183,6 @@ def _type(entity: dict[str, Any], owner: str) -> str:
     if "type" in entity and entity["type"] is None:
         return ""
     return get(entity, "type", str, owner)
-
-
-def _refuse_gaps(
-    path: Path, predictions: Mapping[str, Prediction], lines: Mapping[str, int]
-) -> None:
-    answered = {name: p for name, p in predictions.items() if p.status.answered}
-    for part in ("subjects", "related"):
-        having = [name for name, p in answered.items() if getattr(p, part) is not None]
-        if having and len(having) < len(answered):
-            name = next(name for name in answered if name not in set(having))
-            what = f"prediction {name!r} has no {part!r}, though {having[0]!r} has"
-            raise InputFileError(path, what, line=lines[name])
 
 
 def _to_record(sample_id: str, prediction: Prediction) -> dict[str, Any]:

@@ -118,7 +118,7 @@ def read_thresholds(path: Path = THRESHOLDS) -> Mapping[str, Mapping[str, Any]]:
         record = json.loads(path.read_bytes())
     except OSError as error:
         raise InputFileError(path, error.strerror or "cannot be read") from error
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InputFileError(path, "not valid JSON") from None
     if not isinstance(record, dict) or not all(map(_is_fitted, record.values())):
         raise InputFileError(path, "must be an object of objects, each with a number 'threshold'")

@@ -61,7 +61,7 @@ def read_decoder(folder: Path) -> Decoder:
         labels, words = tuple(known["labels"]), Vocabulary(known["words"], known["characters"])
     except OSError as error:
         raise InputFileError(vocabulary, error.strerror or "cannot be read") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputFileError(vocabulary, "is no vocabulary of a tagger") from error
     if labels != LABELS:
         raise InputFileError(vocabulary, f"its labels must be {', '.join(LABELS)}")
