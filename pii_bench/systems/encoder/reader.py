@@ -178,7 +178,9 @@ class Reader:
         scores: dict[str, float] = {}
         for window, hidden in zip(windows, states, strict=True):
             own = _pooled(window, hidden, span)
-            for name, mentions in names.items() if own is not None else ():
+            if own is None:
+                continue
+            for name, mentions in names.items():
                 score = self._owner_score(window, hidden, (own, span), mentions)
                 if score is not None:
                     scores[name] = max(scores.get(name, 0.0), score)
