@@ -73,6 +73,10 @@ test: .venv/.dev ## Run the tests: offline, a minute or so
 test-slow: .venv/.dev .venv/.local-model ## Run the slow tests too: the local model, for minutes
 	$(BIN)/pytest -m "slow or not slow"
 
+.PHONY: torture
+torture: .venv/.dev ## Attack everything and write what held to docs/torture.md: half an hour
+	$(BIN)/python -m tests.torture
+
 .PHONY: lint
 lint: .venv/.dev .venv/.train ## Check style and types, for which torch must be there
 	$(BIN)/ruff check

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
 import jsonlines
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 T = TypeVar("T")
+
+_DEEPEST: Final = 50
 
 
 class RecordError(ValueError):
@@ -50,7 +52,7 @@ class BadLines:
             line, what = self._first[0]
             raise InputFileError(self._path, what, line=line)
         if self._count:
-            raise BadLinesError(self._path, self._first, self._count)
+            raise BadLinesError(self._path, sorted(self._first), self._count)
 
 
 def read_records(path: Path, bad: BadLines | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -64,12 +66,18 @@ def read_records(path: Path, bad: BadLines | None = None) -> Iterator[tuple[int,
     Raises:
         InputFileError: the file cannot be read, or a line is no JSON object.
     """
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise InputFileError(path, error.strerror or "cannot be read") from error
-    with file:
+    for line, _, record in read_places(path, bad):
+        yield line, record
+
+
+def read_places(
+    path: Path, bad: BadLines | None = None
+) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """Yield (1-based line, its first byte, record), else as `read_records`."""
+    offset = 0
+    with _open(path) as file:
         for line, raw in enumerate(file, start=1):
+            start, offset = offset, offset + len(raw)
             if not raw.strip():
                 continue
             try:
@@ -79,7 +87,31 @@ def read_records(path: Path, bad: BadLines | None = None) -> Iterator[tuple[int,
                     raise InputFileError(path, str(error), line=line) from None
                 bad.add(line, str(error))
             else:
-                yield line, record
+                yield line, start, record
+
+
+def read_record(path: Path, line: int, offset: int) -> dict[str, Any]:
+    """Read one line that `read_places` told of.
+
+    Raises:
+        InputFileError: the file cannot be read, or has changed.
+    """
+    with _open(path) as file:
+        file.seek(offset)
+        try:
+            return _record(file.readline())
+        except RecordError as error:
+            raise InputFileError(path, str(error), line=line) from None
+
+
+def _open(path: Path) -> IO[bytes]:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise InputFileError(path, error.strerror or "cannot be read") from error
+    except ValueError as error:
+        # A null character, or one that the file system cannot write.
+        raise InputFileError(path, "no file has such a name") from error
 
 
 def _record(raw: bytes) -> dict[str, Any]:
@@ -110,6 +142,8 @@ def read_object(path: Path, what: str, build: Callable[[dict[str, Any]], T]) -> 
         record = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(record, dict):
             raise RecordError("must be a JSON object")
+        if _is_deep(record):
+            raise RecordError("nested too deep")
         return build(record)
     except OSError as error:
         reason = error.strerror or "cannot be read"
@@ -149,6 +183,15 @@ def get_objects(record: dict[str, Any], key: str, owner: str = "record") -> list
                 f"{owner}: {key}[{number}] must be an object, not {_json_name(value)}"
             )
     return values
+
+
+def _is_deep(value: object) -> bool:
+    """Whether a value is nested deeper than our own files ever are."""
+    level: list[Any] = [value]
+    for _ in range(_DEEPEST):
+        inner = [each.values() if isinstance(each, dict) else each for each in level]
+        level = [each for values in inner for each in values if isinstance(each, (dict, list))]
+    return bool(level)
 
 
 def _reason(error: jsonlines.InvalidLineError) -> str:

@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pii_bench.datasets.sample import Sample
 
 
 class Task(StrEnum):
@@ -17,10 +11,3 @@ class Task(StrEnum):
     DETECTION = "detection"
     QUERY_RELATED = "query-related"
     MASKING = "masking"
-
-
-def applicable(task: Task, samples: Sequence[Sample]) -> list[Sample]:
-    """The samples that a task applies to: all for detection, those with a query otherwise."""
-    if task is Task.DETECTION:
-        return list(samples)
-    return [sample for sample in samples if sample.query is not None]

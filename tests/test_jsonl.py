@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.errors import InputFileError
-from pii_bench.jsonl import BadLines, RecordError, get, get_objects, read_records
+from pii_bench.jsonl import (
+    BadLines,
+    RecordError,
+    get,
+    get_objects,
+    read_object,
+    read_records,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,6 +124,24 @@ def test_a_value_of_another_kind(value: object, kind: type[object], what: str) -
         get({"key": value}, "key", kind, "sample 's1'")
 
     assert str(caught.value) == what
+
+
+@pytest.mark.parametrize("depth", [60, 900, 100_000])
+def test_an_object_that_is_nested_deeply_is_told(tmp_path: Path, depth: int) -> None:
+    path = tmp_path / "file.json"
+    path.write_text('{"a": ' + "[" * depth + "]" * depth + "}")
+
+    with pytest.raises(InputFileError) as caught:
+        read_object(path, "manifest of a run", dict)
+
+    assert str(caught.value) == f"{path}: no manifest of a run: nested too deep"
+
+
+def test_an_object_of_some_depth_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "file.json"
+    path.write_text('{"a": [{"b": [1, {}]}], "c": 2}')
+
+    assert read_object(path, "manifest of a run", dict) == {"a": [{"b": [1, {}]}], "c": 2}
 
 
 def test_a_missing_key() -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from pii_bench.datasets.catalog import DATASETS
 from pii_bench.datasets.checksums import sha256_of
-from pii_bench.leaderboard.published import published_rows
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
-from pii_bench.relevance.thresholds import read_thresholds
+from pii_bench.ranking.published import published_rows
+from pii_bench.systems.relevance.thresholds import read_thresholds
 from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ from pathlib import Path
 import pii_bench
 from pii_bench import resources
 from pii_bench.datasets.catalog import DATASETS, load_dataset
-from pii_bench.leaderboard.published import PUBLISHED, published_rows
+from pii_bench.ranking.published import PUBLISHED, published_rows
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
 
 package = Path(pii_bench.__file__).parent
-from pii_bench.relevance.thresholds import read_thresholds
+from pii_bench.systems.relevance.thresholds import read_thresholds
 from pii_bench.systems.catalog import SystemOptions, build_systems
 
 print(json.dumps({

@@ -1,8 +1,11 @@
-"""What the README says of the command is so."""
+"""What the README and the pages of the documentation say of the command is so."""
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -15,14 +18,19 @@ from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 README: Final = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+RUNNING: Final = (REPOSITORY / "docs/running.md").read_text(encoding="utf-8")
+PAGES: Final = "\n".join(
+    [README, *(p.read_text(encoding="utf-8") for p in sorted((REPOSITORY / "docs").glob("*.md")))]
+)
 MAKEFILE: Final = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
 
 
 def row(option: str) -> str:
     """The row of an option in the table of the main job."""
-    found = re.search(rf"^\| `{option}` .*$", README, re.MULTILINE)
+    found = re.search(rf"^\| `{option}` .*$", RUNNING, re.MULTILINE)
     assert found is not None
     return found[0]
 
@@ -35,7 +43,7 @@ def options(capsys: pytest.CaptureFixture[str], commands: Sequence[str]) -> set[
 
 
 def test_every_strategy_is_named() -> None:
-    assert re.findall(r"`([a-z-]+)`", row("STRATEGY"))[: len(STRATEGIES)] == list(STRATEGIES)
+    assert re.findall(r"`([a-z][a-z-]+)`", row("STRATEGY"))[: len(STRATEGIES)] == list(STRATEGIES)
 
 
 def test_every_provider_and_its_key_is_named() -> None:
@@ -43,7 +51,7 @@ def test_every_provider_and_its_key_is_named() -> None:
     assert named == set(PROVIDERS)
     assert f"`{LOCAL}/PATH.gguf`" in row("MODEL")
     keys = {provider.key_variable for provider in PROVIDERS.values()} | {CUSTOM_ENDPOINT_KEY}
-    assert set(re.findall(r"`([A-Z_]+_API_KEY)`", README)) == keys
+    assert set(re.findall(r"`([A-Z_]+_API_KEY)`", RUNNING)) == keys
 
 
 def test_every_option_that_is_named_exists(capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,15 +61,15 @@ def test_every_option_that_is_named_exists(capsys: pytest.CaptureFixture[str]) -
     ]
 
     # What other harnesses take is theirs.
-    ours = re.sub(r"(?m)^(?:inspect|lm_eval)(?:.*\\\n)*.*$", "", README)
-    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", ours))
+    ours = re.sub(r"(?m)^(?:inspect|lm_eval)(?:.*\\\n)*.*$", "", PAGES)
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", ours)) - {"--strict"}  # of mypy
     assert named - options(capsys, commands) == set()
 
 
 def test_every_variable_of_make_bench_is_named() -> None:
     (shown,) = re.findall(r"^bench: .*## (.*)$", MAKEFILE, re.MULTILINE)
 
-    assert re.findall(r"^\| `([A-Z_]+)` ", README, re.MULTILINE) == re.findall(
+    assert re.findall(r"^\| `([A-Z_]+)` ", RUNNING, re.MULTILINE) == re.findall(
         r"\[([A-Z_]+)=\]", shown
     )
 
@@ -69,4 +77,33 @@ def test_every_variable_of_make_bench_is_named() -> None:
 def test_the_vote_is_as_it_is_told() -> None:
     told = f"{DEFAULT_VOTES} calls per sample (`--votes`) at temperature {VOTE_TEMPERATURE}"
 
-    assert told in README
+    assert told in RUNNING
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 150
+
+
+def test_every_page_that_is_linked_exists() -> None:
+    linked = set(re.findall(r"\]\(((?:docs|data)/[^)#]+)\)", README))
+
+    assert len(linked) > 5
+    assert [page for page in sorted(linked) if not (REPOSITORY / page).exists()] == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/masking.md", "docs/extending.md"])
+def test_examples_in_python_run(page: str, tmp_path: Path) -> None:
+    text = (REPOSITORY / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+    assert blocks
+    for block in blocks:
+        script = tmp_path / "example.py"
+        script.write_text(block, encoding="utf-8")
+        subprocess.run(  # noqa: S603 - our own Python and text
+            [sys.executable, str(script)],
+            check=True,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+            capture_output=True,
+        )

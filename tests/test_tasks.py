@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from pii_bench.tasks import Task, applicable
+from pii_bench.datasets.sample import applicable
+from pii_bench.tasks import Task
 from tests.builders import make_sample
 
 

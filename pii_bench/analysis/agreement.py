@@ -16,8 +16,8 @@ from scipy.stats import spearmanr
 
 from pii_bench.analysis.drops import HARDER
 from pii_bench.analysis.runs import BASE, preferred
-from pii_bench.leaderboard.paper_tables import published_name
-from pii_bench.leaderboard.source import Source
+from pii_bench.ranking.paper_tables import published_name
+from pii_bench.ranking.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.statistics.bootstrap import intervals
-from pii_bench.statistics.scores import clusters_of, scores_of
+from pii_bench.ranking.statistics.bootstrap import intervals
+from pii_bench.ranking.statistics.scores import clusters_of, scores_of
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pii_bench.analysis.runs import EvaluatedRun, RunName
     from pii_bench.datasets.sample import Sample
-    from pii_bench.statistics.scores import Scores
+    from pii_bench.ranking.statistics.scores import Scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class CurvePoint:
         low: the smallest size in the bin.
         high: the largest; None where the bin is open.
         samples: how many are scored.
-        value: the mean of their F1.
+        value: the mean of their F1, or H.
         interval_low: the lower end of its 95 % interval; None where all samples share one
             description.
         interval_high: the upper end.
@@ -142,5 +142,5 @@ def _points(run: EvaluatedRun) -> Iterable[tuple[CurvePoint, Scores]]:
             for low, high in sorted(bins, key=lambda ends: ends[0]):
                 part = scores.on(bins[low, high])
                 if part is not None:
-                    name, size, mean = factor.name, len(part.ids), part.mean
-                    yield CurvePoint(run.name, column, name, low, high, size, mean), part
+                    name, size, figure = factor.name, len(part.ids), part.figure
+                    yield CurvePoint(run.name, column, name, low, high, size, figure), part

@@ -37,7 +37,7 @@ class Drop:
 
     @property
     def drop(self) -> float:
-        """How much lower, in F1; below 0 where it is higher."""
+        """How much lower; below 0 where it is higher."""
         return self.base - self.value
 
     @property

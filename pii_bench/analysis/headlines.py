@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING
 
 from pii_bench.analysis.runs import BASE, EvaluatedRun, RunName
 from pii_bench.datasets.statistics import published_statistics
-from pii_bench.statistics.bootstrap import intervals
-from pii_bench.statistics.scores import Scores, clusters_of, scores_of
+from pii_bench.ranking.statistics.bootstrap import intervals
+from pii_bench.ranking.statistics.scores import Scores, clusters_of, scores_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pii_bench.leaderboard.rows import Row
+    from pii_bench.ranking.rows import Row
 
 _PUBLISHED_METRICS = ("strict_f1", "ent_f1", "f1")
 
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The mean of a figure over the scored samples of a run.
+    """A figure over the scored samples of a run.
 
     Attributes:
         run: of which run; a published one counts as complete.
         metric: column of the leaderboard.
         samples: how many are scored; None for published figures.
-        value: the mean of their F1.
+        value: the mean of their F1, or H.
         interval_low: the lower end of its 95 % interval; None for published figures and
             where all samples share one description.
         interval_high: the upper end.
@@ -42,7 +42,7 @@ class Headline:
 
 
 def headlines(runs: Iterable[EvaluatedRun]) -> list[Headline]:
-    """The headline of each run, and Ent-F1 of detection; none where no sample is scored."""
+    """The figures of each run (`EvaluatedRun.metrics`); none where no sample is scored."""
     figures: list[tuple[RunName, str, Scores]] = []
     for run in runs:
         clusters = clusters_of(run.samples)
@@ -56,7 +56,7 @@ def headlines(runs: Iterable[EvaluatedRun]) -> list[Headline]:
             run=name,
             metric=column,
             samples=len(scores.ids),
-            value=scores.mean,
+            value=scores.figure,
             interval_low=interval.low if interval else None,
             interval_high=interval.high if interval else None,
         )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.analysis.runs import EvaluatedRun
-    from pii_bench.leaderboard.rows import Row
+    from pii_bench.ranking.rows import Row
 
 FOLDER: Final = "analysis"
 

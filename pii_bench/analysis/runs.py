@@ -6,18 +6,20 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.evaluation import Evaluation
-from pii_bench.leaderboard.collect import evaluations_of
-from pii_bench.leaderboard.source import Source
-from pii_bench.leaderboard.stored import RunOnDataset, read_stored
-from pii_bench.tasks import Task, applicable
+from pii_bench.datasets.sample import applicable
+from pii_bench.ranking.collect import evaluations_of
+from pii_bench.ranking.source import Source
+from pii_bench.ranking.statistics.scores import MASKED_TEXT
+from pii_bench.ranking.stored import RunOnDataset, read_stored
+from pii_bench.runs.evaluation import Evaluation
+from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.predictions.prediction import Prediction
+    from pii_bench.runs.predictions.prediction import Prediction
 
 BASE: Final = ("single", "multi")
 """What hard and distract are compared with."""
@@ -72,11 +74,14 @@ class EvaluatedRun:
     def metrics(self) -> Mapping[str, str]:
         """The figures analysed: column of the leaderboard to metric of the evaluation.
 
-        The headline of the task, and Ent-F1 for detection; it alone where the detection
-        names no subjects.
+        The headline of the task; Ent-F1 for detection, alone where it names no subjects; and
+        the paper's F1 for masking.
         """
-        if self.name.task is not Task.DETECTION:
-            return {"f1": "exact"}
+        match self.name.task:
+            case Task.QUERY_RELATED:
+                return {"f1": "exact"}
+            case Task.MASKING:
+                return {"h": MASKED_TEXT, "f1": "exact"}
         headline = {"strict_f1": "strict"} if self.names_subjects else {}
         return headline | {"ent_f1": "entity"}
 
@@ -90,7 +95,7 @@ class EvaluatedRuns:
 
 
 def read_runs(results: Path) -> EvaluatedRuns:
-    """Score every run under `<results>/runs` and `<results>/reference`.
+    """Score what is stored in a results folder: runs, references and what is submitted.
 
     Masking stands wherever detection answers lie beside query-related ones, as in the
     leaderboard.

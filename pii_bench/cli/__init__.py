@@ -44,4 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader of our output has gone; Python would complain at exit.
         sys.stderr.close()
         return DONE
+    except OSError as error:
+        # Of a file that no module expects trouble with, such as one that may not be looked at.
+        where = "" if error.filename is None else f"{error.filename}: "
+        tell(f"pii-bench: {where}{error.strerror or error}")
+        return WRONG_INPUT
     return DONE if complete else INCOMPLETE

@@ -11,8 +11,8 @@ from pii_bench.analysis.runs import BASE, read_runs
 from pii_bench.cli.terminal import say, tell
 from pii_bench.errors import MissingExtraError
 from pii_bench.escaping import markdown_table
-from pii_bench.leaderboard.published import published_rows
-from pii_bench.leaderboard.source import Source
+from pii_bench.ranking.published import published_rows
+from pii_bench.ranking.source import Source
 
 if TYPE_CHECKING:
     import argparse

@@ -25,7 +25,7 @@ def _mask(parsed: argparse.Namespace) -> bool:
 def _score(parsed: argparse.Namespace) -> bool:
     from pii_bench.cli.score import score_predictions
 
-    return score_predictions(parsed.predictions, parsed.dataset)
+    return score_predictions(parsed)
 
 
 def _convert(parsed: argparse.Namespace) -> bool:
@@ -72,13 +72,17 @@ def _utility(parsed: argparse.Namespace) -> bool:
 
 def _export(parsed: argparse.Namespace) -> bool:
     from pii_bench.cli.export import export_every_eval_ever
-    from pii_bench.export.every_eval_ever import Evaluator
+    from pii_bench.integrations.every_eval_ever.every_eval_ever import Evaluator
 
     evaluator = Evaluator(parsed.organization, parsed.relationship)
     return export_every_eval_ever(parsed.results, parsed.out, evaluator)
 
 
 def _train(parsed: argparse.Namespace) -> bool:
+    if parsed.network == "encoder":
+        from pii_bench.cli.train_encoder import train_encoder
+
+        return train_encoder(parsed)
     from pii_bench.cli.train import train_tagger
 
     return train_tagger(parsed.data, parsed.out, words_alone=parsed.words_alone)

@@ -9,28 +9,30 @@ from pii_bench.cli.terminal import say, tell
 from pii_bench.datasets.catalog import ALL, load_dataset
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import markdown_table
-from pii_bench.leaderboard.collect import collect
-from pii_bench.leaderboard.naming import find_rows
-from pii_bench.statistics.bootstrap import RESAMPLES
-from pii_bench.statistics.comparison import Comparison, compare
-from pii_bench.statistics.permutation import EXACT_UP_TO, FLIPS, holm
+from pii_bench.ranking.collect import collect
+from pii_bench.ranking.naming import find_rows
+from pii_bench.ranking.statistics.bootstrap import RESAMPLES
+from pii_bench.ranking.statistics.comparison import Comparison, compare
+from pii_bench.ranking.statistics.permutation import EXACT_UP_TO, FLIPS, holm
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
-    from pii_bench.leaderboard.rows import Row
-    from pii_bench.statistics.bootstrap import Interval
+    from pii_bench.ranking.rows import Row
+    from pii_bench.ranking.statistics.bootstrap import Interval
 
 # The headline first; Ent-F1 where one of two detections names no subjects.
-_FIGURES: Final = {"strict_f1": "Strict-F1", "f1": "F1", "ent_f1": "Ent-F1"}
+_FIGURES: Final = {"strict_f1": "Strict-F1", "h": "H", "f1": "F1", "ent_f1": "Ent-F1"}
 
 _METHOD: Final = f"""\
 Difference: A - B. In brackets: 95 % intervals, bootstrap of descriptions, {RESAMPLES:,} resamples.
-p: two-sided paired permutation test, signs flipped by description ({FLIPS:,} flips; all, where no
-more than {EXACT_UP_TO} descriptions differ), with Holm's correction for the lines of this table.
-Detectable: the difference that these samples would show with a chance of 80 %."""
+p: two-sided paired permutation test, answers exchanged by description ({FLIPS:,} times; in all
+ways, where no more than {EXACT_UP_TO} descriptions differ), with Holm's correction for the lines of
+this table.
+Detectable: the difference that these samples would show with a chance of 80 %.
+H: the harmonic mean of mean protection and mean retention; of one sample, that of its own two."""
 
 
 _Rows: TypeAlias = "Mapping[tuple[str, Task], Row]"
@@ -115,10 +117,10 @@ def _table(lines: Sequence[_Line]) -> str:
             line.first.task,
             _FIGURES[line.figure],
             _common(line),
-            _with_interval(line.comparison.first.mean, line.comparison.first_interval),
-            _with_interval(line.comparison.second.mean, line.comparison.second_interval),
+            _with_interval(line.comparison.first.figure, line.comparison.first_interval),
+            _with_interval(line.comparison.second.figure, line.comparison.second_interval),
             _with_interval(
-                line.comparison.difference.mean, line.comparison.difference_interval, sign="+"
+                line.comparison.difference, line.comparison.difference_interval, sign="+"
             ),
             _p(p),
             "-" if line.comparison.detectable is None else f"{line.comparison.detectable:.3f}",

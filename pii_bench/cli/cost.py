@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.jobs import Job, ledger_of
 from pii_bench.cli.terminal import say
 from pii_bench.escaping import markdown_table
 from pii_bench.models.calls.budget import Estimate, estimate
 from pii_bench.models.calls.tokens import Range
+from pii_bench.runs.jobs import Job, ledger_of
 from pii_bench.systems.prompted import PromptedSystem
 from pii_bench.systems.voted import VotedSystem
 

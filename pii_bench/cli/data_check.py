@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pii_bench.check import check_files
+from pii_bench.cli.progress import counted
 from pii_bench.cli.terminal import say
+from pii_bench.datasets.check import check_files
 from pii_bench.errors import CheckFailedError
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ def check_dataset(paths: Sequence[Path]) -> bool:
         CheckFailedError: there is one.
         InputFileError: a file cannot be read.
     """
-    report = check_files(paths)
+    report = check_files(
+        paths, lambda samples: counted(samples, "samples checked", of=len(samples))
+    )
     found = [(path, problem) for path, own in report.problems.items() for problem in own]
     for path, problem in found:
         say(f"{path}: {problem.sample_id}: {problem.rule}: {problem.reason}")

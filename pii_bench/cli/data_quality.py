@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pii_bench.cli.terminal import say
+from pii_bench.construction.quality import measure_quality, render
 from pii_bench.datasets.readme import replace_block
-from pii_bench.quality import measure_quality, render
 
 if TYPE_CHECKING:
     from pathlib import Path

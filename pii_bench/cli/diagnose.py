@@ -6,11 +6,10 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from pii_bench.cli.terminal import say, tell
-from pii_bench.diagnosis.errors import ErrorClass
-from pii_bench.diagnosis.runs import read_query_runs
-from pii_bench.diagnosis.scored_runs import find_scores
-from pii_bench.diagnosis.tables import (
+from pii_bench.analysis.diagnosis.errors import ErrorClass
+from pii_bench.analysis.diagnosis.runs import read_query_runs
+from pii_bench.analysis.diagnosis.scored_runs import find_scores
+from pii_bench.analysis.diagnosis.tables import (
     ANSWERED,
     CLOSED,
     OPEN,
@@ -19,6 +18,7 @@ from pii_bench.diagnosis.tables import (
     leak_table,
     twin_table,
 )
+from pii_bench.cli.terminal import say, tell
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import for_csv, markdown_table
 from pii_bench.files import write_whole
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 FOLDER: Final = "diagnosis"
 
 _ERRORS: Final = """\
-Errors: texts wrongly chosen or not (query-related), masked or not (masking), by what went wrong;
-`pii_bench/diagnosis/errors.py` defines the classes. A text that is no PII but was taken for it is
-of a wrong type. `-`: the class cannot occur, for there are no detection answers."""
+Errors: texts wrongly chosen or not (query-related), wrongly readable or hidden in the masked text
+(masking), by what went wrong; `pii_bench/analysis/diagnosis/errors.py` defines the classes. A text
+that is no PII but was taken for it is of a wrong type. `-`: the class cannot occur, for there are
+no detection answers."""
 
 _LEAK: Final = """\
 Leak: PII that the query does not need and that can still be read, weighted by its tier (1 to 3,
@@ -46,7 +47,7 @@ places only, or at none."""
 _TWINS: Final = """\
 Twins: samples with one description and different queries. Shown: pairs of answers that react as
 they should, of those that neither failed nor leave it undefined. Right: both answers exactly
-right, of those that did not fail. `pii_bench/diagnosis/twins.py` defines the reactions."""
+right, of those that did not fail. `pii_bench/analysis/diagnosis/twins.py` defines the reactions."""
 
 _SYSTEM: Final = ("Model", "Strategy", "Source")
 _RATES: Final = ("leak", "over_masking", "text_over_masking")

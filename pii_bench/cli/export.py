@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from pii_bench.cli.terminal import say, tell
 from pii_bench.errors import PiiBenchError
-from pii_bench.export.every_eval_ever import export_runs
+from pii_bench.integrations.every_eval_ever.every_eval_ever import export_runs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pii_bench.export.every_eval_ever import Evaluator
+    from pii_bench.integrations.every_eval_ever.every_eval_ever import Evaluator
 
 
 def export_every_eval_ever(results: Path, out: Path, evaluator: Evaluator) -> bool:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.cli.terminal import say, tell
-from pii_bench.leaderboard.collect import collect
-from pii_bench.leaderboard.published import published_rows
-from pii_bench.leaderboard.render import write_leaderboard
-from pii_bench.leaderboard.rows import rank
-from pii_bench.runner.lock import locked
+from pii_bench.ranking.board import update
+from pii_bench.ranking.collect import collect
+from pii_bench.ranking.published import published_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
-    from pii_bench.leaderboard.collect import Collection
-    from pii_bench.leaderboard.rows import Row
-
-_LONGEST_WAIT: Final = 300.0
+    from pii_bench.ranking.rows import Row
 
 
 def build_leaderboard(results: Path, table: int | None) -> bool:
@@ -33,10 +28,10 @@ def build_leaderboard(results: Path, table: int | None) -> bool:
         UnknownNameError: no such table, or none that runs could fill.
     """
     if table is not None:
-        from pii_bench.leaderboard.paper_tables import paper_table
+        from pii_bench.ranking.paper_tables import paper_table
 
         collection = collect(results)
-        _say_left_out(collection)
+        _say_left_out(collection.left_out)
         say(paper_table(table, collection.rows, published_rows()), end="")
         return not collection.left_out
     rows, complete = update_leaderboard(results)
@@ -59,17 +54,13 @@ def update_leaderboard(results: Path, loaded: Iterable[Dataset] = ()) -> tuple[l
         InputFileError: a stored run is broken.
         ResultsError: it cannot be written, or another run writes it for minutes.
     """
-    # Who collects last must write last: an older view would hide the rows of another run.
-    with locked(results, wait=_LONGEST_WAIT):
-        collection = collect(results, loaded)
-        rows = rank([*collection.rows, *published_rows()])
-        files = write_leaderboard(rows, results)
-    _say_left_out(collection)
-    first, *others = files
+    board = update(results, loaded)
+    _say_left_out(board.left_out)
+    first, *others = board.files
     say(f"leaderboard: {first} (also {', '.join(path.suffix for path in others)})")
-    return rows, not collection.left_out
+    return list(board.rows), not board.left_out
 
 
-def _say_left_out(collection: Collection) -> None:
-    for reason in collection.left_out:
+def _say_left_out(reasons: Iterable[str]) -> None:
+    for reason in reasons:
         tell(f"left out: {reason}")

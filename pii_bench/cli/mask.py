@@ -9,17 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.terminal import say_exactly, tell
 from pii_bench.errors import InputFileError, PiiBenchError
-from pii_bench.masking import (
-    absent_tags,
-    ask,
-    inexact_tags,
-    mask,
-    masking_systems,
-    unmask,
-)
-from pii_bench.masking.locate import Locator
+from pii_bench.masking import absent_tags, inexact_tags, mask, unmask
 from pii_bench.masking.mapping_file import check_target, read_mapping, write_mapping
 from pii_bench.models.catalog import ModelOptions
+from pii_bench.runs.mask_text import ask, masking_systems
+from pii_bench.scorer.locate import Locator
 from pii_bench.systems.base import UNKNOWN_RECIPIENT
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.exposure import require_local
@@ -28,7 +22,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from pii_bench.masking import Answers, Masked
+    from pii_bench.masking import Masked
+    from pii_bench.runs.mask_text import Answers
     from pii_bench.systems.base import System
 
 STANDARD_INPUT: Final = Path("-")

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from pii_bench import escaping
 from pii_bench.cli.terminal import tell
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from types import TracebackType
 
     from rich.console import Console
     from rich.progress import TaskID
 
     from pii_bench.models.calls.budget import Ledger
+
+T = TypeVar("T")
 
 _SECONDS_BETWEEN_LINES: Final = 10.0
 
@@ -159,3 +162,20 @@ class _Bars:
         return self._progress.add_task(
             escaping.visible(label), total=total, visible=visible, failed=0, rate="0.0", spent=""
         )
+
+
+def counted(items: Iterable[T], what: str, of: int | None = None) -> Iterator[T]:
+    """Give items one by one and say every few seconds how many there were.
+
+    Args:
+        items: what is read.
+        what: what they are, and what is done with them.
+        of: how many there will be, where that is known.
+    """
+    total = "" if of is None else f" of {of:,}"
+    last = time.monotonic()
+    for number, item in enumerate(items, start=1):
+        yield item
+        if time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
+            last = time.monotonic()
+            tell(f"{number:,}{total} {what}")

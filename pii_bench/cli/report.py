@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.analysis.report.data import Texts, collect_report
+from pii_bench.analysis.report.page import render_page
 from pii_bench.cli.terminal import say, tell
 from pii_bench.files import write_whole
-from pii_bench.report.data import Texts, collect_report
-from pii_bench.report.page import render_page
 
 if TYPE_CHECKING:
     import argparse

@@ -5,22 +5,22 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from pii_bench.cli.jobs import (
-    Job,
-    batch_service,
-    refuse_uncollected,
-    report_missing,
-    reserved,
-    run_jobs,
-)
-from pii_bench.cli.tables import print_faults
+from pii_bench.cli.progress import RunProgress
+from pii_bench.cli.tables import print_faults, print_missing
 from pii_bench.cli.terminal import tell
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
-from pii_bench.leaderboard.source import Source
 from pii_bench.models.calls.guarded import CallPolicy
 from pii_bench.models.catalog import LOCAL, ModelOptions, resolve
 from pii_bench.models.table import ModelStatus, find_card
+from pii_bench.ranking.source import Source
+from pii_bench.runs.jobs import (
+    Job,
+    batch_service,
+    refuse_uncollected,
+    reserved,
+    run_jobs,
+)
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.exposure import require_local
 from pii_bench.tasks import Task
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from pii_bench.leaderboard.rows import Row
     from pii_bench.models.table import ModelCard
+    from pii_bench.ranking.rows import Row
     from pii_bench.systems.base import System
 
 
@@ -70,12 +70,13 @@ def run_benchmark(arguments: argparse.Namespace) -> bool:
         if arguments.batch is None:
             refuse_uncollected(jobs)
         try:
-            complete = asyncio.run(run_jobs(jobs, concurrency, arguments.batch))
+            with RunProgress() as progress:
+                complete = asyncio.run(run_jobs(jobs, concurrency, arguments.batch, progress))
         except KeyboardInterrupt:
             tell("interrupted")
-            return report_missing(jobs)
+            return print_missing(jobs)
         except PiiBenchError:
-            report_missing(jobs)
+            print_missing(jobs)
             raise
     from pii_bench.cli.leaderboard import update_leaderboard
     from pii_bench.cli.tables import print_rows
@@ -83,7 +84,7 @@ def run_benchmark(arguments: argparse.Namespace) -> bool:
     rows, _ = update_leaderboard(arguments.results, datasets)
     tasks = set(Task) if arguments.task == "all" else {Task(arguments.task)}
     print_rows([row for row in rows if row.task in tasks and _is_shown(row, jobs)])
-    return complete or report_missing(jobs)
+    return complete or print_missing(jobs)
 
 
 def _introduce(name: str, base_url: str | None) -> ModelCard | None:

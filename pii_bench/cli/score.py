@@ -5,60 +5,106 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from pii_bench.cli.leaderboard import update_leaderboard
+from pii_bench.cli.progress import counted
 from pii_bench.cli.tables import print_faults, print_rows
 from pii_bench.cli.terminal import say, tell
-from pii_bench.datasets.catalog import load_dataset
+from pii_bench.datasets.catalog import load_dataset, open_dataset
 from pii_bench.errors import PiiBenchError
-from pii_bench.evaluation import evaluate
-from pii_bench.leaderboard.rows import row_of, with_intervals
-from pii_bench.leaderboard.source import Source
-from pii_bench.predictions.capid_outputs import read_capid_outputs
-from pii_bench.predictions.file import (
+from pii_bench.ranking.rows import row_of, with_intervals
+from pii_bench.ranking.source import Source
+from pii_bench.ranking.statistics.scores import Clusters
+from pii_bench.ranking.submitted import check_name, keep_submission
+from pii_bench.runs.compact_scores import CompactScores
+from pii_bench.runs.evaluation import Tally
+from pii_bench.runs.predictions.capid_outputs import read_capid_outputs
+from pii_bench.runs.predictions.file import (
+    PredictionsFile,
     names_types,
     predicted_tasks,
     read_predictions,
     write_predictions,
 )
-from pii_bench.signature import Signature
-from pii_bench.statistics.scores import clusters_of
+from pii_bench.runs.signature import Signature
 
 if TYPE_CHECKING:
+    import argparse
     from pathlib import Path
 
+    from pii_bench.datasets.catalog import Dataset
 
-def score_predictions(path: Path, source: str) -> bool:
+
+def score_predictions(arguments: argparse.Namespace) -> bool:
     """Score a file of predictions and print a row per task that it answers.
+
+    Without a name both files are read line by line, so that they may be of any size.
+
+    Args:
+        arguments: `predictions`, the file; `dataset`; `name`, under which they are kept and
+            enter the leaderboard of `results`, or None; `force`, to replace what is kept.
 
     Returns:
         Whether every sample could be scored.
 
     Raises:
-        PiiBenchError: the dataset or the predictions are broken.
+        PiiBenchError: the dataset or the predictions are broken, or the name is taken.
     """
-    dataset = load_dataset(source)
+    path, name = arguments.predictions, arguments.name
+    if name is not None:
+        check_name(name)
+        return _keep(arguments, name)
+    if arguments.force:
+        raise PiiBenchError("--force is about what is kept under --name: leave it out")
+    dataset = open_dataset(arguments.dataset)
     print_faults(dataset)
-    predictions = read_predictions(path, [sample.id for sample in dataset.samples])
+    clusters = Clusters()
+    for sample in counted(dataset.read(), "samples read"):
+        clusters.add(sample)
+    predictions = PredictionsFile(path)
+    predictions.require(clusters.by_id)
     tasks = predicted_tasks(predictions)
     if not tasks:
         raise PiiBenchError(f"{path}: no line has an answer; nothing to score")
-    clusters = clusters_of(dataset.samples)
+    tallies = [Tally(task, CompactScores()) for task in tasks]
+    for sample in counted(dataset.read(), "samples scored", of=len(clusters.by_id)):
+        prediction = predictions[sample.id]
+        for tally in tallies:
+            tally.add(sample, prediction)
     typed = names_types(predictions)
-    rows = []
-    for task in tasks:
-        evaluation = evaluate(task, dataset.samples, predictions)
-        signature = Signature(dataset.name, dataset.sha256, task, model=path.stem)
-        rows.append(
-            row_of(
-                evaluation,
-                signature,
-                clusters,
-                source=Source.RUN,
-                oracle=False,
-                names_types=typed,
-            )
+    rows = [
+        row_of(
+            tally.evaluation,
+            Signature(dataset.name, dataset.sha256, tally.task, model=path.stem),
+            clusters.by_id,
+            source=Source.RUN,
+            oracle=False,
+            names_types=typed,
         )
+        for tally in tallies
+    ]
     print_rows(with_intervals(rows))
     return all(row.complete for row in rows)
+
+
+def _keep(arguments: argparse.Namespace, name: str) -> bool:
+    """Keep predictions under a name, and print their rows; whether all could be scored."""
+    path: Path = arguments.predictions
+    dataset = load_dataset(arguments.dataset)
+    print_faults(dataset)
+    predictions = read_predictions(path, [sample.id for sample in dataset.samples])
+    if not predicted_tasks(predictions):
+        raise PiiBenchError(f"{path}: no line has an answer; nothing to score")
+    kept = keep_submission(arguments.results, name, dataset, predictions, force=arguments.force)
+    say(f"kept: {kept}")
+    return _print_submitted(arguments.results, name, dataset)
+
+
+def _print_submitted(results: Path, name: str, dataset: Dataset) -> bool:
+    rows, _ = update_leaderboard(results, [dataset])
+    own = (Source.SUBMITTED, name, dataset.name)
+    shown = [row for row in rows if (row.source, row.model, row.dataset) == own]
+    print_rows(shown)
+    return all(row.complete for row in shown)
 
 
 def convert_answers(answers: Path, source: str, out: Path) -> bool:

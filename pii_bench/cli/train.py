@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_bench.cli.terminal import finish, say
-from pii_bench.relevance.catalog import FITTED
-from pii_bench.relevance.fit import fit_thresholds
-from pii_bench.tagger.settings import Settings
-from pii_bench.tagger.train import train
+from pii_bench.systems.relevance.catalog import FITTED
+from pii_bench.systems.relevance.fit import fit_thresholds
+from pii_bench.systems.tagger.settings import Settings
+from pii_bench.systems.tagger.train import train
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pii_bench.tagger.settings import Epoch
+    from pii_bench.systems.tagger.settings import Epoch
 
 
 def train_tagger(data: Path, out: Path | None, *, words_alone: bool) -> bool:

@@ -7,26 +7,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.jobs import Job, refuse_uncollected, report_missing, reserved, run_jobs
-from pii_bench.cli.terminal import say, tell
-from pii_bench.datasets.catalog import load_datasets
-from pii_bench.errors import PiiBenchError
-from pii_bench.models.calls.guarded import CallPolicy
-from pii_bench.models.catalog import LOCAL, PROVIDERS, ModelOptions, resolve
-from pii_bench.relevance.encoders import MiniLmEncoder, WordLlamaEncoder
-from pii_bench.runner.lock import locked
-from pii_bench.runner.manifest import read_manifest
-from pii_bench.runner.records import Failure
-from pii_bench.runner.requests import RequestHashes
-from pii_bench.runner.store import RunFiles, read_lines
-from pii_bench.systems.catalog import SystemOptions, build_systems
-from pii_bench.systems.exposure import require_local
-from pii_bench.systems.prompted import PromptedSystem
-from pii_bench.tasks import Task, applicable
-from pii_bench.utility.answers import answer_pairs, texts
-from pii_bench.utility.chats import ANSWER, AnswerQuestions, ChatSystem, JudgeQuestions
-from pii_bench.utility.collect import Measuring, UtilityCollection, collect_utility
-from pii_bench.utility.conditions import (
+from pii_bench.analysis.utility.answers import answer_pairs, texts
+from pii_bench.analysis.utility.chats import ANSWER, AnswerQuestions, ChatSystem, JudgeQuestions
+from pii_bench.analysis.utility.collect import Measuring, UtilityCollection, collect_utility
+from pii_bench.analysis.utility.conditions import (
     GOLD_CONDITIONS,
     NO_MASK,
     condition_of,
@@ -34,15 +18,34 @@ from pii_bench.utility.conditions import (
     mask_by_system,
     read_masker,
 )
-from pii_bench.utility.published import published_figures
-from pii_bench.utility.render import to_table, write_utility
-from pii_bench.utility.stored import (
+from pii_bench.analysis.utility.published import published_figures
+from pii_bench.analysis.utility.render import to_table, write_utility
+from pii_bench.analysis.utility.stored import (
     FOLDER,
     answers_folder,
     run_name,
     split_name,
     verdicts_folder,
 )
+from pii_bench.cli.progress import RunProgress
+from pii_bench.cli.tables import print_missing
+from pii_bench.cli.terminal import say, tell
+from pii_bench.datasets.catalog import load_datasets
+from pii_bench.datasets.sample import applicable
+from pii_bench.errors import PiiBenchError
+from pii_bench.models.calls.guarded import CallPolicy
+from pii_bench.models.catalog import LOCAL, PROVIDERS, ModelOptions, resolve
+from pii_bench.runs.jobs import Job, refuse_uncollected, reserved, run_jobs
+from pii_bench.runs.lock import locked
+from pii_bench.runs.manifest import read_manifest
+from pii_bench.runs.records import Failure
+from pii_bench.runs.requests import RequestHashes
+from pii_bench.runs.store import RunFiles, read_lines
+from pii_bench.systems.catalog import SystemOptions, build_systems
+from pii_bench.systems.exposure import require_local
+from pii_bench.systems.prompted import PromptedSystem
+from pii_bench.systems.relevance.encoders import MiniLmEncoder, WordLlamaEncoder
+from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     import argparse
@@ -51,8 +54,8 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.models.base import Response
-    from pii_bench.relevance.encoders import Encoder
     from pii_bench.systems.base import System
+    from pii_bench.systems.relevance.encoders import Encoder
 
 EMBEDDERS: Final[Mapping[str, Callable[[], Encoder]]] = MappingProxyType(
     {"wordllama": WordLlamaEncoder, "minilm": MiniLmEncoder}
@@ -263,11 +266,12 @@ def _run(jobs: Sequence[Job], calls: int) -> bool:
     with reserved(jobs):
         refuse_uncollected(jobs)
         try:
-            asyncio.run(run_jobs(jobs, calls, None))
+            with RunProgress() as progress:
+                asyncio.run(run_jobs(jobs, calls, None, progress))
         except (KeyboardInterrupt, PiiBenchError):
-            report_missing(jobs)
+            print_missing(jobs)
             raise
-        return report_missing(jobs)
+        return print_missing(jobs)
 
 
 def _is_answered(job: Job) -> bool:

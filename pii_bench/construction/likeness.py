@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pii_bench.check.duplicates import NEAR, word_grams
-from pii_bench.check.text import blanked
+from pii_bench.datasets.check.duplicates import NEAR, word_grams
+from pii_bench.datasets.check.text import blanked
 
 if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample

@@ -24,7 +24,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.check.text import is_inside, occurrences
+from pii_bench.datasets.check.text import is_inside, occurrences
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.errors import PiiBenchError
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType

@@ -2,7 +2,7 @@
 
 Each rule looks at one profile, or at two and their relation, and returns what
 conflicts; the resolver draws those values anew. The checker of finished files
-(`pii_bench.check.consistency`) is written independently of these.
+(`pii_bench.datasets.check.consistency`) is written independently of these.
 """
 
 from __future__ import annotations

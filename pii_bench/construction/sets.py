@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from pii_bench.check import CANARY, sample_problems
 from pii_bench.construction.build import Builder, Plan
 from pii_bench.construction.distract import distract_set
 from pii_bench.construction.hard import hard_set
 from pii_bench.construction.twins import twins
+from pii_bench.datasets.check import CANARY, sample_problems
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

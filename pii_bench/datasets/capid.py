@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pii_bench.masking.locate import Span
+    from pii_bench.scorer.locate import Span
 
 SUBJECT: Final = "A"
 
@@ -85,7 +85,7 @@ def find_spans(phrase: str, context: str) -> tuple[Span, ...]:
     The phrase `son` is not in `person`; yet `34` stands in `34F`, and only there.
     """
     # Every command imports this module, and few need the locator.
-    from pii_bench.masking.locate import Locator, Strictness
+    from pii_bench.scorer.locate import Locator, Strictness
 
     locator = Locator(context)
     return locator.spans(phrase, Strictness.VERBATIM) or locator.spans(phrase, Strictness.EQUAL)

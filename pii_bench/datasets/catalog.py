@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.datasets.capid import read_capid
 from pii_bench.datasets.card import card_path, read_card
 from pii_bench.datasets.checksums import sha256_of
-from pii_bench.datasets.native import read_native
+from pii_bench.datasets.native import iterate_native, read_native
 from pii_bench.datasets.tab import read_tab
 from pii_bench.errors import InputFileError, UnknownNameError
 from pii_bench.resources import DATA
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pii_bench.datasets.sample import Sample
 
@@ -92,6 +92,25 @@ class Dataset:
     faults: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class DatasetStream:
+    """A dataset that is read anew whenever its samples are asked for.
+
+    Attributes:
+        name: as of a `Dataset`, and so the next three.
+        source: likewise.
+        sha256: likewise.
+        faults: likewise.
+        read: gives the samples one by one, and may raise InputFileError at their end.
+    """
+
+    name: str
+    source: str
+    sha256: str
+    faults: tuple[str, ...]
+    read: Callable[[], Iterator[Sample]]
+
+
 FOREIGN_FORMATS: Final[
     Mapping[str, Callable[[Path], tuple[tuple[Sample, ...], tuple[str, ...]]]]
 ] = MappingProxyType({"capid": read_capid, "tab": read_tab})
@@ -114,6 +133,24 @@ def load_datasets(source: str) -> tuple[Dataset, ...]:
     return (load_dataset(source),)
 
 
+def open_dataset(source: str) -> DatasetStream:
+    """Open what `load_dataset` loads; of a file in our format no more is held than is in use.
+
+    Raises:
+        UnknownNameError: neither a name nor a file.
+        InputFileError: the file is absent, or ours or foreign and broken.
+    """
+    if (path := _own_file(source)) is not None:
+        sha256 = sha256_of(path)
+        name = _file_name(path.stem, sha256)
+        return DatasetStream(name, source, sha256, (), lambda: iterate_native(path))
+    dataset = load_dataset(source)
+    samples = dataset.samples
+    return DatasetStream(
+        dataset.name, dataset.source, dataset.sha256, dataset.faults, lambda: iter(samples)
+    )
+
+
 def load_dataset(source: str) -> Dataset:
     """Load one dataset: a name, `format:path`, or a path.
 
@@ -129,12 +166,30 @@ def load_dataset(source: str) -> Dataset:
         sha256 = sha256_of(path)
         samples, faults = FOREIGN_FORMATS[prefix](path)
         return Dataset(_file_name(f"{prefix}-{path.stem}", sha256), source, sha256, samples, faults)
-    path = Path(source)
-    if not path.exists() and path.suffix != ".jsonl" and path.name == source:
+    own = _own_file(source)
+    if own is None:
         names = [*DATASETS, *(f"{prefix}:PATH" for prefix in FOREIGN_FORMATS), "PATH.jsonl"]
         raise UnknownNameError("dataset", source, names)
-    sha256 = sha256_of(path)
-    return Dataset(_file_name(path.stem, sha256), source, sha256, read_native(path))
+    sha256 = sha256_of(own)
+    return Dataset(_file_name(own.stem, sha256), source, sha256, read_native(own))
+
+
+def _own_file(source: str) -> Path | None:
+    """The path of a file in our format; None where a source is no path."""
+    prefix, colon, _ = source.partition(":")
+    if source in DATASETS or (colon and prefix in FOREIGN_FORMATS):
+        return None
+    path = Path(source)
+    named = path.suffix == ".jsonl" or path.name != source or _exists(path)
+    return path if named else None
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        # No file has a name that long.
+        return False
 
 
 def _load_ours(entry: Entry) -> Dataset:

@@ -13,7 +13,7 @@ from pii_bench.jsonl import BadLines, RecordError, get, get_objects, read_record
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 # Made once: they are compared with ten thousand entities.
@@ -25,13 +25,21 @@ _RELATED_KEYS: Final = frozenset({"subject", "text"})
 
 
 def read_native(path: Path) -> tuple[Sample, ...]:
-    """Read a dataset file.
+    """Read a dataset file whole.
+
+    Raises:
+        InputFileError: as `iterate_native`.
+    """
+    return tuple(iterate_native(path))
+
+
+def iterate_native(path: Path) -> Iterator[Sample]:
+    """Read a dataset file sample by sample; what is wrong with it is raised at its end.
 
     Raises:
         InputFileError: with file and lines, where the format is broken, a span does not
             hold its entity, E_q is no subset of E, or an id comes twice.
     """
-    samples: list[Sample] = []
     first_line: dict[str, int] = {}
     bad = BadLines(path)
     for line, record in read_records(path, bad):
@@ -44,11 +52,10 @@ def read_native(path: Path) -> tuple[Sample, ...]:
             bad.add(line, str(error))
             continue
         first_line[sample.id] = line
-        samples.append(sample)
+        yield sample
     bad.raise_any()
-    if not samples:
+    if not first_line:
         raise InputFileError(path, "no samples in it")
-    return tuple(samples)
 
 
 def write_native(path: Path, samples: Iterable[Sample]) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pii_bench.tasks import Task
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +69,10 @@ class Sample:
     def entities(self) -> tuple[Entity, ...]:
         """E, subject by subject."""
         return tuple(entity for subject in self.subjects for entity in subject.entities)
+
+
+def applicable(task: Task, samples: Sequence[Sample]) -> list[Sample]:
+    """The samples that a task applies to: all for detection, those with a query otherwise."""
+    if task is Task.DETECTION:
+        return list(samples)
+    return [sample for sample in samples if sample.query is not None]

@@ -12,12 +12,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.catalog import load_dataset
+from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.evaluation import score_sample
-from pii_bench.export.sample_metrics import sample_metrics
-from pii_bench.predictions.prediction import compose, read_response
+from pii_bench.integrations.every_eval_ever.sample_metrics import sample_metrics
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
-from pii_bench.tasks import Task, applicable
+from pii_bench.runs.evaluation import score_sample
+from pii_bench.runs.predictions.prediction import compose, read_response
+from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import Completion
-    from pii_bench.predictions.prediction import Prediction
     from pii_bench.prompting.strategies import Prompt
+    from pii_bench.runs.predictions.prediction import Prediction
 
 # The datasets of one harness run are few; a file that changes meanwhile is another run's.
 _REMEMBERED: Final = 16

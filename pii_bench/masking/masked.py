@@ -7,15 +7,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.masking.locate import reading
 from pii_bench.masking.plan import make_plan
 from pii_bench.masking.tags import TAG, name_of, number_tags
+from pii_bench.scorer.locate import reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pii_bench.masking.locate import Locator
     from pii_bench.masking.plan import Entity
+    from pii_bench.scorer.locate import Locator
 
 _NUMBER: Final = re.compile(r"\d+$")
 _BETWEEN_WORDS: Final = re.compile(r"[\W_]+")

@@ -6,17 +6,15 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pii_bench.detectors.base import DetectedSpan
 from pii_bench.errors import PiiBenchError
-from pii_bench.masking.locate import Claim, Locator, locator_of, settle
 from pii_bench.scorer import normalise, normalise_type
+from pii_bench.scorer.locate import Claim, DetectedSpan, Locator, locator_of, settle
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pii_bench.masking.locate import Span
-    from pii_bench.predictions.prediction import Prediction
+    from pii_bench.scorer.locate import Span
 
 Entity: TypeAlias = tuple[str, str] | DetectedSpan
 """A pair (text, type), which is looked for in the text, or a place in it."""
@@ -81,12 +79,25 @@ def make_plan(
     return Plan(tuple(granted), tuple(sorted(not_found)))
 
 
-def plan_of(description: str, answer: Prediction) -> Plan | None:
-    """What of a description is masked by an answer to both tasks; None where one of them failed."""
-    if answer.subjects is None or answer.related is None:
+def plan_of(
+    description: str,
+    subjects: Sequence[Sequence[tuple[str, str]]] | None,
+    related: Iterable[str] | None,
+) -> Plan | None:
+    """What of a description is masked by the answers to both tasks.
+
+    Args:
+        description: the text.
+        subjects: (text, type) pairs by person; None where there is no usable answer.
+        related: texts that the query needs; likewise.
+
+    Returns:
+        None where one of the two is missing.
+    """
+    if subjects is None or related is None:
         return None
-    entities = [entity for subject in answer.subjects for entity in subject]
-    return make_plan(description, entities, answer.related, locator_of(description))
+    entities = [entity for subject in subjects for entity in subject]
+    return make_plan(description, entities, related, locator_of(description))
 
 
 def _located(text: str, locator: Locator, entity: Entity) -> tuple[str, str, Sequence[Span]]:

@@ -161,7 +161,7 @@ def load_prompt(strategy: Strategy, folder: Path = PROMPTS, output: Output = "te
 
 def _choices(_: Prompt, sample: Sample) -> str:
     # Every run imports this module, and few need the locator.
-    from pii_bench.masking.locate import locator_of
+    from pii_bench.scorer.locate import locator_of
 
     # In the order of the text, not of the subjects: only E is told, not whose it is.
     places: dict[str, int] = {}

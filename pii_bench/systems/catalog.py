@@ -14,7 +14,6 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from pii_bench.detectors.catalog import DETECTORS, detector_names
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.models.base import Sampling
 from pii_bench.models.calls.guarded import CallPolicy
@@ -29,6 +28,7 @@ from pii_bench.models.catalog import (
 from pii_bench.models.table import MODELS, find_card
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
 from pii_bench.systems.base import GOLD, System
+from pii_bench.systems.detectors.catalog import DETECTORS, detector_names
 from pii_bench.systems.prompted import PromptedSystem
 from pii_bench.systems.voted import DEFAULT_VOTES, VOTE_TEMPERATURE, VotedSystem
 
@@ -44,6 +44,7 @@ ENTRY_POINTS: Final = "pii_bench.systems"
 
 PYTHON: Final = "python"
 DEFAULT_STRATEGY: Final = "naive"
+ENCODER: Final = "encoder"
 
 _REMOTE_TOKENS: Final = 2048
 # A small model that has lost the thread writes to the limit.
@@ -97,6 +98,11 @@ def build_systems(name: str, options: SystemOptions) -> tuple[System, ...]:
 
         _refuse_options(name, options, takes_label_map=True)
         return build_composed(name, options.label_map)
+    if name.partition(":")[0] == ENCODER:
+        from pii_bench.systems.encoder.system import encoder_systems
+
+        _refuse_options(name, options, takes_label_map=False)
+        return encoder_systems(Path(name.partition(":")[2]))
     if name in MODELS or "/" in name or name.startswith(f"{REPLAY}:"):
         return _prompt(name, options)
     plug_ins = entry_points(group=ENTRY_POINTS)
@@ -115,6 +121,7 @@ def system_names() -> list[str]:
         *model_names(),
         *detector_names(),
         "DETECTOR+RELEVANCE",
+        f"{ENCODER}:DIR",
         *sorted(entry_points(group=ENTRY_POINTS).names),
         f"{PYTHON}:MODULE:FACTORY",
     ]

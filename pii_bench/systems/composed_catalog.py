@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pii_bench.detectors.catalog import build_detector
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.relevance.catalog import RELEVANCE, build_relevance
 from pii_bench.systems.base import GOLD, THIS_MACHINE
 from pii_bench.systems.composed import compose_systems
+from pii_bench.systems.detectors.catalog import build_detector
 from pii_bench.systems.parts import (
     DetectedEntities,
     GoldEntities,
     GoldRelevance,
     PredictedRelevance,
 )
+from pii_bench.systems.relevance.catalog import RELEVANCE, build_relevance
 
 if TYPE_CHECKING:
     from pathlib import Path

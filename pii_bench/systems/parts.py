@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from pii_bench.relevance.base import Candidate
-from pii_bench.relevance.candidates import choose, gold_candidates
 from pii_bench.scorer import normalise
 from pii_bench.systems.base import GOLD, THIS_MACHINE, UNKNOWN_RECIPIENT
+from pii_bench.systems.relevance.base import Candidate
+from pii_bench.systems.relevance.candidates import choose, gold_candidates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.detectors.base import Detector
-    from pii_bench.relevance.base import Relevance
+    from pii_bench.systems.detectors.base import Detector
+    from pii_bench.systems.relevance.base import Relevance
 
 _REMEMBERED: Final = 4096
 """Descriptions whose entities are kept: those of one dataset serve both of its tasks."""

@@ -2,7 +2,7 @@
 
 A chain-of-thought prompt is asked several times at a temperature above 0. The reasoning differs
 from draw to draw; what most of them end in is the answer. Their answers are single values, ours
-are sets: so each entity is voted on by itself (`pii_bench.predictions.prediction.vote`). Every
+are sets: so each entity is voted on by itself (`pii_bench.runs.predictions.prediction.vote`). Every
 draw is stored as it came, and the vote is taken when responses are read.
 """
 

@@ -6,18 +6,19 @@ from typing import TYPE_CHECKING
 
 from pii_bench.analysis.headlines import Headline
 from pii_bench.analysis.runs import EvaluatedRun, RunName
-from pii_bench.evaluation import evaluate
-from pii_bench.leaderboard.source import Source
-from pii_bench.outcome import Status
-from pii_bench.predictions.prediction import Prediction
-from pii_bench.tasks import Task, applicable
+from pii_bench.datasets.sample import applicable
+from pii_bench.prompting.outcome import Status
+from pii_bench.ranking.source import Source
+from pii_bench.runs.evaluation import evaluate
+from pii_bench.runs.predictions.prediction import Prediction
+from pii_bench.tasks import Task
 from tests.builders import make_sample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.predictions.prediction import Subjects
+    from pii_bench.runs.predictions.prediction import Subjects
 
 FAILED = Prediction(Status.MALFORMED)
 UNASKED = Prediction(Status.INFRA_ERROR)

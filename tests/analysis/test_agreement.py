@@ -13,7 +13,7 @@ from pii_bench.analysis.agreement import (
     consistencies,
     rank_correlation,
 )
-from pii_bench.leaderboard.source import Source
+from pii_bench.ranking.source import Source
 from pii_bench.tasks import Task
 from tests.analysis.evaluated import headline
 

@@ -4,7 +4,7 @@ import pytest
 
 from pii_bench.analysis.drops import drops
 from pii_bench.analysis.headlines import published_headlines
-from pii_bench.leaderboard.published import published_rows
+from pii_bench.ranking.published import published_rows
 from pii_bench.tasks import Task
 from tests.analysis.evaluated import headline
 

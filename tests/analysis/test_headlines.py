@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from pii_bench.analysis.headlines import headlines, published_headlines
-from pii_bench.leaderboard.published import published_rows
-from pii_bench.leaderboard.rows import Row
-from pii_bench.leaderboard.source import Source
+from pii_bench.ranking.published import published_rows
+from pii_bench.ranking.rows import Row
+from pii_bench.ranking.source import Source
 from pii_bench.tasks import Task
 from tests.analysis.evaluated import UNASKED, answer, asked, evaluated, run_name
 

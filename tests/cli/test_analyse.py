@@ -10,10 +10,10 @@ from pii_bench.analysis.drops import Drop
 from pii_bench.analysis.results import Analysis
 from pii_bench.cli import analyse
 from pii_bench.cli.analyse import analyse_runs
-from pii_bench.leaderboard.source import Source
+from pii_bench.ranking.source import Source
 from tests.analysis.evaluated import run_name
 from tests.builders import read_folder
-from tests.leaderboard.stored_runs import changed, store_run, tiny_dataset
+from tests.ranking.stored_runs import changed, store_run, tiny_dataset
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,13 +10,13 @@ from pii_bench.cli.compare import compare_runs
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from tests.cli.conftest import detection_answer, related_answer
-from tests.leaderboard.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
+from tests.ranking.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.runner.records import Failure
+    from pii_bench.runs.records import Failure
 
 RUNS = Path("results") / "runs"
 WRONG = '### Answer: ["x"]'
@@ -120,7 +120,7 @@ def test_p_is_corrected_for_the_lines_printed(capsys: pytest.CaptureFixture[str]
     assert [(line[1], line[2], line[7]) for line in table] == [
         ("detection", "Strict-F1", "1.000"),
         ("query-related", "F1", "0.023"),
-        ("masking", "F1", "0.023"),
+        ("masking", "H", "0.023"),
     ]
 
 

@@ -9,9 +9,9 @@ from pii_bench.cli import main
 from pii_bench.cli.diagnose import diagnose_runs
 from pii_bench.datasets.native import write_native
 from pii_bench.errors import PiiBenchError
+from tests.analysis.diagnosis.samples import PEOPLE, couple
 from tests.builders import read_folder
-from tests.diagnosis.samples import PEOPLE, couple
-from tests.leaderboard.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
+from tests.ranking.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,9 @@ import pytest
 from pii_bench.cli import main
 from pii_bench.cli.export import export_every_eval_ever
 from pii_bench.errors import PiiBenchError
-from pii_bench.export.every_eval_ever import Evaluator
-from tests.export.schemas import valid_run, valid_samples
-from tests.leaderboard.stored_runs import FAILED, store_run, tiny_dataset
+from pii_bench.integrations.every_eval_ever.every_eval_ever import Evaluator
+from tests.integrations.every_eval_ever.schemas import valid_run, valid_samples
+from tests.ranking.stored_runs import FAILED, store_run, tiny_dataset
 
 if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset

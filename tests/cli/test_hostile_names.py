@@ -12,7 +12,7 @@ import pytest
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
 from tests.builders import sample_record, write_lines
-from tests.leaderboard.stored_runs import store_run
+from tests.ranking.stored_runs import store_run
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.cli import main
-from pii_bench.runner.lock import locked
+from pii_bench.runs.lock import locked
 from tests.batch_protocols import AnthropicBatches, MistralBatches, OpenAIBatches
 from tests.batch_server import EXPIRED, Item
 from tests.builders import read_folder, read_lines
@@ -73,7 +73,7 @@ def test_right_answers_of_batches_are_perfect(
 
         assert len(server.jobs) == 2
     output = capsys.readouterr()
-    assert output.out.count("| 1.000") == 3 + 4 + 4
+    assert output.out.count("| 1.000") == 3 + 4 + 5
     assert output.out.count("| 12/12") == 3
     assert {line["batched"] for line in stored(own_folder / "results")} == {True}
     assert not list(own_folder.rglob("*.batch.json"))

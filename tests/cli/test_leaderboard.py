@@ -3,8 +3,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from pii_bench.cli import leaderboard, main
-from pii_bench.leaderboard.published import published_rows
-from tests.leaderboard.stored_runs import ANN, BO, changed, store_run, tiny_dataset
+from pii_bench.ranking.published import published_rows
+from tests.ranking.stored_runs import ANN, BO, changed, store_run, tiny_dataset
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +58,7 @@ def test_an_interruption_is_no_traceback(
     def interrupt(*_: object) -> NoReturn:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(leaderboard, "collect", interrupt)
+    monkeypatch.setattr(leaderboard, "update", interrupt)
 
     assert main(["leaderboard"]) == 1
     assert capsys.readouterr().err == "pii-bench: interrupted\n"

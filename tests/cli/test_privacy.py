@@ -15,7 +15,7 @@ from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.models import catalog
 from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, PROVIDERS
-from pii_bench.runner.store import RunStore
+from pii_bench.runs.store import RunStore
 from tests.anthropic_replies import message
 from tests.builders import read_folder
 from tests.cli.command import COMMAND, environment
@@ -230,7 +230,7 @@ def test_a_traceback_shows_nothing(
 CRASHING: Final = """
 import sys
 from pii_bench.cli import main
-from pii_bench.runner.store import RunStore
+from pii_bench.runs.store import RunStore
 RunStore.append = lambda *_: 1 / 0
 sys.exit(main())
 """

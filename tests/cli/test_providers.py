@@ -130,7 +130,7 @@ def test_right_answers_of_any_provider_are_perfect(
     assert speaker.run(protocol_server, "--limit", "2") == 0
 
     shown = capsys.readouterr().out
-    assert shown.count("| 1.000") == 3 + 4 + 4
+    assert shown.count("| 1.000") == 3 + 4 + 5
     assert shown.count("| 2/12") == 3
     assert len(protocol_server.requests) == 4
     for request in protocol_server.requests:
@@ -179,7 +179,7 @@ def test_a_vote_draws_its_own_number_of_times_at_its_own_temperature(
 
     temperatures = [request.body["temperature"] for request in protocol_server.requests]
     assert temperatures == [0.0] * 2 + [0.7] * 6
-    assert capsys.readouterr().out.count("| 1.000") == 3 + 4 + 4
+    assert capsys.readouterr().out.count("| 1.000") == 3 + 4 + 5
     (path,) = (own_folder / "results").glob("runs/*/self-consistency-vote/demo.jsonl")
     assert [len(line["draws"]) for line in read_lines(path)] == [3, 3]
 

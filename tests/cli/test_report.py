@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from pii_bench.analysis.report import figures
+from pii_bench.analysis.report.figures import NOT_INSTALLED
 from pii_bench.cli.report import write_report
 from pii_bench.errors import UnknownNameError
-from pii_bench.report import figures
-from pii_bench.report.figures import NOT_INSTALLED
-from tests.leaderboard.stored_runs import changed, store_run, tiny_dataset
-from tests.report.folders import NOTHING, demo_results
+from tests.analysis.report.folders import NOTHING, demo_results
+from tests.ranking.stored_runs import changed, store_run, tiny_dataset
 
 ANSWERS = {"s1": '### Answer: ["32"]', "s2": NOTHING}
 

@@ -45,7 +45,7 @@ def test_the_main_job_from_gold_answers_is_perfect(
         "demo: query-related",
         "demo: masking",
     ]
-    assert output.out.count("| 1.000") == 3 + 4 + 4
+    assert output.out.count("| 1.000") == 3 + 4 + 5
     assert output.out.count("| 12/12") == 3
     assert sorted(read_folder(own_folder / "results")) == [
         "leaderboard.csv",

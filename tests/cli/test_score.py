@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import json
 import re
 from typing import TYPE_CHECKING, Any
@@ -46,10 +47,51 @@ def test_gold_as_predictions_is_perfect(
     assert score(path) == 0
     output = capsys.readouterr()
     assert output.err == ""
-    for task, figures in (("detection", 3), ("query-related", 4), ("masking", 4)):
+    masking = [*["1.000"] * 3, "0.000", *["1.000"] * 2]
+    tables = {"detection": ["1.000"] * 3, "query-related": ["1.000"] * 4, "masking": masking}
+    for task, figures in tables.items():
         row = cells(output.out, f"demo: {task}")
         interval = ["[1.000, 1.000]", ""]
-        assert row == ["", "mine", "", *["1.000"] * figures, *interval, "12/12", "", "", "run"]
+        assert row == ["", "mine", "", *figures, *interval, "12/12", "", "", "run"]
+
+
+def test_named_predictions_are_kept_and_enter_the_leaderboard(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_lines(own_folder / "mine.jsonl", gold_predictions())
+
+    assert main(["score", str(path), "--dataset", "demo", "--name", "our-filter"]) == 0
+
+    output = capsys.readouterr().out
+    assert output.startswith("kept: results/submitted/our-filter/demo.jsonl\nleaderboard: ")
+    for task in ("detection", "query-related", "masking"):
+        row = cells(output, f"demo: {task}")
+        assert (row[0], row[1], row[2], row[-1]) == ("1", "our-filter", "", "submitted")
+    with (own_folder / "results" / "leaderboard.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["source"] == "submitted"]
+    assert [(row["task"], row["model"], row["h"]) for row in rows] == [
+        ("detection", "our-filter", ""),
+        ("query-related", "our-filter", ""),
+        ("masking", "our-filter", "1.0000"),
+    ]
+    for command in (["analyse"], ["diagnose"], ["report"], ["compare", "our-filter", "other"]):
+        argument = ["score", str(path), "--dataset", "demo", "--name", "other"]
+        assert command[0] != "compare" or main(argument) == 0
+        assert main(command) == 0, command
+
+
+def test_a_name_is_checked_before_anything_is_read(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = str(own_folder / "missing.jsonl")
+
+    assert main(["score", missing, "--dataset", "demo", "--name", "a/b"]) == 2
+    assert main(["score", missing, "--dataset", "demo", "--force"]) == 2
+
+    errors = capsys.readouterr().err.splitlines()
+    assert errors[0].startswith("pii-bench: a submission came with the name 'a/b'; allowed: ")
+    assert errors[1] == "pii-bench: --force is about what is kept under --name: leave it out"
+    assert not (own_folder / "results").exists()
 
 
 def test_every_row_has_its_signature(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -193,7 +235,7 @@ def test_stored_answers_are_converted_and_scored(
         "status": "ok",
     }
     assert score(own_folder / "mine.jsonl", f"capid:{own_folder / 'test.jsonl'}") == 0
-    assert capsys.readouterr().out.count("1.000") == 11
+    assert capsys.readouterr().out.count("1.000") == 12
 
 
 def test_faults_of_the_annotation_are_told(

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from pii_bench.check import sample_problems
 from pii_bench.construction.build import Builder, Built, Plan
+from pii_bench.datasets.check import sample_problems
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

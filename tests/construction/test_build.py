@@ -8,10 +8,10 @@ from collections import Counter
 
 import pytest
 
-from pii_bench.check import sample_problems
 from pii_bench.construction.build import Builder, askable, description_of
 from pii_bench.construction.pools import load_pools
 from pii_bench.construction.relations import RELATIONS
+from pii_bench.datasets.check import sample_problems
 from pii_bench.datasets.native import sample_to_record
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 from tests.conftest import REPOSITORY

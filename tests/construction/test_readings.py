@@ -18,7 +18,7 @@ from pii_bench.construction.readings import (
 )
 from pii_bench.datasets.sample import Related, Sample
 from pii_bench.errors import InputFileError, PiiBenchError
-from tests.check.samples import build
+from tests.datasets.check.samples import build
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.check import CANARY
 from pii_bench.construction import sets
+from pii_bench.datasets.check import CANARY
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

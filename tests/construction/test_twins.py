@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.check import sample_problems
 from pii_bench.construction.twins import twins
+from pii_bench.datasets.check import sample_problems
 from tests.construction.small_sets import SmallSets, build
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.check.formats import FORMATS
 from pii_bench.construction.bank import read_bank
 from pii_bench.construction.grammar import slug
 from pii_bench.construction.names import Names
 from pii_bench.construction.people import Place
 from pii_bench.construction.pools import GRAMMAR, load_pools
 from pii_bench.construction.values import Draw, amount, draw_value
+from pii_bench.datasets.check.formats import FORMATS
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ import pytest
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.integrations.questions import load_questions, score_answers
 from pii_bench.models.base import Completion, Finish
-from pii_bench.outcome import Status
+from pii_bench.prompting.outcome import Status
 from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
 from pii_bench.tasks import Task
 from tests.builders import sample_record, write_lines
-from tests.leaderboard.stored_runs import ANN
+from tests.ranking.stored_runs import ANN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,7 +84,13 @@ def test_masking_composes_both_answers(ann: str) -> None:
 
     scored = score_answers(questions, "s1", [Completion(ANN), Completion('### Answer: ["32"]')])
 
-    assert scored.metrics == {"f1": 1.0, "rouge_l_f": 1.0, "precision": 1.0, "recall": 1.0}
+    assert scored.metrics == dict.fromkeys(
+        [
+            *("f1", "rouge_l_f", "precision", "recall"),
+            *("protection", "retention", "weighted_protection"),
+        ],
+        1.0,
+    )
 
 
 def test_why_a_model_stopped_counts(ann: str) -> None:

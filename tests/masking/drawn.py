@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from hypothesis import strategies as st
 
-from pii_bench.detectors.base import DetectedSpan
+from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.masking import Masked, MaskedSpan, absent_tags, inexact_tags, mask, unmask
-from pii_bench.masking.locate import Locator
+from pii_bench.scorer.locate import Locator
 from tests.masking.drawn import texts_and_entities
 
 if TYPE_CHECKING:

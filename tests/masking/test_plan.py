@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 
-from pii_bench.detectors.base import DetectedSpan
 from pii_bench.errors import PiiBenchError
 from pii_bench.masking.plan import make_plan
+from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.taxonomy import PiiType
 from tests.masking.drawn import texts_and_entities, words_and_entities
 

@@ -16,7 +16,7 @@ from pii_bench.models.base import (
     Sampling,
 )
 from pii_bench.models.replay import ReplayModel
-from pii_bench.runner.records import Failure, RunRecord, encode_record
+from pii_bench.runs.records import Failure, RunRecord, encode_record
 from tests.builders import write_lines
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.parsing import parse_structured_detection, parse_structured_related
+from pii_bench.prompting.parsing import parse_structured_detection, parse_structured_related
 from pii_bench.prompting.schemas import answer_schema
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, Strategy
 

@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pii_bench.detectors.base import DetectedSpan
+from pii_bench.scorer.locate import DetectedSpan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pii_bench.relevance.base import Candidate
+    from pii_bench.systems.relevance.base import Candidate
     from pii_bench.taxonomy import PiiType
 
 

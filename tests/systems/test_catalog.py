@@ -27,8 +27,8 @@ PLUGIN = re.compile(r"^```python\n# my_system\.py\n(.*?)^```", re.MULTILINE | re
 
 @pytest.fixture
 def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The example of the README as a module in the folder that the command is run in."""
-    found = PLUGIN.search((REPOSITORY / "README.md").read_text(encoding="utf-8"))
+    """The example of the documentation as a module in the folder that the command is run in."""
+    found = PLUGIN.search((REPOSITORY / "docs/extending.md").read_text(encoding="utf-8"))
     assert found is not None
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -172,7 +172,7 @@ def test_a_schema_is_asked_for_in_both_tasks(tmp_path: Path, strategy: str) -> N
 
 
 def test_the_example_of_the_readme_is_short() -> None:
-    found = PLUGIN.search((REPOSITORY / "README.md").read_text(encoding="utf-8"))
+    found = PLUGIN.search((REPOSITORY / "docs/extending.md").read_text(encoding="utf-8"))
 
     assert found is not None
     assert len([line for line in found[1].splitlines() if line.strip()]) <= 15

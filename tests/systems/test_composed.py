@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.detectors.base import DetectedSpan
-from pii_bench.evaluation import evaluate
 from pii_bench.models.base import Completion
-from pii_bench.outcome import Status
-from pii_bench.predictions.prediction import compose, read_response
+from pii_bench.prompting.outcome import Status
+from pii_bench.runs.evaluation import evaluate
+from pii_bench.runs.predictions.prediction import compose, read_response
+from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.systems.base import THIS_MACHINE
 from pii_bench.systems.composed import compose_systems
 from pii_bench.systems.parts import (
@@ -27,7 +27,7 @@ from tests.systems.fakes import NumbersNeeded, WordDetector
 
 if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
-    from pii_bench.predictions.prediction import Prediction
+    from pii_bench.runs.predictions.prediction import Prediction
     from pii_bench.systems.base import System
     from pii_bench.systems.parts import EntitySource, RelevanceSource
 

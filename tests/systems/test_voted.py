@@ -8,9 +8,9 @@ import pytest
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, Draws, Request, Sampling
-from pii_bench.runner.records import Failure
-from pii_bench.runner.run import run_system
-from pii_bench.runner.store import RunFiles, RunStore, read_lines
+from pii_bench.runs.records import Failure
+from pii_bench.runs.run import run_system
+from pii_bench.runs.store import RunFiles, RunStore, read_lines
 from pii_bench.systems.base import System
 from pii_bench.systems.voted import VotedSystem
 from pii_bench.tasks import Task

@@ -14,7 +14,7 @@ from pii_bench.analysis.figures.style import STYLE, save
 from pii_bench.analysis.figures.systems import shown
 from pii_bench.analysis.recall import Rule
 from pii_bench.analysis.runs import preferred
-from pii_bench.leaderboard.source import Source
+from pii_bench.ranking.source import Source
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ _METRICS: Final = (
     (Task.DETECTION, "strict_f1", "Strict-F1"),
     (Task.DETECTION, "ent_f1", "Ent-F1"),
     (Task.QUERY_RELATED, "f1", "F1"),
+    (Task.MASKING, "h", "H"),
     (Task.MASKING, "f1", "F1"),
 )
 # By these every system can be compared, also those that name no subjects.

@@ -11,7 +11,7 @@ from pii_bench.analysis.drops import HARDER
 from pii_bench.analysis.figures.style import BAND, GREY, SERIES, WIDTH
 from pii_bench.analysis.figures.systems import names_of
 from pii_bench.analysis.runs import BASE
-from pii_bench.leaderboard.source import Source
+from pii_bench.ranking.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

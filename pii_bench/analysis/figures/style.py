@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -138,7 +139,9 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     metadata: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "png": {"Software": None}}
     for kind, facts in metadata.items():
         content = io.BytesIO()
-        with rc_context(dict(STYLE)):
+        with rc_context(dict(STYLE)), warnings.catch_warnings():
+            # The font lacks a script, or a name leaves no room: the figure shows it.
+            warnings.filterwarnings("ignore", "Glyph|constrained_layout", UserWarning)
             figure.savefig(content, format=kind, metadata=facts)
         path = folder / f"{name}.{kind}"
         with writing(path):

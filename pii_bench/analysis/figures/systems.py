@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.figures.style import SERIES
 from pii_bench.analysis.runs import preferred
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from pii_bench.analysis.curves import CurvePoint
     from pii_bench.analysis.runs import RunName
+
+_LONGEST_NAME: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,8 @@ def names_of(runs: Sequence[RunName]) -> Mapping[RunName, str]:
 
 def _name(run: RunName, model: str) -> str:
     name = visible(model)
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[:_LONGEST_NAME]}..."
     if run.task is not Task.DETECTION and run.strategy:
         # A composed system is written as on the command line.
         prompted = run.strategy.partition("+")[0] in STRATEGIES

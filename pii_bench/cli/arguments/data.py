@@ -17,29 +17,45 @@ from pii_bench.cli.arguments.shared import (
 if TYPE_CHECKING:
     import argparse
 
+ENCODER_HEADS = ("linear", "crf", "charcnn-crf")
 WRITTEN_SETS = ("single", "multi", "train-single", "train-multi", "dev-single", "dev-multi")
 
 
 def add_train(subparsers: Subparsers) -> None:
-    """The tagger that ships."""
+    """The networks of ours."""
     parser = subparsers.add_parser(
         "train",
-        help="train the BiLSTM-CRF that ships",
+        help="train the BiLSTM-CRF that ships, or fine-tune an encoder",
         description="Train the BiLSTM-CRF on the sets to train and tune on, which `data build` "
-        "makes, and write its weights, vocabulary and training log.",
+        "makes; or fine-tune an encoder for detection, relevance and owners at once.",
+    )
+    parser.add_argument(
+        "network", nargs="?", choices=("bilstm-crf", "encoder"), default="bilstm-crf"
     )
     add_data_folder(parser, ", train and dev in its folder built")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="where the weights go (default: data/models/bilstm-crf, or bilstm-crf-words)",
-    )
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where the weights go")
     parser.add_argument(
         "--words-alone",
         action="store_true",
-        help="see a token's word, and not how it is written: bilstm-crf-words",
+        help="bilstm-crf: see a token's word, and not how it is written",
     )
+    encoder = parser.add_argument_group("encoder")
+    encoder.add_argument(
+        "--checkpoint",
+        type=Path,
+        metavar="DIR",
+        help="a pretrained encoder with its tokenizer.json: BERT, DistilBERT, RoBERTa, ...",
+    )
+    encoder.add_argument("--head", choices=ENCODER_HEADS, default="linear", help="(%(default)s)")
+    encoder.add_argument("--frozen", action="store_true", help="train the heads alone")
+    encoder.add_argument("--epochs", type=positive, default=5, metavar="N", help="(%(default)s)")
+    for part, what in (("train", "learn from"), ("dev", "choose the epoch by")):
+        encoder.add_argument(
+            f"--{part}",
+            nargs="+",
+            metavar="DATASET",
+            help=f"datasets to {what}, as `run --dataset` takes them (default: ours)",
+        )
     parser.set_defaults(command="train")
 
 

@@ -19,6 +19,13 @@ def add_score(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser("score", help="score a file of predictions made anywhere")
     parser.add_argument("predictions", type=Path, help="JSON Lines, see the README")
     parser.add_argument("--dataset", required=True, help=DATASET_HELP)
+    parser.add_argument(
+        "--name",
+        help="keep them under this name in DIR/submitted: they enter the leaderboard, compare, "
+        "analyse, diagnose and report",
+    )
+    parser.add_argument("--force", action="store_true", help="replace what is kept under the name")
+    add_results(parser)
     parser.set_defaults(command="score")
 
 
@@ -62,8 +69,8 @@ def add_compare(subparsers: Subparsers) -> None:
         parser.add_argument(
             name,
             metavar="SYSTEM",
-            help="MODEL+STRATEGY, MODEL:STRATEGY or MODEL, as in the leaderboard; run: or "
-            "reference: before it names the source",
+            help="MODEL+STRATEGY, MODEL:STRATEGY or MODEL, as in the leaderboard; run:, reference: "
+            "or submitted: before it names the source",
         )
     add_dataset(parser)
     add_task(parser)

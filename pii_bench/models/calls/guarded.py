@@ -67,6 +67,8 @@ class GuardedModel:
             try:
                 completion = await self._attempt(request)
             except CallError as error:
+                now = asyncio.get_running_loop().time()
+                self.reach.attempted(error, self.endpoint, now)
                 next_step = self.retry.decide(attempt, error)
             else:
                 self.reach.heard()

@@ -67,14 +67,38 @@ class Reach:
 
     Attributes:
         most: so many end the run, at least 1.
+        patience: seconds without any connection that end it too, however few calls there were.
     """
 
     most: int = 3
+    patience: float = 30.0
     _lost: int = field(default=0, init=False)
+    _since: float | None = field(default=None, init=False)
 
     def heard(self) -> None:
         """Somebody answered, be it with a refusal."""
-        self._lost = 0
+        self._lost, self._since = 0, None
+
+    def attempted(self, error: CallError, endpoint: str | None, now: float) -> None:
+        """An attempt has failed.
+
+        Args:
+            error: how.
+            endpoint: the base URL; None on this machine.
+            now: seconds of a clock that only goes on.
+
+        Raises:
+            ProviderRefusedError: there was no connection, and has been none for long.
+        """
+        if error.kind == SKIPPED_BUDGET:
+            return
+        if error.kind != "connection":
+            self.heard()
+            return
+        if self._since is None:
+            self._since = now
+        if now - self._since >= self.patience:
+            raise self._unreachable(endpoint, f"for {now - self._since:.0f} s")
 
     def failed(self, error: CallError, endpoint: str | None) -> None:
         """A call has failed for good.
@@ -93,7 +117,11 @@ class Reach:
             return
         self._lost += 1
         if self._lost >= self.most:
-            raise ProviderRefusedError(
-                f"no connection to {endpoint or 'the model'} in {self._lost} calls in a row: check "
-                "that it is up and that the base URL is right, then run again to go on"
-            )
+            raise self._unreachable(endpoint, f"in {self._lost} calls in a row")
+
+    @staticmethod
+    def _unreachable(endpoint: str | None, when: str) -> ProviderRefusedError:
+        return ProviderRefusedError(
+            f"no connection to {endpoint or 'the model'} {when}: check that it is up and that the "
+            "base URL is right, then run again to go on"
+        )

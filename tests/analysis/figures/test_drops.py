@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pii_bench.analysis.figures.drops import draw_drops
-from pii_bench.leaderboard.source import Source
+from pii_bench.ranking.source import Source
 from tests.analysis.evaluated import headline
 from tests.analysis.figures.drawn import legend, points, rows, texts
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from pii_bench.analysis.curves import CurvePoint
 from pii_bench.analysis.figures.style import SERIES
 from pii_bench.analysis.figures.systems import names_of, shown
-from pii_bench.leaderboard.source import Source
+from pii_bench.ranking.source import Source
 from pii_bench.tasks import Task
 from tests.analysis.evaluated import run_name
 

@@ -209,45 +209,55 @@ FAULTS = {
 }
 
 
-def fail_at(
-    case: Case, server: BatchServer, number: int, answer: Answer | None, timeout: float = 5.0
-) -> Exception:
-    """The error of a job whose n-th call goes wrong."""
-    first = len(server.received) + number
-    # aiohttp repeats a GET once where the server closed the connection meanwhile.
-    server.faults = {first: Fault(answer), first + 1: Fault(answer)}
-    with pytest.raises((CallError, ProviderRefusedError)) as raised:
-        case.ask(server.url, lambda service: submit_and_read(service, [request()]), timeout=timeout)
-    return raised.value
+def failures_at(
+    case: Case, server: BatchServer, answer: Answer | None, *, timeout: float = 5.0, calls: int = 0
+) -> list[Exception]:
+    """The errors of jobs of which the first, the second, ... call goes wrong.
+
+    Args:
+        calls: how many of them; 0 for all.
+    """
+
+    async def fail(service: BatchService) -> list[Exception]:
+        errors: list[Exception] = []
+        for number in range(calls or len(case.lines)):
+            server.jobs.clear()
+            first = len(server.received) + number
+            # aiohttp repeats a GET once where the server closed the connection meanwhile.
+            server.faults = {first: Fault(answer), first + 1: Fault(answer)}
+            try:
+                await submit_and_read(service, [request()])
+            except (CallError, ProviderRefusedError) as error:
+                errors.append(error)
+        return errors
+
+    errors = case.ask(server.url, fail, timeout=timeout)
+    assert len(errors) == (calls or len(case.lines))
+    return errors
 
 
 @pytest.mark.parametrize(("answer", "kind"), FAULTS.values(), ids=FAULTS.keys())
 def test_a_call_that_fails_is_told_by_its_kind(
     case: Case, server: BatchServer, answer: Answer | None, kind: str
 ) -> None:
-    for number, line in enumerate(case.lines):
-        error = fail_at(case, server, number, answer)
-
-        assert isinstance(error, CallError), line
-        assert error.kind == kind, line
+    for error in failures_at(case, server, answer):
+        assert isinstance(error, CallError)
+        assert error.kind == kind
         assert error.retry_after == (7.0 if kind == "rate_limit" else None)
 
 
 def test_a_call_that_hangs_times_out(case: Case, server: BatchServer) -> None:
-    for number, line in enumerate(case.lines):
-        error = fail_at(case, server, number, Answer(delay=0.1), timeout=0.04)
+    errors = failures_at(case, server, Answer(delay=0.2), timeout=0.1)
 
-        assert str(error) == "timeout", line
+    assert {str(error) for error in errors} == {"timeout"}
 
 
 @pytest.mark.parametrize("status", [401, 402, 403])
 def test_a_key_that_is_refused_stops_everything(
     case: Case, server: BatchServer, status: int
 ) -> None:
-    for number, line in enumerate(case.lines):
-        error = fail_at(case, server, number, Answer(status, {"error": {}}))
-
-        assert isinstance(error, ProviderRefusedError), line
+    for error in failures_at(case, server, Answer(status, {"error": {}})):
+        assert isinstance(error, ProviderRefusedError)
         assert f"HTTP {status}" in str(error)
 
 
@@ -261,13 +271,12 @@ def test_errors_and_logs_hold_neither_key_nor_text(
         Answer(500, {"message": SAMPLE_TEXT, "error": SAMPLE_TEXT}),
         Answer(200, f"{SAMPLE_TEXT} {KEY}".encode()),
     ]
-    for answer, number in itertools.product(answers, range(len(case.lines))):
-        error = fail_at(case, server, number, answer)
-
-        assert error.__context__ is None
-        told = "".join(traceback.format_exception(error)) + caplog.text
-        assert KEY not in told
-        assert SAMPLE_TEXT not in told
+    for answer in answers:
+        for error in failures_at(case, server, answer):
+            assert error.__context__ is None
+            told = "".join(traceback.format_exception(error)) + caplog.text
+            assert KEY not in told
+            assert SAMPLE_TEXT not in told
 
 
 def test_a_schema_goes_into_the_request(case: Case, server: BatchServer) -> None:
@@ -344,15 +353,16 @@ def test_results_may_be_longer_than_an_answer_but_no_line_of_them(
 
 @pytest.mark.parametrize("status", [200, 500])
 def test_no_other_answer_may_be_longer(case: Case, server: BatchServer, status: int) -> None:
-    for number in range(len(case.lines) - (status == 200)):
-        error = fail_at(case, server, number, Answer(status, b" " * (LARGEST_BODY + 1)), 30.0)
+    answer = Answer(status, b" " * (LARGEST_BODY + 1))
+    # The last call reads the results, which may be longer.
+    calls = len(case.lines) - (status == 200)
 
-        assert str(error) == "bad_response: more than 32 MB"
+    errors = failures_at(case, server, answer, timeout=30.0, calls=calls)
+
+    assert {str(error) for error in errors} == {"bad_response: more than 32 MB"}
 
 
-@pytest.mark.parametrize(
-    "odd", [None, [], {}, [["a"]], {"a": []}, True, 10**400, "\ud83d", "7"], ids=range(9)
-)
+@pytest.mark.parametrize("odd", [None, {}, [["a"]], 10**400, "\ud83d"], ids=range(5))
 def test_whatever_is_answered_is_read_or_a_failure(
     case: Case, server: BatchServer, odd: object
 ) -> None:

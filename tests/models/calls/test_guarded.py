@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,13 @@ class NoJitter(Random):
 
     def uniform(self, a: float, b: float) -> float:
         return min(a, b)
+
+
+class LongestWaits(Random):
+    """Waits as long as it may."""
+
+    def uniform(self, a: float, b: float) -> float:
+        return max(a, b)
 
 
 def guard(
@@ -110,6 +118,28 @@ def test_where_nobody_is_the_third_call_is_the_last() -> None:
 
     assert [type(outcome) for outcome in outcomes] == [CallError] * 2 + [ProviderRefusedError] * 4
     assert "https://models.example/v1" in str(outcomes[2])
+
+
+@pytest.mark.parametrize("seconds", [0.0, 10.0])
+def test_a_dead_server_ends_a_run_within_a_minute(seconds: float) -> None:
+    """One call at a time, waits that are as long as they may be, and slow attempts."""
+
+    async def ask_in_turn() -> float:
+        inner = TimedModel(script(CallError("connection")), seconds=seconds)
+        model = GuardedModel(
+            inner, Retry(random=LongestWaits()), Pace(AdaptiveLimit(1)), Ledger(DOLLAR_A_TOKEN)
+        )
+        for number in range(100):
+            with suppress(CallError):
+                await model.complete(make_request(f"s{number}"))
+        return now()
+
+    async def timed() -> float:
+        with pytest.raises(ProviderRefusedError):
+            await ask_in_turn()
+        return now()
+
+    assert 30 <= run(timed()) <= 60
 
 
 def test_a_failure_that_will_not_pass_is_told_at_once() -> None:

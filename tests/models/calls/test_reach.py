@@ -41,6 +41,24 @@ def test_a_call_that_was_not_made_tells_nothing() -> None:
         reach.failed(CallError("connection"), ENDPOINT)
 
 
+def test_half_a_minute_without_a_connection_ends_the_run() -> None:
+    reach = Reach(patience=30.0)
+    reach.attempted(CallError("connection"), ENDPOINT, now=100.0)
+    reach.attempted(CallError("connection"), ENDPOINT, now=129.9)
+
+    with pytest.raises(ProviderRefusedError, match=r"no connection to http://127.* for 31 s: "):
+        reach.attempted(CallError("connection"), ENDPOINT, now=131.0)
+
+
+@pytest.mark.parametrize("kind", ["server_error", "timeout"])
+def test_an_attempt_that_fails_otherwise_begins_the_time_again(kind: str) -> None:
+    reach = Reach(patience=30.0)
+    for time in range(0, 200, 20):
+        reach.attempted(CallError("connection"), ENDPOINT, now=time)
+        reach.attempted(CallError(SKIPPED_BUDGET), ENDPOINT, now=time + 1)
+        reach.attempted(CallError(kind), ENDPOINT, now=time + 2)
+
+
 def test_a_model_without_an_endpoint_is_named_too() -> None:
     with pytest.raises(ProviderRefusedError, match="no connection to the model"):
         Reach(most=1).failed(CallError("connection"), None)

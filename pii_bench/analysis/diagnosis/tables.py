@@ -1,0 +1,219 @@
+"""The diagnosis of stored runs as tidy tables: one observation a row, no text of a sample."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from pii_bench.analysis.diagnosis.curve import curve
+from pii_bench.analysis.diagnosis.errors import NEED_DETECTION, ErrorClass, Side, classify
+from pii_bench.analysis.diagnosis.exposure import TIERS, account
+from pii_bench.analysis.diagnosis.twins import Asked, is_twin, twin_rates
+from pii_bench.datasets.sample import applicable
+from pii_bench.tasks import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pii_bench.analysis.diagnosis.curve import GivesScores
+    from pii_bench.analysis.diagnosis.errors import ErrorCounts
+    from pii_bench.analysis.diagnosis.exposure import Exposure
+    from pii_bench.analysis.diagnosis.runs import QueryRun
+    from pii_bench.runs.predictions.prediction import Prediction
+
+RUN: Final = ("source", "model", "strategy", "dataset", "oracle")
+"""The columns that name a run; every table begins with them."""
+
+ANSWERED: Final = "answered"
+OPEN: Final = "open"
+CLOSED: Final = "closed"
+
+
+def error_table(runs: Iterable[QueryRun]) -> pd.DataFrame:
+    """Errors by class and side.
+
+    Returns:
+        Columns of `RUN`, then task, scored and gold (samples), class, side, errors. Errors are
+        missing where a class cannot occur for want of detection answers.
+    """
+    rows: list[dict[str, object]] = []
+    for run in runs:
+        tasks: list[tuple[Task, Mapping[str, Prediction]]] = [(Task.QUERY_RELATED, run.answers)]
+        if (masking := run.masking) is not None:
+            tasks.append((Task.MASKING, masking))
+        for task, answers in tasks:
+            scored, counts = _errors(task, run, answers)
+            beside = {
+                **_named(run),
+                "task": task,
+                "scored": scored,
+                "gold": len(applicable(task, run.dataset.samples)),
+            }
+            rows += [
+                {
+                    **beside,
+                    "class": kind,
+                    "side": side,
+                    "errors": None
+                    if run.detection is None and kind in NEED_DETECTION
+                    else counts[kind, side],
+                }
+                for kind in ErrorClass
+                for side in Side
+            ]
+    columns = [*RUN, "task", "scored", "gold", "class", "side", "errors"]
+    return pd.DataFrame(rows, columns=columns).astype({"errors": "Int64"})
+
+
+def leak_table(runs: Iterable[QueryRun]) -> pd.DataFrame:
+    """Leak and over-masking of runs with detection answers.
+
+    Returns:
+        Columns of `RUN`, then gold, answered, failed (samples); on_failure, which is
+        `answered` (failures left out), `open` or `closed`; rates, missing where they are
+        undefined; and the numbers behind them.
+    """
+    rows: list[dict[str, object]] = []
+    for run in runs:
+        if (masking := run.masking) is None:
+            continue
+        found = account(run.dataset.samples, masking)
+        beside = {
+            **_named(run),
+            "gold": found.samples,
+            "answered": found.answered,
+            "failed": found.failed,
+        }
+        exposures = {ANSWERED: found.of_answered, OPEN: found.open, CLOSED: found.closed}
+        rows += [
+            {
+                **beside,
+                "on_failure": on_failure,
+                **_rates(exposure),
+                **{f"leak_tier_{tier}": exposure.leak_of(tier) for tier in TIERS},
+                **_numbers(exposure),
+            }
+            for on_failure, exposure in exposures.items()
+        ]
+    rates = ["leak", "plain_leak", "over_masking", "text_over_masking"]
+    rates += [f"leak_tier_{tier}" for tier in TIERS]
+    columns = [*RUN, "gold", "answered", "failed", "on_failure", *rates, *_NUMBERS]
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame.astype(dict.fromkeys(rates, "float64"))
+
+
+def curve_table(scored: Iterable[tuple[QueryRun, GivesScores]]) -> pd.DataFrame:
+    """Leak against over-masking over the threshold.
+
+    Args:
+        scored: runs, each with what gives its scores (`scored_runs.find_scores`).
+
+    Returns:
+        Columns of `RUN`, then threshold (infinity keeps nothing), own (whether it is the
+        system's), rates.
+    """
+    rows = [
+        {
+            **_named(run),
+            "threshold": point.threshold,
+            "own": point.own,
+            **_rates(point.exposure),
+        }
+        for run, system in scored
+        for point in curve(system, run.dataset.samples)
+    ]
+    rates = ["leak", "plain_leak", "over_masking", "text_over_masking"]
+    frame = pd.DataFrame(rows, columns=[*RUN, "threshold", "own", *rates])
+    return frame.astype(dict.fromkeys(rates, "float64"))
+
+
+def twin_table(runs: Sequence[QueryRun]) -> pd.DataFrame:
+    """Reactions to twins, for the runs whose dataset has any.
+
+    Args:
+        runs: all; the originals are looked for among those of the same system.
+
+    Returns:
+        Columns of `RUN`, then reaction, against, pairs, failed, undefined, done, rate,
+        both_right, right_rate.
+    """
+    rows: list[dict[str, object]] = []
+    for run in runs:
+        twins = [asked for asked in _asked(run) if is_twin(asked.sample)]
+        if not twins:
+            continue
+        originals = {
+            asked.sample.id: asked
+            for other in runs
+            if other.system == run.system and other is not run
+            for asked in _asked(other)
+        }
+        rows += [
+            {
+                **_named(run),
+                "reaction": rates.reaction,
+                "against": rates.against,
+                "pairs": rates.pairs,
+                "failed": rates.failed,
+                "undefined": rates.undefined,
+                "done": rates.done,
+                "rate": rates.rate,
+                "both_right": rates.both_right,
+                "right_rate": rates.right_rate,
+            }
+            for rates in twin_rates(twins, originals)
+        ]
+    columns = [*RUN, "reaction", "against", "pairs", "failed", "undefined", "done", "rate"]
+    columns += ["both_right", "right_rate"]
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame.astype({"rate": "float64", "right_rate": "float64"})
+
+
+_NUMBERS: Final = (
+    *("unneeded", "leaked", "needed", "needed_masked", "other_characters"),
+    *("other_characters_masked", "repeated", "repeated_in_part", "repeated_open"),
+)
+
+
+def _errors(
+    task: Task, run: QueryRun, answers: Mapping[str, Prediction]
+) -> tuple[int, ErrorCounts]:
+    """How many samples are scored, and their errors."""
+    counts: ErrorCounts = Counter()
+    scored = 0
+    for sample in applicable(task, run.dataset.samples):
+        if sample.id in answers and answers[sample.id].status.scored:
+            counts.update(classify(task, sample, answers[sample.id]))
+            scored += 1
+    return scored, counts
+
+
+def _asked(run: QueryRun) -> list[Asked]:
+    given = run.stored.predictions
+    return [Asked.of(sample, given.get(sample.id)) for sample in run.dataset.samples]
+
+
+def _named(run: QueryRun) -> dict[str, object]:
+    card = run.stored.manifest.system
+    values = (run.source, card.model, card.prompt, run.dataset.name, card.oracle)
+    return dict(zip(RUN, values, strict=True))
+
+
+def _rates(exposure: Exposure) -> dict[str, float | None]:
+    return {
+        "leak": exposure.leak,
+        "plain_leak": exposure.plain_leak,
+        "over_masking": exposure.over_masking,
+        "text_over_masking": exposure.text_over_masking,
+    }
+
+
+def _numbers(exposure: Exposure) -> dict[str, int]:
+    values = (
+        *(sum(exposure.unneeded), sum(exposure.leaked), exposure.needed, exposure.needed_masked),
+        *(exposure.other, exposure.other_masked),
+        *(exposure.repeated, exposure.repeated_in_part, exposure.repeated_open),
+    )
+    return dict(zip(_NUMBERS, values, strict=True))

@@ -1,0 +1,239 @@
+"""What goes into a report: rows, figures, and every sample of stored runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+from pii_bench.analysis.diagnosis.errors import ErrorClass
+from pii_bench.analysis.diagnosis.runs import QueryRun
+from pii_bench.analysis.report.figures import Figures, draw
+from pii_bench.analysis.report.samples import Answers, Record, Vocabulary, encode_sample
+from pii_bench.analysis.runs import evaluated
+from pii_bench.datasets.catalog import ALL, DATASETS, load_dataset
+from pii_bench.prompting.outcome import Status
+from pii_bench.ranking.collect import evaluations_of, rows_of
+from pii_bench.ranking.naming import find_rows, system_name
+from pii_bench.ranking.published import published_rows
+from pii_bench.ranking.rows import Row, rank
+from pii_bench.ranking.source import Source
+from pii_bench.ranking.stored import read_stored
+from pii_bench.tasks import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from pii_bench.datasets.catalog import Dataset
+    from pii_bench.ranking.stored import RunOnDataset
+    from pii_bench.runs.predictions.prediction import Prediction
+
+Address: TypeAlias = tuple[Source, str, str, str, Task]
+"""Which row it is: source, model, strategy, dataset and task."""
+
+
+class Texts(StrEnum):
+    """Whose texts go in: those of our own synthetic datasets, all, or none."""
+
+    OURS = "ours"
+    ALL = "all"
+    NONE = "none"
+
+    def include(self, dataset: Dataset) -> bool:
+        """Whether the texts of a dataset go in; its file is ours only if it is as pinned."""
+        return self is Texts.ALL or (self is Texts.OURS and dataset.source in DATASETS)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that a page shows.
+
+    Attributes:
+        rows: of the leaderboard, ranked.
+        figures: drawn, or why not.
+        record: samples and runs as the page reads them. `datasets`: name, whether texts are
+            there, samples. `runs`: dataset (its number), name, whether it is an oracle, who is
+            sent unmasked text, answers in the order of the samples. And the names that these
+            number (`samples.encode_sample`).
+        names: which row is of which run of the record.
+        left_out: runs that could not be read, each with the reason.
+    """
+
+    rows: tuple[Row, ...]
+    figures: Figures
+    record: Record
+    names: Mapping[Address, str]
+    left_out: tuple[str, ...]
+
+    @property
+    def without_texts(self) -> list[str]:
+        """The datasets whose texts are left out."""
+        return [each["name"] for each in self.record["datasets"] if not each["texts"]]
+
+    @property
+    def foreign_texts(self) -> list[str]:
+        """The datasets that are not ours and whose texts are there."""
+        named = [each["name"] for each in self.record["datasets"] if each["texts"]]
+        # The name of a file ends in digits of its hash.
+        return [name for name in named if name not in DATASETS]
+
+
+def address(row: Row) -> Address:
+    """Which row it is."""
+    return row.source, row.model, row.strategy, row.dataset, row.task
+
+
+def collect_report(
+    results: Path,
+    *,
+    dataset: str = ALL,
+    systems: Sequence[str] = (),
+    texts: Texts = Texts.OURS,
+) -> Report:
+    """Read all that a report of a results folder needs.
+
+    Args:
+        results: the folder.
+        dataset: the only one that is of interest, as in the leaderboard or as `run` takes it.
+        systems: those whose samples go in, as `find_rows` takes them; all if empty. Rows are
+            all there in any case: ranks are among all of them.
+        texts: whose texts go in.
+
+    Raises:
+        UnknownNameError: there is no such dataset, or no stored run of such a system.
+        PiiBenchError: a name that stands for several systems, or the other errors of reading
+            what is stored and of drawing it.
+    """
+    stored = read_stored(results)
+    published = published_rows()
+    name = _dataset_name(dataset, {run.dataset.name for run in stored.runs})
+    runs = [run for run in stored.runs if name in {None, run.dataset.name}]
+    evaluations = [(run, evaluations_of(run)) for run in runs]
+    scored = [(run, rows_of(run, scores)) for run, scores in evaluations]
+    ours = [row for _, rows in scored for row in rows]
+    wanted = {address(row) for each in systems for row in find_rows(ours, each).values()}
+    shown = _shown(
+        [
+            (run, rows)
+            for run, rows in scored
+            if not systems or any(address(row) in wanted for row in rows)
+        ]
+    )
+    return Report(
+        rows=tuple(rank([*ours, *(row for row in published if name in {None, row.dataset})])),
+        figures=draw([each for both in evaluations for each in evaluated(*both)], published),
+        record=_record(shown, texts),
+        # Of several runs beside one detection the first shows it.
+        names={address(row): each.name for each in reversed(shown) for row in each.rows},
+        left_out=stored.left_out,
+    )
+
+
+def _dataset_name(given: str, stored: Iterable[str]) -> str | None:
+    if given == ALL:
+        return None
+    return given if given in stored else load_dataset(given).name
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A run as it is shown: with the detection beside it, or a detection by itself.
+
+    Attributes:
+        rows: of the leaderboard, those of the detection too.
+    """
+
+    run: RunOnDataset
+    rows: tuple[Row, ...]
+    answers: Answers
+
+    @property
+    def name(self) -> str:
+        card = self.run.stored.manifest.system
+        alone = card.task is Task.DETECTION and card.prompt
+        name = f"{card.model} ({card.prompt})" if alone else system_name(card.model, card.prompt)
+        # As `pii-bench compare` tells them apart.
+        return name if self.run.source is Source.RUN else f"{self.run.source}:{name}"
+
+
+def _shown(scored: Iterable[tuple[RunOnDataset, list[Row]]]) -> list[_Shown]:
+    """Runs that answer queries, then detections that stand beside none of these."""
+    detections: dict[int, tuple[RunOnDataset, list[Row]]] = {}
+    related = []
+    for run, rows in scored:
+        if run.stored.manifest.system.task is Task.DETECTION:
+            detections[id(run.stored)] = run, rows
+        elif rows:
+            related.append((run, rows))
+    shown = [
+        _Shown(run, (*rows, *detections.get(id(run.detection), (run, ()))[1]), _answers(run))
+        for run, rows in related
+    ]
+    beside = {id(run.detection) for run, _ in related}
+    return shown + [
+        _Shown(run, tuple(rows), _answers(run))
+        for number, (run, rows) in detections.items()
+        if number not in beside
+    ]
+
+
+def _answers(run: RunOnDataset) -> Answers:
+    detection = run.detection
+    if run.stored.manifest.system.task is Task.DETECTION:
+        detection = run.stored
+    by_task: dict[Task, Mapping[str, Prediction]] = {}
+    if detection is not None:
+        by_task[Task.DETECTION] = detection.predictions
+    if detection is not run.stored:
+        query_run = QueryRun(run.source, run.dataset, run.stored, run.detection)
+        by_task[Task.QUERY_RELATED] = query_run.answers
+    if (masking := run.masking) is not None:
+        by_task[Task.MASKING] = masking
+    return Answers(
+        names_subjects=detection is not None and detection.manifest.system.names_subjects,
+        by_task=by_task,
+    )
+
+
+def _record(shown: Sequence[_Shown], texts: Texts) -> Record:
+    vocabulary = Vocabulary()
+    found = {each.run.dataset.name: each.run.dataset for each in shown}
+    # In the order of the catalog; others as they come.
+    names = [
+        *(name for name in DATASETS if name in found),
+        *(n for n in found if n not in DATASETS),
+    ]
+    datasets: list[Record] = []
+    runs: list[Record] = []
+    for number, name in enumerate(names):
+        members = [each for each in shown if each.run.dataset.name == name]
+        with_texts = texts.include(found[name])
+        encoded = [
+            encode_sample(
+                sample, [each.answers for each in members], vocabulary if with_texts else None
+            )
+            for sample in found[name].samples
+        ]
+        samples = [sample for sample, _ in encoded]
+        datasets.append({"name": name, "texts": with_texts, "samples": samples})
+        runs += [
+            {
+                "dataset": number,
+                "name": each.name,
+                "oracle": each.run.stored.manifest.system.oracle,
+                "recipients": each.rows[0].unmasked_text_to,
+                "answers": [answers[place] for _, answers in encoded],
+            }
+            for place, each in enumerate(members)
+        ]
+    return {
+        "types": list(vocabulary.types),
+        "categories": list(vocabulary.categories),
+        "tags": list(vocabulary.tags),
+        "tasks": list(Task),
+        "statuses": list(Status),
+        "classes": list(ErrorClass),
+        "datasets": datasets,
+        "runs": runs,
+    }

@@ -1,0 +1,86 @@
+"""Raw responses of the answerer and the judge, read; no response raises."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.models.base import Completion, Draws, Finish
+from pii_bench.prompting.parsing.completion import without_thought
+
+if TYPE_CHECKING:
+    from pii_bench.models.base import Response
+
+LOWEST: Final = 1
+HIGHEST: Final = 10
+
+_RATING: Final = r"[ \t]*[=:][ \t]*(\d{1,2})(?:[ \t]*/[ \t]*10)?"
+_RATINGS: Final = re.compile(
+    rf"\b(?:answer[ \t]+)?A{_RATING}[\s,;]+(?:and[ \t]+)?(?:answer[ \t]+)?B{_RATING}(?![.,/]?\d)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """What a judge gives two answers, each the mean over both orders, 1 to 10."""
+
+    masked: float
+    unmasked: float
+
+    @property
+    def utility(self) -> float:
+        """The share that the masked answer keeps of what the unmasked one is worth, 0 to 1.
+
+        (masked - 1) / (unmasked - 1), for 1 is of no use; 1 where the masked answer is rated
+        as high or higher. So an answer beside itself has 1, as in the paper's figures, however
+        good it is.
+        """
+        if self.masked >= self.unmasked:
+            return 1.0
+        return (self.masked - LOWEST) / (self.unmasked - LOWEST)
+
+
+def read_answer(response: Response) -> str | None:
+    """What the answerer said, without thought and white space around it.
+
+    An answer that was cut off at the longest one allowed is an answer, and so is one that
+    says that it cannot be given: those are what masking may lead to.
+
+    Returns:
+        None for one that is blank or that the provider filtered or refused, and for draws.
+    """
+    if isinstance(response, Draws) or response.finish in {Finish.FILTER, Finish.REFUSAL}:
+        return None
+    said = without_thought(response.text)
+    return (said or "").strip() or None
+
+
+def read_verdict(response: Response) -> Ratings | None:
+    """The ratings of both orders, the first with the unmasked answer as A.
+
+    Read is the last `A=..., B=...` of each, with two whole numbers from 1 to 10; `:` for `=`,
+    `/10` and emphasis are let pass.
+
+    Returns:
+        None unless both orders have one.
+    """
+    if isinstance(response, Completion) or len(response.completions) != 2:
+        return None
+    unmasked_first, masked_first = map(_ratings, response.completions)
+    if unmasked_first is None or masked_first is None:
+        return None
+    return Ratings(
+        masked=(unmasked_first[1] + masked_first[0]) / 2,
+        unmasked=(unmasked_first[0] + masked_first[1]) / 2,
+    )
+
+
+def _ratings(completion: Completion) -> tuple[int, int] | None:
+    said = without_thought(completion.text)
+    found = _RATINGS.findall(re.sub(r"[*_`]+", "", said or ""))
+    if not found:
+        return None
+    a, b = map(int, found[-1])
+    return (a, b) if all(LOWEST <= rating <= HIGHEST for rating in (a, b)) else None

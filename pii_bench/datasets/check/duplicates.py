@@ -1,0 +1,177 @@
+"""Descriptions that say the same, or nearly, within a file and across files."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from pii_bench.datasets.check.problem import Problem
+from pii_bench.datasets.check.sets import is_derived, origins
+from pii_bench.datasets.check.text import blanked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pii_bench.datasets.sample import Sample
+
+NEAR: Final = 0.5
+"""Descriptions that share more than this of their 5-grams are near-duplicates."""
+
+_WORDS: Final = 5
+_WORD: Final = re.compile(r"<[A-Z]+>|\w+(?:['’]\w+)*")
+
+Near: TypeAlias = tuple[int, int, float]
+"""Two texts, the earlier one first, and their overlap."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """A sample and the number of its file."""
+
+    file: int
+    sample: Sample
+
+    def is_kin(self, other: _Document) -> bool:
+        """Whether one was made from the other, or both from a third: they must be alike."""
+        derived = is_derived(self.sample) or is_derived(other.sample)
+        return derived and not origins(self.sample).isdisjoint(origins(other.sample))
+
+
+def duplicate_problems(files: Sequence[Sequence[Sample]]) -> Iterator[tuple[int, Problem]]:
+    """Descriptions that stand there before, each with the number of its file.
+
+    Rules: `duplicate`, two descriptions are equal; `near-duplicate`, with entities blanked
+    they share more than `NEAR` of the word 5-grams of the shorter one. Of several descriptions
+    that it is like, one is named. Samples made from one another (`meta`) are expected to be
+    alike and pass.
+    """
+    first: dict[str, _Document] = {}
+    for number, samples in enumerate(files):
+        for sample in samples:
+            document = _Document(number, sample)
+            other = first.setdefault(sample.description, document)
+            if other is not document and not other.is_kin(document):
+                reason = f"the description is that of {other.sample.id}"
+                yield number, Problem(sample.id, "duplicate", reason)
+    documents = list(first.values())
+
+    def may_be_alike(left: int, right: int) -> bool:
+        return documents[left].is_kin(documents[right])
+
+    texts = (blanked(each.sample) for each in documents)
+    for left, right, overlap in near_earlier(texts, may_be_alike):
+        other, document = documents[left], documents[right]
+        reason = f"{overlap:.2f} of its word 5-grams are those of {other.sample.id}"
+        yield document.file, Problem(document.sample.id, "near-duplicate", reason)
+
+
+def near_earlier(
+    texts: Iterable[str], passes: Callable[[int, int], bool] | None = None
+) -> Iterator[Near]:
+    """For each text whose overlap with an earlier one is above `NEAR`, such a one.
+
+    The overlap of two sets A and B of word 5-grams is |A & B| / min(|A|, |B|) (overlap
+    coefficient); a text of fewer words has no 5-grams and is near to none.
+
+    Two sets that overlap so share one of the rarest half of the smaller one's 5-grams, which
+    finds them among many (prefix filter: S. Chaudhuri et al., "A primitive operator for
+    similarity joins in data cleaning", ICDE 2006). Texts that are near to no earlier one are
+    asked first: of many that are alike, each is compared with one.
+
+    Args:
+        texts: in their order.
+        passes: whether two texts, the earlier one first, may be near; None for never.
+    """
+    alone, others = _Index(), _Index()
+    for number, grams in enumerate(_gram_sets(texts)):
+        found = next(
+            (
+                (earlier, number, overlap)
+                for index in (alone, others)
+                for earlier, overlap in index.near(grams)
+                if passes is None or not passes(earlier, number)
+            ),
+            None,
+        )
+        if found is not None:
+            yield found
+        (alone if found is None else others).add(number, grams)
+
+
+@dataclass(frozen=True, slots=True)
+class _Grams:
+    """The 5-grams of a text that other texts have too, as numbers.
+
+    Attributes:
+        size: of the whole set.
+        ordered: the rarest first.
+        prefix: how many of those are among the rarest half of the whole set, and one more.
+    """
+
+    size: int
+    ordered: NDArray[np.int32]
+    prefix: int
+
+
+@dataclass(slots=True)
+class _Index:
+    """Finds the texts that are near to one."""
+
+    _sets: dict[int, _Grams] = field(default_factory=dict)
+    _by_prefix: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    _by_rest: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, number: int, grams: _Grams) -> None:
+        self._sets[number] = grams
+        for place, gram in enumerate(grams.ordered.tolist()):
+            index = self._by_prefix if place < grams.prefix else self._by_rest
+            index[gram].append(number)
+
+    def near(self, grams: _Grams) -> Iterator[tuple[int, float]]:
+        own = grams.ordered.tolist()
+        held = frozenset(own)
+        seen: set[int] = set()
+        for number in self._candidates(own, grams.prefix):
+            if number not in seen:
+                seen.add(number)
+                other = self._sets[number]
+                overlap = len(held.intersection(other.ordered.tolist()))
+                share = overlap / min(grams.size, other.size)
+                if share > NEAR:
+                    yield number, share
+
+    def _candidates(self, grams: Sequence[int], prefix: int) -> Iterator[int]:
+        for place, gram in enumerate(grams):
+            yield from self._by_prefix.get(gram, ())
+            if place < prefix:
+                yield from self._by_rest.get(gram, ())
+
+
+def _gram_sets(texts: Iterable[str]) -> list[_Grams]:
+    import numpy as np
+
+    # Of 64 bits: that two of a billion 5-grams are taken for one has a chance of 3 %.
+    hashed = [np.fromiter(map(hash, word_grams(text)), dtype=np.int64) for text in texts]
+    if not hashed:
+        return []
+    _, numbers, counts = np.unique(np.concatenate(hashed), return_inverse=True, return_counts=True)
+    found = []
+    for own in np.split(numbers, np.cumsum([len(each) for each in hashed])[:-1]):
+        shared = own[counts[own] > 1]
+        ordered = shared[np.lexsort((shared, counts[shared]))].astype(np.int32)
+        # Those that no other text has are the rarest, and find nothing.
+        unshared = len(own) - len(shared)
+        prefix = max(0, len(own) - int(NEAR * len(own)) - unshared)
+        found.append(_Grams(len(own), ordered, prefix))
+    return found
+
+
+def word_grams(text: str) -> set[tuple[str, ...]]:
+    """The word 5-grams of a text, words in lower case."""
+    words = [word.lower() for word in _WORD.findall(text)]
+    return set(zip(*(words[place:] for place in range(_WORDS)), strict=False))

@@ -1,0 +1,129 @@
+"""Checking samples and files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pii_bench.datasets.check.consistency import consistency_problems
+from pii_bench.datasets.check.duplicates import duplicate_problems
+from pii_bench.datasets.check.formats import format_problems
+from pii_bench.datasets.check.leaks import leak_problems
+from pii_bench.datasets.check.problem import Problem
+from pii_bench.datasets.check.queries import query_problems
+from pii_bench.datasets.check.sets import SOURCES, origins, set_problems, source_problems
+from pii_bench.datasets.check.spans import span_problems
+from pii_bench.datasets.native import sample_from_record
+from pii_bench.errors import InputFileError
+from pii_bench.jsonl import RecordError, read_records
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pii_bench.datasets.sample import Sample
+
+    Watch = Callable[[Sequence[Sample]], Iterable[Sample]]
+
+_SAMPLE_CHECKS: Final[tuple[Callable[[Sample], Iterator[Problem]], ...]] = (
+    span_problems,
+    format_problems,
+    leak_problems,
+    query_problems,
+    consistency_problems,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the check of files found.
+
+    Attributes:
+        samples: how many were checked.
+        problems: by file, in the order of the files; a sound file has an empty tuple.
+    """
+
+    samples: int
+    problems: Mapping[Path, tuple[Problem, ...]]
+
+
+def sample_problems(sample: Sample) -> list[Problem]:
+    """Everything that the rules for one sample find in it."""
+    return [problem for check in _SAMPLE_CHECKS for problem in check(sample)]
+
+
+def check_samples(samples: Iterable[Sample]) -> list[Problem]:
+    """Everything that the rules for one sample find in several, in their order."""
+    return [problem for sample in samples for problem in sample_problems(sample)]
+
+
+def check_files(paths: Sequence[Path], watch: Watch | None = None) -> Report:
+    """Check dataset files, each by itself and all against each other.
+
+    A line that is no sample is a problem (`record`) and the rest is checked. Samples that
+    name others in `meta` are compared with them: from these files, or from single and multi
+    beside them.
+
+    Args:
+        paths: of the files.
+        watch: gives the samples of a file on, and may tell somebody how many there were.
+
+    Raises:
+        InputFileError: a file cannot be read, is no JSON Lines, or holds no record.
+    """
+    problems: dict[Path, list[Problem]] = {path: [] for path in paths}
+    files = {path: _read(path, problems[path]) for path in problems}
+    sources = _sources(files)
+    for path, samples in files.items():
+        problems[path] += check_samples(watch(samples) if watch else samples)
+        if samples:
+            problems[path] += set_problems(path.stem, samples)
+        for sample in samples:
+            problems[path] += source_problems(sample, sources)
+    order = list(files)
+    for number, problem in duplicate_problems(list(files.values())):
+        problems[order[number]].append(problem)
+    return Report(
+        samples=sum(map(len, files.values())),
+        problems={path: tuple(found) for path, found in problems.items()},
+    )
+
+
+def _read(path: Path, problems: list[Problem]) -> list[Sample]:
+    samples: list[Sample] = []
+    seen: dict[str, int] = {}
+    line = 0
+    for line, record in read_records(path):
+        try:
+            sample = sample_from_record(record)
+        except RecordError as error:
+            problems.append(Problem(_id(record, line), "record", str(error)))
+            continue
+        if sample.id in seen:
+            reason = f"the id stands on line {seen[sample.id]} already"
+            problems.append(Problem(sample.id, "record", reason))
+            continue
+        seen[sample.id] = line
+        samples.append(sample)
+    if not line:
+        raise InputFileError(path, "no samples in it")
+    return samples
+
+
+def _id(record: dict[str, Any], line: int) -> str:
+    sample_id = record.get("id")
+    return sample_id if isinstance(sample_id, str) else f"line {line}"
+
+
+def _sources(files: Mapping[Path, Sequence[Sample]]) -> dict[str, Sample]:
+    """Samples by id: those of the files and, where these lack one that is named, of sources."""
+    found = {sample.id: sample for samples in files.values() for sample in samples}
+    for path, samples in files.items():
+        if all(origins(sample) <= found.keys() for sample in samples):
+            continue
+        for name in SOURCES:
+            source = path.with_name(f"{name}.jsonl")
+            if source.exists() and source not in files:
+                # What is wrong in there is found when it is checked itself.
+                found |= {sample.id: sample for sample in _read(source, [])}
+    return found

@@ -1,0 +1,306 @@
+"""Stored runs as Every Eval Ever 0.3.0 has them: a JSON file per run, and its samples beside it.
+
+What nobody told is left out, or `unknown` where the schema wants a value: no time of the run, no
+developer that the results do not name. Texts of datasets that do not ship stay here, and so do
+the answers of a replay: their lines have ids and scores alone. A hash would not do for them: who
+knows all of a text but a masked number can try the numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import uuid
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import pii_bench
+from pii_bench.datasets.checksums import sha256_of
+from pii_bench.errors import InputFileError
+from pii_bench.files import write_whole
+from pii_bench.integrations.every_eval_ever.every_eval_ever_metrics import METRICS
+from pii_bench.integrations.every_eval_ever.every_eval_ever_samples import ScoredTask, sample_lines
+from pii_bench.integrations.every_eval_ever.model_identity import PROJECT, UNKNOWN, identify
+from pii_bench.ranking.collect import rows_of
+from pii_bench.ranking.rows import with_intervals
+from pii_bench.ranking.source import Source
+from pii_bench.ranking.statistics.bootstrap import LEVEL, RESAMPLES
+from pii_bench.ranking.stored import FOLDERS, read_stored
+from pii_bench.runs.evaluation import evaluate
+from pii_bench.runs.records import Failure
+from pii_bench.runs.store import RunFiles, read_lines
+from pii_bench.tasks import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pii_bench.integrations.every_eval_ever.model_identity import ModelIdentity
+    from pii_bench.models.base import Completion
+    from pii_bench.ranking.rows import Row
+    from pii_bench.ranking.stored import RunOnDataset, StoredRun
+    from pii_bench.runs.manifest import Manifest
+
+SCHEMA_VERSION: Final = "0.3.0"
+
+Relationship: TypeAlias = Literal["first_party", "third_party", "collaborative", "other"]
+"""What the evaluator is to the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluator:
+    """Who ran the runs of a results folder; the project ran those of reference.
+
+    Attributes:
+        organization: as it wants to be named.
+        relationship: to the models; `other` says nothing of it.
+    """
+
+    organization: str = UNKNOWN
+    relationship: Relationship = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written, and the runs that were not, each with the reason.
+
+    Attributes:
+        files: the JSON file of each run.
+        incomplete: those that lack the scores of some samples, and say so.
+    """
+
+    files: tuple[Path, ...]
+    incomplete: tuple[Path, ...]
+    left_out: tuple[str, ...]
+
+
+def export_runs(results: Path, out: Path, evaluator: Evaluator, *, created: int) -> Exported:
+    """Write every run that has a scored sample, under the names of the shared repository.
+
+    The files of a run keep their names from one export to the next, so that a later one takes
+    the place of an earlier.
+
+    Args:
+        results: folder of the runs.
+        out: folder in which `data/pii_bench/<developer>/<model>/` is made.
+        evaluator: who made the runs.
+        created: seconds since 1970 at which the files are made; the schema wants them.
+
+    Raises:
+        ResultsError: a file cannot be written.
+    """
+    stored = read_stored(results)
+    left_out = list(stored.left_out)
+    files: list[Path] = []
+    incomplete: list[Path] = []
+    for run, rows in zip(stored.runs, _rows(stored.runs), strict=True):
+        scored = [row for row in rows if row.scored]
+        if not scored:
+            left_out.append(f"{_named(run)}: no sample is scored")
+            continue
+        try:
+            tasks = [_scored(row, run, results) for row in scored]
+        except InputFileError as error:
+            left_out.append(f"{_named(run)}: {error}")
+            continue
+        files.append(_write(out, run, tasks, _reported(run, evaluator), created))
+        if not all(row.complete for row in scored):
+            incomplete.append(files[-1])
+    return Exported(tuple(files), tuple(incomplete), tuple(left_out))
+
+
+def _rows(runs: Sequence[RunOnDataset]) -> Iterator[list[Row]]:
+    rows = [rows_of(run) for run in runs]
+    # At once, because the draws of the intervals are shared.
+    told = iter(with_intervals(row for each in rows for row in each))
+    return (list(islice(told, len(each))) for each in rows)
+
+
+def _named(run: RunOnDataset) -> str:
+    system = run.stored.manifest.system
+    return f"{system.model}, {system.prompt} on {run.dataset.source}"
+
+
+def _scored(row: Row, run: RunOnDataset, results: Path) -> ScoredTask:
+    predictions, completions = run.predictions[row.task], _completions(run.stored, run, results)
+    if row.task is Task.MASKING and run.detection is not None:
+        before, after = _completions(run.detection, run, results), completions
+        completions = {name: before[name] + after[name] for name in after if name in before}
+    evaluation = evaluate(row.task, run.dataset.samples, predictions)
+    return ScoredTask(row, run.dataset, evaluation, predictions, completions)
+
+
+def _completions(
+    stored: StoredRun, run: RunOnDataset, results: Path
+) -> dict[str, tuple[Completion, ...]]:
+    if run.source is Source.SUBMITTED:
+        return {}
+    (folder,) = (name for name, source in FOLDERS.items() if source is run.source)
+    system = stored.manifest.system
+    lines = RunFiles.at(results / folder, system.model, system.prompt, run.dataset.name).responses
+    if not lines.exists():
+        raise InputFileError(
+            lines, "it is not there: a run must lie under the names in its manifest"
+        )
+    return {
+        record.id: record.completions
+        for _, record in read_lines(lines, unreadable=[])
+        if not isinstance(record.response, Failure)
+    }
+
+
+def _reported(run: RunOnDataset, evaluator: Evaluator) -> dict[str, Any]:
+    if run.source is Source.REFERENCE:
+        ours = identify(run.stored.manifest.system).developer == PROJECT
+        evaluator = Evaluator(f"{PROJECT} authors", "first_party" if ours else "third_party")
+    return {
+        "source_name": PROJECT,
+        "source_type": "evaluation_run",
+        "source_organization_name": evaluator.organization,
+        "evaluator_relationship": evaluator.relationship,
+        "additional_details": {"results": str(run.source)},
+    }
+
+
+def _write(
+    out: Path,
+    run: RunOnDataset,
+    tasks: list[ScoredTask],
+    reported: Mapping[str, Any],
+    created: int,
+) -> Path:
+    manifest = run.stored.manifest
+    model = identify(manifest.system)
+    digest = _digest(manifest, run.source)
+    evaluation_id = f"{PROJECT}/{model.id}/{digest.hex()[:16]}"
+    # A name that is the same the next time, in the form of a random one, which is asked for.
+    name = str(uuid.UUID(bytes=digest[16:], version=4))
+    folder = f"data/{PROJECT}/{'/'.join(_folders(model))}"
+    samples, whole = out / folder / f"{name}_samples.jsonl", out / folder / f"{name}.json"
+    shared = {
+        "schema_version": SCHEMA_VERSION,
+        "evaluation_id": evaluation_id,
+        "model_id": model.id,
+    }
+    lines = [line for task in tasks for line in sample_lines(task, shared, evaluation_id)]
+    write_whole(samples, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines))
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "evaluation_id": evaluation_id,
+        "retrieved_timestamp": str(created),
+        "source_metadata": reported,
+        "eval_library": {
+            "name": PROJECT,
+            "version": pii_bench.__version__,
+            "additional_details": {"version_of_the_run": manifest.version},
+        },
+        "model_info": model.document(),
+        "evaluation_results": [
+            _result(task, metric, manifest, evaluation_id)
+            for task in tasks
+            for metric in task.row.metrics
+        ],
+        "detailed_evaluation_results": {
+            "format": "jsonl",
+            "file_path": f"{folder}/{samples.name}",
+            "hash_algorithm": "sha256",
+            "checksum": sha256_of(samples),
+            "total_rows": len(lines),
+        },
+    }
+    write_whole(whole, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    return whole
+
+
+def _digest(manifest: Manifest, source: Source) -> bytes:
+    """What tells a run from any other, and stays when it is scored again."""
+    identity = [asdict(manifest.system), asdict(manifest.dataset), source]
+    canonical = json.dumps(identity, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).digest()
+
+
+def _folders(model: ModelIdentity) -> tuple[str, str]:
+    developer, _, name = model.id.partition("/")
+    portable = (re.sub(r"[^A-Za-z0-9._+-]", "_", part).rstrip(".") for part in (developer, name))
+    first, second = portable
+    return first or UNKNOWN, second or UNKNOWN
+
+
+def _result(
+    task: ScoredTask, metric: str, manifest: Manifest, evaluation_id: str
+) -> dict[str, Any]:
+    row, system = task.row, manifest.system
+    arguments = _arguments(system.settings)
+    told = {
+        "strategy": system.prompt,
+        "prompt_sha256": system.prompt_sha256,
+        **{name: value for name, value in system.settings.items() if name not in arguments},
+    }
+    return {
+        "evaluation_result_id": task.result_id(evaluation_id, metric),
+        "evaluation_name": task.evaluation_name,
+        "source_data": {
+            "dataset_name": row.dataset,
+            "source_type": "other",
+            "additional_details": {
+                "sha256": task.dataset.sha256,
+                "samples": str(len(task.dataset.samples)),
+            },
+        },
+        "metric_config": METRICS[metric].document(),
+        "score_details": {
+            "score": row.metrics[metric],
+            "details": _details(row),
+            **(_uncertainty(row) if metric == row.headline_name else {}),
+        },
+        "generation_config": {
+            "generation_args": arguments,
+            "additional_details": {name: str(value) for name, value in told.items() if value != ""},
+        },
+    }
+
+
+def _arguments(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What has a place of its own, in the type that it has there: a plug-in's may be any."""
+    arguments: dict[str, Any] = {}
+    match settings:
+        case {"temperature": float() | int() | None as temperature}:
+            arguments["temperature"] = temperature
+    match settings:
+        case {"max_tokens": int() as most} if most > 0:
+            arguments["max_tokens"] = most
+    return arguments
+
+
+def _uncertainty(row: Row) -> dict[str, Any]:
+    if row.interval is None:
+        return {}
+    interval = {
+        "lower": row.interval.low,
+        "upper": row.interval.high,
+        "confidence_level": LEVEL,
+        "method": "percentile bootstrap, clustered on the description",
+    }
+    return {
+        "uncertainty": {
+            "confidence_interval": interval,
+            "num_samples": row.scored,
+            "num_bootstrap_samples": RESAMPLES,
+        }
+    }
+
+
+def _details(row: Row) -> dict[str, str]:
+    rates = {f"rate_{status}": f"{rate:.6g}" for status, rate in (row.rates or {}).items() if rate}
+    return {
+        "task": str(row.task),
+        "samples_scored": str(row.scored),
+        "samples": str(row.gold),
+        "complete": json.dumps(row.complete),
+        "told_gold": json.dumps(row.oracle),
+        "unmasked_text_to": row.unmasked_text_to,
+        **rates,
+        "signature": row.signature,
+    }

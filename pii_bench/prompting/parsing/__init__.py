@@ -1,0 +1,31 @@
+"""From the raw text of a model to subjects, entities and texts, with nothing hidden.
+
+Every repair has a name (`Stage`), runs in a fixed order, and is recorded. The parser
+sees no description and no gold: whether an entity occurs is checked elsewhere.
+"""
+
+from pii_bench.prompting.parsing.detection import parse_detection
+from pii_bench.prompting.parsing.related import parse_related
+from pii_bench.prompting.parsing.result import (
+    PARSER,
+    ParsedDetection,
+    ParsedRelated,
+    Stage,
+    Subject,
+)
+from pii_bench.prompting.parsing.structured import (
+    parse_structured_detection,
+    parse_structured_related,
+)
+
+__all__ = [
+    "PARSER",
+    "ParsedDetection",
+    "ParsedRelated",
+    "Stage",
+    "Subject",
+    "parse_detection",
+    "parse_related",
+    "parse_structured_detection",
+    "parse_structured_related",
+]

@@ -1,0 +1,271 @@
+"""A tolerant reader of lists and objects: one pass, an explicit stack, no rescans.
+
+Lists, objects, tuples and sets are all read into one kind of `Group`, whose entries may
+have a key. What the groups mean is for `related` and `detection` to say.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from pii_bench.prompting.parsing.quotes import opens_quote, read_quoted
+from pii_bench.prompting.parsing.result import Stage
+
+_MAX_DEPTH: Final = 16
+_WIDE_MARKS: Final = "［］【】｛｝（），、；："
+_WIDE = str.maketrans(_WIDE_MARKS, "[][]{}(),,;:")
+_PAIRS = {"[": "]", "{": "}", "(": ")"}
+_SPACE = re.compile(r"\s++")
+_COMMENT = re.compile(r"(?://|#[ \t])[^\n]*+")
+_ARROW = re.compile(r"=>|->|→|=")
+# A comma between a digit and three more is part of a number: $2,180.
+_THOUSANDS = r"(?<=\d),(?=\d{3}(?!\d))"
+_BARE_STOP = r",;，；、\n\[\]{}［］｛｝【】"
+
+
+def _bare(stop: str, also: str = "") -> re.Pattern[str]:
+    part = rf"(?:[^{stop}]{also})++"
+    return re.compile(rf"{part}(?:{_THOUSANDS}{part})*+")
+
+
+_BARE = {
+    "[": _bare(_BARE_STOP),
+    "(": _bare(_BARE_STOP + ")）"),
+    # In an object a colon ends a key, but the one of 10:30 does not.
+    "{": _bare(_BARE_STOP + ":：", r"|:(?=[^\s\"'“‘\[{])"),
+}
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|True|False")
+_NULL = frozenset({"null", "None", "none", "N/A", "n/a", "...", "…"})
+OPENERS: Final = "[{［｛【"
+
+
+@dataclass(slots=True)
+class Leaf:
+    """A text, and whether quotes stood around it."""
+
+    text: str
+    quoted: bool
+
+
+@dataclass(slots=True)
+class Entry:
+    """One item: a value, the key before its colon, and the first note that follows it."""
+
+    key: Leaf | None
+    value: Node
+    note: str = ""
+
+
+@dataclass(slots=True)
+class Group:
+    """The entries between two brackets; `opener` is `[`, `{` or `(`."""
+
+    opener: str
+    entries: list[Entry] = field(default_factory=list)
+
+
+Node: TypeAlias = Leaf | Group
+
+
+@dataclass(slots=True)
+class Literal:
+    """What was read from a text.
+
+    Attributes:
+        group: the outermost group.
+        end: index behind it.
+        closed: whether its last bracket was there.
+        repairs: stages that were needed.
+    """
+
+    group: Group
+    end: int
+    closed: bool
+    repairs: set[Stage]
+
+
+@dataclass(slots=True)
+class _Frame:
+    group: Group
+    key: Leaf | None = None
+    value: Node | None = None
+    note: str = ""
+    new_line: bool = False
+    after_comma: bool = False
+
+
+def read_literal(text: str, start: int, end: int) -> Literal:
+    """Read the group that opens at `start`, with one of `OPENERS` or a round bracket."""
+    return _Reader(text, start, end).read()
+
+
+def read_bare(text: str, start: int, end: int) -> Literal:
+    """Read `text[start:end]` as the inside of a list whose brackets are missing."""
+    return _Reader(text, start, end, bare=True).read()
+
+
+class _Reader:
+    def __init__(self, text: str, start: int, end: int, *, bare: bool = False) -> None:
+        self.text, self.at, self.end, self.bare = text, start, end, bare
+        self.frames = [_Frame(Group("["))] if bare else []
+        self.repairs: set[Stage] = set()
+        self.too_deep = 0
+        self.cut = False
+
+    def read(self) -> Literal:
+        if not self.bare:
+            self._open(self.text[self.at].translate(_WIDE))
+        outermost = self.frames[0].group
+        while self.frames and self.at < self.end:
+            self._step(self.frames[-1])
+        closed = not self.cut and len(self.frames) == int(self.bare)
+        if not closed:
+            self.repairs.add(Stage.CLOSE_OPEN)
+        for frame in reversed(self.frames):
+            if _is_whole(frame):
+                self._flush(frame)
+        return Literal(outermost, self.at, closed, self.repairs)
+
+    def _step(self, frame: _Frame) -> None:
+        """Read one token; the order of the cases is the grammar."""
+        if space := _SPACE.match(self.text, self.at, self.end):
+            frame.new_line |= "\n" in space[0]
+            self.at = space.end()
+            return
+        if comment := _COMMENT.match(self.text, self.at, self.end):
+            self.repairs.add(Stage.STRAY_TEXT)
+            self.at = comment.end()
+            return
+        mark = self.text[self.at].translate(_WIDE)
+        if mark in "[{" or (mark == "(" and frame.value is None):
+            self._open(mark)
+        elif mark in "]}" or (mark == ")" and frame.group.opener == "("):
+            self._close(mark)
+        elif mark in ",;":
+            self._comma(frame, mark)
+        elif mark == ":":
+            self._colon(frame, self.at + 1)
+        elif frame.value is not None and (arrow := _ARROW.match(self.text, self.at, self.end)):
+            self.repairs.add(Stage.SEPARATOR)
+            self._colon(frame, arrow.end())
+        elif opens_quote(self.text, self.at):
+            self._quoted(frame)
+        else:
+            self._unquoted(frame)
+
+    def _advance(self, to: int) -> None:
+        if self.text[self.at] in _WIDE_MARKS:
+            self.repairs.add(Stage.FULL_WIDTH)
+        self.at = to
+
+    def _open(self, mark: str) -> None:
+        self._advance(self.at + 1)
+        if len(self.frames) >= _MAX_DEPTH:
+            self.too_deep += 1
+            self.repairs.add(Stage.TOO_DEEP)
+            return
+        if mark == "(":
+            self.repairs.add(Stage.ROUND_BRACKETS)
+        group = Group(mark)
+        if self.frames:
+            self._put(self.frames[-1], group)
+        self.frames.append(_Frame(group))
+
+    def _close(self, mark: str) -> None:
+        self._advance(self.at + 1)
+        if self.too_deep:
+            self.too_deep -= 1
+            return
+        if self.bare and len(self.frames) == 1:
+            self.repairs.add(Stage.STRAY_TEXT)
+            return
+        innermost = len(self.frames) - 1
+        depth = innermost
+        while depth >= self.bare and _PAIRS[self.frames[depth].group.opener] != mark:
+            depth -= 1
+        if depth != innermost:
+            self.repairs.add(Stage.BRACKET_MISMATCH)
+        if depth < self.bare:
+            depth = innermost
+        while len(self.frames) > depth:
+            frame = self.frames.pop()
+            if frame.after_comma:
+                self.repairs.add(Stage.STRAY_COMMA)
+            self._flush(frame)
+
+    def _comma(self, frame: _Frame, mark: str) -> None:
+        self._advance(self.at + 1)
+        if mark == ";":
+            self.repairs.add(Stage.SEPARATOR)
+        if frame.value is None and frame.key is None:
+            self.repairs.add(Stage.STRAY_COMMA)
+        self._flush(frame)
+        frame.after_comma = True
+
+    def _colon(self, frame: _Frame, to: int) -> None:
+        self._advance(to)
+        if frame.key is None and isinstance(frame.value, Leaf):
+            frame.key, frame.value, frame.note, frame.new_line = frame.value, None, "", False
+        else:
+            self.repairs.add(Stage.STRAY_TEXT)
+
+    def _quoted(self, frame: _Frame) -> None:
+        quoted = read_quoted(self.text, self.at, self.end, self.repairs)
+        if quoted is None:
+            self._abandon(frame)
+        else:
+            self.at = quoted.end
+            self._put(frame, Leaf(quoted.text, quoted=True))
+
+    def _unquoted(self, frame: _Frame) -> None:
+        found = _BARE[frame.group.opener].match(self.text, self.at, self.end)
+        to = found.end() if found else self.at + 1
+        if to >= self.end and not (self.bare and len(self.frames) == 1):
+            self._abandon(frame)
+            return
+        leaf = Leaf(self.text[self.at : to].strip(), quoted=False)
+        self.at = to
+        if frame.value is None or frame.new_line:
+            self._put(frame, leaf)
+        else:
+            frame.note = frame.note or leaf.text
+
+    def _abandon(self, frame: _Frame) -> None:
+        """Drop what the end of the text cuts in half, and the key that it belongs to."""
+        self.at, self.cut = self.end, True
+        if frame.value is None:
+            frame.key = None
+
+    def _put(self, frame: _Frame, value: Node) -> None:
+        held = frame.value
+        if isinstance(held, Leaf) and not held.quoted and isinstance(value, Group):
+            frame.key = held
+        elif held is not None:
+            self.repairs.add(Stage.MISSING_COMMA)
+            self._flush(frame)
+        frame.value, frame.new_line, frame.after_comma = value, False, False
+
+    def _flush(self, frame: _Frame) -> None:
+        """Move what waits in a frame into its group; a key without a value becomes one."""
+        key, value = (frame.key, frame.value) if frame.value is not None else (None, frame.key)
+        for leaf in (key, value):
+            if isinstance(leaf, Leaf) and not leaf.quoted:
+                plain = _NUMBER.fullmatch(leaf.text) or leaf.text in _NULL
+                self.repairs.add(Stage.NON_STRING_ITEM if plain else Stage.UNQUOTED)
+        if value is not None and not _is_null(value):
+            frame.group.entries.append(Entry(key, value, frame.note))
+        frame.key, frame.value, frame.note = None, None, ""
+        frame.new_line, frame.after_comma = False, False
+
+
+def _is_whole(frame: _Frame) -> bool:
+    """Whether what waits in a frame at the end of the text is a complete item."""
+    if frame.key is not None:
+        return frame.value is not None
+    return frame.group.opener != "{" or isinstance(frame.value, Group)
+
+
+def _is_null(value: Node) -> bool:
+    return isinstance(value, Leaf) and not value.quoted and value.text in _NULL

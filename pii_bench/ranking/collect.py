@@ -1,0 +1,109 @@
+"""From stored responses to rows, without any model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pii_bench.ranking.rows import Row, row_of
+from pii_bench.ranking.statistics.scores import clusters_of
+from pii_bench.ranking.stored import read_stored
+from pii_bench.runs.evaluation import evaluate
+from pii_bench.runs.signature import Signature
+from pii_bench.tasks import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from pii_bench.datasets.catalog import Dataset
+    from pii_bench.ranking.source import Source
+    from pii_bench.ranking.stored import RunOnDataset, StoredRun
+    from pii_bench.runs.evaluation import Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Rows of ours, and the runs and lines that could not be scored, each with the reason."""
+
+    rows: tuple[Row, ...]
+    left_out: tuple[str, ...]
+
+
+def collect(results: Path, loaded: Iterable[Dataset] = ()) -> Collection:
+    """Score every run under `<results>/runs` and `<results>/reference`, and what is submitted.
+
+    Args:
+        results: folder of the runs.
+        loaded: datasets that need not be read again.
+    """
+    stored = read_stored(results, loaded)
+    return Collection(tuple(row for run in stored.runs for row in rows_of(run)), stored.left_out)
+
+
+def evaluations_of(run: RunOnDataset) -> dict[Task, Evaluation]:
+    """Score a run: by task, of those that its dataset has samples for."""
+    found = {
+        task: evaluate(task, run.dataset.samples, predictions)
+        for task, predictions in run.predictions.items()
+    }
+    # A dataset without queries has nothing for the tasks that need one.
+    return {task: evaluation for task, evaluation in found.items() if evaluation.gold}
+
+
+def rows_of(run: RunOnDataset, evaluations: Mapping[Task, Evaluation] | None = None) -> list[Row]:
+    """The rows of a run: its own task, and masking where detection answers stand beside it.
+
+    Args:
+        run: what was stored.
+        evaluations: `evaluations_of` it; None to score it here.
+    """
+    if evaluations is None:
+        evaluations = evaluations_of(run)
+    clusters = clusters_of(run.dataset.samples)
+    rows = []
+    for task, evaluation in evaluations.items():
+        before = [run.detection] if task is Task.MASKING and run.detection is not None else []
+        rows.append(_row([*before, run.stored], evaluation, clusters, run.source))
+    return rows
+
+
+def _row(
+    runs: list[StoredRun], evaluation: Evaluation, clusters: Mapping[str, str], source: Source
+) -> Row:
+    system = runs[-1].manifest.system
+    recipients = dict.fromkeys(run.manifest.system.unmasked_text_to for run in runs)
+    return row_of(
+        evaluation,
+        _signature(runs, evaluation.task),
+        clusters,
+        source=source,
+        oracle=system.oracle,
+        names_subjects=system.names_subjects,
+        unmasked_text_to=", ".join(recipients),
+    )
+
+
+def _signature(runs: list[StoredRun], task: Task) -> Signature:
+    *before, last = (run.manifest for run in runs)
+    # Where masking joins runs whose settings differ, those of the first are said too.
+    others = {
+        f"{manifest.system.prompt}.{key}": value
+        for manifest in before
+        for key, value in manifest.system.settings.items()
+        if last.system.settings.get(key) != value
+    }
+    return Signature(
+        dataset=last.dataset.name,
+        dataset_sha256=last.dataset.sha256,
+        task=task,
+        strategy=last.system.prompt,
+        prompts={
+            run.manifest.system.prompt: run.manifest.system.prompt_sha256
+            for run in runs
+            if run.manifest.system.prompt
+        },
+        model=last.system.model,
+        returned=sorted(frozenset[str]().union(*(run.returned for run in runs))),
+        settings={**last.system.settings, **others},
+    )

@@ -1,0 +1,257 @@
+"""Rows as CSV, Markdown, LaTeX and HTML."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from html import escape
+from itertools import groupby
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from tabulate import tabulate
+
+from pii_bench.escaping import (
+    csv_cell,
+    html_text,
+    latex,
+    markdown,
+    markdown_code,
+    visible,
+)
+from pii_bench.files import write_whole
+from pii_bench.prompting.outcome import Status
+from pii_bench.ranking.rows import METRICS, Row, undefined_metrics
+from pii_bench.ranking.source import source_marks
+from pii_bench.tasks import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+SHOWN: Final[Mapping[Task, Mapping[str, str]]] = {
+    Task.DETECTION: {"strict_f1": "Strict-F1", "ent_f1": "Ent-F1", "rouge_l_f": "RougeL-F"},
+    Task.QUERY_RELATED: {"f1": "F1", "precision": "P", "recall": "R", "rouge_l_f": "RougeL-F"},
+    Task.MASKING: {
+        "h": "H",
+        "protection": "Protection",
+        "retention": "Retention",
+        "collateral": "Collateral",
+        "f1": "F1",
+        "rouge_l_f": "RougeL-F",
+    },
+}
+"""The metrics that a table of a task shows, with their headings."""
+
+_INTRODUCTION: Final = """\
+# Leaderboard
+
+Means over samples. `run` and `reference` rows are ours and come from stored responses
+(`pii-bench leaderboard` makes them again); `submitted` rows come from predictions that were made
+elsewhere (`pii-bench score --name`), by means that nobody has checked; `published` rows are the
+paper's figures, on data that was never released: for orientation, not for comparison. `oracle` rows
+are told gold and `incomplete` rows lack samples: neither is ranked. A detector that does not say
+whose an entity is has `-` where a figure depends on it, and no rank in detection. Unmasked text
+goes to whoever is sent a text before anything in it is masked.
+
+Masking is ranked by H, the harmonic mean of two means over samples, both judged on the characters
+that are really masked: protection, the share of the texts not needed of which nothing can be read,
+and retention, the share of those needed of which an occurrence can be read in full. Masking
+nothing and masking everything have H = 0. Collateral is the share of the other characters that are
+masked. F1 and RougeL-F of masking are the paper's figures, over the sets of texts that are masked:
+masking everything does well by them. Published rows have them alone, so they have no H and no rank
+beside ours; they stand below, in the order of their F1.
+
+The 95 % interval is of the first figure: a bootstrap that draws descriptions. A rank is one
+more than the number of rows that are shown to be better (paired permutation tests, Holm's
+correction over all pairs of a table, p < 0.05). `Detectable` is the difference to the best
+other ranked row that these samples would show with a chance of 80 %. `pii-bench compare` tests
+two rows by themselves.
+"""
+
+
+_ORACLES: Final = "Told gold (oracles)"
+
+_STYLE: Final = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 80rem; padding: 0 1rem }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 1rem 0 }
+td, th { border-bottom: 1px solid #ccc; padding: .2rem .6rem; text-align: left }
+code { font-size: .8rem; overflow-wrap: anywhere }
+"""
+
+
+def to_csv(rows: Sequence[Row]) -> str:
+    """The table with four decimals; what is unknown is empty."""
+    table = io.StringIO()
+    writer = csv.DictWriter(table, _COLUMNS, restval="", lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow(
+            {
+                name: f"{value:.4f}" if isinstance(value, float) else csv_cell(value)
+                for name, value in _flat(row).items()
+            }
+        )
+    return table.getvalue()
+
+
+def to_markdown(rows: Sequence[Row]) -> str:
+    """One table per dataset and task, oracles apart, then the signatures."""
+    parts = [_INTRODUCTION]
+    for title, blocks in _sections(rows):
+        parts.append(f"## {markdown(title)}\n")
+        for heading, members in blocks:
+            parts.append(
+                f"{heading}\n\n{to_table(members)}\n" if heading else to_table(members) + "\n"
+            )
+    if signed := [row.signature for row in rows if row.signature]:
+        parts.append(
+            "## Signatures\n\n" + "\n".join(f"- {markdown_code(line)}" for line in signed) + "\n"
+        )
+    return "\n".join(parts)
+
+
+def to_latex(rows: Sequence[Row]) -> str:
+    """The same tables for a paper: `booktabs`, one `table` for each; no signatures."""
+    parts = ["% Needs \\usepackage{booktabs}. Made by `pii-bench leaderboard`."]
+    for title, blocks in _sections(rows):
+        for heading, members in blocks:
+            caption = f"{title}{f' ({_ORACLES.lower()})' if heading else ''}"
+            parts.append(
+                "\\begin{table}\n\\centering\n\\small\n"
+                f"{_tabulate(members, 'latex_booktabs')}\n"
+                f"\\caption{{{latex(caption)}}}\n\\end{{table}}"
+            )
+    return "\n\n".join(parts) + "\n"
+
+
+def to_html(rows: Sequence[Row]) -> str:
+    """The same tables as one page without scripts or anything from elsewhere."""
+    parts = []
+    for title, blocks in _sections(rows):
+        parts.append(f"<h2>{html_text(title)}</h2>")
+        for heading, members in blocks:
+            parts.append(f"<h3>{heading}</h3>" if heading else "")
+            parts.append(_tabulate(members, "html"))
+    signed = [f"<li><code>{html_text(row.signature)}</code>" for row in rows if row.signature]
+    introduction = escape(_INTRODUCTION.partition("\n\n")[2]).replace("\n\n", "<p>")
+    return (
+        '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>Leaderboard</title>\n'
+        f"<style>{_STYLE}</style>\n<h1>Leaderboard</h1>\n<p>{introduction}\n"
+        + "\n".join(part for part in parts if part)
+        + (f"\n<h2>Signatures</h2>\n<ul>{''.join(signed)}</ul>" if signed else "")
+        + "\n</html>\n"
+    )
+
+
+def to_table(rows: Sequence[Row]) -> str:
+    """The Markdown table of rows of one dataset and task."""
+    return _tabulate(rows, "pipe")
+
+
+def failures(row: Row) -> str:
+    """The samples without an answer by status, such as `malformed 25 %`."""
+    rates = row.rates or {}
+    shown = [(s, rate) for s, rate in rates.items() if not s.answered and rate]
+    return ", ".join(f"{status} {rate:.0%}" for status, rate in shown)
+
+
+def write_leaderboard(rows: Sequence[Row], results: Path) -> tuple[Path, ...]:
+    """Write `leaderboard.csv`, `.md`, `.tex` and `.html`.
+
+    Returns:
+        The files.
+
+    Raises:
+        ResultsError: they cannot be written.
+    """
+    written = []
+    for suffix, render in _FORMATS.items():
+        path = results / f"leaderboard.{suffix}"
+        write_whole(path, render(rows))
+        written.append(path)
+    return tuple(written)
+
+
+_FORMATS: Final[Mapping[str, Callable[[Sequence[Row]], str]]] = MappingProxyType(
+    {"csv": to_csv, "md": to_markdown, "tex": to_latex, "html": to_html}
+)
+
+_COLUMNS: Final = (
+    *("source", "model", "strategy", "dataset", "task", "oracle", "rank"),
+    *("scored", "gold", "coverage", *METRICS),
+    *("ci_low", "ci_high", "detectable"),
+    *(f"rate_{status}" for status in Status),
+    *("unmasked_text_to", "signature", "note"),
+)
+
+
+def _sections(rows: Sequence[Row]) -> Iterator[tuple[str, list[tuple[str, list[Row]]]]]:
+    """Per dataset and task a title, and its rows in one or two blocks with their headings."""
+    for (dataset, task), group in groupby(rows, key=lambda row: (row.dataset, row.task)):
+        members = list(group)
+        ours = [row for row in members if not row.oracle]
+        told_gold = [row for row in members if row.oracle]
+        blocks = [("", ours), (_ORACLES, told_gold)]
+        yield f"{dataset}: {task}", [block for block in blocks if block[1]]
+
+
+def _tabulate(rows: Sequence[Row], style: str) -> str:
+    """A table of rows of one task; styles other than Markdown escape what is special to them."""
+    shown_as = markdown if style == "pipe" else visible
+    shown = SHOWN[rows[0].task]
+    header = ["#", "Model", "Strategy", *shown.values(), "95 % interval", "Detectable"]
+    header += ["Scored", "Failures", "Unmasked text goes to", "Source"]
+    lines = [
+        [
+            str(row.rank or ""),
+            shown_as(row.model),
+            shown_as(row.strategy),
+            *(figure(row, name) for name in shown),
+            f"[{row.interval.low:.3f}, {row.interval.high:.3f}]" if row.interval else "",
+            "" if row.detectable is None else f"{row.detectable:.3f}",
+            f"{row.scored}/{row.gold}" if row.gold is not None else "",
+            failures(row),
+            shown_as(_recipients(row)),
+            ", ".join(source_marks(row)),
+        ]
+        for row in rows
+    ]
+    return str(tabulate(lines, header, tablefmt=style, disable_numparse=True))
+
+
+def _flat(row: Row) -> dict[str, object]:
+    return {
+        "source": row.source,
+        "model": row.model,
+        "strategy": row.strategy,
+        "dataset": row.dataset,
+        "task": row.task,
+        "oracle": row.oracle,
+        "rank": row.rank,
+        "scored": row.scored,
+        "gold": row.gold,
+        "coverage": row.scored / row.gold if row.gold and row.scored is not None else None,
+        **row.metrics,
+        "ci_low": row.interval.low if row.interval else None,
+        "ci_high": row.interval.high if row.interval else None,
+        "detectable": row.detectable,
+        **{f"rate_{status}": rate for status, rate in (row.rates or {}).items()},
+        "unmasked_text_to": row.unmasked_text_to,
+        "signature": row.signature,
+        "note": row.note,
+    }
+
+
+def figure(row: Row, name: str) -> str:
+    """A metric of a row: `-` where it is undefined, empty where it is not known."""
+    if (value := row.metrics.get(name)) is not None:
+        return f"{value:.3f}"
+    undefined = undefined_metrics(names_subjects=row.names_subjects, names_types=row.names_types)
+    return "-" if row.task is Task.DETECTION and name in undefined else ""
+
+
+def _recipients(row: Row) -> str:
+    # Of an endpoint, the host tells who it is.
+    return re.sub(r"https?://([^/)]+)[^)]*", r"\1", row.unmasked_text_to)

@@ -1,0 +1,235 @@
+"""Predictions against gold over a dataset: one mean, one sum, every failure counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pii_bench.datasets.sample import applicable
+from pii_bench.masking.plan import plan_of
+from pii_bench.scorer import (
+    PRF,
+    Counts,
+    macro,
+    micro,
+    normalise,
+    score_detection,
+    score_masking,
+    score_query_related,
+)
+from pii_bench.scorer.locate import Strictness, locator_of
+from pii_bench.scorer.masked_text import GoldTexts, score_judgement
+from pii_bench.tasks import Task
+from pii_bench.taxonomy import sensitivity
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pii_bench.datasets.sample import Sample
+    from pii_bench.prompting.outcome import Status
+    from pii_bench.runs.compact_scores import CompactScores
+    from pii_bench.runs.predictions.prediction import Prediction
+    from pii_bench.scorer import MaskedTextScore
+
+
+@dataclass(frozen=True, slots=True)
+class SampleScore:
+    """One sample under one task.
+
+    Attributes:
+        metrics: metric name to precision, recall and F1 of the sample.
+        counts: metric name to summable counts, for the metrics that have them.
+        predicted: distinct texts predicted.
+        hallucinated: those of them that are nowhere in the description (`Strictness.EQUAL`).
+        masked_text: of masking, what is left of the text.
+        weighted_protection: its protection, each text weighed by the tier of its sensitivity.
+    """
+
+    id: str
+    status: Status
+    metrics: Mapping[str, PRF]
+    counts: Mapping[str, Counts]
+    predicted: int
+    hallucinated: int
+    masked_text: MaskedTextScore | None = None
+    weighted_protection: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """One task over a dataset.
+
+    Attributes:
+        gold: samples that the task applies to; the denominator of coverage.
+        scores: the scored samples, in the dataset's order.
+        statuses: how many samples have each status; samples never asked have none.
+        repairs: how often each stage of the parser changed a response.
+    """
+
+    task: Task
+    gold: int
+    scores: Sequence[SampleScore]
+    statuses: Mapping[Status, int]
+    repairs: Mapping[str, int]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every gold sample is scored."""
+        return len(self.scores) == self.gold
+
+    def macro(self, metric: str) -> PRF | None:
+        """Mean over the scored samples; None where none is."""
+        return macro([score.metrics[metric] for score in self.scores])
+
+    def micro(self, metric: str) -> PRF | None:
+        """Counts summed over the scored samples, divided once; None where none is."""
+        return micro([score.counts[metric] for score in self.scores])
+
+    @property
+    def masked_texts(self) -> list[MaskedTextScore]:
+        """Of masking, what is left of the texts of the scored samples."""
+        return [score.masked_text for score in self.scores if score.masked_text is not None]
+
+    @property
+    def predicted(self) -> int:
+        """Distinct texts predicted, summed over the samples."""
+        return sum(score.predicted for score in self.scores)
+
+    @property
+    def hallucinated(self) -> int:
+        """Those of them that are nowhere in their description."""
+        return sum(score.hallucinated for score in self.scores)
+
+
+def evaluate(
+    task: Task, samples: Sequence[Sample], predictions: Mapping[str, Prediction]
+) -> Evaluation:
+    """Score predictions (sample id to prediction) against gold samples.
+
+    The mean is over gold: a sample whose model failed scores 0, one whose call failed or
+    that was never asked leaves the evaluation incomplete.
+    """
+    scores: list[SampleScore] = []
+    tally = Tally(task, scores)
+    for sample in samples:
+        tally.add(sample, predictions.get(sample.id))
+    return replace(tally.evaluation, scores=tuple(scores))
+
+
+class Tally:
+    """An evaluation that grows sample by sample.
+
+    Attributes:
+        task: the task.
+
+    Args:
+        task: the task.
+        scores: an empty sequence to append to.
+    """
+
+    def __init__(self, task: Task, scores: list[SampleScore] | CompactScores) -> None:
+        self.task, self._scores = task, scores
+        self._gold = 0
+        self._statuses: Counter[Status] = Counter()
+        self._repairs: Counter[str] = Counter()
+
+    def add(self, sample: Sample, prediction: Prediction | None) -> None:
+        """Count a gold sample, if the task applies to it, and score what was predicted."""
+        if not applicable(self.task, [sample]):
+            return
+        self._gold += 1
+        if prediction is not None:
+            self._statuses[prediction.status] += 1
+            self._repairs.update(prediction.repairs)
+            if prediction.status.scored:
+                self._scores.append(score_sample(self.task, sample, prediction))
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """What was added so far."""
+        return Evaluation(self.task, self._gold, self._scores, self._statuses, self._repairs)
+
+
+def score_sample(task: Task, sample: Sample, prediction: Prediction) -> SampleScore:
+    """Score one sample whose status is scored; a failure is no prediction."""
+    subjects, related = prediction.subjects, prediction.related
+    gold_related = [entity.text for entity in sample.related]
+    metrics: dict[str, PRF]
+    counts: dict[str, Counts]
+    texts: set[str]
+    left = weighted = None
+    match task:
+        case Task.DETECTION:
+            gold = [[(e.text, e.type) for e in subject.entities] for subject in sample.subjects]
+            detection = score_detection(subjects, gold)
+            metrics = {
+                "strict": detection.strict,
+                "entity": detection.entity,
+                "entity_matched": detection.entity_matched,
+                "rouge_l": detection.rouge_l,
+            }
+            counts = {"strict": detection.strict_counts, "entity": detection.entity_counts}
+            texts = _texts(subjects)
+        case Task.QUERY_RELATED:
+            query = score_query_related(related, gold_related)
+            metrics = {"exact": query.exact, "rouge_l": query.rouge_l}
+            counts = {"exact": query.counts}
+            texts = set(related or ())
+        case Task.MASKING:
+            found = None if subjects is None else _texts(subjects)
+            masking = score_masking(
+                found, related, [entity.text for entity in sample.entities], gold_related
+            )
+            metrics = {"exact": masking.exact, "rouge_l": masking.rouge_l}
+            counts = {"exact": masking.counts}
+            texts = (found or set()) - set(related or ())
+            left, weighted = _score_text(sample, prediction)
+    distinct = {normalise(text) for text in texts}
+    locator = locator_of(sample.description)
+    return SampleScore(
+        id=sample.id,
+        status=prediction.status,
+        metrics=metrics,
+        counts=counts,
+        predicted=len(distinct),
+        hallucinated=sum(
+            bool(text) and not locator.spans(text, Strictness.EQUAL) for text in distinct
+        ),
+        masked_text=left,
+        weighted_protection=weighted,
+    )
+
+
+def gold_texts(sample: Sample) -> GoldTexts:
+    """E against which maskings of a sample are judged.
+
+    An entity without spans (foreign data) is wherever its text can be read.
+    """
+    locator = locator_of(sample.description)
+    entities = ((each.text, each.spans or locator.spans(each.text)) for each in sample.entities)
+    return GoldTexts(sample.description, entities, [each.text for each in sample.related])
+
+
+def tiers_of(sample: Sample) -> dict[str, int]:
+    """Normalised text of E to the tier of its sensitivity, 1 to 3; the highest of its entities."""
+    tiers: dict[str, int] = {}
+    for entity in sample.entities:
+        text = normalise(entity.text)
+        tiers[text] = max(tiers.get(text, 0), sensitivity(entity.category, entity.type))
+    return tiers
+
+
+def _score_text(sample: Sample, prediction: Prediction) -> tuple[MaskedTextScore, float]:
+    """What is left of the text; and its protection by tier."""
+    gold, plan = (
+        gold_texts(sample),
+        plan_of(sample.description, prediction.subjects, prediction.related),
+    )
+    judgement = None if plan is None else gold.judge(plan.spans)
+    weighted = score_judgement(gold, judgement, tiers_of(sample))
+    return score_judgement(gold, judgement), weighted.protection
+
+
+def _texts(subjects: Sequence[Sequence[tuple[str, str]]] | None) -> set[str]:
+    return {text for subject in subjects or () for text, _ in subject}

@@ -1,0 +1,260 @@
+"""The jobs of a run: each system on each dataset, asked one by one or in batches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pii_bench.datasets.sample import applicable
+from pii_bench.errors import PiiBenchError
+from pii_bench.models.batch.base import build_batch_service
+from pii_bench.models.calls.guarded import GuardedModel
+from pii_bench.runs.afford import afford
+from pii_bench.runs.batch import Polling, require_prompted, run_batch
+from pii_bench.runs.batch_jobs import JobsFile, jobs_path
+from pii_bench.runs.lock import locked
+from pii_bench.runs.manifest import DatasetRef, Manifest, write_manifest
+from pii_bench.runs.records import Failure
+from pii_bench.runs.requests import RequestHashes
+from pii_bench.runs.run import run_system
+from pii_bench.runs.store import RunFiles, RunStore, read_lines
+from pii_bench.runs.totals import total
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+    from typing import Literal
+
+    from pii_bench.datasets.catalog import Dataset
+    from pii_bench.datasets.sample import Sample
+    from pii_bench.models.batch.base import BatchService
+    from pii_bench.models.calls.budget import Ledger
+    from pii_bench.runs.run import Progress
+    from pii_bench.systems.base import System
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One system on one dataset.
+
+    Attributes:
+        samples: those that were asked for.
+        requests: sample id to request hash, for every sample that the task applies to.
+    """
+
+    system: System
+    dataset: Dataset
+    samples: tuple[Sample, ...]
+    requests: RequestHashes
+    files: RunFiles
+
+    @classmethod
+    def of(cls, system: System, dataset: Dataset, limit: int | None, root: Path) -> Job:
+        """The job of a system on the first samples of a dataset."""
+        card = system.card
+        everything = applicable(card.task, dataset.samples)
+        return cls(
+            system=system,
+            dataset=dataset,
+            samples=tuple(applicable(card.task, dataset.samples[:limit])),
+            requests=RequestHashes(system, everything),
+            files=RunFiles.at(root, card.model, card.prompt, dataset.name),
+        )
+
+    @property
+    def label(self) -> str:
+        """How it is named to the user."""
+        return f"{self.system.card.prompt} on {self.dataset.name}"
+
+    def unanswered(self) -> tuple[Sample, ...]:
+        """The samples that have no response yet to what would be asked today."""
+        # What was answered to the same request before other settings superseded it counts too,
+        # and the run that asks what is missing says which lines it could not read.
+        stored = (
+            record
+            for path in (self.files.responses, self.files.superseded)
+            for _, record in read_lines(path, unreadable=[])
+        )
+        answered = {
+            record.id
+            for record in stored
+            if not isinstance(record.response, Failure)
+            and record.request == self.requests.get(record.id)
+        }
+        return tuple(sample for sample in self.samples if sample.id not in answered)
+
+    def in_batches(self) -> set[str]:
+        """The samples about which a batch asks what would be asked today."""
+        return {
+            name
+            for batch in JobsFile(self.files)
+            for name, request in batch.requests.items()
+            if request == self.requests.get(name)
+        }
+
+
+def ledger_of(system: System) -> Ledger | None:
+    """What keeps account of a system's calls; None where nobody is called."""
+    match system:
+        case object(model=GuardedModel(ledger=ledger)):
+            return ledger
+        case _:
+            return None
+
+
+def batch_service(system: System) -> BatchService:
+    """The batch API through which a system can be asked.
+
+    Raises:
+        PiiBenchError: it cannot be run in batches, or its provider has none.
+    """
+    model = require_prompted(system).model
+    return build_batch_service(model.model if isinstance(model, GuardedModel) else model)
+
+
+@contextmanager
+def reserved(jobs: Sequence[Job]) -> Iterator[None]:
+    """Keep other runs out of the folders of some jobs.
+
+    Raises:
+        ResultsError: another run writes there, or they cannot be written.
+    """
+    with ExitStack() as stack:
+        for folder in sorted({job.files.model_folder for job in jobs}):
+            stack.enter_context(locked(folder))
+        yield
+
+
+async def run_jobs(
+    jobs: Sequence[Job],
+    concurrency: int,
+    batch: Literal["submit", "wait"] | None,
+    progress: Progress,
+) -> bool:
+    """Ask what is missing, job by job.
+
+    Args:
+        jobs: what to do, in reserved folders; systems are closed at the end.
+        concurrency: samples asked about at a time.
+        batch: None to ask one by one; to submit batches and leave, or to wait for them.
+        progress: is told of each job and sample.
+
+    Returns:
+        Whether it is known that nothing is missing any more; of batches it is not.
+
+    Raises:
+        ProviderRefusedError: no call can succeed; what arrived before is saved.
+        ResultsError: results cannot be written.
+        PiiBenchError: what is asked one by one stands in a batch, or a system cannot be run
+            in batches, or the batches do not end.
+    """
+    try:
+        if batch is None:
+            return all([await _ask(job, concurrency, progress) for job in jobs])
+        # All are submitted before any is waited for: the provider works on them together.
+        running = [job for job in jobs if await _collect(job, progress, wait=False)]
+        if batch == "wait":
+            for job in running:
+                await _collect(job, progress, wait=True)
+        return False
+    finally:
+        for job in jobs:
+            await job.system.close()
+
+
+def refuse_uncollected(jobs: Sequence[Job]) -> None:
+    """Refuse to ask one by one what was submitted, and is paid for, in a batch.
+
+    Raises:
+        PiiBenchError: naming the job and the file that lists its batches.
+    """
+    for job in jobs:
+        if count := len(job.in_batches()):
+            raise PiiBenchError(
+                f"{job.label}: {count} samples are in batches that were submitted before: run "
+                f"with --batch to collect them; without {jobs_path(job.files)} they are asked "
+                "again"
+            )
+
+
+async def _ask(job: Job, concurrency: int, progress: Progress) -> bool:
+    """Ask one by one; whether every sample has an answer."""
+    manifest = _begin(job, progress, ledger_of(job.system))
+    with RunStore(job.files, job.requests) as store:
+        _announce(store, job, progress)
+        write_manifest(job.files.manifest, manifest)
+        await run_system(job.system, job.samples, store, concurrency=concurrency, observer=progress)
+    _end(job, manifest)
+    return all(sample.id in store.done for sample in job.samples)
+
+
+async def _collect(job: Job, progress: Progress, *, wait: bool) -> bool:
+    """Submit and read batches; whether some still run."""
+    system = require_prompted(job.system)
+    manifest = _begin(job, progress, None)
+    with RunStore(job.files, job.requests) as store:
+        _announce(store, job, progress)
+        write_manifest(job.files.manifest, manifest)
+        samples = afford(system, job.samples, store, job.files, ledger_of(system))
+        running = await run_batch(
+            system,
+            samples,
+            store,
+            files=job.files,
+            requests=job.requests,
+            service=batch_service(system),
+            observer=progress,
+            polling=Polling(wait=wait),
+        )
+    _end(job, manifest)
+    return running > 0
+
+
+def _begin(job: Job, progress: Progress, ledger: Ledger | None) -> Manifest:
+    progress.label(job.label, ledger)
+    return Manifest(job.system.card, DatasetRef.of(job.dataset))
+
+
+def _announce(store: RunStore, job: Job, progress: Progress) -> None:
+    """Say what opening the store did to answers that are paid for."""
+    aside = job.files.superseded
+    if store.reused:
+        progress.note(f"{store.reused} answers to the same requests are used again, from {aside}")
+    if store.superseded:
+        what = "answers to other requests (another model, prompt or setting) are superseded"
+        progress.note(f"{store.superseded} {what}: they are kept in {aside}")
+    if store.unreadable:
+        count, first = len(store.unreadable), store.unreadable[0]
+        progress.note(f"{count} lines cannot be read, first {first}: they are kept in {aside}")
+
+
+def _end(job: Job, manifest: Manifest) -> None:
+    ledger = ledger_of(job.system)
+    records = (record for _, record in read_lines(job.files.responses, unreadable=[]))
+    totals = total(records, ledger.price if ledger else None)
+    write_manifest(job.files.manifest, replace(manifest, totals=totals))
+
+
+def missing(jobs: Sequence[Job]) -> list[str]:
+    """What has no answer yet, a sentence for each job; empty where nothing is missing."""
+    lines = []
+    for job in jobs:
+        unanswered = {sample.id for sample in job.unanswered()}
+        if unanswered:
+            submitted = unanswered & job.in_batches()
+            reasons = [*sorted(_reasons(job, unanswered).items()), ("in batches", len(submitted))]
+            why = "".join(f", {reason} {count}" for reason, count in reasons if count)
+            then = "collect them" if submitted == unanswered else "ask only these"
+            share = f"{len(unanswered)} of {len(job.samples)} samples have no answer"
+            lines.append(f"{job.label}: {share}{why}; run again to {then}")
+    return lines
+
+
+def _reasons(job: Job, unanswered: set[str]) -> Counter[str]:
+    return Counter(
+        record.response.kind
+        for _, record in read_lines(job.files.responses, unreadable=[])
+        if record.id in unanswered and isinstance(record.response, Failure)
+    )

@@ -1,0 +1,149 @@
+"""Asking a system what of a text to mask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal
+
+from pii_bench.datasets.sample import Sample
+from pii_bench.errors import PiiBenchError
+from pii_bench.masking.masked import Masked, mask
+from pii_bench.models.base import CallError, Completion, Finish
+from pii_bench.prompting.parsing.result import Stage
+from pii_bench.runs.predictions.prediction import read_response
+from pii_bench.tasks import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pii_bench.models.base import Response
+    from pii_bench.runs.predictions.prediction import Prediction
+    from pii_bench.systems.base import System
+
+OnFailure = Literal["refuse", "mask-all"]
+
+SAMPLE_ID: Final = "text"
+"""How the text is called; a replay file answers it by this name."""
+
+
+class MaskingError(PiiBenchError):
+    """A system gave no answer on which a text can be masked: nothing of the text goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a system said of a text.
+
+    Attributes:
+        entities: (text, type) pairs of all subjects.
+        needed: texts that the query needs; None where the system failed to say, so that
+            everything is masked.
+    """
+
+    entities: tuple[tuple[str, str], ...] = field(repr=False)
+    needed: tuple[str, ...] | None = field(repr=False)
+
+
+async def mask_for_query(
+    text: str, query: str, systems: Iterable[System], *, on_failure: OnFailure = "refuse"
+) -> Masked:
+    """Mask what a query does not need, as a system tells it.
+
+    The same as `ask` and then `mask`. Systems are not closed: the next text may follow, in the
+    same event loop.
+
+    Args:
+        text: what is masked.
+        query: what will be asked about it; it is not masked.
+        systems: those of one name (`systems.catalog.build_systems`).
+        on_failure: see `ask`.
+
+    Raises:
+        PiiBenchError: see `ask`.
+    """
+    answers = await ask(text, query, systems, on_failure=on_failure)
+    return mask(text, answers.entities, answers.needed or ())
+
+
+async def ask(
+    text: str, query: str, systems: Iterable[System], *, on_failure: OnFailure = "refuse"
+) -> Answers:
+    """Ask what a text holds, then what of it the query needs.
+
+    A call that failed, an answer that says nothing or was refused, and one that may lack
+    entities because it was cut off, are failures: a text never passes because a system broke.
+
+    Args:
+        text: what is to be masked; the systems see it as it is.
+        query: what will be asked about it.
+        systems: one that detects and one that tells what a query needs, in any order.
+        on_failure: what follows when only the second of the two answers is missing: `refuse`
+            raises, `mask-all` takes nothing as needed. Without the first nothing can be masked.
+
+    Raises:
+        MaskingError: no answer on which the text can be masked.
+        ProviderRefusedError: the provider refuses every call.
+        PiiBenchError: a blank query; systems that do not answer both tasks, or are told gold.
+    """
+    if not query.strip():
+        raise PiiBenchError("the query is blank: what will be asked about the text?")
+    detection, related = masking_systems(systems)
+    sample = Sample(SAMPLE_ID, text, query, subjects=(), related=())
+    found = await _ask(detection, sample)
+    entities = tuple(pair for subject in found.subjects or () for pair in subject)
+    try:
+        needed = (await _ask(related, sample)).related
+    except MaskingError:
+        if on_failure == "refuse":
+            raise
+        needed = None
+    return Answers(entities, needed)
+
+
+def masking_systems(systems: Iterable[System]) -> tuple[System, System]:
+    """Those that detect and that tell what a query needs.
+
+    Raises:
+        PiiBenchError: one is missing, or is told the annotation, which no text of a user has.
+    """
+    by_task = {system.card.task: system for system in systems}
+    for task in (Task.DETECTION, Task.QUERY_RELATED):
+        if task not in by_task:
+            names = ", ".join(sorted({each.card.model for each in by_task.values()})) or "none"
+            raise PiiBenchError(
+                f"system {names!r} does not answer {task}; masking needs detection and "
+                "query-related (a detector alone: DETECTOR+none masks all that it finds)"
+            )
+        card = by_task[task].card
+        if card.oracle:
+            raise PiiBenchError(
+                f"system {card.model!r} ({card.prompt}) is told the annotation of a dataset: "
+                "it can mask no other text"
+            )
+    return by_task[Task.DETECTION], by_task[Task.QUERY_RELATED]
+
+
+async def _ask(system: System, sample: Sample) -> Prediction:
+    card = system.card
+    try:
+        response = await system.respond(sample)
+    except CallError as error:
+        reason = f"the call failed ({error})"
+    else:
+        prediction = read_response(card.task, response, card.output)
+        reason = _failure(card.task, response, prediction)
+        if not reason:
+            return prediction
+    # Outside of the handler: what is chained may hold the text.
+    raise MaskingError(f"system {card.model!r} ({card.prompt}): {reason}; nothing is masked")
+
+
+def _failure(task: Task, response: Response, prediction: Prediction) -> str:
+    """Why an answer cannot be used; empty where it can."""
+    if not prediction.status.answered:
+        return f"its answer is {prediction.status}"
+    # An answer may be cut off between two entities or mended; what lacks would stay unmasked.
+    cut = isinstance(response, Completion) and response.finish is Finish.LENGTH
+    if task is Task.DETECTION and (cut or Stage.CLOSE_OPEN in prediction.repairs):
+        return "its answer was cut off"
+    return ""

@@ -1,0 +1,183 @@
+"""What real systems answered on CAPID's test set, read into our predictions.
+
+A line holds `context`, `question` and `parsed`, a mapping of phrase to type and
+relevance, and often the model's own text. Lines join on (context, question), never by
+position. What a model did wrong is a status of its answer; only what no line may be (no
+JSON, no context, a second answer) is a fault of the file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pii_bench.datasets.capid import RELEVANCE, TYPES, as_written, typewritten
+from pii_bench.jsonl import BadLines, RecordError, get, read_records
+from pii_bench.prompting.outcome import Status
+from pii_bench.prompting.parsing.reader import Group, Leaf, read_literal
+from pii_bench.runs.predictions.prediction import Prediction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pii_bench.datasets.sample import Sample
+
+    Key = tuple[str, str | None]
+
+# What the model wrote, by the names that CAPID's own scripts give it.
+_RAW: Final = ("decoded", "generated_text", "raw_model_output")
+
+
+@dataclass(frozen=True, slots=True)
+class CapidOutputs:
+    """Answers joined to samples.
+
+    Attributes:
+        predictions: sample id to answer, for every sample, in the dataset's order.
+        unanswered: samples that no line answers; their prediction is `infra_error`.
+        strangers: 1-based lines that answer no sample of the dataset.
+    """
+
+    predictions: Mapping[str, Prediction]
+    unanswered: tuple[str, ...]
+    strangers: tuple[int, ...]
+
+
+def read_capid_outputs(path: Path, samples: Sequence[Sample]) -> CapidOutputs:
+    """Read a file of answers to a CAPID dataset.
+
+    An answer whose phrases all have a type and a relevance is `ok`; a type of null names none.
+    Where one lacks either, or `parsed` is no object and the model's own text holds one, it is
+    `repaired`: a phrase without a type keeps an empty one, one without a relevance is not
+    needed. What holds no phrase that can be read is `malformed`, or `empty` without any text.
+
+    A predicted type outside CAPID's own is a model's invention, not a fault of the file: it
+    stays, upper-cased, and matches no gold type. A phrase whose quotes or dashes differ from
+    those of its context is taken as the context writes it, and so do lines join. Samples of one
+    context and question take their answers in the order of the file.
+
+    Raises:
+        InputFileError: broken lines, or second answers to a sample.
+    """
+    by_key: dict[Key, list[Sample]] = {}
+    for sample in samples:
+        by_key.setdefault((sample.description, sample.query), []).append(sample)
+    by_typewritten = _unambiguous(by_key)
+    answers: dict[str, Prediction] = {}
+    strangers: list[int] = []
+    bad = BadLines(path)
+    for line, record in read_records(path, bad):
+        try:
+            key = _key(record)
+            asked = by_key.get(key) or by_typewritten.get(_typewritten(key), [])
+            waiting = [sample for sample in asked if sample.id not in answers]
+            if asked and not waiting:
+                raise RecordError(f"a second answer for {asked[0].id!r}")
+        except RecordError as error:
+            bad.add(line, str(error))
+            continue
+        if waiting:
+            answers[waiting[0].id] = _prediction(record, waiting[0].description)
+        else:
+            strangers.append(line)
+    bad.raise_any()
+    unanswered = tuple(sample.id for sample in samples if sample.id not in answers)
+    missing = Prediction(Status.INFRA_ERROR)
+    return CapidOutputs(
+        {sample.id: answers.get(sample.id, missing) for sample in samples},
+        unanswered,
+        tuple(strangers),
+    )
+
+
+def _key(record: dict[str, Any]) -> Key:
+    question = None if record.get("question") is None else get(record, "question", str)
+    return get(record, "context", str), question
+
+
+def _typewritten(key: Key) -> Key:
+    context, question = key
+    return typewritten(context), None if question is None else typewritten(question)
+
+
+def _unambiguous(by_key: Mapping[Key, list[Sample]]) -> dict[Key, list[Sample]]:
+    """The samples by typewritten keys, where these tell the keys apart."""
+    found: dict[Key, list[list[Sample]]] = {}
+    for key, samples in by_key.items():
+        found.setdefault(_typewritten(key), []).append(samples)
+    return {key: groups[0] for key, groups in found.items() if len(groups) == 1}
+
+
+def _prediction(record: dict[str, Any], context: str) -> Prediction:
+    parsed = record.get("parsed")
+    if isinstance(parsed, dict):
+        answer = _answer(parsed.items(), context, Status.OK)
+        if answer is not None or not parsed:
+            return answer or Prediction(Status.OK, subjects=((),), related=())
+    texts = [text for name in _RAW if isinstance(text := record.get(name), str)]
+    for text in texts:
+        if (answer := _answer(_written(text), context, Status.REPAIRED)) is not None:
+            return answer
+    return Prediction(Status.EMPTY if texts and not "".join(texts).strip() else Status.MALFORMED)
+
+
+def _answer(
+    labelled: Iterable[tuple[str, object]], context: str, status: Status
+) -> Prediction | None:
+    """The prediction of phrases with their labels; None where no label can be read."""
+    entities: list[tuple[str, str]] = []
+    related: list[str] = []
+    for phrase, label in labelled:
+        pii_type, needed = _type(label), _needed(label)
+        if pii_type is None or needed is None:
+            status = Status.REPAIRED
+        if pii_type is None and needed is None:
+            continue
+        text = as_written(phrase, context)
+        entities.append((text, pii_type or ""))
+        if needed:
+            related.append(text)
+    if not entities:
+        return None
+    return Prediction(status, subjects=(tuple(entities),), related=tuple(related))
+
+
+def _type(label: object) -> str | None:
+    """The type that a label names, empty where it is null; None where there is none."""
+    match label:
+        case {"type": str(name)}:
+            return TYPES.get(name.strip().lower(), name.strip().upper())
+        case {"type": None}:
+            return ""
+        case _:
+            return None
+
+
+def _needed(label: object) -> bool | None:
+    match label:
+        case {"relevance": str(relevance)}:
+            return RELEVANCE.get(relevance.strip().lower())
+        case {"relevance": bool()}:
+            return None
+        case {"relevance": int(relevance)}:
+            return RELEVANCE.get(str(relevance))
+        case _:
+            return None
+
+
+def _written(text: str) -> Iterator[tuple[str, object]]:
+    """The phrases and labels of the first object in what a model wrote, as far as it goes."""
+    start = text.find("{")
+    if start == -1:
+        return
+    for entry in read_literal(text, start, len(text)).group.entries:
+        if entry.key is not None and isinstance(entry.value, Group):
+            yield (
+                entry.key.text,
+                {
+                    field.key.text: field.value.text
+                    for field in entry.value.entries
+                    if field.key is not None and isinstance(field.value, Leaf)
+                },
+            )

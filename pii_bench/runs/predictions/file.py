@@ -1,0 +1,197 @@
+"""Predictions made anywhere, in the file format of `formats.md`."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from pii_bench.errors import InputFileError, UnknownNameError
+from pii_bench.files import write_whole
+from pii_bench.jsonl import BadLines, RecordError, get, get_objects, read_places, read_record
+from pii_bench.prompting.outcome import Status
+from pii_bench.runs.predictions.prediction import Prediction
+from pii_bench.tasks import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+_PARTS: Final = {
+    Task.DETECTION: ("subjects",),
+    Task.QUERY_RELATED: ("related",),
+    Task.MASKING: ("subjects", "related"),
+}
+
+
+class PredictionsFile(Mapping[str, Prediction]):
+    """A predictions file of any size: each line is read when its sample is asked for.
+
+    Every line is looked at once on opening; what is wrong with one is raised by `require`.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        InputFileError: it cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._bad = path, BadLines(path)
+        self._lines: dict[str, tuple[int, int]] = {}
+        self._answered = 0
+        # How many answered lines have a part, and the first that has it or lacks it.
+        self._having: Counter[str] = Counter()
+        self._first: dict[tuple[str, bool], str] = {}
+        for line, offset, record in read_places(path, self._bad):
+            try:
+                sample_id, prediction = _prediction(record)
+                if sample_id in self._lines:
+                    where = f"stands on line {self._lines[sample_id][0]} already"
+                    raise RecordError(f"id {sample_id!r} {where}")
+            except RecordError as error:
+                self._bad.add(line, str(error))
+                continue
+            self._lines[sample_id] = line, offset
+            if prediction.status.answered:
+                self._note(sample_id, prediction)
+
+    def __getitem__(self, sample_id: str) -> Prediction:
+        _, prediction = _prediction(read_record(self._path, *self._lines[sample_id]))
+        return prediction
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def require(self, sample_ids: Mapping[str, object]) -> None:
+        """See that it answers exactly these samples.
+
+        Raises:
+            InputFileError: broken lines; ids that are unknown or come twice, with their lines;
+                ids without a line; lines without a part that others have.
+        """
+        for sample_id, (line, _) in self._lines.items():
+            if sample_id not in sample_ids:
+                self._bad.add(line, f"id {sample_id!r} is no sample of the dataset")
+        self._bad.raise_any()
+        if missing := [name for name in sample_ids if name not in self._lines]:
+            others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            raise InputFileError(self._path, f"no prediction for sample {missing[0]!r}{others}")
+        for part in ("subjects", "related"):
+            if 0 < self._having[part] < self._answered:
+                having, lacking = self._first[part, True], self._first[part, False]
+                what = f"prediction {lacking!r} has no {part!r}, though {having!r} has"
+                raise InputFileError(self._path, what, line=self._lines[lacking][0])
+
+    def _note(self, sample_id: str, prediction: Prediction) -> None:
+        self._answered += 1
+        for part in ("subjects", "related"):
+            has = getattr(prediction, part) is not None
+            self._having[part] += has
+            self._first.setdefault((part, has), sample_id)
+
+
+def read_predictions(path: Path, sample_ids: Sequence[str]) -> dict[str, Prediction]:
+    """Read a predictions file that answers exactly the given samples.
+
+    Raises:
+        InputFileError: broken lines; ids that are unknown or come twice, with their lines;
+            ids without a line.
+    """
+    predictions = PredictionsFile(path)
+    predictions.require(dict.fromkeys(sample_ids))
+    return dict(predictions)
+
+
+def predicted_tasks(predictions: Mapping[str, Prediction]) -> list[Task]:
+    """The tasks that a file answers: those whose parts stand in its answered lines."""
+    answered = next((each for each in predictions.values() if each.status.answered), None)
+    return [
+        task
+        for task, parts in _PARTS.items()
+        if answered and all(getattr(answered, part) is not None for part in parts)
+    ]
+
+
+def names_types(predictions: Mapping[str, Prediction]) -> bool:
+    """Whether the answers say what kind an entity is; where none does, Strict-F1 means nothing.
+
+    Answers without any entity leave it open, which counts as yes.
+    """
+    named = (
+        bool(pii_type)
+        for prediction in predictions.values()
+        for subject in prediction.subjects or ()
+        for _, pii_type in subject
+    )
+    first = next(named, True)
+    return first or any(named)
+
+
+def write_predictions(path: Path, predictions: Mapping[str, Prediction]) -> None:
+    """Write a predictions file.
+
+    Raises:
+        ResultsError: it cannot be written.
+    """
+    write_whole(path, to_text(predictions))
+
+
+def to_text(predictions: Mapping[str, Prediction]) -> str:
+    """Predictions as the text of a file."""
+    records = (_to_record(name, prediction) for name, prediction in predictions.items())
+    return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
+
+
+def _prediction(record: dict[str, Any]) -> tuple[str, Prediction]:
+    sample_id = get(record, "id", str)
+    owner = f"prediction {sample_id!r}"
+    name = get(record, "status", str, owner) if "status" in record else "ok"
+    if name not in set(Status):
+        raise RecordError(f"{owner}: {UnknownNameError('status', name, Status)}")
+    status = Status(name)
+    if not status.answered:
+        return sample_id, Prediction(status)
+    subjects = related = None
+    if record.get("subjects") is not None:
+        subjects = tuple(
+            _subject(value, f"{owner}, subjects[{number}]")
+            for number, value in enumerate(get(record, "subjects", list, owner))
+        )
+    if record.get("related") is not None:
+        related = tuple(get(record, "related", list, owner))
+        if not all(isinstance(text, str) for text in related):
+            raise RecordError(f"{owner}: 'related' must be a list of strings")
+    if subjects is None and related is None:
+        raise RecordError(f"{owner}: has neither 'subjects' nor 'related' (status {name!r})")
+    return sample_id, Prediction(status, subjects=subjects, related=related)
+
+
+def _subject(value: object, owner: str) -> tuple[tuple[str, str], ...]:
+    if not isinstance(value, list):
+        raise RecordError(f"{owner} must be a list of entities")
+    entities = get_objects({"entities": value}, "entities", owner)
+    return tuple((get(entity, "text", str, owner), _type(entity, owner)) for entity in entities)
+
+
+def _type(entity: dict[str, Any], owner: str) -> str:
+    """The type of an entity; empty where it is null: the system names none."""
+    if "type" in entity and entity["type"] is None:
+        return ""
+    return get(entity, "type", str, owner)
+
+
+def _to_record(sample_id: str, prediction: Prediction) -> dict[str, Any]:
+    record: dict[str, Any] = {"id": sample_id}
+    if prediction.subjects is not None:
+        record["subjects"] = [
+            [{"text": text, "type": pii_type or None} for text, pii_type in subject]
+            for subject in prediction.subjects
+        ]
+    if prediction.related is not None:
+        record["related"] = list(prediction.related)
+    return {**record, "status": prediction.status}

@@ -1,0 +1,124 @@
+"""What a system said of a sample, once its raw response is read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pii_bench.models.base import Draws
+from pii_bench.prompting.outcome import Status
+from pii_bench.prompting.parsing import (
+    parse_detection,
+    parse_related,
+    parse_structured_detection,
+    parse_structured_related,
+)
+from pii_bench.scorer import normalise
+from pii_bench.tasks import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pii_bench.models.base import Completion, Response
+    from pii_bench.prompting.schemas import Output
+
+Subjects = tuple[tuple[tuple[str, str], ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The answer to one sample; what a task does not ask for is None.
+
+    Attributes:
+        status: `subjects` and `related` are None unless it is `ok` or `repaired`.
+        subjects: per predicted subject its (text, type) pairs.
+        related: the texts predicted for E_q.
+        repairs: stages of the parser that changed the response, in order.
+    """
+
+    status: Status
+    subjects: Subjects | None = None
+    related: tuple[str, ...] | None = None
+    repairs: tuple[str, ...] = ()
+
+
+def read_response(task: Task, response: Response, output: Output = "text") -> Prediction:
+    """Read the raw response to a detection or query-related prompt; pure, no response raises.
+
+    Several draws are read one by one and put to the vote.
+
+    Raises:
+        ValueError: the task has no such response: masking none, detection none of several
+            draws.
+    """
+    if isinstance(response, Draws):
+        if task is not Task.QUERY_RELATED:
+            raise ValueError(f"{task} has no vote: only query-related answers have one")
+        return vote([read_response(task, each, output) for each in response.completions])
+    match task:
+        case Task.DETECTION:
+            return _read_detection(response, output)
+        case Task.QUERY_RELATED:
+            return _read_related(response, output)
+        case Task.MASKING:
+            raise ValueError("masking has no response of its own: compose it from the other two")
+
+
+def vote(draws: Sequence[Prediction]) -> Prediction:
+    """The majority of several answers to one query-related question.
+
+    A text is chosen if more than half of the draws that have an answer name it, as the scorer
+    compares texts; a half is not enough. Texts stand in the order and the writing in which
+    the draws first name them. Draws without an answer do not vote; where none has one, the
+    first tells the status. The vote is as repaired as its draws are.
+
+    Args:
+        draws: at least one, in the order of their requests.
+    """
+    answers = [draw for draw in draws if draw.status.answered]
+    if not answers:
+        return Prediction(draws[0].status)
+    written: dict[str, str] = {}
+    named: Counter[str] = Counter()
+    for answer in answers:
+        texts = answer.related or ()
+        for text in texts:
+            written.setdefault(normalise(text), text)
+        named.update({normalise(text) for text in texts})
+    return Prediction(
+        Status.REPAIRED if Status.REPAIRED in {each.status for each in answers} else Status.OK,
+        related=tuple(text for key, text in written.items() if 2 * named[key] > len(answers)),
+        repairs=tuple(dict.fromkeys(stage for each in answers for stage in each.repairs)),
+    )
+
+
+def compose(detection: Prediction, related: Prediction) -> Prediction:
+    """The masking prediction of a detection and a query-related one.
+
+    A part that was never answered (`infra_error`, `skipped_budget`) leaves the sample
+    unscored; else a part that failed fails it; else it is as repaired as its parts are.
+    """
+    parts = (detection, related)
+    failed = [part.status for part in parts if not part.status.answered]
+    if failed:
+        unscored = [status for status in failed if not status.scored]
+        return Prediction((unscored or failed)[0])
+    return Prediction(
+        Status.REPAIRED if Status.REPAIRED in {part.status for part in parts} else Status.OK,
+        subjects=detection.subjects,
+        related=related.related,
+        repairs=detection.repairs + related.repairs,
+    )
+
+
+def _read_detection(response: Completion, output: Output) -> Prediction:
+    parse = parse_detection if output == "text" else parse_structured_detection
+    read = parse(response.text, response.finish)
+    return Prediction(read.status, subjects=read.subjects, repairs=read.repairs)
+
+
+def _read_related(response: Completion, output: Output) -> Prediction:
+    parse = parse_related if output == "text" else parse_structured_related
+    read = parse(response.text, response.finish)
+    return Prediction(read.status, related=read.texts, repairs=read.repairs)

@@ -1,0 +1,78 @@
+"""The BiLSTM-CRF as a detector, without torch."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+import onnxruntime
+
+from pii_bench.datasets.checksums import sha256_of
+from pii_bench.errors import InputFileError
+from pii_bench.resources import DATA
+from pii_bench.systems.tagger.decode import decode
+from pii_bench.systems.tagger.files import EMISSIONS, TRANSITIONS, VOCABULARY, read_decoder
+from pii_bench.systems.tagger.vocabulary import INPUTS, inputs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pii_bench.scorer.locate import DetectedSpan
+    from pii_bench.systems.tagger.vocabulary import Features
+
+SHIPPED: Final = DATA / "models" / "bilstm-crf"
+"""Where the weights that `make train` made lie."""
+
+WORDS_ALONE: Final = DATA / "models" / "bilstm-crf-words"
+"""Where those of `make train-words` lie."""
+
+
+class BiLstmCrfDetector:
+    """Runs the weights of a folder (`tagger/train.py` writes one) on one thread.
+
+    Its name in results is the folder's.
+
+    Raises:
+        InputFileError: a file of the folder is missing or broken.
+    """
+
+    def __init__(self, folder: Path = SHIPPED) -> None:
+        hashes = "".join(sha256_of(folder / name) for name in (EMISSIONS, TRANSITIONS, VOCABULARY))
+        self._weights = hashlib.sha256(hashes.encode()).hexdigest()
+        self._name = folder.name
+        decoder = read_decoder(folder)
+        self._vocabulary, self._transitions = decoder.vocabulary, decoder.transitions
+        options = onnxruntime.SessionOptions()
+        # One text is too small to share: two threads took twice the time of one.
+        options.intra_op_num_threads = 1
+        graph = folder / EMISSIONS
+        try:
+            self._session = onnxruntime.InferenceSession(
+                graph, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:
+            # The package exports none of its exceptions, and their only base is this one.
+            raise InputFileError(graph, "is no ONNX graph") from error
+
+    @property
+    def name(self) -> str:
+        """`bilstm-crf`, or `bilstm-crf-words`."""
+        return self._name
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """The hash of the weights, transitions and vocabulary, and the runtime's version."""
+        return {"weights": self._weights, "onnxruntime": onnxruntime.__version__}
+
+    def detect(self, text: str) -> list[DetectedSpan]:
+        """The spans of a text in order, none overlapping another; any text is fine."""
+        return decode(text, self._vocabulary, self._transitions, self._score)
+
+    def _score(self, features: Features) -> NDArray[np.float32]:
+        inputs = dict(zip(INPUTS, inputs_of(features), strict=True))
+        emissions: NDArray[np.float32] = self._session.run(None, inputs)[0][0]
+        return emissions

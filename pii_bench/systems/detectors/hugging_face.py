@@ -1,0 +1,167 @@
+"""Any token-classification checkpoint of transformers that lies on this machine."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from pii_bench.errors import InputFileError
+from pii_bench.scorer.locate import DetectedSpan
+from pii_bench.systems.detectors.installed import import_part, sha256_of_folder, version_of
+from pii_bench.systems.detectors.known_labels import HUGGING_FACE
+from pii_bench.systems.detectors.spans import encodable, tidy
+from pii_bench.taxonomy import PiiType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from pii_bench.systems.detectors.label_map import LabelMap
+
+INSTALL: Final = "pip install 'pii-bench[hf]'"
+
+_OUTSIDE: Final = "O"
+_TAG: Final = re.compile(r"([BIESLU])-(.+)")
+# BIOES and BILOU as the BIO that transformers reads.
+_BIO: Final = {"B": "B", "S": "B", "U": "B", "I": "I", "E": "I", "L": "I"}
+# RoBERTa and its kin cannot use the first two positions.
+_RESERVED_POSITIONS: Final = 2
+_OVERLAP: Final = 4
+"""Windows of a long text share a quarter of their tokens (one in `_OVERLAP`)."""
+
+# What some label sets cut into parts: given name and surname, number and street, symbol
+# and amount.
+_OF_PARTS: Final = frozenset({PiiType.PER, PiiType.LOC, PiiType.QUANTITY})
+
+
+class HuggingFaceDetector:
+    """A checkpoint's most likely tags, on the CPU (`Detector`).
+
+    Nothing is fetched, no code of the checkpoint runs, and its head must be in it:
+    transformers would make up weights that are missing.
+
+    Args:
+        folder: where `save_pretrained` put model and tokenizer.
+        labels: in the place of its own map; labels stand there without `B-` or the like.
+
+    Raises:
+        MissingExtraError: transformers or torch is not installed.
+        InputFileError: no folder, or no whole checkpoint of a known architecture with a
+            fast tokenizer.
+        UnknownNameError: the map lacks a label of the checkpoint.
+    """
+
+    def __init__(self, folder: Path, labels: LabelMap | None = None) -> None:
+        self._labels = labels or HUGGING_FACE
+        if not folder.is_dir():
+            raise InputFileError(folder, "no such folder; a checkpoint must lie on this machine")
+        import_part("torch", INSTALL)
+        transformers = import_part("transformers", INSTALL)
+        transformers.utils.logging.disable_progress_bar()
+        model, tokenizer = _load(transformers, folder)
+        tags = _bio_tags(model.config.id2label)
+        self._labels.check(tag.partition("-")[2] for tag in tags.values() if tag != _OUTSIDE)
+        model.config.id2label = tags
+        self._pipeline = transformers.pipeline(
+            "token-classification",
+            model=model,
+            tokenizer=tokenizer,
+            aggregation_strategy="first" if _marks_continuations(tokenizer) else "simple",
+            stride=tokenizer.model_max_length // _OVERLAP,
+            device="cpu",
+        )
+        self._sha256 = sha256_of_folder(folder)
+        self._folder = folder.resolve().name
+
+    @property
+    def name(self) -> str:
+        """`hf-`, the folder's name and the first digits of its hash."""
+        return f"hf-{re.sub(r'[^A-Za-z0-9._-]+', '-', self._folder)}-{self._sha256[:8]}"
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """Versions of transformers and torch, the checkpoint's and the map's hash."""
+        return {
+            "runtime": f"{version_of('transformers')}, {version_of('torch')}",
+            "weights": f"sha256:{self._sha256}",
+            "labels": f"sha256:{self._labels.sha256}",
+        }
+
+    def detect(self, text: str) -> list[DetectedSpan]:
+        """The tagged spans whose labels have a type, parts of one entity joined."""
+        if not text.strip():
+            return []
+        return tidy(text, self._joined(text, self._pipeline(encodable(text))))
+
+    def _joined(self, text: str, found: list[dict[str, Any]]) -> list[DetectedSpan]:
+        """Neighbours of one type and different labels, with only white space between."""
+        spans: list[DetectedSpan] = []
+        last_label = ""
+        for each in sorted(found, key=lambda each: each["start"]):
+            label, start, end = each["entity_group"], each["start"], each["end"]
+            pii_type = self._labels.type_of(label)
+            if pii_type is None:
+                continue
+            goes_on = (
+                pii_type in _OF_PARTS
+                and label != last_label
+                and spans
+                and spans[-1].type is pii_type
+                and not text[spans[-1].end : start].strip()
+            )
+            if goes_on:
+                spans[-1] = replace(spans[-1], end=end)
+            else:
+                spans.append(DetectedSpan(start, end, pii_type))
+            last_label = label
+        return spans
+
+
+def _load(transformers: Any, folder: Path) -> tuple[Any, Any]:
+    broken = import_part("safetensors", INSTALL).SafetensorError
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        model, loading = transformers.AutoModelForTokenClassification.from_pretrained(
+            folder, local_files_only=True, output_loading_info=True
+        )
+    except (OSError, ValueError, KeyError, RuntimeError, broken) as error:
+        # Its message can be a page long, and says what a Hub would need.
+        what = f"transformers cannot load a token-classification checkpoint ({error!r:.200})"
+        raise InputFileError(folder, what) from error
+    # Where there are no files, transformers makes an empty tokenizer, and weights by chance.
+    if not any((folder / name).is_file() for name in tokenizer.vocab_files_names.values()):
+        raise InputFileError(folder, "no tokenizer in it")
+    missing = sorted(loading["missing_keys"])
+    if missing:
+        what = f"weights are missing for a token-classification head, {missing[0]} the first"
+        raise InputFileError(folder, what)
+    if not tokenizer.is_fast:
+        raise InputFileError(folder, "its tokenizer gives no offsets (it is not a fast one)")
+    positions = getattr(model.config, "max_position_embeddings", tokenizer.model_max_length)
+    tokenizer.model_max_length = min(tokenizer.model_max_length, positions - _RESERVED_POSITIONS)
+    return model, tokenizer
+
+
+def _bio_tags(id2label: Mapping[int, str]) -> dict[int, str]:
+    """BIO tags from those of any scheme; labels without a prefix count as inside."""
+    tagged = all(_TAG.fullmatch(label) for label in id2label.values() if label != _OUTSIDE)
+    tags = {}
+    for number, label in id2label.items():
+        match = _TAG.fullmatch(label) if tagged else None
+        if label == _OUTSIDE:
+            tags[number] = label
+        elif match is None:
+            tags[number] = f"I-{label}"
+        else:
+            tags[number] = f"{_BIO[match[1]]}-{match[2]}"
+    return tags
+
+
+def _marks_continuations(tokenizer: Any) -> bool:
+    """Whether pieces show that they go on with a word (`##`).
+
+    Only then can a word get one tag. Elsewhere words would end at white space, and their
+    spans would take in commas.
+    """
+    return bool(getattr(tokenizer.backend_tokenizer.model, "continuing_subword_prefix", None))

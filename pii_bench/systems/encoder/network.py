@@ -1,0 +1,217 @@
+"""The encoder with its heads, in torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import torch
+from torch import Tensor, nn
+
+from pii_bench.systems.encoder.reader import DISTANCES
+from pii_bench.systems.encoder.windows import SPELLED
+from pii_bench.systems.tagger.crf import Crf
+from pii_bench.systems.tagger.labels import LABELS, OUTSIDE
+from pii_bench.taxonomy import PiiType, sensitivity
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+IGNORED: Final = -100
+
+Head = Literal["linear", "crf", "charcnn-crf"]
+HEADS: Final[tuple[Head, ...]] = ("linear", "crf", "charcnn-crf")
+
+_HIDDEN: Final = 192
+_DISTANCE: Final = 16
+_CHARACTER: Final = 32
+_FILTERS: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """How the losses are weighed against each other."""
+
+    labels: float = 1.0
+    relevance: float = 1.0
+    owners: float = 0.5
+
+
+class Spelling(nn.Module):
+    """Adds to a word's state what its characters say, as much as a gate lets in.
+
+    A convolution over the characters of the word, the largest value of each filter, and
+    `gate * state + (1 - gate) * spelling`.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.characters = nn.Embedding(SPELLED, _CHARACTER, padding_idx=0)
+        self.convolution = nn.Conv1d(_CHARACTER, _FILTERS, 3, padding=1)
+        self.project = nn.Linear(_FILTERS, width)
+        self.gate = nn.Linear(2 * width, width)
+
+    def forward(self, hidden: Tensor, spelled: Tensor) -> Tensor:
+        """States of the same shape.
+
+        Args:
+            hidden: (windows, subwords, width).
+            spelled: (windows, subwords, characters): of the word that a subword opens, else 0.
+        """
+        windows, subwords, length = spelled.shape
+        letters = self.characters(spelled.view(-1, length)).transpose(1, 2)
+        peaks = self.convolution(letters).amax(2)
+        spelling = self.project(peaks).view(windows, subwords, -1)
+        gate = torch.sigmoid(self.gate(torch.cat([hidden, spelling], 2)))
+        fused: Tensor = gate * hidden + (1 - gate) * spelling
+        return fused
+
+
+class JointReader(nn.Module):
+    """Labels of words, relevance of spans, and owners of spans, over one encoder.
+
+    Args:
+        encoder: a pretrained model whose output has `last_hidden_state`.
+        head: what labels words.
+        frozen: whether the encoder's weights stay as they are.
+        losses: how they are weighed.
+        dropout: of what the heads see.
+    """
+
+    def __init__(
+        self,
+        encoder: PreTrainedModel,
+        head: Head = "linear",
+        *,
+        frozen: bool = False,
+        losses: Losses | None = None,
+        dropout: float = 0.1,
+    ) -> None:
+        super().__init__()
+        width = int(encoder.config.hidden_size)
+        self.encoder = encoder
+        self.head = head
+        self.frozen = frozen
+        self.losses = losses or Losses()
+        if frozen:
+            encoder.requires_grad_(requires_grad=False)
+        self.dropout = nn.Dropout(dropout)
+        self.spelling = Spelling(width) if head == "charcnn-crf" else None
+        self.labels = nn.Linear(width, len(LABELS))
+        self.crf = None if head == "linear" else Crf()
+        self.register_buffer("tiers", label_tiers(), persistent=False)
+        self.relevance = nn.Sequential(
+            nn.Linear(3 * width, _HIDDEN), nn.ReLU(), nn.Linear(_HIDDEN, 1)
+        )
+        self.distance = nn.Embedding(len(DISTANCES) + 1, _DISTANCE)
+        self.owner = nn.Sequential(
+            nn.Linear(3 * width + _DISTANCE, _HIDDEN), nn.ReLU(), nn.Linear(_HIDDEN, 1)
+        )
+
+    tiers: Tensor
+
+    def states(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        token_type_ids: Tensor,
+        spelled: Tensor | None = None,
+    ) -> Tensor:
+        """Hidden states, (windows, subwords, width)."""
+        given = {"input_ids": input_ids, "attention_mask": attention_mask}
+        if getattr(self.encoder.config, "type_vocab_size", 1) > 1:
+            given["token_type_ids"] = token_type_ids
+        output: Any = self.encoder(**given)
+        hidden: Tensor = output.last_hidden_state
+        if self.spelling is not None and spelled is not None:
+            hidden = self.spelling(hidden, spelled)
+        return hidden
+
+    def forward(self, **batch: Tensor) -> dict[str, Tensor]:
+        """The loss of a batch.
+
+        Args:
+            batch: `input_ids`, `attention_mask` and `token_type_ids`, (windows, subwords);
+                `spelled`, see `Spelling`; `labels`, (windows, subwords), `IGNORED` where no
+                word of the text begins; `spans`, (spans, 3): window, first subword, end, of
+                every entity's mention; `needed`, (spans,): 1 for what the query needs, 0 for
+                the rest, `IGNORED` where there is no query and for names; `pairs`, (pairs, 3):
+                row of a span, row of a person's mention, bucket of the distance; `owned`,
+                (pairs,): whether the span is the person's.
+        """
+        inputs = ("input_ids", "attention_mask", "token_type_ids", "spelled")
+        hidden = self.dropout(self.states(*(batch[name] for name in inputs)))
+        loss = self.losses.labels * self._label_loss(self.labels(hidden), batch["labels"])
+        spans, needed, pairs = batch["spans"], batch["needed"], batch["pairs"]
+        if len(spans):
+            pooled = pool(hidden, spans)
+            opening = hidden[spans[:, 0], 0]
+            asked = needed != IGNORED
+            if asked.any():
+                seen = torch.cat([pooled, opening, pooled * opening], 1)[asked]
+                loss = loss + self.losses.relevance * _two_way(self.relevance(seen), needed[asked])
+            if len(pairs):
+                own, person = pooled[pairs[:, 0]], pooled[pairs[:, 1]]
+                near = self.distance(pairs[:, 2])
+                seen = torch.cat([own, person, own * person, near], 1)
+                loss = loss + self.losses.owners * _two_way(self.owner(seen), batch["owned"])
+        return {"loss": loss}
+
+    def _label_loss(self, scores: Tensor, labels: Tensor) -> Tensor:
+        weights = self.tiers if self.head == "charcnn-crf" else None
+        each = nn.functional.cross_entropy(
+            scores.view(-1, len(LABELS)), labels.view(-1), weights, ignore_index=IGNORED
+        )
+        if self.crf is None:
+            return each
+        words, gold, mask = words_alone(scores, labels)
+        likelihood = self.crf.loss(words, gold, mask) / mask.sum(1).float().mean()
+        return likelihood + each if self.head == "charcnn-crf" else likelihood
+
+
+def label_tiers() -> Tensor:
+    """By label the weight of its loss: the tier of its type, 1 to 3; 1 for none."""
+    return torch.tensor(
+        [1.0 if label == "O" else float(sensitivity(None, PiiType(label[2:]))) for label in LABELS]
+    )
+
+
+def words_alone(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The subwords that open a word, moved to the front of each window.
+
+    Returns:
+        Scores (windows, words, labels), labels (windows, words), and which are no padding.
+    """
+    opens = labels != IGNORED
+    # Stable: words keep their order, and what opens no word goes behind them.
+    order = torch.argsort((~opens).int(), dim=1, stable=True)
+    longest = int(opens.sum(1).max())
+    order = order[:, :longest]
+    gold = labels.gather(1, order)
+    mask = gold != IGNORED
+    own = scores.gather(1, order.unsqueeze(2).expand(-1, -1, scores.shape[2]))
+    return own, gold.masked_fill(~mask, OUTSIDE), mask
+
+
+def pool(hidden: Tensor, spans: Tensor) -> Tensor:
+    """Means of the states of spans, (spans, width)."""
+    before = nn.functional.pad(hidden.cumsum(1), (0, 0, 1, 0))
+    window, start, end = spans.unbind(1)
+    return (before[window, end] - before[window, start]) / (end - start).unsqueeze(1)
+
+
+def _two_way(scores: Tensor, gold: Tensor) -> Tensor:
+    return nn.functional.binary_cross_entropy_with_logits(scores.squeeze(1), gold.float())
+
+
+class Exported(nn.Module):
+    """What runs as an ONNX graph: states and label scores."""
+
+    def __init__(self, reader: JointReader) -> None:
+        super().__init__()
+        self.reader = reader
+
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """States (windows, subwords, width) and label scores (windows, subwords, labels)."""
+        hidden = self.reader.states(*inputs)
+        return hidden, self.reader.labels(hidden)

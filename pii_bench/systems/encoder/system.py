@@ -1,0 +1,133 @@
+"""The fine-tuned encoder as systems: one for detection, one for what a query needs."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.models.base import Completion, Finish
+from pii_bench.systems.base import THIS_MACHINE, SystemCard
+from pii_bench.systems.catalog import ENCODER
+from pii_bench.systems.encoder.files import read_threshold
+from pii_bench.systems.encoder.measure import subjects_of
+from pii_bench.systems.encoder.reader import Reader
+from pii_bench.tasks import Task
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pii_bench.datasets.sample import Sample
+    from pii_bench.systems.base import System
+    from pii_bench.systems.encoder.reader import Found
+
+_REMEMBERED: Final = 4096
+
+
+class _Shared:
+    """One reader for both systems; what it read of a text with a query serves both tasks."""
+
+    def __init__(self, folder: Path) -> None:
+        self.reader = Reader(folder)
+        self.threshold = read_threshold(folder)
+        self.read = lru_cache(_REMEMBERED)(self._read)
+
+    def _read(self, text: str, query: str) -> list[Found]:
+        return self.reader.read(text, query)
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderDetection:
+    """Answers detection: the entities of each person (`System`)."""
+
+    shared: _Shared
+
+    @property
+    def card(self) -> SystemCard:
+        """It names subjects."""
+        return SystemCard(
+            model=ENCODER,
+            prompt="detection",
+            prompt_sha256="",
+            task=Task.DETECTION,
+            oracle=False,
+            settings={"weights": self.shared.reader.sha256},
+            unmasked_text_to=THIS_MACHINE,
+        )
+
+    def request_hash(self, sample: Sample) -> str:
+        """SHA-256 over the weights and the description."""
+        return _hash([self.shared.reader.sha256, sample.description])
+
+    async def respond(self, sample: Sample) -> Completion:
+        """`Subject1{"text": "TYPE", ...}`, a line for each person."""
+        found = self.shared.read(sample.description, "")
+        lines = [
+            f"Subject{number}{json.dumps(dict(own), ensure_ascii=False)}"
+            for number, own in enumerate(subjects_of(found), start=1)
+        ]
+        return await _answer("\n".join(lines) or "Subject1{}")
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderRelevance:
+    """Answers query-related: the entities whose relevance reaches the threshold (`System`)."""
+
+    shared: _Shared
+
+    @property
+    def card(self) -> SystemCard:
+        """In the place of a prompt stands the name of the system."""
+        return SystemCard(
+            model=ENCODER,
+            prompt=ENCODER,
+            prompt_sha256="",
+            task=Task.QUERY_RELATED,
+            oracle=False,
+            settings={
+                "weights": self.shared.reader.sha256,
+                "threshold": repr(self.shared.threshold),
+            },
+            unmasked_text_to=THIS_MACHINE,
+        )
+
+    def request_hash(self, sample: Sample) -> str:
+        """SHA-256 over the weights, the threshold, the description and the query."""
+        identity = [self.shared.reader.sha256, repr(self.shared.threshold)]
+        return _hash([*identity, sample.description, sample.query or ""])
+
+    async def respond(self, sample: Sample) -> Completion:
+        """`### Answer: ["text", ...]`."""
+        found = self.shared.read(sample.description, sample.query or "")
+        needed = [each.text for each in found if each.relevance >= self.shared.threshold]
+        texts = json.dumps([*dict.fromkeys(needed)], ensure_ascii=False)
+        return await _answer(f"### Answer: {texts}")
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+
+def encoder_systems(folder: Path) -> tuple[System, ...]:
+    """Detection and query-related by the weights of a folder.
+
+    Raises:
+        InputFileError: a file of the folder is missing or broken.
+    """
+    shared = _Shared(folder)
+    return EncoderDetection(shared), EncoderRelevance(shared)
+
+
+async def _answer(text: str) -> Completion:
+    # Only here can the event loop stop a run: the work is done on this thread.
+    await asyncio.sleep(0)
+    return Completion(text, Finish.STOP)
+
+
+def _hash(identity: object) -> str:
+    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()

@@ -1,0 +1,149 @@
+"""Texts as overlapping windows of subwords, each behind the query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tokenizers import Tokenizer
+
+MAX_TOKENS: Final = 448
+"""Subwords of a window, query and separators included."""
+
+SPELLED: Final = 512
+"""Characters are told apart by their code point modulo this; 0 is padding."""
+
+_SPELLED_CHARACTERS: Final = 16
+_OVERLAP: Final = 96
+# A query that is longer leaves too little room for the text; its end is cut.
+_QUERY_TOKENS: Final = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Part of a text behind its query: `[CLS] query [SEP] text [SEP]`.
+
+    Attributes:
+        ids: of the subwords.
+        types: 0 for the query and what surrounds it, 1 for the text.
+        first: place in `ids` of the text's first subword.
+        offsets: (start, end) in code points of the text, one for each of its subwords.
+        opens: whether a subword begins a word, likewise.
+        spelled: characters of the word that each of the text's subwords opens; empty for others.
+        core: range of the text's subwords for which this window counts: where two windows
+            overlap, each subword belongs to the one in which it has more context.
+    """
+
+    ids: tuple[int, ...]
+    types: tuple[int, ...]
+    first: int
+    offsets: tuple[tuple[int, int], ...]
+    opens: tuple[bool, ...]
+    core: tuple[int, int]
+    spelled: tuple[str, ...] = ()
+
+
+def windows_of(
+    tokenizer: Tokenizer, text: str, query: str = "", max_tokens: int = MAX_TOKENS
+) -> list[Window]:
+    """Cut a text into windows; a text without subwords has none.
+
+    Args:
+        tokenizer: of the encoder, a BERT one.
+        text: in which spans are looked for.
+        query: what is asked about it; empty where nothing is.
+        max_tokens: subwords of a window, greater than those of the query and the overlap.
+    """
+    opening, between = _marks(tokenizer)
+    asked = tokenizer.encode(query, add_special_tokens=False).ids[:_QUERY_TOKENS]
+    head = [*opening, *asked, *between]
+    told = tokenizer.encode(text, add_special_tokens=False)
+    opens = [
+        place == 0 or word != told.word_ids[place - 1] for place, word in enumerate(told.word_ids)
+    ]
+    words = _words(told.word_ids, told.offsets)
+    room = max_tokens - len(head) - len(between)
+    windows = []
+    for start, end, core in _cuts(len(told.ids), room):
+        ids = [*head, *told.ids[start:end], *between]
+        windows.append(
+            Window(
+                ids=tuple(ids),
+                types=(0,) * len(head) + (1,) * (len(ids) - len(head)),
+                first=len(head),
+                offsets=tuple(told.offsets[start:end]),
+                opens=tuple(opens[start:end]),
+                core=core,
+                spelled=tuple(
+                    text[slice(*words[place])] if opens[place] else ""
+                    for place in range(start, end)
+                ),
+            )
+        )
+    return windows
+
+
+def _marks(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
+    """What opens a window, and what stands behind its query and behind its text."""
+    opening = [tokenizer.token_to_id(name) for name in ("[CLS]", "<s>", "<|im_start|>")]
+    between = [tokenizer.token_to_id(name) for name in ("[SEP]", "</s>", "<|im_end|>")]
+    return [t for t in opening if t is not None][:1], [t for t in between if t is not None][:1]
+
+
+def _words(
+    word_ids: Sequence[int | None], offsets: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """For each subword the span of its whole word."""
+    ends: dict[int | None, int] = {}
+    for word, (_, end) in zip(word_ids, offsets, strict=True):
+        ends[word] = end
+    return [(start, ends[word]) for word, (start, _) in zip(word_ids, offsets, strict=True)]
+
+
+def spelled_of(windows: Sequence[Window]) -> list[list[list[int]]]:
+    """Characters of words as numbers, (windows, subwords, characters), 0 for none."""
+    longest = max(len(window.ids) for window in windows)
+    blank = [0] * _SPELLED_CHARACTERS
+    table = []
+    for window in windows:
+        rows = [blank] * window.first
+        rows += [_numbers(word) for word in window.spelled]
+        rows += [blank] * (longest - len(rows))
+        table.append(rows)
+    return table
+
+
+def _numbers(word: str) -> list[int]:
+    numbers = [1 + ord(character) % (SPELLED - 1) for character in word[:_SPELLED_CHARACTERS]]
+    return [*numbers, *([0] * (_SPELLED_CHARACTERS - len(numbers)))]
+
+
+def _cuts(count: int, room: int) -> list[tuple[int, int, tuple[int, int]]]:
+    """Start and end of each window among `count` subwords, and its core, relative to start."""
+    starts = [*range(0, max(count - _OVERLAP, 1), room - _OVERLAP)] if count else []
+    cuts = []
+    for number, start in enumerate(starts):
+        end = min(start + room, count)
+        low = 0 if number == 0 else _OVERLAP // 2
+        high = end - start if number == len(starts) - 1 else room - _OVERLAP // 2
+        cuts.append((start, end, (low, high)))
+    return cuts
+
+
+def subwords_of(window: Window, start: int, end: int) -> tuple[int, int] | None:
+    """The range of a window's subwords that a span of the text touches; None for none."""
+    touched = [
+        place
+        for place, (first, last) in enumerate(window.offsets)
+        if first < end and last > start and last > first
+    ]
+    return (touched[0], touched[-1] + 1) if touched else None
+
+
+def padded(rows: Sequence[Sequence[int]], value: int = 0) -> list[list[int]]:
+    """Rows of the length of the longest."""
+    longest = max(map(len, rows))
+    return [[*row, *([value] * (longest - len(row)))] for row in rows]

@@ -1,0 +1,72 @@
+"""From a text to spans, whoever computes the emissions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pii_bench.scorer.tokens import tokenize
+from pii_bench.systems.tagger.labels import spans_of
+from pii_bench.systems.tagger.viterbi import best_labels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from pii_bench.scorer.locate import DetectedSpan
+    from pii_bench.systems.tagger.viterbi import Transitions
+    from pii_bench.systems.tagger.vocabulary import Features, Vocabulary
+
+WINDOW: Final = 256
+"""Tokens of a piece whose scores are kept."""
+
+CONTEXT: Final = 64
+"""Tokens that a piece sees on either side besides."""
+
+
+def decode(
+    text: str,
+    vocabulary: Vocabulary,
+    transitions: Transitions,
+    score: Callable[[Features], NDArray[np.float32]],
+) -> list[DetectedSpan]:
+    """The spans of the best label sequence, in order; a text without tokens has none.
+
+    Args:
+        text: of any length and script.
+        vocabulary: makes the features.
+        transitions: go with the emissions.
+        score: gives emissions of shape (tokens, labels) for features of at least one token.
+    """
+    tokens = tokenize(text)
+    if not tokens:
+        return []
+    emissions = emissions_of(vocabulary.encode(text, tokens), score)
+    return spans_of(text, tokens, best_labels(emissions, transitions))
+
+
+def emissions_of(
+    features: Features, score: Callable[[Features], NDArray[np.float32]]
+) -> NDArray[np.float32]:
+    """Scores of all tokens of a text, of which the network sees one piece at a time.
+
+    Texts longer than those of training would ask of it what it never learned. The pieces'
+    scores make one sequence, so that a span may stand across two of them.
+
+    Args:
+        features: of at least one token.
+        score: gives shape (tokens, labels) for a piece.
+
+    Returns:
+        Shape (tokens, labels).
+    """
+    if len(features) <= WINDOW + 2 * CONTEXT:
+        return score(features)
+    kept = []
+    for first in range(0, len(features), WINDOW):
+        start = max(0, first - CONTEXT)
+        piece = score(features[start : first + WINDOW + CONTEXT])
+        kept.append(piece[first - start : first - start + WINDOW])
+    return np.concatenate(kept)

@@ -1,0 +1,76 @@
+"""What a training run is told and what it reports, without torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pii_bench.systems.tagger.scores import SpanScore
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Numbers of dimensions.
+
+    Attributes:
+        word: of a word's embedding.
+        shape: of a shape's.
+        character: of a character's.
+        filters: of the convolution over a token's characters.
+        hidden: of the LSTM, per direction.
+    """
+
+    word: int = 64
+    shape: int = 8
+    character: int = 24
+    filters: int = 48
+    hidden: int = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to train; the first three are the paper's (`benchmark.md`, "Models in the paper").
+
+    Attributes:
+        learning_rate: of Adam.
+        batch: texts per step.
+        epochs: at most.
+        patience: epochs without a better dev F1 after which training stops.
+        dropout: share of the LSTM's inputs and outputs left out.
+        forgotten: share of words replaced by the unknown one.
+        least: occurrences in train that make a word or character known.
+        clip: largest norm of the gradient.
+        spelling: whether a token is seen by its shape and characters beside its word.
+        seed: of the weights, the order, the dropout and the forgotten words.
+        sizes: of the network.
+    """
+
+    learning_rate: float = 1e-3
+    batch: int = 32
+    epochs: int = 50
+    patience: int = 4
+    dropout: float = 0.5
+    forgotten: float = 0.2
+    least: int = 2
+    clip: float = 5.0
+    spelling: bool = True
+    seed: int = 13
+    sizes: Sizes = field(default_factory=Sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """One point of the dev curve.
+
+    Attributes:
+        number: from 1.
+        loss: mean negative log-likelihood of a training text.
+        dev: exact span scores on dev.
+        seconds: for training and measuring.
+    """
+
+    number: int
+    loss: float
+    dev: SpanScore
+    seconds: float

@@ -1,0 +1,193 @@
+"""What the network sees of a token: its word, its shape and its characters, as numbers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pii_bench.scorer.text import nfc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from pii_bench.scorer.tokens import Token
+
+PADDING: Final = 0
+UNKNOWN: Final = 1
+_FIRST: Final = 2
+
+CHARACTERS: Final = 24
+"""A token is seen by this many characters: all, or its first and last twelve."""
+
+INPUTS: Final = ("words", "shapes", "spellings", "places")
+"""The names of the network's inputs, in their order."""
+
+_DIGIT: Final = re.compile(r"\d")
+
+
+class Shape(IntEnum):
+    """How a token is written (the spelling features of Huang et al., Section 3)."""
+
+    LOWER = 1
+    TITLE = 2
+    UPPER = 3
+    MIXED = 4
+    CASELESS = 5
+    NUMBER = 6
+    ALPHANUMERIC = 7
+    SYMBOL = 8
+
+
+_NO_SHAPE: Final = 1
+
+SHAPES: Final = 2 * len(Shape) + 1
+"""Number of shapes, each with white space before it or not, and 0 for padding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Tokens of one text as numbers, all int64.
+
+    Attributes:
+        words: shape (tokens,), an index into the vocabulary's words.
+        shapes: shape (tokens,), below `SHAPES`.
+        characters: shape (tokens, `CHARACTERS`), an index into the vocabulary's characters.
+    """
+
+    words: NDArray[np.int64]
+    shapes: NDArray[np.int64]
+    characters: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __getitem__(self, part: slice) -> Features:
+        return Features(self.words[part], self.shapes[part], self.characters[part])
+
+
+class Vocabulary:
+    """The words and characters that a network knows; 0 pads, 1 stands for all others.
+
+    Args:
+        words: lower-cased, every digit as 0.
+        characters: as they are written; none where a token is seen by its word alone, and
+            not by how it is written.
+    """
+
+    def __init__(self, words: Sequence[str], characters: Sequence[str]) -> None:
+        self.words, self.characters = tuple(words), tuple(characters)
+        self._words = {word: index for index, word in enumerate(words, _FIRST)}
+        self._characters = {char: index for index, char in enumerate(characters, _FIRST)}
+
+    @classmethod
+    def of(cls, forms: Iterable[str], least: int, *, spelling: bool = True) -> Vocabulary:
+        """The words and characters that occur at least so often, the most frequent first.
+
+        Args:
+            forms: tokens as they are written, with repeats.
+            least: number of occurrences.
+            spelling: False for the words alone.
+        """
+        counts = Counter(map(nfc, forms))
+        words: Counter[str] = Counter()
+        characters: Counter[str] = Counter()
+        for form, count in counts.items():
+            words[_word(form)] += count
+            for character in form:
+                characters[character] += count
+        return cls(_frequent(words, least), _frequent(characters, least) if spelling else ())
+
+    @property
+    def word_count(self) -> int:
+        """Rows of the table of word embeddings."""
+        return _FIRST + len(self.words)
+
+    @property
+    def character_count(self) -> int:
+        """Rows of the table of character embeddings."""
+        return _FIRST + len(self.characters)
+
+    def encode(self, text: str, tokens: Sequence[Token]) -> Features:
+        """What the network sees of a text.
+
+        Args:
+            text: of any script.
+            tokens: its tokens, in order.
+        """
+        size = len(tokens)
+        words = np.zeros(size, np.int64)
+        shapes = np.zeros(size, np.int64)
+        characters = np.zeros((size, CHARACTERS), np.int64)
+        end = -1
+        for place, token in enumerate(tokens):
+            form = nfc(text[token.start : token.end])
+            words[place] = self._words.get(_word(form), UNKNOWN)
+            if not self.characters:
+                shapes[place], characters[place, 0] = _NO_SHAPE, UNKNOWN
+                continue
+            shapes[place] = 2 * shape_of(form) - (token.start == end)
+            seen = [self._characters.get(char, UNKNOWN) for char in _ends(form)]
+            characters[place, : len(seen)] = seen
+            end = token.end
+        return Features(words, shapes, characters)
+
+
+def distinct(characters: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The different spellings, each once, since most tokens come again.
+
+    Args:
+        characters: shape (..., `CHARACTERS`).
+
+    Returns:
+        The spellings, shape (spellings, `CHARACTERS`), and which one stands where, shape (...).
+    """
+    rows = characters.reshape(-1, CHARACTERS)
+    spellings, places = np.unique(rows, axis=0, return_inverse=True)
+    return spellings, places.reshape(characters.shape[:-1])
+
+
+def inputs_of(features: Features) -> tuple[NDArray[np.int64], ...]:
+    """The network's inputs for one text, in the order of `INPUTS`.
+
+    Returns:
+        Shapes (1, tokens), (1, tokens), (spellings, characters) and (1, tokens).
+    """
+    spellings, places = distinct(features.characters)
+    return features.words[None], features.shapes[None], spellings, places[None]
+
+
+def shape_of(form: str) -> Shape:
+    """How a token is written."""
+    if not any(map(str.isalnum, form)):
+        return Shape.SYMBOL
+    if any(map(str.isdigit, form)):
+        return Shape.ALPHANUMERIC if any(map(str.isalpha, form)) else Shape.NUMBER
+    if form.islower():
+        return Shape.LOWER
+    if form.istitle():
+        return Shape.TITLE
+    if form.isupper():
+        return Shape.UPPER
+    return Shape.CASELESS if form.lower() == form.upper() else Shape.MIXED
+
+
+def _word(form: str) -> str:
+    return _DIGIT.sub("0", form.lower())
+
+
+def _ends(form: str) -> str:
+    half = CHARACTERS // 2
+    return form if len(form) <= CHARACTERS else form[:half] + form[-half:]
+
+
+def _frequent(counts: Counter[str], least: int) -> list[str]:
+    # Ties by code point, so that the same texts in another order give the same numbers.
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [name for name, count in ranked if count >= least]

@@ -1,0 +1,62 @@
+"""Stored runs of systems without a chat model, made without running anything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pii_bench.analysis.diagnosis.runs import QueryRun
+from pii_bench.datasets.catalog import Dataset
+from pii_bench.prompting.outcome import Status
+from pii_bench.ranking.source import Source
+from pii_bench.ranking.stored import StoredRun
+from pii_bench.runs.manifest import DatasetRef, Manifest
+from pii_bench.runs.predictions.prediction import Prediction
+from pii_bench.systems.composed import DetectionSystem, RelevanceSystem
+from pii_bench.systems.parts import GoldEntities, PredictedRelevance
+from pii_bench.systems.relevance.catalog import build_relevance
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pii_bench.datasets.sample import Sample
+    from pii_bench.runs.predictions.prediction import Subjects
+    from pii_bench.systems.base import SystemCard
+
+
+def query_run(
+    samples: Sequence[Sample],
+    chosen: Mapping[str, tuple[str, ...] | Status],
+    detected: Mapping[str, Subjects] | None = None,
+    *,
+    dataset: str = "tiny",
+    relevance: str = "keyword",
+    **card: Any,
+) -> QueryRun:
+    """A run of gold+RELEVANCE; a status in the place of an answer is a failure.
+
+    Args:
+        samples: of its dataset.
+        chosen: sample id to the query-related answer.
+        detected: sample id to the detection answer; None for no detection run.
+        dataset: its name.
+        relevance: named in the card.
+        card: what else the query-related card says.
+    """
+    own = Dataset(dataset, f"{dataset}.jsonl", "0" * 64, tuple(samples))
+    made = RelevanceSystem(GoldEntities(), PredictedRelevance(build_relevance(relevance))).card
+    answers = {
+        name: Prediction(answer)
+        if isinstance(answer, Status)
+        else Prediction(Status.OK, related=answer)
+        for name, answer in chosen.items()
+    }
+    detection = None
+    if detected is not None:
+        found = {name: Prediction(Status.OK, subjects=each) for name, each in detected.items()}
+        detection = _stored(DetectionSystem(GoldEntities()).card, own, found)
+    return QueryRun(Source.RUN, own, _stored(replace(made, **card), own, answers), detection)
+
+
+def _stored(card: SystemCard, dataset: Dataset, predictions: Mapping[str, Prediction]) -> StoredRun:
+    return StoredRun(Manifest(card, DatasetRef.of(dataset)), predictions, frozenset())

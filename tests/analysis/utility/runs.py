@@ -1,0 +1,126 @@
+"""Stored runs of what masks, of answerers and of judges, as the command leaves them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pii_bench.analysis.utility.answers import answer_pairs, texts
+from pii_bench.analysis.utility.chats import AnswerQuestions, ChatSystem, JudgeQuestions
+from pii_bench.analysis.utility.conditions import (
+    GOLD_CONDITIONS,
+    NO_MASK,
+    condition_of,
+    mask_by_gold,
+    mask_by_system,
+    read_masker,
+)
+from pii_bench.analysis.utility.stored import StoredChat, answers_folder, run_name, verdicts_folder
+from pii_bench.models.base import CallError, Completion, Finish, Sampling
+from pii_bench.prompting.strategies import DETECTION, load_prompt
+from pii_bench.runs.manifest import DatasetRef, Manifest, write_manifest
+from pii_bench.runs.run import run_system
+from pii_bench.runs.store import RunFiles, RunStore
+from tests.fakes import FakeModel, RecordingObserver, fake_system
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from pathlib import Path
+
+    from pii_bench.datasets.catalog import Dataset
+    from pii_bench.models.base import Request
+    from pii_bench.systems.base import System
+
+MASKER = ("fake/masker", "detection", "naive")
+"""The parts of what `run_masker` stores."""
+
+ANSWERER = "fake/answerer"
+JUDGE = "fake/judge"
+
+
+def run_masker(
+    results: Path, dataset: Dataset, said: Mapping[str, tuple[str, str]], strategy: str = "naive"
+) -> None:
+    """Store what a system says of each sample: its detection, and what the query needs."""
+
+    def answer(request: Request) -> Completion:
+        detection, related = said[request.sample_id]
+        text = detection if request.prompt == "detection" else related
+        return Completion(text, Finish.STOP)
+
+    related = fake_system(FakeModel(answer, name=MASKER[0]), strategy)
+    for system in (replace(related, prompt=load_prompt(DETECTION)), related):
+        card = system.card
+        files = RunFiles.at(results / "runs", card.model, card.prompt, dataset.name)
+        _run(system, dataset, files, said)
+
+
+def run_answerer(
+    results: Path,
+    dataset: Dataset,
+    condition: str,
+    said: Mapping[str, str | CallError],
+    *,
+    max_tokens: int = 99,
+) -> None:
+    """Store what an answerer says of samples under a condition; the others are not asked about."""
+    masked_by: tuple[str, ...] = ()
+    if condition in GOLD_CONDITIONS:
+        masked = mask_by_gold(condition, dataset.samples)
+    else:
+        assert condition == condition_of(MASKER[0], MASKER[2])
+        masked_by = MASKER
+        masker = read_masker(results, MASKER[0], (MASKER[1], MASKER[2]), dataset)
+        masked = mask_by_system(masker, dataset.samples)
+    questions = AnswerQuestions(texts(masked), masked_by)
+    system = ChatSystem(_saying(ANSWERER, said), Sampling(max_tokens=max_tokens), questions)
+    name = run_name(dataset.name, condition)
+    files = RunFiles.at(answers_folder(results), ANSWERER, "utility.answer", name)
+    _run(system, replace(dataset, name=name), files, said.keys() & masked.keys())
+
+
+def run_judge(
+    results: Path,
+    dataset: Dataset,
+    condition: str,
+    said: Mapping[str, tuple[str, str] | CallError],
+) -> None:
+    """Store verdicts about answers under a condition: with the unmasked one first, then last."""
+
+    def answer(request: Request) -> Completion:
+        verdict = said[request.sample_id]
+        if isinstance(verdict, CallError):
+            raise verdict
+        return Completion(verdict[request.draw], Finish.STOP)
+
+    stored = {}
+    for each in (NO_MASK, condition):
+        name = run_name(dataset.name, each)
+        files = RunFiles.at(answers_folder(results), ANSWERER, "utility.answer", name)
+        records = StoredChat.read(files.manifest).records.values()
+        stored[each] = {record.id: next(iter(record.completions), None) for record in records}
+    questions = JudgeQuestions(answer_pairs(stored[condition], stored[NO_MASK]))
+    system = ChatSystem(FakeModel(answer, name=JUDGE), Sampling(), questions)
+    name = run_name(dataset.name, condition)
+    files = RunFiles.at(verdicts_folder(results, ANSWERER), JUDGE, "utility.judge", name)
+    _run(system, replace(dataset, name=name), files, said.keys() & questions.pairs.keys())
+
+
+def _saying(name: str, said: Mapping[str, str | CallError]) -> FakeModel:
+    def answer(request: Request) -> Completion:
+        text = said[request.sample_id]
+        if isinstance(text, CallError):
+            raise text
+        return Completion(text, Finish.STOP)
+
+    return FakeModel(answer, name=name)
+
+
+def _run(system: System, dataset: Dataset, files: RunFiles, about: Collection[str]) -> None:
+    samples = [sample for sample in dataset.samples if sample.id in about]
+    requests = {sample.id: system.request_hash(sample) for sample in samples}
+    with RunStore(files, requests) as store:
+        write_manifest(files.manifest, Manifest(system.card, DatasetRef.of(dataset)))
+        observer = RecordingObserver()
+        asyncio.run(run_system(system, samples, store, concurrency=1, observer=observer))

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.analysis.utility.chats import (
+    AnswerPair,
+    AnswerQuestions,
+    ChatSystem,
+    JudgeQuestions,
+    Questions,
+    request_hash,
+)
+from pii_bench.models.base import CallError, Completion, Draws, Message, Request, Sampling
+from pii_bench.systems.base import THIS_MACHINE, System
+from pii_bench.tasks import Task
+from tests.builders import make_sample
+from tests.fakes import FakeModel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SAMPLE = make_sample()
+ANSWERS = AnswerQuestions({"s1": "Ann Lee is <Age>."})
+JUDGE = JudgeQuestions({"s1": AnswerPair(masked="It depends on <Age>.", unmasked="No.")})
+
+
+def asked_of(system: ChatSystem) -> tuple[list[Request], object]:
+    """The requests that a model gets, and what becomes of its answers "0", "1", ..."""
+    requests: list[Request] = []
+
+    def answer(request: Request) -> Completion:
+        requests.append(request)
+        return Completion(str(len(requests) - 1))
+
+    asking = replace(system, model=FakeModel(answer))
+    return requests, asyncio.run(asking.respond(SAMPLE))
+
+
+def chat(questions: Questions = ANSWERS, *, model: FakeModel | None = None) -> ChatSystem:
+    return ChatSystem(model or FakeModel(), Sampling(max_tokens=9), questions)
+
+
+def test_what_the_answerer_is_sent(assert_golden: Callable[[str, str], None]) -> None:
+    (message,) = ANSWERS.messages(SAMPLE)
+
+    assert message.role == "user"
+    assert_golden("prompts/utility.answer.txt", message.content + "\n")
+
+
+def test_what_the_judge_is_sent(assert_golden: Callable[[str, str], None]) -> None:
+    unmasked_first, masked_first = JUDGE.messages(SAMPLE)
+
+    assert_golden("prompts/utility.judge.txt", unmasked_first.content + "\n")
+    swapped = JudgeQuestions({"s1": AnswerPair(masked="No.", unmasked="It depends on <Age>.")})
+    assert masked_first == swapped.messages(SAMPLE)[0]
+    assert swapped.messages(SAMPLE) == (masked_first, unmasked_first)
+
+
+def test_the_judge_is_not_told_which_answer_is_which() -> None:
+    same = JudgeQuestions({"s1": AnswerPair(masked="No.", unmasked="No.")})
+
+    one, other = same.messages(SAMPLE)
+    assert one == other
+    assert SAMPLE.description in one.content
+
+
+def test_an_answer_is_one_completion() -> None:
+    requests, response = asked_of(chat())
+
+    assert requests == [
+        Request("s1", "utility.answer", ANSWERS.messages(SAMPLE), Sampling(max_tokens=9))
+    ]
+    assert response == Completion("0")
+
+
+def test_a_verdict_is_one_draw_for_each_order() -> None:
+    requests, response = asked_of(chat(JUDGE))
+
+    assert [(each.prompt, each.draw, each.messages) for each in requests] == [
+        ("utility.judge", draw, (message,)) for draw, message in enumerate(JUDGE.messages(SAMPLE))
+    ]
+    assert response == Draws((Completion("0"), Completion("1")))
+
+
+def test_a_verdict_in_one_order_alone_is_a_failed_call() -> None:
+    def answer(request: Request) -> Completion:
+        if request.draw:
+            raise CallError("timeout")
+        return Completion("A=1, B=2")
+
+    with pytest.raises(CallError):
+        asyncio.run(chat(JUDGE, model=FakeModel(answer)).respond(SAMPLE))
+
+
+def test_the_card_says_what_answers_depend_on() -> None:
+    masked_by = ("fake/masker", "detection", "naive")
+    questions = AnswerQuestions({"s1": "..."}, masked_by)
+    system = chat(questions, model=FakeModel(identity={"weights": "w1"}))
+
+    card = system.card
+    assert isinstance(system, System)
+    assert (card.model, card.prompt, card.task) == ("fake/one", "utility.answer", Task.MASKING)
+    assert card.prompt_sha256 == ANSWERS.sha256 != JUDGE.sha256
+    assert card.settings == {
+        "weights": "w1",
+        "temperature": 0.0,
+        "max_tokens": 9,
+        "masked_by": ["fake/masker", "detection", "naive"],
+    }
+    assert "masked_by" not in chat().card.settings
+
+
+def test_the_card_says_who_sees_unmasked_text() -> None:
+    away = FakeModel(endpoint="https://api.example.com/v1")
+
+    assert chat().card.unmasked_text_to == THIS_MACHINE
+    assert chat(model=away).card.unmasked_text_to == "fake (https://api.example.com/v1)"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        chat(AnswerQuestions({"s1": "Ann Lee is 32."})),
+        chat(JUDGE),
+        chat(model=FakeModel(name="fake/two")),
+        chat(model=FakeModel(identity={"weights": "w2"})),
+        replace(chat(), sampling=Sampling(max_tokens=10)),
+    ],
+)
+def test_the_hash_changes_with_whatever_is_asked(other: ChatSystem) -> None:
+    assert other.request_hash(SAMPLE) != chat().request_hash(SAMPLE)
+
+
+def test_a_stored_card_gives_the_same_hash_without_the_model() -> None:
+    system = chat(model=FakeModel(identity={"weights": "w1"}))
+    stored = replace(system.card, settings=json.loads(json.dumps(asdict(system.card)))["settings"])
+
+    assert request_hash(stored, ANSWERS.messages(SAMPLE)) == system.request_hash(SAMPLE)
+
+
+def test_the_hash_knows_the_order_of_the_questions() -> None:
+    one, other = JUDGE.messages(SAMPLE)
+    card = chat(JUDGE).card
+
+    assert request_hash(card, (one, other)) != request_hash(card, (other, one))
+    assert request_hash(card, (one,)) != request_hash(card, (Message("system", one.content),))
+
+
+def test_what_there_is_to_ask_about() -> None:
+    assert list(ANSWERS.about) == list(JUDGE.about) == ["s1"]

@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.analysis.utility.collect import Measured, Measuring, collect_utility
+from pii_bench.analysis.utility.figures import Mean, Missing
+from pii_bench.analysis.utility.responses import Ratings
+from pii_bench.datasets.catalog import Dataset, load_dataset
+from pii_bench.models.base import CallError
+from pii_bench.ranking.source import Source
+from tests.analysis.utility.runs import ANSWERER, run_answerer, run_judge, run_masker
+from tests.analysis.utility.vectors import Vectors
+from tests.builders import sample_record, write_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Answers as directions: those of 3-4-5 triangles have plain cosines.
+ENCODER = Vectors({"east": (1.0, 0.0), "north": (0.0, 1.0), "between": (0.6, 0.8)})
+MEASURING = Measuring("vectors", ENCODER)
+SYSTEM = "fake/masker+naive"
+UNMASKED = {"s1": "east", "s2": "east", "s3": "east"}
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    """Ann Lee, 32, three times, and once more; asked about are the first three."""
+    records = [sample_record(f"s{number}") for number in (1, 2, 3, 4)]
+    return load_dataset(str(write_lines(tmp_path / "set.jsonl", records)))
+
+
+def collected(results: Path, measuring: Measuring = MEASURING) -> dict[tuple[str, str], Measured]:
+    """Rows by condition and measure."""
+    collection = collect_utility(results, measuring)
+    assert collection.left_out == ()
+    return {(row.condition, row.measure): (row, figures) for row, figures in collection.measured}
+
+
+def test_nothing_stored_is_nothing_measured(tmp_path: Path) -> None:
+    collection = collect_utility(tmp_path, MEASURING)
+
+    assert (collection.measured, collection.left_out) == ((), ())
+
+
+def test_without_a_mask_there_is_no_privacy_and_all_utility(
+    tmp_path: Path, dataset: Dataset
+) -> None:
+    run_answerer(tmp_path, dataset, "no-mask", UNMASKED)
+
+    ((row, figures),) = collected(tmp_path).values()
+
+    assert (row.source, row.condition, row.oracle) == (Source.RUN, "no-mask", False)
+    assert (row.dataset, row.answerer, row.measure) == (dataset.name, ANSWERER, "cosine vectors")
+    assert (row.asked, row.samples, row.complete) == (3, 4, False)
+    assert [(each.id, each.privacy, each.utility) for each in figures] == [
+        ("s1", 0.0, 1.0),
+        ("s2", 0.0, 1.0),
+        ("s3", 0.0, 1.0),
+    ]
+    assert row.means.balanced == Mean(0.5, 3)
+
+
+def test_privacy_and_the_cosine_of_the_answers(tmp_path: Path, dataset: Dataset) -> None:
+    run_answerer(tmp_path, dataset, "no-mask", UNMASKED)
+    run_answerer(tmp_path, dataset, "mask-all", dict.fromkeys(UNMASKED, "north"))
+    run_answerer(tmp_path, dataset, "mask-query-unrelated", dict.fromkeys(UNMASKED, "between"))
+
+    rows = collected(tmp_path)
+
+    everything, _ = rows["mask-all", "cosine vectors"]
+    assert everything.oracle
+    assert everything.means.privacy == Mean(1.0, 3)
+    assert everything.means.utility == Mean(0.0, 3)
+    assert everything.means.balanced == Mean(0.5, 3)
+    # The name is masked and the age stays: one of two occurrences.
+    ideal, figures = rows["mask-query-unrelated", "cosine vectors"]
+    assert ideal.means.privacy == Mean(0.5, 3)
+    assert ideal.means.utility.value == pytest.approx(0.6)
+    assert figures[0].balanced(0.5) == pytest.approx(0.55)
+
+
+def test_the_weight_is_that_of_privacy(tmp_path: Path, dataset: Dataset) -> None:
+    run_answerer(tmp_path, dataset, "no-mask", UNMASKED)
+
+    ((row, _),) = collected(tmp_path, Measuring("vectors", ENCODER, weight=0.9)).values()
+
+    assert row.means.balanced.value == pytest.approx(0.1)
+    assert row.weight == 0.9
+
+
+def test_every_reason_for_a_missing_utility_is_counted(tmp_path: Path, dataset: Dataset) -> None:
+    unmasked: dict[str, str | CallError] = {**UNMASKED, "s4": CallError("timeout")}
+    said = dict.fromkeys(unmasked, ('Subject1{"Ann Lee": "PER"}', "### Answer: []"))
+    run_masker(tmp_path, dataset, {**said, "s1": ("", "### Answer: []")})
+    run_answerer(tmp_path, dataset, "no-mask", unmasked)
+    answers = {"s2": " ", "s3": "between", "s4": "east"}
+    run_answerer(tmp_path, dataset, SYSTEM, answers)
+
+    row, figures = collected(tmp_path)[SYSTEM, "cosine vectors"]
+
+    assert [(each.id, each.privacy, each.missing) for each in figures] == [
+        ("s1", None, Missing.NO_MASKING),
+        ("s2", 0.5, Missing.NO_ANSWER),
+        ("s3", 0.5, None),
+        ("s4", 0.5, Missing.NO_ANSWER),
+    ]
+    assert row.means.missing == {Missing.NO_MASKING: 1, Missing.NO_ANSWER: 2}
+    assert row.means.privacy == Mean(0.5, 3)
+    assert row.means.utility.value == pytest.approx(0.6)
+    assert row.means.utility.samples == 1
+    assert (row.asked, row.samples, row.complete) == (4, 4, False)
+
+
+def test_a_judge_makes_rows_of_its_own(tmp_path: Path, dataset: Dataset) -> None:
+    run_answerer(tmp_path, dataset, "no-mask", UNMASKED)
+    run_answerer(tmp_path, dataset, "mask-all", dict.fromkeys(UNMASKED, "north"))
+    # Unmasked first, then masked first.
+    verdicts = {"s1": ("A=9, B=4", "A=6, B=9"), "s2": ("A=9, B=4", "both are fine")}
+    run_judge(tmp_path, dataset, "mask-all", verdicts)
+
+    rows = collected(tmp_path)
+
+    row, figures = rows["mask-all", "judge fake/judge"]
+    # The masked answer is rated 5 of 9: (5 - 1) / (9 - 1).
+    assert [(each.id, each.utility, each.missing, each.ratings) for each in figures] == [
+        ("s1", 0.5, None, Ratings(masked=5.0, unmasked=9.0)),
+        ("s2", None, Missing.UNPARSED, None),
+        ("s3", None, Missing.NO_VERDICT, None),
+    ]
+    assert row.means.balanced == Mean(0.75, 1)
+    assert row.means.ratings == (5.0, 9.0)
+    assert rows["mask-all", "cosine vectors"][0].means.ratings is None
+    nothing_masked, _ = rows["no-mask", "judge fake/judge"]
+    assert nothing_masked.means.utility == Mean(1.0, 3)
+    assert nothing_masked.means.ratings is None
+
+
+def test_a_verdict_that_failed_is_missing(tmp_path: Path, dataset: Dataset) -> None:
+    run_answerer(tmp_path, dataset, "no-mask", {"s1": "east"})
+    run_answerer(tmp_path, dataset, "mask-all", {"s1": "north"})
+    run_judge(tmp_path, dataset, "mask-all", {"s1": CallError("timeout")})
+
+    row, _ = collected(tmp_path)["mask-all", "judge fake/judge"]
+
+    assert row.means.missing == {Missing.NO_VERDICT: 1}
+    assert row.means.utility == row.means.balanced == Mean(None, 0)
+
+
+def test_a_verdict_on_another_answer_is_none(tmp_path: Path, dataset: Dataset) -> None:
+    run_answerer(tmp_path, dataset, "no-mask", {"s1": "east"})
+    run_answerer(tmp_path, dataset, "mask-all", {"s1": "north"})
+    run_judge(tmp_path, dataset, "mask-all", {"s1": ("A=9, B=4", "A=6, B=9")})
+    (answers,) = tmp_path.glob("utility/answers/*/*/*@mask-all.jsonl")
+    answers.write_text(answers.read_text().replace("north", "between"))
+
+    row, _ = collected(tmp_path)["mask-all", "judge fake/judge"]
+
+    assert row.means.missing == {Missing.NO_VERDICT: 1}
+
+
+def test_a_sample_without_pii_has_no_privacy(tmp_path: Path) -> None:
+    record = sample_record("s1", description="It rains.", subjects=[], related=[])
+    dataset = load_dataset(str(write_lines(tmp_path / "set.jsonl", [record])))
+    run_answerer(tmp_path, dataset, "no-mask", {"s1": "east"})
+    run_answerer(tmp_path, dataset, "mask-all", {"s1": "between"})
+
+    row, _ = collected(tmp_path)["mask-all", "cosine vectors"]
+
+    assert row.means.privacy == row.means.balanced == Mean(None, 0)
+    assert row.means.utility.samples == 1
+    assert row.complete
+
+
+def test_rows_stand_in_the_order_of_the_paper(tmp_path: Path, dataset: Dataset) -> None:
+    run_masker(tmp_path, dataset, {"s1": ("Subject1{}", "### Answer: []")})
+    conditions = ["no-mask", "mask-all", "mask-query-unrelated", SYSTEM]
+    for condition in reversed(conditions):
+        run_answerer(tmp_path, dataset, condition, {"s1": "east"})
+    run_judge(tmp_path, dataset, "mask-all", {"s1": ("", "")})
+
+    assert [*collected(tmp_path)] == [
+        *((condition, "cosine vectors") for condition in conditions),
+        ("no-mask", "judge fake/judge"),
+        ("mask-all", "judge fake/judge"),
+    ]
+
+
+def test_a_signature_names_all_that_the_figures_depend_on(tmp_path: Path, dataset: Dataset) -> None:
+    run_masker(tmp_path, dataset, {"s1": ("Subject1{}", "### Answer: []")})
+    run_answerer(tmp_path, dataset, "no-mask", {"s1": "east"})
+    run_answerer(tmp_path, dataset, SYSTEM, {"s1": "east"})
+    run_judge(tmp_path, dataset, SYSTEM, {"s1": ("", "")})
+
+    rows = collected(tmp_path)
+    cosine, judged = (
+        rows[SYSTEM, measure][0].signature.split("|")
+        for measure in ("cosine vectors", "judge fake/judge")
+    )
+
+    assert cosine[0] == f"data:{dataset.name}@{dataset.sha256[:12]}"
+    assert {
+        f"strategy:{SYSTEM}",
+        f"model:{ANSWERER}",
+        "max_tokens:99",
+        "masked_by:['fake/masker', 'detection', 'naive']",
+        "embedder.encoder:vectors 1",
+        "utility:cosine vectors",
+        "weight:0.5",
+    } <= set(cosine)
+    assert {"utility:judge fake/judge", "judge.max_tokens:2048"} <= set(judged)
+    (prompts,) = (part for part in judged if part.startswith("prompt:"))
+    assert "utility.answer@" in prompts
+    assert "utility.judge@" in prompts
+
+
+def test_runs_that_cannot_be_compared_are_left_out_and_told(
+    tmp_path: Path, dataset: Dataset
+) -> None:
+    run_answerer(tmp_path, dataset, "mask-all", {"s1": "east"})
+
+    collection = collect_utility(tmp_path, MEASURING)
+
+    assert collection.measured == ()
+    assert collection.left_out == (
+        f"utility: {ANSWERER} on {dataset.name}@mask-all: there is no run under no-mask beside it",
+    )
+
+
+def test_a_dataset_that_is_gone_leaves_its_runs_out(tmp_path: Path, dataset: Dataset) -> None:
+    run_answerer(tmp_path, dataset, "no-mask", {"s1": "east"})
+    (tmp_path / "set.jsonl").unlink()
+
+    (reason,) = collect_utility(tmp_path, MEASURING).left_out
+
+    assert f"{dataset.name}@no-mask" in reason

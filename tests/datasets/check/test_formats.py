@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import pytest
+
+from pii_bench.datasets.check.formats import FORMATS, format_problems
+from pii_bench.datasets.sample import Entity, Sample, Subject
+from pii_bench.taxonomy import TYPE_OF_CATEGORY
+from tests.datasets.check.samples import ann, rules
+
+GOOD = {
+    "Full Name": [
+        "Thảo Đặng",
+        "Soo-ah Whitlock",
+        "Ludwig van Tongeren",
+        "Ọmọ́ládé Òní",
+        "Ed O'Hara",
+    ],
+    "Social Media Handle": ["@moss7", "@abcdefghijklmno"],
+    "Nickname": ["小满", "Captain Fig"],
+    "Social Security Number": ["666-31-0847"],
+    "Driver's License": ["P40918273"],
+    "Bank Account": ["4471902836", "208844731906"],
+    "Credit Card": ["4988438843884305", "4111111111111111"],
+    "Phone Number": ["+1-9025550147", "+353-0209101234", "(902) 555-0147", "+46 31 390 06 00"],
+    "IP Address": ["203.0.113.146", "2001:db8:6c:41::9e"],
+    "Email Address": ["a.b+c@mail.tidewrack.example"],
+    "Password Hash": ["0a" * 32],
+    "Tax ID": ["948217306"],
+    "Employee ID": ["CF118240"],
+    "Student ID": ["20417735"],
+    "Age": ["0", "9", "32", "100", "120"],
+    "Gender": ["non-binary", "Woman"],
+    "Height": ["193 cm", "5'8\"", "1.93 m", "5 ft 6", "five foot six", "six feet"],
+    "Weight": ["74 kg", "150 lbs", "64 kilos", "10 st 4", "a hundred and fifty pounds"],
+    "Blood Type": ["B+", "AB-", "O−"],
+    "Sexual Orientation": ["gay"],
+    "Occupation": ["lift engineer"],
+    "Date": [
+        *("2024-02-29", "3 March 2024", "March 3rd", "3rd of March 2024", "Tuesday 4 March"),
+        *("29/02/2024", "3.4.2021", "May 2019", "12 May"),
+    ],
+    "Time": [
+        *("00:00:00", "23:59:59", "9:40", "8:30 pm", "quarter past nine", "half seven", "noon"),
+        *("0715", "nine o'clock", "ten to six", "six thirty", "five in the morning"),
+    ],
+    "Duration": [
+        *("41 days", "180d", "six weeks", "two and a half years", "1 h 45 min", "half an hour"),
+        *("fortnight", "two years and three months", "seven working days"),
+    ],
+    "Monthly Income": [
+        *("£3,480", "four thousand two hundred euros", "€4.200,50", "$52k", "1 250 kr"),
+        *("45,000 rupees", "1.2 million pesos"),
+    ],
+    "ROI": ["14.25%"],
+    "Credit Score": ["300", "688", "850"],
+}
+
+BAD = {
+    "Full Name": ["Ann", "Ann  Lee", "Ann Lee2", "@ann lee", " Ann Lee"],
+    "Social Media Handle": ["moss77", "@moss", "@abcdefghijklmnop", "@mo_ss7"],
+    "Nickname": ["", "two\nlines", " Moss"],
+    "Social Security Number": ["666310847", "66-631-0847"],
+    "Driver's License": ["p40918273", "P4091827"],
+    "Bank Account": ["447190283", "2088447319061", "44719028x6"],
+    "Credit Card": ["4988438843884306", "498843884388430", "4988 4388 4388 4305"],
+    "Phone Number": ["902555", "+1 902 call 5550147", "902-555-0147-0147-0147"],
+    "IP Address": ["203.0.113.256", "2001:db8::1::2", "fe80::1%eth0"],
+    "Email Address": ["a@b", "a b@c.example", "@c.example"],
+    "Password Hash": ["0a" * 31, "0g" * 32],
+    "Passport Number": ["40918273"],
+    "Tax ID": ["94821730"],
+    "Employee ID": ["C1182401"],
+    "Student ID": ["204177350"],
+    "Age": ["032", "121", "thirty", "32 years"],
+    "Gender": ["potter"],
+    "Height": ["19 cm", "3.93 m", "tall"],
+    "Weight": ["7 kg", "74"],
+    "Blood Type": ["C+", "A"],
+    "Sexual Orientation": ["left-handed"],
+    "Date": ["2023-02-29", "20240229", "32/02/2024", "2024-W09-4", "Smarch 4", "in May"],
+    "Time": ["24:00:00", "09:60", "25:10", "9:40:61", "half an hour", "soon"],
+    "Duration": ["two", "weeks", "5 parsecs", "long"],
+    "Tax Payment": ["5,225", "dollars", "five", "$"],
+    "Debt Ratio": ["18.4%", "18.40"],
+    "Credit Score": ["299", "851", "88"],
+}
+
+
+def holding(text: str, category: str | None, pii_type: str) -> Sample:
+    return Sample("s1", text, None, (Subject("A", (Entity(text, pii_type, category),)),), ())
+
+
+@pytest.mark.parametrize(
+    ("category", "text"), [(name, text) for name, texts in GOOD.items() for text in texts]
+)
+def test_what_a_category_takes(category: str, text: str) -> None:
+    assert rules(format_problems, holding(text, category, TYPE_OF_CATEGORY[category])) == []
+
+
+@pytest.mark.parametrize(
+    ("category", "text"), [(name, text) for name, texts in BAD.items() for text in texts]
+)
+def test_what_a_category_refuses(category: str, text: str) -> None:
+    (problem,) = format_problems(holding(text, category, TYPE_OF_CATEGORY[category]))
+
+    assert (problem.rule, problem.reason) == ("format", f"{text!r} is no {category}")
+
+
+def test_formats_are_of_known_categories() -> None:
+    assert set(FORMATS) <= set(TYPE_OF_CATEGORY)
+
+
+def test_a_category_belongs_to_its_type() -> None:
+    (problem,) = format_problems(holding("32", "Age", "CODE"))
+
+    assert (problem.rule, problem.reason) == ("category", "'32': Age is of type DEM, not CODE")
+
+
+def test_a_category_is_one_of_the_taxonomy() -> None:
+    assert rules(format_problems, holding("7", "Shoe Size", "DEM")) == ["category"]
+
+
+def test_a_foreign_entity_has_no_format() -> None:
+    assert rules(format_problems, holding("anything at all", None, "CODE")) == []
+
+
+def test_a_sound_sample_passes() -> None:
+    assert rules(format_problems, ann()) == []

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pii_bench.datasets.catalog import DATASETS, load_dataset
+from pii_bench.datasets.check import check_files, check_samples, sample_problems
+from pii_bench.datasets.check.sets import CANARY
+from pii_bench.datasets.native import sample_to_record
+from pii_bench.errors import InputFileError
+from tests.builders import sample_record, write_lines
+from tests.datasets.check.samples import ann, build
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pii_bench.datasets.check import Report
+    from pii_bench.datasets.sample import Sample
+
+
+def found(report: Report) -> list[tuple[str, str, str]]:
+    return [(path.name, p.sample_id, p.rule) for path, own in report.problems.items() for p in own]
+
+
+def write(path: Path, *samples: Sample) -> Path:
+    return write_lines(path, map(sample_to_record, samples))
+
+
+def test_demo_has_no_problem() -> None:
+    report = check_files([DATASETS["demo"].path])
+
+    assert report.samples == 12
+    assert found(report) == []
+    assert check_samples(load_dataset("demo").samples) == []
+
+
+def test_a_sample_is_checked_by_every_rule_for_one_sample() -> None:
+    sample = build(
+        "Ann Lee, 19, PhD, call Ann or write to a@b.example, flat 7b.",
+        {"Ann Lee": "Full Name", "19": "Age", "PhD": "Academic Degree", "7b": "Credit Score"},
+        related=[("A", "Ann Lee")],
+    )
+
+    assert {problem.rule for problem in sample_problems(sample)} == {
+        "format",
+        "leak",
+        "name-leak",
+        "related-person",
+        "schooling-takes-years",
+    }
+    assert check_samples([ann(), sample]) == sample_problems(sample)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"related": [{"subject": "A", "text": "33"}]}, "'text' is no entity of subject 'A'"),
+        ({"subjects": [{"id": "A"}]}, "'entities' is missing"),
+    ],
+)
+def test_a_line_that_is_no_sample_does_not_end_the_check(
+    tmp_path: Path, changes: dict[str, Any], reason: str
+) -> None:
+    lines = [sample_record("s1", **changes), sample_record("s2", query="Is 32 old?"), {"id": 3}]
+    path = write_lines(tmp_path / "theirs.jsonl", lines)
+
+    report = check_files([path])
+
+    assert found(report) == [
+        ("theirs.jsonl", "s1", "record"),
+        ("theirs.jsonl", "line 3", "record"),
+        ("theirs.jsonl", "s2", "query-value"),
+    ]
+    assert reason in report.problems[path][0].reason
+    assert report.samples == 1
+
+
+def test_an_id_comes_once(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "theirs.jsonl", [sample_record(), sample_record()])
+
+    (problem,) = check_files([path]).problems[path]
+    assert (problem.rule, problem.reason) == ("record", "the id stands on line 1 already")
+
+
+def test_a_file_without_lines_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputFileError, match="no samples in it"):
+        check_files([write_lines(tmp_path / "theirs.jsonl", [])])
+
+
+def test_sources_stand_in_the_files_or_beside_them(tmp_path: Path) -> None:
+    single = write(tmp_path / "single.jsonl", ann(sample_id="single-1", canary=CANARY))
+    hard = write(
+        tmp_path / "hard.jsonl", ann(sample_id="hard-1", hard_of="single-1", canary=CANARY)
+    )
+
+    assert found(check_files([single, hard])) == []
+    assert found(check_files([hard])) == []
+    single.unlink()
+    assert found(check_files([hard])) == [("hard.jsonl", "hard-1", "source-missing")]
+
+
+def test_files_are_checked_against_each_other(tmp_path: Path) -> None:
+    first = write(tmp_path / "one.jsonl", ann(sample_id="a"))
+    second = write(tmp_path / "two.jsonl", ann(sample_id="b"))
+
+    assert found(check_files([first, second, first])) == [("two.jsonl", "b", "duplicate")]
+
+
+def test_our_sets_have_the_canary(tmp_path: Path) -> None:
+    path = write(tmp_path / "single.jsonl", ann())
+
+    assert found(check_files([path])) == [("single.jsonl", "s1", "canary")]

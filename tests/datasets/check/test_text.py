@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_bench.datasets.check.text import (
+    Cover,
+    annotated_spans,
+    blanked,
+    is_inside,
+    occurrences,
+)
+from pii_bench.datasets.sample import Entity, Sample, Subject
+from tests.datasets.check.samples import build
+
+if TYPE_CHECKING:
+    from pii_bench.scorer.locate import Span
+
+
+@pytest.mark.parametrize(
+    ("text", "within", "spans"),
+    [
+        ("32", "32, then 32.", [(0, 2), (9, 11)]),
+        ("32", "132 or 320 or x32", []),
+        ("32", "1,320 and 32,500 and 0.32 and 32.5 and 2024-10-32 and 32:10", []),
+        ("32", "(32)-year-old, 32-year-old", [(1, 3), (15, 17)]),
+        ("B+", "AB+ or B+?", [(7, 9)]),
+        ("art", "party art_1 Art art", [(16, 19)]),
+        ("@moss7", "ask @moss7: ok", [(4, 10)]),
+        ("aba", "aba aba", [(0, 3), (4, 7)]),
+        ("小满", "小满: yes", [(0, 2)]),
+    ],
+)
+def test_occurrences_are_whole_words(text: str, within: str, spans: list[tuple[int, int]]) -> None:
+    assert list(occurrences(text, within)) == spans
+
+
+def test_spans_cover_together() -> None:
+    assert Cover([(4, 9), (0, 5)]).covers((0, 9))
+    assert not Cover([(4, 9), (0, 5)]).holds((0, 9))
+    assert not Cover([(5, 9), (0, 4)]).covers((0, 9))
+
+
+_SPANS = st.tuples(st.integers(0, 8), st.integers(1, 4)).map(lambda each: (each[0], sum(each)))
+
+
+@given(st.lists(_SPANS), _SPANS)
+def test_a_cover_answers_as_its_spans_do(spans: list[Span], span: Span) -> None:
+    held = {place for start, end in spans for place in range(start, end)}
+
+    assert Cover(spans).holds(span) == is_inside(span, spans)
+    assert Cover(spans).covers(span) == held.issuperset(range(*span))
+
+
+def test_entities_are_blanked_by_their_type() -> None:
+    text = "Ann Lee, of the University of Hull, lives in Hull."
+    facts = {"Ann Lee": "Full Name", "University of Hull": "Educational Institution"}
+
+    # The town inside the university's name is not blanked apart from it.
+    assert blanked(build(text, facts | {"Hull": "City/Region"})) == (
+        "<PER>, of the <ORG>, lives in <LOC>."
+    )
+
+
+def test_an_entity_without_spans_is_blanked_wherever_it_stands() -> None:
+    subject = Subject("A", (Entity("Ann", "PER"),))
+
+    assert blanked(Sample("s", "Ann met Anna and Ann.", None, (subject,), ())) == (
+        "<PER> met Anna and <PER>."
+    )
+
+
+def test_spans_that_overlap_leave_nothing_behind() -> None:
+    entities = (
+        Entity("old Hull", "LOC", spans=((3, 11),)),
+        Entity("Hull pier", "ORG", spans=((7, 16),)),
+    )
+
+    assert blanked(Sample("s", "At old Hull pier.", None, (Subject("A", entities),), ())) == (
+        "At <LOC>."
+    )
+
+
+_FILLERS = st.text(" abc,.", max_size=8)
+_ENTITIES = st.tuples(st.text("XYZ", min_size=1, max_size=6), st.sampled_from(("PER", "LOC")))
+
+
+@given(st.lists(st.tuples(_FILLERS, _ENTITIES)), _FILLERS)
+def test_blanking_keeps_the_rest_of_the_text(
+    pieces: list[tuple[str, tuple[str, str]]], tail: str
+) -> None:
+    text, expected = "", ""
+    entities: list[Entity] = []
+    for filler, (name, pii_type) in pieces:
+        start = len(text) + len(filler)
+        entities.append(Entity(name, pii_type, spans=((start, start + len(name)),)))
+        text += filler + name
+        expected += f"{filler}<{pii_type}>"
+    sample = Sample("s", text + tail, None, (Subject("A", tuple(entities)),), ())
+
+    assert blanked(sample) == expected + tail
+    assert len(annotated_spans(sample)) == len(pieces)

@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.errors import UnknownNameError
+from pii_bench.models.table import MODELS
+from pii_bench.ranking.paper_tables import (
+    PAPER_TABLES,
+    known_tables,
+    paper_table,
+    published_name,
+)
+from pii_bench.ranking.published import PUBLISHED, published_rows
+from pii_bench.ranking.rows import Row
+from pii_bench.ranking.source import Source
+from pii_bench.tasks import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+GPT_4O = "openai/gpt-4o-2024-08-06"
+
+
+def ours(
+    dataset: str,
+    metrics: dict[str, float],
+    *,
+    model: str = GPT_4O,
+    strategy: str = "self-cot",
+    task: Task = Task.QUERY_RELATED,
+    source: Source = Source.RUN,
+    scored: int = 200,
+    gold: int = 200,
+    oracle: bool = False,
+    names_subjects: bool = True,
+) -> Row:
+    return Row(
+        source=source,
+        model=model,
+        strategy=strategy,
+        dataset=dataset,
+        task=task,
+        oracle=oracle,
+        metrics=metrics,
+        scored=scored,
+        gold=gold,
+        names_subjects=names_subjects,
+    )
+
+
+def published(metrics: dict[str, float], *, model: str, strategy: str, task: Task) -> Row:
+    return Row(
+        source=Source.PUBLISHED,
+        model=model,
+        strategy=strategy,
+        dataset="single",
+        task=task,
+        oracle=False,
+        metrics=metrics,
+    )
+
+
+def cells(markdown: str, *names: str) -> list[list[str]]:
+    """The cells of the lines of a table that hold all names."""
+    lines = [line for line in markdown.splitlines() if line.startswith("|")]
+    split = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [line for line in split if set(names) <= set(line)]
+
+
+def test_a_table_of_strategies(assert_golden: Callable[[str, str], None]) -> None:
+    rows = [
+        ours("hard", {"f1": 0.5, "rouge_l_f": 0.44}),
+        ours("distract", {"f1": 0.7, "rouge_l_f": 0.7}, scored=150),
+        ours("hard", {"f1": 0.48, "rouge_l_f": 0.48}, source=Source.REFERENCE),
+        ours("hard", {"f1": 0.6, "rouge_l_f": 0.6}, strategy="self-consistency-vote"),
+        ours("hard", {"f1": 0.4, "rouge_l_f": 0.4}, model="bilstm-crf", strategy="embedding"),
+        ours("hard", {"f1": 0.9, "rouge_l_f": 0.9}, model="gold", strategy="all", oracle=True),
+        ours("single", {"f1": 0.1, "rouge_l_f": 0.1}, strategy="naive"),
+        ours("hard", {"f1": 0.2, "rouge_l_f": 0.2}, task=Task.MASKING, strategy="naive"),
+    ]
+
+    assert_golden("paper-table-5.md", paper_table(5, rows, published_rows()))
+
+
+def test_a_table_of_detection(assert_golden: Callable[[str, str], None]) -> None:
+    rows = [
+        ours(
+            "single",
+            {"ent_f1": 0.9},
+            model="bilstm-crf",
+            strategy="detection",
+            task=Task.DETECTION,
+            names_subjects=False,
+        ),
+        ours(
+            "multi",
+            {"strict_f1": 0.781, "ent_f1": 0.806, "rouge_l_f": 0.8},
+            model="openai/Qwen/Qwen2.5-7B-Instruct@localhost:8000",
+            strategy="detection",
+            task=Task.DETECTION,
+        ),
+    ]
+
+    assert_golden("paper-table-6.md", paper_table(6, rows, published_rows()))
+
+
+def test_ours_has_its_difference_from_the_published_figure() -> None:
+    rows = [ours("single", {"f1": 0.75, "rouge_l_f": 0.7}, strategy="naive")]
+    theirs = [
+        published(
+            {"f1": 0.5, "rouge_l_f": 0.75},
+            model="gpt-4o-2024-08-06",
+            strategy="naive",
+            task=Task.QUERY_RELATED,
+        )
+    ]
+
+    lines = cells(paper_table(7, rows, theirs), "naive")
+
+    assert lines == [
+        ["naive", "gpt-4o-2024-08-06", "published", "0.500", "0.750"],
+        ["naive", GPT_4O, "run", "0.750 (+0.250)", "0.700 (-0.050)"],
+    ]
+
+
+def test_single_and_multi_are_joined_by_their_samples() -> None:
+    # One sample at 1 and three at 0.2: 1.6 / 4.
+    rows = [
+        ours("single", {"f1": 1.0}, task=Task.MASKING, scored=1, gold=1),
+        ours("multi", {"f1": 0.2}, task=Task.MASKING, scored=3, gold=3),
+    ]
+
+    (line,) = cells(paper_table(4, rows, []), "run")
+
+    assert line == ["self-cot", GPT_4O, "run", "0.400", ""]
+
+
+def test_single_alone_is_not_single_and_multi() -> None:
+    rows = [ours("single", {"f1": 1.0}, task=Task.MASKING)]
+
+    assert cells(paper_table(4, rows, []), "run") == []
+
+
+def test_where_samples_are_missing_there_is_no_difference() -> None:
+    rows = [ours("single", {"f1": 0.75}, strategy="naive", scored=3, gold=4)]
+
+    (line,) = cells(paper_table(7, rows, published_rows()), "run")
+
+    assert line[3] == "0.750 (3/4)"
+
+
+def test_another_form_of_output_is_another_row() -> None:
+    rows = [ours("single", {"strict_f1": 0.9}, strategy="detection+schema", task=Task.DETECTION)]
+
+    markdown = paper_table(6, rows, published_rows())
+
+    (line,) = cells(markdown, "run")
+    assert line[:4] == ["detection+schema", GPT_4O, "run", "0.900"]
+    below = markdown.split("## ")[1]
+    assert below.startswith("Ours that this table of the paper does not have")
+    assert "detection+schema" in below
+
+
+def test_every_published_row_stands_in_the_table_that_its_note_names() -> None:
+    tables = {
+        number: paper_table(number, [], published_rows()) for number in PAPER_TABLES if number != 8
+    }
+    with PUBLISHED.open(encoding="utf-8", newline="") as file:
+        figures = [r for r in csv.DictReader(file) if r["task"] != "privacy_utility"]
+
+    shown = {
+        number: sorted(cell for line in cells(markdown) for cell in line if cell[:1].isdigit())
+        for number, markdown in tables.items()
+    }
+    assert shown == {
+        number: sorted(f"{float(r['value']):.3f}" for r in figures if int(r["table"]) == number)
+        for number in tables
+    }
+
+
+def test_the_tables_are_those_of_the_file() -> None:
+    with PUBLISHED.open(encoding="utf-8", newline="") as file:
+        numbers = {int(record["table"]) for record in csv.DictReader(file)}
+
+    assert list(PAPER_TABLES) == sorted(numbers)
+    assert [int(line.split()[0]) for line in known_tables().splitlines()] == sorted(numbers)
+
+
+@pytest.mark.parametrize("number", [2, 8])
+def test_what_no_run_can_fill_says_what_is_missing(number: int) -> None:
+    run = ours("single", {"strict_f1": 0.5}, strategy="detection", task=Task.DETECTION)
+
+    markdown = paper_table(number, [run], published_rows())
+
+    assert "It needs" in markdown
+    assert cells(markdown, "run") == []
+
+
+def test_who_is_not_run_stands_with_what_would_run_it() -> None:
+    rows = [ours("single", {"f1": 0.75}, strategy="naive")]
+
+    markdown = paper_table(7, rows, published_rows())
+
+    assert (
+        f"- gpt-4o-2024-08-06 (`--model gpt4o`, {MODELS['gpt4o'].standing}): "
+        "self-cot, auto-cot, self-consistency, ps-cot, naive-choice\n"
+    ) in markdown
+
+
+def test_an_unknown_table_is_refused_with_those_there_are() -> None:
+    with pytest.raises(UnknownNameError, match=r"table of the paper '3'.*allowed: 2, 4, 5"):
+        paper_table(3, [], [])
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("openai/gpt-4o-2024-08-06", "gpt-4o-2024-08-06"),
+        ("openai/gpt-4o-2024-08-06@proxy.example.org", "gpt-4o-2024-08-06"),
+        ("openai/gpt-5-2025-08-07", "gpt-5"),
+        ("anthropic/claude-3-5-sonnet-20241022", "claude-3.5-sonnet"),
+        ("openai/deepseek-ai/DeepSeek-V3@localhost:8000", "deepseek-v3"),
+        ("openai/Qwen/Qwen2.5-7B-Instruct@10.0.0.2", "qwen2.5-7b-instruct"),
+        ("bilstm-crf", "bilstm-crf"),
+        ("deepseek/deepseek-chat", None),  # three models in turn
+        ("openai/gpt-6-luna", None),
+        ("openai/unheard-of", None),
+        ("presidio", None),
+        ("local/smollm2-135m-instruct", None),
+    ],
+)
+def test_the_papers_name_of_a_model(model: str, name: str | None) -> None:
+    assert published_name(model) == name
+
+
+def test_every_model_of_the_paper_but_people_and_the_tagger_has_an_alias() -> None:
+    names = {name for table in PAPER_TABLES.values() for name in table.models}
+    known = {published_name(card.full_name) for card in MODELS.values()}
+
+    assert names - known == {"human", "bilstm-crf"}

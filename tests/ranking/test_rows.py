@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pii_bench.prompting.outcome import Status
+from pii_bench.ranking.rows import METRICS, Row, metrics_of, rank, row_of, with_intervals
+from pii_bench.ranking.source import Source
+from pii_bench.ranking.statistics.bootstrap import Interval
+from pii_bench.ranking.statistics.scores import Scores
+from pii_bench.runs.evaluation import evaluate
+from pii_bench.runs.predictions.prediction import Prediction
+from pii_bench.runs.signature import Signature
+from pii_bench.tasks import Task
+from tests.builders import make_sample
+
+
+def row(
+    headline: float | None,
+    *,
+    model: str = "m",
+    source: Source = Source.RUN,
+    dataset: str = "demo",
+    task: Task = Task.DETECTION,
+    oracle: bool = False,
+    scored: int | None = 12,
+    gold: int | None = 12,
+) -> Row:
+    """A row with the same figure on each sample, so that any difference is shown."""
+    name = {Task.DETECTION: "strict_f1", Task.QUERY_RELATED: "f1", Task.MASKING: "h"}[task]
+    ids = tuple(f"s{number}" for number in range(scored or 0))
+    by_sample = {}
+    if headline is not None and scored is not None:
+        values = (headline,) * scored
+        parts = (values, values) if task is Task.MASKING else None
+        by_sample[name] = Scores(ids, ids, values, parts)
+    return Row(
+        source=source,
+        model=model,
+        strategy="naive",
+        dataset=dataset,
+        task=task,
+        oracle=oracle,
+        metrics={} if headline is None else {name: headline},
+        scored=scored,
+        gold=gold,
+        by_sample=by_sample,
+    )
+
+
+def ranks(*rows: Row) -> list[tuple[str, int | None]]:
+    return [(ranked.model, ranked.rank) for ranked in rank(rows)]
+
+
+def test_the_highest_headline_is_first() -> None:
+    rows = row(0.5, model="b"), row(0.9, model="c"), row(0.1, model="a")
+
+    assert ranks(*rows) == [("c", 1), ("b", 2), ("a", 3)]
+
+
+def test_equal_headlines_share_a_rank_and_the_next_one_is_free() -> None:
+    rows = (row(f1, model=m) for f1, m in [(0.5, "b"), (0.9, "a"), (0.5, "c"), (0.1, "d")])
+
+    assert ranks(*rows) == [("a", 1), ("b", 2), ("c", 2), ("d", 4)]
+
+
+@pytest.mark.parametrize(
+    "unranked",
+    [
+        row(1.0, oracle=True),
+        row(1.0, scored=11),
+        row(1.0, source=Source.PUBLISHED, scored=None, gold=None),
+        row(None, scored=0),
+    ],
+    ids=["oracle", "incomplete", "published", "nothing scored"],
+)
+def test_what_is_not_ranked_stands_below_and_takes_no_rank(unranked: Row) -> None:
+    assert ranks(unranked, row(0.2, model="ours")) == [("ours", 1), ("m", None)]
+
+
+def test_reference_runs_are_ranked_with_the_rest() -> None:
+    rows = row(0.5, model="a"), row(0.9, model="b", source=Source.REFERENCE)
+
+    assert ranks(*rows) == [("b", 1), ("a", 2)]
+
+
+def test_each_dataset_and_task_has_its_own_ranks() -> None:
+    rows = [
+        row(0.1, model="a", dataset="hard"),
+        row(0.9, model="b", task=Task.MASKING),
+        row(0.5, model="c"),
+        row(0.7, model="d", task=Task.QUERY_RELATED),
+    ]
+
+    assert ranks(*rows) == [("c", 1), ("d", 1), ("b", 1), ("a", 1)]
+
+
+def test_ranks_do_not_hang_on_the_order_of_the_files() -> None:
+    rows = [row(0.5, model=name) for name in "bca"] + [row(0.9, model="d")]
+
+    assert rank(rows) == rank(reversed(rows))
+
+
+def test_an_evaluation_becomes_a_row() -> None:
+    # Ann Lee, not 32: P = 1, R = 1/2. The second sample was never answered.
+    found = Prediction(Status.REPAIRED, subjects=((("Ann Lee", "DEM"), ("Bo", "PER")),))
+    samples = [make_sample("s1"), make_sample("s2")]
+    predictions = {"s1": found, "s2": Prediction(Status.INFRA_ERROR)}
+    evaluation = evaluate(Task.DETECTION, samples, predictions)
+    signature = Signature("demo", "a" * 64, Task.DETECTION, strategy="detection", model="fake/one")
+
+    found_row = row_of(
+        evaluation, signature, {"s1": "s1", "s2": "s1"}, source=Source.RUN, oracle=False
+    )
+
+    assert (found_row.model, found_row.strategy, found_row.dataset) == (
+        "fake/one",
+        "detection",
+        "demo",
+    )
+    assert found_row.metrics == {
+        "strict_f1": 0.0,  # the type is wrong
+        "ent_f1": 1 / 2,  # one of two on either side
+        "rouge_l_f": 0.0,
+        "precision": 0.0,
+        "recall": 0.0,
+        "ent_matched_f1": 1 / 2,
+        "micro_f1": 0.0,
+        "micro_ent_f1": 1 / 2,
+        "hallucination_rate": 1 / 2,  # Bo
+    }
+    assert (found_row.scored, found_row.gold) == (1, 2)
+    assert found_row.rates == dict.fromkeys(Status, 0) | {
+        Status.REPAIRED: 1 / 2,
+        Status.INFRA_ERROR: 1 / 2,
+    }
+    assert found_row.signature == str(signature)
+    assert found_row.by_sample == {
+        "strict_f1": Scores(("s1",), ("s1",), (0.0,)),
+        "ent_f1": Scores(("s1",), ("s1",), (1 / 2,)),
+    }
+
+
+@pytest.mark.parametrize("task", Task)
+def test_the_metrics_of_a_task_are_columns_in_their_order(task: Task) -> None:
+    found = Prediction(Status.OK, subjects=((("Ann Lee", "PER"),),), related=("32",))
+
+    names = list(metrics_of(evaluate(task, [make_sample()], {"s1": found})))
+
+    assert names == [name for name in METRICS if name in names]
+    assert ("strict_f1" in names) == (task is Task.DETECTION)
+    assert ("f1" in names) == (task is not Task.DETECTION)
+
+
+def test_what_is_unknown_is_no_metric() -> None:
+    assert metrics_of(evaluate(Task.DETECTION, [make_sample()], {})) == {}
+
+
+def test_who_names_no_subjects_has_only_figures_that_need_none() -> None:
+    found = Prediction(Status.OK, subjects=((("Ann Lee", "PER"), ("33", "DEM")),))
+    evaluation = evaluate(Task.DETECTION, [make_sample()], {"s1": found})
+    signature = Signature("demo", "a" * 64, Task.DETECTION, strategy="detection", model="fake/one")
+
+    found_row = row_of(
+        evaluation,
+        signature,
+        {"s1": "s1", "s2": "s1"},
+        source=Source.RUN,
+        oracle=False,
+        names_subjects=False,
+    )
+
+    assert found_row.metrics == {
+        "ent_f1": 1 / 2,
+        "micro_ent_f1": 1 / 2,
+        "hallucination_rate": 1 / 2,
+    }
+    assert found_row.headline is None
+    assert found_row.by_sample == {"ent_f1": Scores(("s1",), ("s1",), (1 / 2,))}
+
+
+def test_query_related_needs_no_subjects() -> None:
+    found = Prediction(Status.OK, related=("32",))
+    evaluation = evaluate(Task.QUERY_RELATED, [make_sample()], {"s1": found})
+    signature = Signature("demo", "a" * 64, Task.QUERY_RELATED, strategy="system", model="a+b")
+
+    found_row = row_of(
+        evaluation,
+        signature,
+        {"s1": "s1", "s2": "s1"},
+        source=Source.RUN,
+        oracle=False,
+        names_subjects=False,
+    )
+
+    assert found_row.headline == 1.0
+
+
+def test_rows_without_a_headline_come_after_those_with_one_by_their_ent_f1() -> None:
+    without = [
+        replace(row(None, model=model), metrics={"ent_f1": ent_f1}, names_subjects=False)
+        for model, ent_f1 in [("low", 0.8), ("high", 0.9)]
+    ]
+
+    assert ranks(*without, row(0.2, model="ours")) == [("ours", 1), ("high", None), ("low", None)]
+
+
+def test_rows_that_are_not_shown_to_differ_share_a_rank() -> None:
+    # On three samples of twelve, so that p is at least 2 / 2^3; against 0 all twelve differ.
+    ids = tuple(f"s{number}" for number in range(12))
+    higher = replace(
+        row(0.575, model="higher"),
+        by_sample={"strict_f1": Scores(ids, ids, (0.5,) * 9 + (0.8,) * 3)},
+    )
+
+    found = rank([row(0.5, model="lower"), row(0.0, model="none"), higher])
+
+    assert [(each.model, each.rank) for each in found] == [
+        ("higher", 1),
+        ("lower", 1),
+        ("none", 3),
+    ]
+    # The spread is of the difference: none to speak of where it is the same in every sample.
+    assert [each.detectable for each in found[1:]] == [found[0].detectable, found[2].detectable]
+    assert found[0].detectable is not None
+    assert found[0].detectable > 0.1
+
+
+def test_a_row_alone_has_a_rank_and_no_other_to_detect_a_difference_to() -> None:
+    (found,) = rank([row(0.5)])
+
+    assert (found.rank, found.detectable) == (1, None)
+
+
+def test_rows_that_do_not_compete_have_intervals_if_they_have_figures_by_sample() -> None:
+    oracle, incomplete = row(0.9, oracle=True), row(0.9, scored=11)
+    published = row(0.9, source=Source.PUBLISHED, scored=None, gold=None)
+
+    found = with_intervals([oracle, published, incomplete, row(None, scored=0)])
+
+    flat = Interval(0.9, 0.9)
+    assert [each.interval for each in found] == [flat, None, flat, None]
+    assert {each.rank for each in rank(found)} == {None}
+
+
+def test_the_headline_is_the_mean_of_its_figures_by_sample() -> None:
+    right, wrong = Prediction(Status.OK, related=("32",)), Prediction(Status.OK, related=("x",))
+    samples = [make_sample(f"s{number}") for number in range(3)]
+    predictions = {"s0": right, "s1": wrong, "s2": right}
+    evaluation = evaluate(Task.QUERY_RELATED, samples, predictions)
+    signature = Signature("demo", "a" * 64, Task.QUERY_RELATED, strategy="naive", model="fake/one")
+
+    found = row_of(
+        evaluation, signature, {id_: id_ for id_ in predictions}, source=Source.RUN, oracle=False
+    )
+
+    assert found.by_sample["f1"].values == (1.0, 0.0, 1.0)
+    assert found.headline == found.by_sample["f1"].figure == 2 / 3

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_bench.errors import InputFileError
+from pii_bench.prompting.outcome import Status
+from pii_bench.runs.predictions.file import predicted_tasks, read_predictions, write_predictions
+from pii_bench.runs.predictions.prediction import Prediction
+from pii_bench.tasks import Task
+from tests.builders import write_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STATUSES = (
+    "ok, repaired, malformed, truncated, empty, refused, filtered, infra_error, skipped_budget"
+)
+FULL: dict[str, Any] = {
+    "id": "s1",
+    "subjects": [[{"text": "Ann Lee", "type": "PER"}], []],
+    "related": ["32"],
+    "status": "ok",
+}
+
+
+def read(folder: Path, *records: object, ids: list[str] | None = None) -> dict[str, Prediction]:
+    return read_predictions(write_lines(folder / "answers.jsonl", records), ids or ["s1"])
+
+
+def test_a_line_is_read(tmp_path: Path) -> None:
+    assert read(tmp_path, FULL) == {
+        "s1": Prediction(Status.OK, subjects=((("Ann Lee", "PER"),), ()), related=("32",))
+    }
+
+
+def test_the_status_is_ok_where_none_is_told(tmp_path: Path) -> None:
+    assert read(tmp_path, {"id": "s1", "related": []})["s1"] == Prediction(Status.OK, related=())
+
+
+def test_a_part_may_be_null(tmp_path: Path) -> None:
+    assert read(tmp_path, FULL | {"subjects": None})["s1"].subjects is None
+
+
+def test_the_order_of_the_lines_does_not_matter(tmp_path: Path) -> None:
+    found = read(
+        tmp_path,
+        {"id": "s2", "related": ["b"]},
+        {"id": "s1", "related": ["a"]},
+        ids=["s1", "s2"],
+    )
+
+    assert found["s1"].related == ("a",)
+
+
+@pytest.mark.parametrize("status", [s.value for s in Status if not s.answered])
+def test_what_a_failure_says_is_no_answer(tmp_path: Path, status: str) -> None:
+    assert read(tmp_path, FULL | {"status": status})["s1"] == Prediction(Status(status))
+    assert read(tmp_path, {"id": "s1", "status": status})["s1"] == Prediction(Status(status))
+
+
+@pytest.mark.parametrize(
+    ("record", "what"),
+    [
+        ({"related": []}, "record: 'id' is missing"),
+        ({"id": 1, "related": []}, "record: 'id' must be a string, not a whole number"),
+        ({"id": "s7", "related": []}, "id 's7' is no sample of the dataset"),
+        ({"id": "s0", "related": []}, "id 's0' stands on line 1 already"),
+        ({"id": "s1"}, "prediction 's1': has neither 'subjects' nor 'related' (status 'ok')"),
+        (
+            FULL | {"status": "okay"},
+            f"prediction 's1': unknown status 'okay'; did you mean 'ok'? (allowed: {STATUSES})",
+        ),
+        (FULL | {"status": None}, "prediction 's1': 'status' must be a string, not null"),
+        (FULL | {"related": "32"}, "prediction 's1': 'related' must be a list, not a string"),
+        (FULL | {"related": [32]}, "prediction 's1': 'related' must be a list of strings"),
+        (
+            FULL | {"subjects": {"A": []}},
+            "prediction 's1': 'subjects' must be a list, not an object",
+        ),
+        (
+            FULL | {"subjects": [{"text": "Ann", "type": "PER"}]},
+            "prediction 's1', subjects[0] must be a list of entities",
+        ),
+        (
+            FULL | {"subjects": [["Ann"]]},
+            "prediction 's1', subjects[0]: entities[0] must be an object, not a string",
+        ),
+        (
+            FULL | {"subjects": [[], [{"text": "Ann"}]]},
+            "prediction 's1', subjects[1]: 'type' is missing",
+        ),
+        ({"id": "s1", "related": ["32"]}, "prediction 's1' has no 'subjects', though 's0' has"),
+        ({"id": "s1", "subjects": []}, "prediction 's1' has no 'related', though 's0' has"),
+        (["Ann"], "a line must be a JSON object, not a list"),
+    ],
+)
+def test_a_broken_line_is_named_and_its_text_is_not_told(
+    tmp_path: Path, record: object, what: str
+) -> None:
+    with pytest.raises(InputFileError) as caught:
+        read(tmp_path, FULL | {"id": "s0"}, record, ids=["s0", "s1"])
+
+    assert str(caught.value) == f"{tmp_path / 'answers.jsonl'}:2: {what}"
+
+
+def test_samples_without_a_line_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputFileError) as one:
+        read(tmp_path, FULL, ids=["s1", "s2"])
+    with pytest.raises(InputFileError) as several:
+        read(tmp_path, FULL, ids=["s0", "s1", "s2", "s3"])
+
+    path = tmp_path / "answers.jsonl"
+    assert str(one.value) == f"{path}: no prediction for sample 's2'"
+    assert str(several.value) == f"{path}: no prediction for sample 's0' and 2 more"
+
+
+@pytest.mark.parametrize(
+    ("prediction", "tasks"),
+    [
+        (Prediction(Status.OK, subjects=()), [Task.DETECTION]),
+        (Prediction(Status.REPAIRED, related=()), [Task.QUERY_RELATED]),
+        (Prediction(Status.OK, subjects=(), related=()), list(Task)),
+        (Prediction(Status.REFUSED), []),
+    ],
+)
+def test_the_tasks_that_a_file_answers(prediction: Prediction, tasks: list[Task]) -> None:
+    failed = Prediction(Status.INFRA_ERROR)
+
+    assert predicted_tasks({"s0": failed, "s1": prediction}) == tasks
+
+
+def test_a_file_without_answers_answers_no_task() -> None:
+    assert predicted_tasks({}) == []
+
+
+def answered(part: str) -> st.SearchStrategy[Prediction]:
+    entities = st.tuples(st.text(), st.text(max_size=4))
+    subjects = st.lists(st.lists(entities, max_size=2).map(tuple), max_size=2).map(tuple)
+    related = st.lists(st.text(), max_size=2).map(tuple)
+    return st.builds(
+        Prediction,
+        st.sampled_from([Status.OK, Status.REPAIRED]),
+        subjects=st.none() if part == "related" else subjects,
+        related=st.none() if part == "subjects" else related,
+    )
+
+
+failures = st.sampled_from([s for s in Status if not s.answered]).map(Prediction)
+files = st.sampled_from(["subjects", "related", "both"]).flatmap(
+    lambda part: st.dictionaries(st.text(max_size=3), answered(part) | failures, max_size=3)
+)
+
+
+@given(files)
+def test_what_is_written_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, predictions: dict[str, Prediction]
+) -> None:
+    path = tmp_path_factory.mktemp("predictions") / "answers.jsonl"
+    write_predictions(path, predictions)
+
+    assert read_predictions(path, list(predictions)) == predictions
+
+
+def test_half_a_surrogate_pair_is_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    predictions = {"s1": Prediction(Status.OK, related=("\ud83d 32", "\udc00"))}
+
+    write_predictions(path, predictions)
+
+    assert read_predictions(path, ["s1"]) == predictions

@@ -1,0 +1,283 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.errors import PiiBenchError, ProviderRefusedError
+from pii_bench.models.base import CallError, Completion, Sampling
+from pii_bench.models.batch.base import BatchLimits
+from pii_bench.runs.batch import require_prompted
+from pii_bench.runs.batch_jobs import jobs_path
+from pii_bench.runs.records import Failure
+from pii_bench.runs.store import RunFiles, read_lines
+from pii_bench.systems.voted import VotedSystem
+from tests.fakes import FakeModel, fake_system
+from tests.runs.batch_bench import IDS, SAMPLES, START, Bench, FakeService
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pii_bench.models.base import Outcome, Request
+    from pii_bench.runs.records import RunRecord
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(RunFiles.at(tmp_path, "fake/one", "naive", "tiny"))
+
+
+def test_one_job_answers_all_samples(bench: Bench) -> None:
+    bench.run()
+
+    assert bench.service.submitted == [IDS]
+    assert bench.stored() == bench.expected()
+    assert (bench.observer.start, bench.observer.failed) == ((0, 6), [False] * 6)
+    assert bench.running == 0
+
+
+def test_what_was_answered_before_is_not_submitted(bench: Bench) -> None:
+    bench.run(SAMPLES[:2])
+
+    bench.run(SAMPLES[:4])
+
+    assert bench.service.submitted == [["s1", "s2"], ["s3", "s4"]]
+    assert bench.stored() == bench.expected(SAMPLES[:4])
+    assert bench.observer.start == (2, 4)
+
+
+def test_when_all_is_answered_the_provider_is_not_asked(bench: Bench) -> None:
+    bench.run()
+    steps = len(bench.service.steps)
+
+    bench.run()
+
+    assert len(bench.service.steps) == steps
+
+
+def test_the_list_of_jobs_is_there_only_while_a_job_is(bench: Bench) -> None:
+    bench.run(wait=False)
+    assert jobs_path(bench.files).name == "tiny.batch.json"
+    assert jobs_path(bench.files).exists()
+
+    bench.run()
+    assert not jobs_path(bench.files).exists()
+
+
+def test_a_run_that_does_not_wait_leaves_its_job_to_the_next(bench: Bench) -> None:
+    bench.run(wait=False)
+    assert (bench.running, bench.stored(), bench.clock.pauses) == (1, [], [])
+
+    bench.run(wait=False)
+    assert (bench.running, bench.stored()) == (0, bench.expected())
+    assert bench.service.submitted == [IDS]
+
+
+def test_the_list_of_jobs_holds_ids_and_hashes_and_no_text(bench: Bench) -> None:
+    bench.run(SAMPLES[:1], wait=False)
+
+    [job] = json.loads(jobs_path(bench.files).read_text())["jobs"]
+    tag = job.pop("tag")
+    requests = {"s1": bench.system.request_hash(SAMPLES[0])}
+    assert job == {"submitted": START, "requests": requests, "id": "job-1"}
+    assert list(bench.service.jobs["job-1"]) == [f"{tag}-0"]
+
+
+def test_custom_ids_are_unique_among_jobs(bench: Bench) -> None:
+    bench.service.limits = BatchLimits(requests=2, size=10**6)
+
+    bench.run()
+
+    names = [name for job in bench.service.jobs.values() for name in job]
+    assert len(set(names)) == len(names) == 6
+
+
+def test_no_job_holds_more_requests_than_allowed(bench: Bench) -> None:
+    bench.service.limits = BatchLimits(requests=4, size=10**6)
+
+    bench.run()
+
+    assert bench.service.submitted == [["s1", "s2", "s3", "s4"], ["s5", "s6"]]
+    assert bench.stored() == bench.expected()
+
+
+@pytest.mark.parametrize(("fit", "jobs"), [(0.5, 6), (1.0, 6), (2.0, 3), (5.9, 2), (6.0, 1)])
+def test_no_job_is_larger_than_allowed_unless_one_request_is(
+    bench: Bench, fit: float, jobs: int
+) -> None:
+    one = bench.service.size(bench.system.request(SAMPLES[0]))
+    bench.service.limits = BatchLimits(requests=100, size=int(fit * one))
+
+    bench.run()
+
+    assert len(bench.service.jobs) == jobs
+    assert bench.stored() == bench.expected()
+
+
+def test_pauses_grow_to_a_minute(bench: Bench) -> None:
+    bench.service.looks = 12
+
+    bench.run()
+
+    pauses = bench.clock.pauses
+    assert pauses[:3] == [2.0, 3.0, 4.5]
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == 60.0
+
+
+def test_it_tells_how_far_the_jobs_are(bench: Bench) -> None:
+    bench.service.limits = BatchLimits(requests=4, size=10**6)
+    bench.service.looks = 2
+
+    bench.run()
+
+    assert bench.observer.waits == [(0, 6), (0, 6)]
+
+
+def test_a_job_that_never_ends_is_given_up_for_now(bench: Bench) -> None:
+    bench.service.looks = 10**6
+
+    with pytest.raises(PiiBenchError, match="has not ended the jobs after 26 hours"):
+        bench.run()
+
+    bench.service.looks = 0
+    bench.run()
+    assert bench.service.submitted == [IDS]
+    assert bench.stored() == bench.expected()
+
+
+def fail_some(request: Request) -> Outcome | None:
+    """s2 expires, s3 is refused, s4 is in no result."""
+    match request.sample_id:
+        case "s2":
+            return CallError("expired")
+        case "s3":
+            return CallError("bad_request", "HTTP 400")
+        case "s4":
+            return None
+    return Completion("fine")
+
+
+def test_what_failed_is_recorded_and_submitted_by_the_next_run_alone(bench: Bench) -> None:
+    bench.service.outcome = fail_some
+
+    bench.run()
+
+    failures = {r.id: r.response for r in bench.stored() if isinstance(r.response, Failure)}
+    assert failures == {
+        "s2": Failure("expired", ""),
+        "s3": Failure("bad_request", "HTTP 400"),
+        "s4": Failure("bad_response", "not among the results of its batch"),
+    }
+    assert sorted(bench.observer.failed) == [False, False, False, True, True, True]
+
+    bench.service.outcome = FakeService().outcome
+    bench.run()
+    assert bench.service.submitted == [IDS, ["s2", "s3", "s4"]]
+    assert [r.id for r in bench.stored() if isinstance(r.response, Completion)] == IDS
+
+
+def test_what_an_expired_job_does_not_name_has_expired(bench: Bench) -> None:
+    bench.service.outcome = lambda _: None
+    bench.service.absent = CallError("expired")
+
+    bench.run()
+
+    assert {record.response for record in bench.stored()} == {Failure("expired", "")}
+
+
+def test_a_refusal_of_every_request_is_raised_when_the_rest_is_saved(bench: Bench) -> None:
+    refusal = ProviderRefusedError("no such model")
+    bench.service.outcome = lambda request: (
+        Completion("fine") if request.sample_id == "s1" else refusal
+    )
+
+    with pytest.raises(ProviderRefusedError, match="no such model"):
+        bench.run()
+
+    assert bench.stored()[0].response == Completion("fine")
+    assert bench.stored()[1].response == Failure("provider_refused", "no such model")
+    assert not jobs_path(bench.files).exists()
+
+
+def test_a_job_that_was_refused_whole_is_raised(bench: Bench) -> None:
+    bench.service.outcome = lambda _: None
+    bench.service.absent = ProviderRefusedError("batch failed")
+
+    with pytest.raises(ProviderRefusedError, match="batch failed"):
+        bench.run()
+
+    assert not jobs_path(bench.files).exists()
+
+
+def change_request(bench: Bench) -> None:
+    bench.system = replace(bench.system, sampling=Sampling(max_tokens=99))
+
+
+def superseded(bench: Bench) -> list[RunRecord]:
+    return [record for _, record in read_lines(bench.files.superseded)]
+
+
+def test_answers_to_a_request_that_has_changed_are_put_aside(bench: Bench) -> None:
+    bench.run(wait=False)
+    old = bench.expected()
+    change_request(bench)
+
+    bench.run()
+
+    assert bench.service.submitted == [IDS, IDS]
+    assert bench.stored() == bench.expected()
+    assert sorted(superseded(bench), key=lambda record: record.id) == old
+    assert bench.observer.failed == [False] * 6
+
+
+def test_a_changed_request_does_not_wait_for_the_old_one(bench: Bench) -> None:
+    bench.run(wait=False)
+    change_request(bench)
+
+    bench.run(wait=False)
+
+    assert bench.service.steps == ["submit", "poll", "submit", "poll", *["result"] * 6, "poll"]
+
+
+def test_failures_of_a_request_that_has_changed_are_forgotten(bench: Bench) -> None:
+    bench.run(wait=False)
+    change_request(bench)
+    bench.service.outcome = lambda _: CallError("expired")
+
+    bench.run()
+
+    assert not bench.files.superseded.exists()
+    assert len(bench.stored()) == 6
+
+
+def test_a_late_answer_to_an_old_request_replaces_no_new_one(bench: Bench) -> None:
+    bench.service.looks = 4
+    bench.run(wait=False)
+    change_request(bench)
+    # The new job ends before the old one.
+    bench.service.looked = {"job-1": -10}
+
+    bench.run()
+
+    assert bench.stored() == bench.expected()
+    assert len(superseded(bench)) == 6
+
+
+def test_a_shorter_run_collects_the_whole_job(bench: Bench) -> None:
+    bench.run(wait=False)
+
+    bench.run(SAMPLES[:2])
+
+    assert bench.stored() == bench.expected()
+    assert (bench.observer.start, len(bench.observer.failed)) == ((0, 2), 2)
+
+
+def test_only_a_model_that_is_asked_once_per_sample_runs_in_batches() -> None:
+    system = fake_system(FakeModel())
+
+    assert require_prompted(system) is system
+    with pytest.raises(PiiBenchError, match=r"'fake/one' \(naive\) cannot be run in batches"):
+        require_prompted(VotedSystem(system, 3))

@@ -1,0 +1,304 @@
+from __future__ import annotations
+
+import asyncio
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.errors import PiiBenchError, ProviderRefusedError
+from pii_bench.files import ResultsError
+from pii_bench.models.base import CallError, Completion
+from pii_bench.models.batch.base import RESULTS_GONE, BatchLimits, build_batch_service
+from pii_bench.runs.batch import run_batch
+from pii_bench.runs.batch_jobs import jobs_path
+from pii_bench.runs.records import Failure, RunRecord
+from pii_bench.runs.store import RunFiles, RunStore, read_lines
+from tests.batch_server import Fault
+from tests.fakes import FakeModel, fake_system
+from tests.models.batch.cases import ALL, Case
+from tests.runs.batch_bench import DAY, IDS, SAMPLES, START, Bench, Clock, Crash, WaitingObserver
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(RunFiles.at(tmp_path, "fake/one", "naive", "tiny"))
+
+
+def crashes(steps: int) -> list[tuple[int, bool]]:
+    return list(itertools.product(range(steps), [False, True]))
+
+
+def test_a_crash_at_any_step_loses_nothing_and_submits_nothing_twice(tmp_path: Path) -> None:
+    undisturbed = Bench(RunFiles.at(tmp_path, "undisturbed", "naive", "tiny"))
+    undisturbed.run()
+    assert undisturbed.service.steps == ["submit", "poll", "poll", *["result"] * 6]
+
+    for number, late in crashes(len(undisturbed.service.steps)):
+        bench = Bench(RunFiles.at(tmp_path, f"crash-{number}-{late}", "naive", "tiny"))
+        bench.service.faults, bench.service.late = {number: Crash()}, late
+        with pytest.raises(Crash):
+            bench.run()
+
+        bench.run()
+
+        assert bench.service.submitted == [IDS], (number, late)
+        assert bench.files.responses.read_bytes() == undisturbed.files.responses.read_bytes()
+        assert not jobs_path(bench.files).exists()
+
+
+def test_what_a_crash_left_saved_is_not_counted_again(bench: Bench) -> None:
+    bench.service.faults = {5: Crash()}
+    with pytest.raises(Crash):
+        bench.run()
+
+    bench.run()
+
+    assert (bench.observer.start, bench.observer.failed) == ((2, 6), [False] * 4)
+
+
+def test_results_that_break_off_are_not_counted_twice(bench: Bench) -> None:
+    bench.service.outcome = lambda _: CallError("expired")
+    bench.service.faults = {5: CallError("connection")}
+
+    bench.run()
+
+    assert bench.observer.failed == [True] * 6
+    assert [record.id for record in bench.stored()] == IDS
+
+
+def test_crash_after_crash_is_survived(bench: Bench) -> None:
+    bench.service.late = True
+    for _ in range(9):
+        bench.service.faults = {len(bench.service.steps) + 1: Crash()}
+        with pytest.raises(Crash):
+            bench.run()
+
+    bench.run()
+
+    assert bench.service.submitted == [IDS]
+    assert bench.stored() == bench.expected()
+
+
+def test_a_crash_between_two_jobs_keeps_the_first(bench: Bench) -> None:
+    bench.service.limits = BatchLimits(requests=4, size=10**6)
+    bench.service.faults = {1: Crash()}
+    with pytest.raises(Crash):
+        bench.run()
+
+    bench.run()
+
+    assert bench.service.submitted == [["s1", "s2", "s3", "s4"], ["s5", "s6"]]
+    assert bench.stored() == bench.expected()
+
+
+@pytest.mark.parametrize("line", range(6))
+def test_a_crash_while_a_result_is_saved_costs_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, line: int
+) -> None:
+    append, appended = RunStore.append, itertools.count()
+
+    def crash(store: RunStore, record: RunRecord) -> None:
+        if next(appended) == line:
+            raise Crash
+        append(store, record)
+
+    monkeypatch.setattr(RunStore, "append", crash)
+    with pytest.raises(Crash):
+        bench.run()
+
+    bench.run()
+
+    assert bench.service.submitted == [IDS]
+    assert bench.stored() == bench.expected()
+
+
+def test_a_full_disk_stops_the_run_before_anything_is_submitted(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise ResultsError("no space left")
+
+    monkeypatch.setattr("pii_bench.runs.batch_jobs.write_json", refuse)
+
+    with pytest.raises(ResultsError):
+        bench.run()
+
+    assert bench.service.submitted == []
+
+
+def test_a_lost_job_is_looked_for_only_when_it_must_have_appeared(bench: Bench) -> None:
+    bench.service.faults = {0: Crash()}
+    with pytest.raises(Crash):
+        bench.run()
+    bench.clock.now += 20.0
+
+    bench.run()
+
+    assert bench.clock.pauses[0] == 40.0
+    assert bench.service.sought == [(START, 6)]
+
+
+def test_while_a_running_job_may_be_the_lost_one_nothing_is_submitted(bench: Bench) -> None:
+    bench.service.faults, bench.service.late = {0: Crash()}, True
+    with pytest.raises(Crash):
+        bench.run()
+    bench.service.undecided = 3
+
+    bench.run()
+
+    assert bench.service.steps.count("find") == 4
+    assert bench.service.submitted == [IDS]
+    assert bench.stored() == bench.expected()
+
+
+def test_a_call_that_fails_at_any_step_is_made_again(tmp_path: Path) -> None:
+    undisturbed = Bench(RunFiles.at(tmp_path, "undisturbed", "naive", "tiny"))
+    undisturbed.run()
+
+    for number, late in crashes(len(undisturbed.service.steps)):
+        bench = Bench(RunFiles.at(tmp_path, f"failure-{number}-{late}", "naive", "tiny"))
+        bench.service.faults, bench.service.late = {number: CallError("connection")}, late
+
+        bench.run()
+
+        assert bench.service.submitted == [IDS], (number, late)
+        assert bench.files.responses.read_bytes() == undisturbed.files.responses.read_bytes()
+        assert bench.observer.failed == [False] * 6
+
+
+def test_a_server_that_asks_for_patience_gets_it(bench: Bench) -> None:
+    bench.service.faults = {
+        1: CallError("rate_limit", retry_after=33.0),
+        2: CallError("rate_limit", retry_after=86400.0),
+    }
+
+    bench.run()
+
+    assert bench.clock.pauses[:2] == [33.0, 600.0]
+
+
+def test_a_job_that_may_not_be_submitted_now_is_submitted_later(bench: Bench) -> None:
+    bench.service.faults = {0: CallError("rate_limit")}
+
+    bench.run()
+
+    assert bench.service.steps[:2] == ["submit", "submit"]
+    assert bench.stored() == bench.expected()
+
+
+def test_a_job_that_is_wrong_fails_each_of_its_samples(bench: Bench) -> None:
+    bench.service.faults = {0: CallError("bad_request", "HTTP 413")}
+
+    bench.run()
+
+    assert {record.response for record in bench.stored()} == {Failure("bad_request", "HTTP 413")}
+    assert bench.service.steps == ["submit"]
+    assert not jobs_path(bench.files).exists()
+
+
+def test_a_refused_submission_leaves_no_job(bench: Bench) -> None:
+    bench.service.faults = {0: ProviderRefusedError("check the API key")}
+
+    with pytest.raises(ProviderRefusedError):
+        bench.run()
+
+    assert not jobs_path(bench.files).exists()
+
+
+def test_nothing_is_tried_forever(bench: Bench) -> None:
+    bench.service.faults = dict.fromkeys(range(1, 1000), CallError("server_error", "HTTP 500"))
+
+    with pytest.raises(PiiBenchError) as raised:
+        bench.run()
+
+    assert str(raised.value) == (
+        "model 'fake/one': its batch API failed 30 times in a row, last with server_error: "
+        "HTTP 500; what came is saved, and the jobs go on: run again to collect the rest"
+    )
+    assert len(bench.service.steps) == 31
+
+    bench.service.faults = {}
+    bench.run()
+    assert bench.service.submitted == [IDS]
+
+
+def test_a_provider_that_is_never_reached_ends_the_run_within_a_minute(bench: Bench) -> None:
+    bench.service.faults = dict.fromkeys(range(1000), CallError("connection"))
+
+    with pytest.raises(PiiBenchError, match=r"its batch API was not reached in \d\d s; "):
+        bench.run()
+
+    assert 30 <= bench.clock.now - START <= 60
+
+    bench.service.faults = {}
+    bench.run()
+    assert bench.service.submitted == [IDS]
+    assert bench.stored() == bench.expected()
+
+
+def test_a_job_that_the_provider_does_not_know_names_the_file(bench: Bench) -> None:
+    bench.run(wait=False)
+    bench.service.forgotten = True
+
+    with pytest.raises(PiiBenchError, match="knows no batch 'job-1'") as raised:
+        bench.run()
+
+    assert str(jobs_path(bench.files)) in str(raised.value)
+    assert jobs_path(bench.files).exists()
+
+
+@pytest.mark.parametrize(("age", "gone"), [(DAY, False), (8 * DAY, True)])
+def test_results_are_given_up_only_when_they_may_have_been_deleted(
+    bench: Bench, age: float, gone: bool
+) -> None:
+    bench.run(wait=False)
+    bench.clock.now += age
+    bench.service.faults = {4: CallError(RESULTS_GONE)}
+
+    bench.run()
+
+    gone_ones = [r.id for r in bench.stored() if r.response == Failure(RESULTS_GONE, "")]
+    assert gone_ones == (["s1", "s2", "s3", "s4", "s5"] if gone else [])
+    assert not jobs_path(bench.files).exists()
+
+
+async def run_for_real(case: Case, url: str, files: RunFiles, clock: Clock) -> None:
+    model = case.build(url, 5.0)
+    system = fake_system(FakeModel())
+    requests = {sample.id: system.request_hash(sample) for sample in SAMPLES}
+    try:
+        with RunStore(files, requests) as store:
+            await run_batch(
+                system,
+                SAMPLES,
+                store,
+                files=files,
+                requests=requests,
+                service=build_batch_service(model),
+                observer=WaitingObserver(),
+                polling=clock.polling(),
+            )
+    finally:
+        await model.close()
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
+@pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
+def test_a_connection_that_breaks_at_any_call_costs_nothing(
+    case: Case, tmp_path: Path, done: bool
+) -> None:
+    for number in range(len(case.lines)):
+        files = RunFiles.at(tmp_path, f"run-{number}", "naive", "tiny")
+        with case.serve() as server:
+            server.faults = {number: Fault(done=done)}
+            asyncio.run(run_for_real(case, server.url, files, Clock()))
+
+            assert len(server.jobs) == 1, case.lines[number]
+        answers = [record.response for _, record in read_lines(files.responses)]
+        assert [answer.text for answer in answers if isinstance(answer, Completion)] == [
+            f"answer {number}" for number in range(6)
+        ]

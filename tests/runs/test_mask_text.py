@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import asyncio
+import re
+import traceback
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.errors import PiiBenchError, ProviderRefusedError
+from pii_bench.models.base import CallError, Completion, Finish, Sampling
+from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
+from pii_bench.runs.mask_text import MaskingError, ask, mask_for_query, masking_systems
+from pii_bench.systems.catalog import SystemOptions, build_systems
+from pii_bench.systems.composed import compose_systems
+from pii_bench.systems.parts import DetectedEntities, PredictedRelevance
+from pii_bench.systems.prompted import PromptedSystem
+from pii_bench.systems.voted import VotedSystem
+from pii_bench.taxonomy import PiiType
+from tests.fakes import FakeModel
+from tests.systems.fakes import NumbersNeeded, WordDetector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pii_bench.masking import Masked
+    from pii_bench.models.base import Request
+    from pii_bench.systems.base import System
+
+TEXT = "Ann Lee is 32."
+QUERY = "Am I old?"
+FOUND = Completion('Subject1{"Ann Lee": "PER", "32": "DEM"}', Finish.STOP)
+NEEDED = Completion('### Answer: ["32"]', Finish.STOP)
+
+
+def chat(
+    detection: Completion | Exception, related: Completion | Exception = NEEDED
+) -> tuple[FakeModel, tuple[System, System]]:
+    """A chat model that answers each prompt so, or fails so."""
+
+    def answer(request: Request) -> Completion:
+        said = detection if request.prompt == "detection" else related
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    model = FakeModel(answer)
+    prompts = (load_prompt(each) for each in (DETECTION, get_strategy("naive")))
+    found, needed = (PromptedSystem(model, prompt, Sampling()) for prompt in prompts)
+    return model, (found, needed)
+
+
+def masked(systems: tuple[System, ...], query: str = QUERY) -> Masked:
+    return asyncio.run(mask_for_query(TEXT, query, systems))
+
+
+def test_what_a_query_does_not_need_is_masked() -> None:
+    words = WordDetector({"Ann Lee": PiiType.PER, "32": PiiType.DEM})
+    systems = compose_systems(DetectedEntities(words), PredictedRelevance(NumbersNeeded()))
+
+    for each in (systems, systems[::-1]):
+        assert masked(each).text == "<Full Name> is 32."
+
+
+def test_a_chat_model_is_asked_once_for_each_answer() -> None:
+    model, systems = chat(FOUND)
+
+    result = masked(systems)
+
+    assert (result.text, result.mapping) == ("<Full Name> is 32.", {"<Full Name>": ("Ann Lee",)})
+    assert model.asked == ["text", "text"]
+
+
+def test_votes_are_counted() -> None:
+    _, (detection, related) = chat(FOUND)
+    assert isinstance(related, PromptedSystem)
+
+    assert masked((detection, VotedSystem(related))).text == "<Full Name> is 32."
+
+
+def test_the_names_of_systems_will_do() -> None:
+    systems = build_systems("bilstm-crf+none", SystemOptions())
+
+    text = "I am Ann Lee, reach me at ann.lee@mail.example."
+    result = asyncio.run(mask_for_query(text, QUERY, systems))
+
+    assert "ann.lee@mail.example" not in result.text
+
+
+@pytest.mark.parametrize(
+    ("detection", "reason"),
+    [
+        (Completion("I see people.", Finish.STOP), "its answer is malformed"),
+        (Completion("", Finish.STOP), "its answer is empty"),
+        (Completion("I'm sorry, but I can't help with that.", Finish.STOP), "is refused"),
+        (Completion(FOUND.text, Finish.FILTER), "its answer is filtered"),
+        (Completion('Subject1{"Ann', Finish.LENGTH), "its answer is truncated"),
+        # Whole lines, but the limit came before the last of them.
+        (Completion(FOUND.text, Finish.LENGTH), "its answer was cut off"),
+        (Completion('Subject1{"Ann Lee": "PER", "32', Finish.STOP), "its answer was cut off"),
+        (CallError("server_error", "HTTP 503"), r"the call failed \(server_error: HTTP 503\)"),
+    ],
+)
+@pytest.mark.parametrize("on_failure", ["refuse", "mask-all"])
+def test_a_text_does_not_pass_a_detection_that_failed(
+    detection: Completion | Exception, reason: str, on_failure: str
+) -> None:
+    model, systems = chat(detection)
+
+    with pytest.raises(MaskingError, match=rf"'fake/one' \(detection\): .*{reason}; nothing is"):
+        asyncio.run(ask(TEXT, QUERY, systems, on_failure=on_failure))  # type: ignore[arg-type]
+    assert len(model.asked) == 1
+
+
+FAILED = (Completion("Hm.", Finish.STOP), CallError("timeout"))
+
+
+@pytest.mark.parametrize("related", FAILED)
+def test_where_what_is_needed_stays_unknown_nothing_passes(related: Completion | Exception) -> None:
+    with pytest.raises(MaskingError, match=r"'fake/one' \(naive\): "):
+        masked(chat(FOUND, related)[1])
+
+
+@pytest.mark.parametrize("related", FAILED)
+def test_or_all_is_masked_if_so_wished(related: Completion | Exception) -> None:
+    _, systems = chat(FOUND, related)
+
+    answers = asyncio.run(ask(TEXT, QUERY, systems, on_failure="mask-all"))
+    result = asyncio.run(mask_for_query(TEXT, QUERY, systems, on_failure="mask-all"))
+
+    assert answers.needed is None
+    assert result.text == "<Full Name> is <Age>."
+
+
+def test_an_answer_that_needs_nothing_is_an_answer() -> None:
+    _, systems = chat(FOUND, Completion("### Answer: []", Finish.STOP))
+
+    assert asyncio.run(ask(TEXT, QUERY, systems)).needed == ()
+    assert masked(systems).text == "<Full Name> is <Age>."
+
+
+def test_a_cut_list_of_needed_texts_only_masks_more() -> None:
+    assert masked(chat(FOUND, Completion(NEEDED.text, Finish.LENGTH))[1]).text == (
+        "<Full Name> is 32."
+    )
+
+
+def test_what_the_system_invents_is_told() -> None:
+    _, systems = chat(Completion('Subject1{"Ann Lee": "PER", "Bo Ek": "PER"}', Finish.STOP))
+
+    assert masked(systems).not_found == ("Bo Ek",)
+
+
+def test_a_refusal_of_the_provider_goes_through() -> None:
+    with pytest.raises(ProviderRefusedError):
+        masked(chat(ProviderRefusedError("HTTP 401"))[1])
+
+
+def test_neither_an_error_nor_an_answer_shows_the_text() -> None:
+    _, systems = chat(Completion(f"{TEXT} Ann", Finish.STOP))
+
+    with pytest.raises(MaskingError) as caught:
+        masked(systems)
+
+    assert "Ann" not in "".join(traceback.format_exception(caught.value))
+    assert repr(asyncio.run(ask(TEXT, QUERY, chat(FOUND)[1]))) == "Answers()"
+
+
+def gold_detection() -> tuple[System, ...]:
+    return build_systems("gold+none", SystemOptions())
+
+
+def no_relevance() -> tuple[System, ...]:
+    return build_systems("bilstm-crf", SystemOptions())
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (gold_detection, "system 'gold' (detection) is told the annotation of a dataset: it can"),
+        (no_relevance, "system 'bilstm-crf' does not answer query-related; masking needs"),
+        (tuple, "system 'none' does not answer detection; masking needs"),
+    ],
+)
+def test_systems_that_cannot_mask_a_text_of_a_user(
+    build: Callable[[], tuple[System, ...]], message: str
+) -> None:
+    with pytest.raises(PiiBenchError, match=f"^{re.escape(message)}"):
+        masking_systems(build())
+
+
+def test_a_blank_query_is_refused_before_anything_is_asked() -> None:
+    model, systems = chat(FOUND)
+
+    with pytest.raises(PiiBenchError, match=r"^the query is blank"):
+        masked(systems, query=" ")
+    assert model.asked == []

@@ -1,0 +1,286 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_bench.errors import ProviderRefusedError
+from pii_bench.files import ResultsError
+from pii_bench.models.base import CallError, Completion, Request, Sampling
+from pii_bench.runs.records import Failure, RunRecord
+from pii_bench.runs.run import run_system
+from pii_bench.runs.store import RunFiles, RunStore, read_lines
+from tests.builders import make_sample
+from tests.fakes import FakeModel, RecordingObserver, fake_system
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from pii_bench.datasets.sample import Sample
+    from pii_bench.systems.base import System
+
+SAMPLES = [make_sample(f"s{number}") for number in range(1, 7)]
+IDS = [sample.id for sample in SAMPLES]
+
+
+def echo(request: Request) -> Completion:
+    return Completion(f"answer to {request.sample_id}")
+
+
+def run(
+    system: System,
+    files: RunFiles,
+    samples: Sequence[Sample] = SAMPLES,
+    *,
+    concurrency: int = 1,
+) -> RecordingObserver:
+    observer = RecordingObserver()
+    requests = {sample.id: system.request_hash(sample) for sample in SAMPLES}
+    with RunStore(files, requests) as store:
+        asyncio.run(run_system(system, samples, store, concurrency=concurrency, observer=observer))
+    return observer
+
+
+def stored(files: RunFiles) -> list[RunRecord]:
+    return [record for _, record in read_lines(files.responses)]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> RunFiles:
+    return RunFiles.at(tmp_path, "fake/one", "naive", "tiny")
+
+
+def test_every_sample_is_asked_about_once_and_its_answer_stored(files: RunFiles) -> None:
+    model = FakeModel(echo)
+    system = fake_system(model)
+
+    observer = run(system, files)
+
+    assert model.asked == IDS
+    assert stored(files) == [
+        RunRecord(sample.id, system.request_hash(sample), Completion(f"answer to {sample.id}"))
+        for sample in SAMPLES
+    ]
+    assert (observer.start, observer.failed) == ((0, 6), [False] * 6)
+
+
+def test_a_second_run_asks_nothing(files: RunFiles) -> None:
+    run(fake_system(FakeModel()), files)
+    before = files.responses.read_bytes()
+    model = FakeModel()
+
+    observer = run(fake_system(model), files)
+
+    assert model.asked == []
+    assert (observer.start, observer.failed) == ((6, 6), [])
+    assert files.responses.read_bytes() == before
+
+
+def test_a_longer_run_asks_only_what_is_new(files: RunFiles) -> None:
+    run(fake_system(FakeModel()), files, SAMPLES[:2])
+    model = FakeModel()
+
+    observer = run(fake_system(model), files, SAMPLES[:4])
+
+    assert model.asked == ["s3", "s4"]
+    assert observer.start == (2, 4)
+
+
+def test_a_shorter_run_takes_nothing_away(files: RunFiles) -> None:
+    run(fake_system(FakeModel()), files)
+
+    run(fake_system(FakeModel()), files, SAMPLES[:1])
+
+    assert [record.id for record in stored(files)] == IDS
+
+
+@pytest.mark.parametrize("concurrency", [1, 3, 6, 100])
+def test_no_more_calls_at_a_time_than_allowed(files: RunFiles, concurrency: int) -> None:
+    model = FakeModel()
+
+    run(fake_system(model), files, concurrency=concurrency)
+
+    assert model.peak == min(concurrency, len(SAMPLES))
+
+
+def test_equal_runs_give_equal_files_whatever_the_order_of_arrival(
+    files: RunFiles, tmp_path: Path
+) -> None:
+    other = RunFiles.at(tmp_path, "fake/two", "naive", "tiny")
+    last_first = FakeModel(echo, turns={name: 50 - 8 * at for at, name in enumerate(IDS)})
+
+    run(fake_system(FakeModel(echo)), files)
+    run(fake_system(last_first), other, concurrency=6)
+
+    assert files.responses.read_bytes() == other.responses.read_bytes()
+
+
+def test_a_failed_call_is_told_and_the_run_goes_on(files: RunFiles) -> None:
+    def answer(request: Request) -> Completion:
+        if request.sample_id in {"s2", "s5"}:
+            raise CallError("server_error", "HTTP 503")
+        return echo(request)
+
+    observer = run(fake_system(FakeModel(answer)), files)
+
+    assert observer.failed == [False, True, False, False, True, False]
+    assert [record.id for record in stored(files)] == IDS
+    assert [r.id for r in stored(files) if r.response == Failure("server_error", "HTTP 503")] == [
+        "s2",
+        "s5",
+    ]
+
+
+def test_only_failed_calls_are_made_again(files: RunFiles, tmp_path: Path) -> None:
+    def answer(request: Request) -> Completion:
+        if request.sample_id in {"s2", "s5"}:
+            raise CallError("timeout")
+        return echo(request)
+
+    undisturbed = RunFiles.at(tmp_path, "fake/one", "naive", "undisturbed")
+    run(fake_system(FakeModel(echo)), undisturbed)
+    run(fake_system(FakeModel(answer)), files)
+    model = FakeModel(echo)
+
+    run(fake_system(model), files)
+
+    assert model.asked == ["s2", "s5"]
+    assert files.responses.read_bytes() == undisturbed.responses.read_bytes()
+
+
+def test_a_refusing_provider_stops_the_run_and_what_arrived_is_kept(files: RunFiles) -> None:
+    def answer(request: Request) -> Completion:
+        if request.sample_id == "s4":
+            raise ProviderRefusedError("provider 'fake' refuses: HTTP 401")
+        return echo(request)
+
+    model = FakeModel(answer)
+    with pytest.raises(ProviderRefusedError, match="HTTP 401"):
+        run(fake_system(model), files)
+
+    assert model.asked == ["s1", "s2", "s3", "s4"]
+    assert [record.id for record in stored(files)] == ["s1", "s2", "s3"]
+
+
+def test_a_refusal_of_every_call_is_told_once(files: RunFiles) -> None:
+    def refuse(_: Request) -> Completion:
+        raise ProviderRefusedError("provider 'fake' refuses: HTTP 401")
+
+    with pytest.raises(ProviderRefusedError):
+        run(fake_system(FakeModel(refuse)), files, concurrency=6)
+
+    assert stored(files) == []
+
+
+def test_a_response_that_cannot_be_saved_stops_the_run(
+    files: RunFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise ResultsError("the disk is full")
+
+    monkeypatch.setattr(RunStore, "append", full)
+    model = FakeModel()
+
+    with pytest.raises(ResultsError):
+        run(fake_system(model), files)
+
+    assert model.asked == ["s1"]
+
+
+def test_a_bug_is_not_hidden_as_a_failed_call(files: RunFiles) -> None:
+    def broken(_: Request) -> Completion:
+        raise ZeroDivisionError
+
+    with pytest.raises(ExceptionGroup) as caught:
+        run(fake_system(FakeModel(broken)), files)
+
+    assert caught.group_contains(ZeroDivisionError)
+
+
+def test_a_cancelled_run_keeps_what_arrived(files: RunFiles) -> None:
+    running: list[asyncio.Task[None]] = []
+
+    def answer(request: Request) -> Completion:
+        if request.sample_id == "s2":
+            running[0].cancel()
+        return echo(request)
+
+    async def start() -> None:
+        coroutine = run_system(system, SAMPLES, store, concurrency=1, observer=RecordingObserver())
+        running.append(asyncio.create_task(coroutine))
+        await running[0]
+
+    system = fake_system(FakeModel(answer, turns={"s3": 100}))
+    requests = {sample.id: system.request_hash(sample) for sample in SAMPLES}
+    with RunStore(files, requests) as store, pytest.raises(asyncio.CancelledError):
+        asyncio.run(start())
+
+    assert [record.id for record in stored(files)] == ["s1", "s2"]
+
+
+@given(cut=st.integers(min_value=0), concurrency=st.integers(min_value=1, max_value=4))
+def test_a_file_cut_anywhere_is_made_whole_again(
+    tmp_path_factory: pytest.TempPathFactory, cut: int, concurrency: int
+) -> None:
+    files = RunFiles.at(tmp_path_factory.mktemp("cut"), "fake/one", "naive", "tiny")
+    run(fake_system(FakeModel(echo)), files)
+    whole = files.responses.read_bytes()
+    kept = whole[: cut % len(whole)]
+    files.responses.write_bytes(kept)
+    model = FakeModel(echo)
+
+    run(fake_system(model), files, concurrency=concurrency)
+
+    assert model.asked == IDS[kept.count(b"\n") :]
+    assert files.responses.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda: fake_system(FakeModel(name="fake/two")),
+        lambda: fake_system(FakeModel(identity={"endpoint": "http://localhost:8000/v1"})),
+        lambda: fake_system(FakeModel(), sampling=Sampling(temperature=0.7)),
+        lambda: fake_system(FakeModel(), sampling=Sampling(max_tokens=64)),
+        lambda: fake_system(FakeModel(), "self-cot"),
+    ],
+    ids=["model", "base URL", "temperature", "tokens", "prompt"],
+)
+def test_a_request_that_differs_in_anything_is_another(
+    changed: Callable[[], System], files: RunFiles
+) -> None:
+    run(fake_system(FakeModel()), files)
+    old = files.responses.read_bytes()
+    system = changed()
+    assert system.request_hash(SAMPLES[0]) != fake_system(FakeModel()).request_hash(SAMPLES[0])
+
+    observer = run(system, files)
+
+    assert observer.start == (0, 6)
+    assert files.superseded.read_bytes() == old
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        make_sample("s1", description="Ann Lee is 32. So"),
+        make_sample("s1", query="Am I so old?"),
+    ],
+    ids=["description", "query"],
+)
+def test_a_sample_that_changed_is_asked_about_again(sample: Sample) -> None:
+    system = fake_system(FakeModel())
+
+    assert system.request_hash(sample) != system.request_hash(SAMPLES[0])
+
+
+def test_what_is_not_sent_does_not_change_the_request() -> None:
+    system = fake_system(FakeModel())
+    without_gold = replace(SAMPLES[0], id="renamed", subjects=(), related=())
+
+    assert system.request_hash(without_gold) == system.request_hash(SAMPLES[0])

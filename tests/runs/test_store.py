@@ -1,0 +1,395 @@
+from __future__ import annotations
+
+import errno
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_bench.errors import InputFileError
+from pii_bench.files import ResultsError
+from pii_bench.models.base import Completion
+from pii_bench.runs.manifest import DatasetRef, Manifest, write_manifest
+from pii_bench.runs.records import Failure, RunRecord, encode_record
+from pii_bench.runs.store import RunFiles, RunStore, read_lines
+from pii_bench.systems.base import SystemCard
+from pii_bench.tasks import Task
+from tests.full_disk import no_file_longer_than
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+REQUESTS = {"s1": "hash1", "s2": "hash2", "s3": "hash3"}
+ONE = RunRecord("s1", "hash1", Completion("one"))
+TWO = RunRecord("s2", "hash2", Completion("zwei, \u4e8c"))
+THREE = RunRecord("s3", "hash3", Completion("three"))
+FAILED = RunRecord("s2", "hash2", Failure("timeout", ""))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> RunFiles:
+    return RunFiles.at(tmp_path / "runs", "openai/gpt-4o", "naive", "demo")
+
+
+def lines(*records: RunRecord) -> bytes:
+    return b"".join(encode_record(record) for record in records)
+
+
+def left_by_a_run(files: RunFiles, content: bytes) -> None:
+    files.responses.parent.mkdir(parents=True)
+    files.responses.write_bytes(content)
+
+
+def done_after_opening(files: RunFiles, requests: dict[str, str] | None = None) -> set[str]:
+    with RunStore(files, requests or REQUESTS) as store:
+        return set(store.done)
+
+
+def test_where_the_files_of_a_run_are(tmp_path: Path) -> None:
+    files = RunFiles.at(tmp_path, "openai/gpt-4o", "self-cot", "my-set-0a1b")
+
+    folder = tmp_path / "openai--gpt-4o" / "self-cot"
+    assert files.responses == folder / "my-set-0a1b.jsonl"
+    assert files.manifest == folder / "my-set-0a1b.run.json"
+    assert files.superseded == folder / "my-set-0a1b.superseded.jsonl"
+    assert RunFiles.of_manifest(files.manifest) == files
+    assert files.model_folder == tmp_path / "openai--gpt-4o"
+
+
+def test_no_name_leaves_the_folder_of_results(tmp_path: Path) -> None:
+    files = RunFiles.at(tmp_path, "openai/../../x y:z\\w", "na/ive", "de\0mo")
+
+    model = "openai--..--..--x--y--z--w-d3303dc8"
+    assert files.responses == tmp_path / model / "na--ive" / "de--mo-36235a62.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("bilstm-crf", "bilstm-crf"),
+        ("openai/org/m", "openai--org--m"),
+        ("openai/m@localhost:8000", "openai--m@localhost--8000"),
+        ("local/m", "local--m"),
+        ("local--m", "local--m-"),
+        ("local//m", "local--m-"),
+        ("local m", "local--m-"),
+        ("local/m:8b", "local--m--8b-"),
+        ("模型", "---"),
+        ("model\ud800", "model---"),
+        ("..", "..-"),
+        ("x" * 300, f"{'x' * 150}-"),
+    ],
+)
+def test_a_name_that_cannot_be_read_back_ends_in_a_hash(
+    tmp_path: Path, name: str, folder: str
+) -> None:
+    made = RunFiles.at(tmp_path, name, "naive", "demo").model_folder.name
+
+    if folder.endswith("-"):
+        assert made.startswith(folder)
+        assert re.fullmatch("[0-9a-f]{8}", made.removeprefix(folder))
+    else:
+        assert made == folder
+
+
+@given(st.lists(st.text("am/-.:@1 é", max_size=6), min_size=2, max_size=2, unique=True))
+def test_two_names_never_share_a_folder(names: list[str]) -> None:
+    one, other = (RunFiles.at(Path("runs"), name, "naive", "demo") for name in names)
+
+    assert one.responses != other.responses
+
+
+def test_a_run_of_an_earlier_version_is_found_without_the_hash(tmp_path: Path) -> None:
+    folder = tmp_path / "local--m"
+    manifest = folder / "naive" / "demo.run.json"
+    card = SystemCard(
+        "local--m", "naive", prompt_sha256="0", task=Task.QUERY_RELATED, oracle=False, settings={}
+    )
+    manifest.parent.mkdir(parents=True)
+    write_manifest(manifest, Manifest(card, DatasetRef("demo", "demo", "0", 12)))
+
+    assert RunFiles.at(tmp_path, "local--m", "naive", "demo").manifest == manifest
+    assert RunFiles.at(tmp_path, "local/m", "naive", "demo").manifest == manifest
+    assert RunFiles.at(tmp_path, "local m", "naive", "demo").model_folder != folder
+
+
+def test_a_new_store_is_empty(files: RunFiles) -> None:
+    assert done_after_opening(files) == set()
+    assert files.responses.read_bytes() == b""
+
+
+def test_what_is_appended_is_there_at_once_and_next_time(files: RunFiles) -> None:
+    with RunStore(files, REQUESTS) as store:
+        store.append(ONE)
+        assert store.done == {"s1"}
+        assert files.responses.read_bytes() == lines(ONE)
+
+    assert done_after_opening(files) == {"s1"}
+    assert files.responses.read_bytes() == lines(ONE)
+
+
+def test_a_failed_call_is_kept_until_the_next_run(files: RunFiles) -> None:
+    with RunStore(files, REQUESTS) as store:
+        store.append(ONE)
+        store.append(FAILED)
+        assert store.done == {"s1"}
+        assert files.responses.read_bytes() == lines(ONE, FAILED)
+
+    assert done_after_opening(files) == {"s1"}
+    assert files.responses.read_bytes() == lines(ONE)
+
+
+def test_a_torn_last_line_is_dropped_wherever_it_tore(files: RunFiles) -> None:
+    left_by_a_run(files, b"")
+    whole, last = lines(ONE), lines(TWO)
+
+    for cut in range(len(last)):
+        files.responses.write_bytes(whole + last[:cut])
+        assert done_after_opening(files) == {"s1"}
+        assert files.responses.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    ("broken", "what"),
+    [
+        (b'{"id": "s2", "request": "hash2", "te\n', "no line of a run"),
+        (b"\n", "no line of a run"),
+        (b"12\n", "no line of a run"),
+        (b'{"text": "\xff"}\n', "no line of a run"),
+        (b"[" * 100_000 + b"\n", "no line of a run"),
+        (b'{"id": "s2", "text": "Ann"}\n', "record: 'request' is missing"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_broken_line_is_named_and_kept_and_its_sample_asked_again(
+    files: RunFiles, broken: bytes, what: str
+) -> None:
+    left_by_a_run(files, lines(ONE) + broken + lines(THREE))
+
+    with RunStore(files, REQUESTS) as store:
+        assert store.unreadable == [f"{files.responses}:2: {what}"]
+        assert store.done == {"s1", "s3"}
+
+    assert files.responses.read_bytes() == lines(ONE, THREE)
+    assert files.superseded.read_bytes() == broken
+    # What is kept there does not stop a later run.
+    with RunStore(files, REQUESTS) as store:
+        assert store.unreadable == []
+        assert store.done == {"s1", "s3"}
+
+
+def test_a_response_to_another_request_moves_away(files: RunFiles) -> None:
+    left_by_a_run(files, lines(ONE, TWO, THREE))
+
+    with RunStore(files, REQUESTS | {"s2": "another"}) as store:
+        assert store.done == {"s1", "s3"}
+        assert (store.superseded, store.reused) == (1, 0)
+
+    assert files.responses.read_bytes() == lines(ONE, THREE)
+    assert files.superseded.read_bytes() == lines(TWO)
+
+
+def test_a_superseded_response_is_used_again_with_its_request(files: RunFiles) -> None:
+    left_by_a_run(files, lines(ONE, TWO, THREE))
+    others = {"s1": "other1", "s2": "other2", "s3": "other3"}
+    another = RunRecord("s2", "other2", Completion("another two"))
+    with RunStore(files, others) as store:
+        store.append(another)
+
+    with RunStore(files, REQUESTS) as store:
+        assert store.done == {"s1", "s2", "s3"}
+        assert (store.superseded, store.reused) == (1, 3)
+    assert files.responses.read_bytes() == lines(ONE, TWO, THREE)
+
+    # To and fro, nothing is bought again and nothing piles up.
+    before = files.superseded.read_bytes()
+    assert before == lines(ONE, TWO, THREE, another)
+    for requests, done in ((others, {"s2"}), (REQUESTS, {"s1", "s2", "s3"})) * 2:
+        assert done_after_opening(files, requests) == done
+    assert files.superseded.read_bytes() == before
+
+
+def test_a_newer_response_goes_before_a_superseded_one(files: RunFiles) -> None:
+    again = RunRecord("s1", "hash1", Completion("another one"))
+    left_by_a_run(files, lines(again))
+    files.superseded.write_bytes(lines(ONE, TWO))
+
+    assert done_after_opening(files) == {"s1", "s2"}
+    assert files.responses.read_bytes() == lines(again, TWO)
+
+
+def test_a_superseded_line_that_tore_is_not_read_and_spoils_no_other(files: RunFiles) -> None:
+    left_by_a_run(files, lines(ONE))
+    files.superseded.write_bytes(lines(TWO) + lines(THREE)[:-9])
+
+    assert done_after_opening(files, REQUESTS | {"s1": "another"}) == {"s2"}
+    assert done_after_opening(files) == {"s1", "s2"}
+
+
+def test_superseded_responses_add_up(files: RunFiles) -> None:
+    left_by_a_run(files, lines(ONE, TWO))
+
+    done_after_opening(files, {"s2": "hash2"})
+    done_after_opening(files, {"s2": "another"})
+
+    assert files.superseded.read_bytes() == lines(ONE, TWO)
+    assert files.responses.read_bytes() == b""
+
+
+def test_of_two_responses_to_one_request_the_first_stays(files: RunFiles) -> None:
+    again = RunRecord("s1", "hash1", Completion("another one"))
+    left_by_a_run(files, lines(ONE, again, TWO))
+
+    assert done_after_opening(files) == {"s1", "s2"}
+    assert files.responses.read_bytes() == lines(ONE, TWO)
+
+
+def test_lines_are_sorted_as_the_dataset_is(files: RunFiles) -> None:
+    with RunStore(files, REQUESTS) as store:
+        for record in (THREE, FAILED, ONE):
+            store.append(record)
+        store.sort()
+        assert files.responses.read_bytes() == lines(ONE, FAILED, THREE)
+
+
+def test_one_can_go_on_appending_after_sorting(files: RunFiles) -> None:
+    with RunStore(files, REQUESTS) as store:
+        store.append(THREE)
+        store.append(ONE)
+        store.sort()
+        store.append(TWO)
+
+    assert files.responses.read_bytes() == lines(ONE, THREE, TWO)
+
+
+def test_a_file_in_order_is_not_written_again(files: RunFiles) -> None:
+    with RunStore(files, REQUESTS) as store:
+        store.append(ONE)
+        store.append(THREE)
+        before = files.responses.stat().st_ino
+        store.sort()
+
+    assert done_after_opening(files) == {"s1", "s3"}
+    assert files.responses.stat().st_ino == before
+
+
+def test_a_line_is_whole_even_if_the_system_writes_a_byte_at_a_time(
+    files: RunFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write: Callable[[int, memoryview], int] = os.write
+    with RunStore(files, REQUESTS) as store, monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda file, data: write(file, data[:1]))
+        store.append(TWO)
+
+    assert files.responses.read_bytes() == lines(TWO)
+
+
+def test_a_full_disk_is_named(files: RunFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with RunStore(files, REQUESTS) as store:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", full)
+            with pytest.raises(ResultsError, match=r"demo\.jsonl: cannot be written: No space"):
+                store.append(ONE)
+        assert store.done == set()
+
+
+def test_of_a_line_that_does_not_fit_nothing_stays(files: RunFiles) -> None:
+    fits = len(lines(ONE)) + 5
+    with RunStore(files, REQUESTS) as store:
+        store.append(ONE)
+        with (
+            no_file_longer_than(fits),
+            pytest.raises(ResultsError, match=r"demo\.jsonl: cannot be written: File too large$"),
+        ):
+            store.append(TWO)
+        assert files.responses.read_bytes() == lines(ONE)
+        # The disk has room again, and a call that was under way ends.
+        store.append(THREE)
+
+    assert files.responses.read_bytes() == lines(ONE, THREE)
+    assert done_after_opening(files) == {"s1", "s3"}
+
+
+def test_lines_that_cannot_be_sorted_stay_as_they_are(files: RunFiles) -> None:
+    unsorted = lines(TWO, ONE)
+    with RunStore(files, REQUESTS) as store:
+        store.append(TWO)
+        store.append(ONE)
+        with (
+            no_file_longer_than(len(unsorted) - 1),
+            pytest.raises(ResultsError, match=r"demo\.jsonl: cannot be written: File too large$"),
+        ):
+            store.sort()
+
+    assert files.responses.read_bytes() == unsorted
+    assert list(files.responses.parent.iterdir()) == [files.responses]
+
+
+def test_lines_that_cannot_be_superseded_stay_as_they_are(files: RunFiles) -> None:
+    left_by_a_run(files, lines(ONE, TWO))
+
+    with (
+        no_file_longer_than(5),
+        pytest.raises(ResultsError, match=r"demo\.superseded\.jsonl: cannot be .*File too large$"),
+    ):
+        RunStore(files, {"s1": "hash1", "s2": "another"})
+
+    assert files.responses.read_bytes() == lines(ONE, TWO)
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+def test_who_may_read_it_is_for_the_umask_to_say(files: RunFiles, umask: int, mode: int) -> None:
+    before = os.umask(umask)
+    try:
+        with RunStore(files, REQUESTS) as store:
+            store.append(TWO)
+            store.append(ONE)
+            assert files.responses.stat().st_mode & 0o777 == mode
+            store.sort()
+        done_after_opening(files, {"s1": "hash1", "s2": "another"})
+    finally:
+        os.umask(before)
+
+    assert files.responses.stat().st_mode & 0o777 == mode
+    assert files.superseded.stat().st_mode & 0o777 == mode
+
+
+def test_a_file_in_the_place_of_the_folder_is_named(files: RunFiles) -> None:
+    files.responses.parent.parent.parent.write_text("a file named runs")
+
+    with pytest.raises(ResultsError, match=r"demo\.jsonl: cannot be written: Not a directory$"):
+        RunStore(files, REQUESTS)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_folder_is_named(files: RunFiles, tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+
+    with pytest.raises(ResultsError, match=r"demo\.jsonl: cannot be written: Permission denied$"):
+        RunStore(files, REQUESTS)
+
+
+def test_reading_leaves_a_torn_last_line_out(files: RunFiles) -> None:
+    left_by_a_run(files, lines(ONE, TWO) + b'{"id": "s3"')
+
+    assert list(read_lines(files.responses)) == [(lines(ONE), ONE), (lines(TWO), TWO)]
+
+
+def test_reading_tells_a_broken_line_or_goes_on_behind_it(files: RunFiles) -> None:
+    left_by_a_run(files, lines(ONE) + b"{}\n" + lines(TWO))
+    told = f"{files.responses}:2: record: 'id' is missing"
+
+    with pytest.raises(InputFileError) as caught:
+        list(read_lines(files.responses))
+    assert str(caught.value) == told
+
+    unreadable: list[str] = []
+    assert [record for _, record in read_lines(files.responses, unreadable)] == [ONE, TWO]
+    assert unreadable == [told]

@@ -1,0 +1,386 @@
+from __future__ import annotations
+
+import sys
+import unicodedata
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_bench.scorer import locate, normalise
+from pii_bench.scorer.locate import Claim, Locator, Strictness, overlap, reading, settle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def found(text: str, value: str, strictness: Strictness = Strictness.READABLE) -> list[str]:
+    return [text[start:end] for start, end in Locator(text).spans(value, strictness)]
+
+
+class TestVerbatim:
+    """Code point for code point, as words and numbers of its own."""
+
+    @pytest.mark.parametrize(
+        ("text", "value", "spans"),
+        [
+            ("Ann and Bo, Ann's friend", "Ann", ((0, 3), (12, 15))),
+            ("ANN, Ａnn, Anna, Ann_1", "Ann", ()),
+            ("Zoe\u0308", "Zo\u00eb", ()),
+            ("Zoe\u0308", "Zoe", ()),
+            ("1.32, 32", "32", ((6, 8),)),
+            ("Lee  Ann", "Lee Ann", ()),
+            (" ", " ", ()),
+            ("Ann", "", ()),
+        ],
+    )
+    def test_spans(self, text: str, value: str, spans: tuple[tuple[int, int], ...]) -> None:
+        assert Locator(text).spans(value, Strictness.VERBATIM) == spans
+
+
+class TestEqual:
+    """As the scorer compares texts, also inside a word."""
+
+    @pytest.mark.parametrize(
+        ("text", "value", "pieces"),
+        [
+            ("Oslo, then Oslo", "Oslo", ["Oslo", "Oslo"]),
+            ("Oslo", "oslo", []),
+            ("Stanford", "Stanfor", ["Stanfor"]),
+            ("by Zoe\u0308 \n Ruiz", "Zo\u00eb Ruiz", ["Zoe\u0308 \n Ruiz"]),
+            ("O’Neil", "O'Neil", []),
+            ("Oslo", " ", []),
+        ],
+    )
+    def test_pieces(self, text: str, value: str, pieces: list[str]) -> None:
+        assert found(text, value, Strictness.EQUAL) == pieces
+
+    @given(st.text(alphabet="ab3 \n\té\u0301-", max_size=20), st.data())
+    def test_what_is_in_the_normalised_text_is_found(self, text: str, data: st.DataObject) -> None:
+        whole = normalise(text)
+        start = data.draw(st.integers(0, len(whole)))
+        piece = normalise(whole[start : start + 4])
+        # A mark alone is a part of its letter.
+        marked = piece[:1] == "\u0301" or whole[start + 4 : start + 5] == "\u0301"
+
+        assert marked or bool(found(text, piece, Strictness.EQUAL)) == bool(piece)
+
+
+class TestWritings:
+    """A value is found wherever it can be read."""
+
+    @pytest.mark.parametrize(
+        ("value", "writing"),
+        [
+            # Apostrophes and quotes.
+            *(("O'Neil", f"O{mark}Neil") for mark in "'’‘‛′`´ʼ＇"),
+            ("O’Neil", "O'Neil"),
+            ('the "Old Mill"', "the “Old Mill”"),
+            # Hyphens, also those that only show at the end of a line.
+            *(("Anne-Marie", f"Anne{mark}Marie") for mark in "-‐‑–—−－﹣"),
+            ("Anne‑Marie", "Anne-Marie"),
+            ("Dalrymple", "Dal\u00adrym\u00adple"),
+            # Case.
+            ("O'Neil", "O'NEIL"),
+            ("O'Neil", "o'neil"),
+            ("Acme Corp", "ACME Corp"),
+            ("Große Straße", "GROSSE STRASSE"),
+            ("İstanbul", "ISTANBUL"),
+            ("Ιάσονας", "ΙΆΣΟΝΑΣ"),
+            ("Ann", "ANN"),
+            ("ann", "Ann"),
+            ("nurse", "Nurse"),
+            # White space.
+            *(
+                ("Ann Lee", f"Ann{space}Lee")
+                for space in ("  ", "\n", " \r\n\t", "\u00a0", "\u202f")
+            ),
+            # Forms of Unicode.
+            ("Zo\u00eb", "Zoe\u0308"),
+            ("Zoe\u0308", "Zo\u00eb"),
+            ("902 55", "９０２　５５"),
+            ("ガーナ", "ｶﾞｰﾅ"),
+            ("Griffith", "Gri\ufb03th"),
+            ("김철수", unicodedata.normalize("NFD", "김철수")),
+            # What shows nothing.
+            *(("Ann Lee", f"An{mark}n Lee") for mark in "\u200b\u200d\u2060\ufeff\u200e\u202a"),
+            ("12½", "12½\ufe0e"),
+        ],
+    )
+    def test_each_is_found_beside_the_value_itself(self, value: str, writing: str) -> None:
+        assert found(f"({value}), ({writing})", value) == [value, writing]
+
+    @pytest.mark.parametrize(
+        ("text", "value", "pieces"),
+        [
+            # Short words in lower case are other words, and so are capitals without the others.
+            ("Will will call, WILL he?", "Will", ["Will", "WILL"]),
+            ("It works in IT, does it?", "IT", ["IT"]),
+            ("In the US, they tell us.", "US", ["US"]),
+            ("F, 32; a female", "F", ["F"]),
+            ("A flat, blood type A", "A", ["A", "A"]),
+            # Longer ones, and short ones with a sign, are not.
+            ("Grace, grace", "Grace", ["Grace", "grace"]),
+            ("O+ or o+", "O+", ["O+", "o+"]),
+            # In any case where there is nothing else.
+            ("I may call.", "May", ["may"]),
+            ("gender: f", "F", ["f"]),
+        ],
+    )
+    def test_case_tells_short_words_apart(self, text: str, value: str, pieces: list[str]) -> None:
+        assert found(text, value) == pieces
+
+    def test_a_letter_is_not_found_without_its_mark(self) -> None:
+        assert found("Zoe\u0308 Zo\u00eb", "Zoe") == []
+        assert found("हिन्दी", "ह") == []
+
+    def test_zero_width_characters_stay_with_what_is_before_them(self) -> None:
+        assert found("\ufeffAnn\u200b \u200bLe\u200be!", "Ann Lee") == ["Ann\u200b \u200bLe\u200be"]
+
+    def test_what_shows_nothing_is_nowhere(self) -> None:
+        for value in ("", " \n", "\u200b", "\u00ad\u200d"):
+            assert found(f"Ann {value} Lee", value) == []
+
+    def test_every_character_is_found_in_each_of_its_forms(self) -> None:
+        decomposed = {
+            character: unicodedata.normalize("NFD", character)
+            for character in map(chr, range(sys.maxunicode + 1))
+            if unicodedata.decomposition(character)[:1] not in {"", "<"}
+            or 0xAC00 <= ord(character) <= 0xD7A3
+        }
+
+        missed = [
+            character
+            for character, apart in decomposed.items()
+            if not character.isspace()
+            and not (found(f". {apart} .", character) and found(character, apart))
+        ]
+
+        assert len(decomposed) > 13_000
+        assert missed == []
+
+
+class TestWords:
+    """A value is a word or several."""
+
+    @pytest.mark.parametrize(
+        ("text", "value"),
+        [
+            ("Annual report by Ann", "Ann"),
+            ("MaryAnn met Ann", "Ann"),
+            ("Flat 320, age 32", "32"),
+            ("Übermut und Mut", "Mut"),
+            # e and U+0301, then x: the mark does not end the word.
+            ("lee\u0301x lee", "lee"),
+            ("हिन्दी दी", "दी"),
+        ],
+    )
+    def test_a_part_of_a_word_is_another_value(self, text: str, value: str) -> None:
+        assert Locator(text).spans(value) == ((len(text) - len(value), len(text)),)
+
+    def test_signs_and_underscores_part_words(self) -> None:
+        text = "Dalrymple-Lee, @dalrymple_84, dalrymple@x.org, Dalrymple's"
+
+        assert found(text, "Dalrymple") == ["Dalrymple", "dalrymple", "dalrymple", "Dalrymple"]
+
+    @pytest.mark.parametrize(
+        ("text", "value", "pieces"),
+        [
+            # Finnish: "to Anna".
+            ("Kerro Annalle", "Anna", ["Anna"]),
+            ("the LeeAnn's", "Ann", ["Ann"]),
+            ("my channel", "Ann", []),
+            ("#JohnDalrymple84", "Dalrymple", ["Dalrymple"]),
+            ("a 25yo, DOB25", "25", ["25", "25"]),
+            ("c8f0156e8", "0156", ["0156"]),
+            ("c8f00156e8", "015", []),
+            ("3.5kg", "3.5", ["3.5"]),
+            ("in 1925", "25", []),
+        ],
+    )
+    def test_what_is_nowhere_else_is_found_inside_words(
+        self, text: str, value: str, pieces: list[str]
+    ) -> None:
+        assert found(text, value) == pieces
+
+    @pytest.mark.parametrize(
+        ("text", "value", "pieces"),
+        [
+            ("I'm a male, m, 5 m; 7 p.m. from m-commerce", "m", ["m", "m"]),
+            ("Female from Fife", "F", []),
+            ("32/F and F/32", "F", ["F", "F"]),
+            ("e-mail, e.g. this", "e", []),
+            ("5, not 3.5 nor 5,000 nor 2024-05-5 nor 15", "5", ["5"]),
+            ("only 3-5", "5", ["5"]),
+            ("32 and 2024-10-32 and 1,320.32", "32", ["32"]),
+        ],
+    )
+    def test_very_short_values_are_no_part_of_longer_ones(
+        self, text: str, value: str, pieces: list[str]
+    ) -> None:
+        assert found(text, value) == pieces
+
+    @pytest.mark.parametrize(
+        ("text", "value"),
+        [("李明在北京工作", "李明"), ("김철수는 의사다", "김철수"), ("สมชายอยู่เชียงใหม่", "สมชาย")],
+    )
+    def test_scripts_without_spaces_have_no_longer_words(self, text: str, value: str) -> None:
+        assert found(text, value) == [value]
+
+    def test_what_overlaps_itself_is_one_span(self) -> None:
+        assert found("Ann Ann Ann Lee", "Ann Ann") == ["Ann Ann Ann"]
+
+
+def nfd(text: str) -> str:
+    return unicodedata.normalize("NFD", text)
+
+
+def wide(text: str) -> str:
+    return "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text)
+
+
+WRITINGS: Final[list[Callable[[str], str]]] = [
+    str.upper,
+    nfd,
+    wide,
+    lambda text: text.replace("'", "’"),
+    lambda text: text.replace("-", "‑"),
+    lambda text: text.replace(" ", "\u00a0\n"),
+    "\u00ad".join,
+]
+NAMES: Final = st.lists(
+    st.sampled_from(["O'Neil", "Anne", "José", "Dal", "Ångström", "Wei", "Straße", "12b", "77"]),
+    min_size=1,
+    max_size=3,
+)
+
+
+@st.composite
+def written(draw: st.DrawFn) -> tuple[str, str]:
+    """A name, and another writing of it."""
+    words = draw(NAMES)
+    marks = [draw(st.sampled_from(["-", " "])) for _ in words[1:]]
+    name = words[0] + "".join(map("".join, zip(marks, words[1:], strict=True)))
+    other = name
+    for change in draw(st.lists(st.sampled_from(WRITINGS), max_size=3)):
+        other = change(other)
+    return name, other
+
+
+@given(written())
+def test_a_name_is_found_in_every_mixture_of_writings(drawn: tuple[str, str]) -> None:
+    name, other = drawn
+
+    assert found(f"{name}; {other}.", name) == [name, other]
+    assert reading(name) == reading(other)
+
+
+@given(st.text(), st.text(), st.text())
+def test_a_value_between_others_is_found_whichever_form_it_has(
+    before: str, value: str, after: str
+) -> None:
+    text = f"{before} {nfd(value)} {after}"
+
+    assert not reading(value) or found(text, unicodedata.normalize("NFC", value))
+
+
+@given(st.text("aB1 .-'\u0301\u200b李ſß", max_size=20), st.text("aB1 \u0301ss", max_size=3))
+def test_spans_lie_in_the_text_in_order_and_apart_and_read_as_the_value(
+    text: str, value: str
+) -> None:
+    spans = Locator(text).spans(value)
+
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+    assert all(end <= start for (_, end), (start, _) in pairwise(spans))
+    assert all(reading(value) in reading(text[start:end]) for start, end in spans)
+
+
+PIECES: Final = [
+    "Ann",
+    "ANN",
+    "O'Neil",
+    "o’neil",
+    "25",
+    "Lee_",
+    "李明",
+    "x",
+    " ",
+    "-",
+    "#",
+    "हि",
+    ".",
+]
+
+
+@given(
+    st.lists(st.sampled_from(PIECES), max_size=12).map("".join),
+    st.lists(st.sampled_from([*PIECES, "nn", "Ne", "e", "5"]), max_size=3).map("".join),
+)
+def test_a_long_text_is_searched_by_its_words_with_the_same_result(text: str, value: str) -> None:
+    spans = Locator(text).spans(value)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(locate, "_LONG", 0)
+        assert Locator(text).spans(value) == spans
+
+
+@pytest.mark.parametrize(
+    ("others", "share"),
+    [(((2, 4),), False), (((2, 4), (1, 2)), True), (((5, 8),), True), ((), False)],
+)
+def test_spans_overlap_where_any_two_share_a_character(
+    others: tuple[tuple[int, int], ...], share: bool
+) -> None:
+    assert overlap(((0, 2), (7, 8)), others) is share
+
+
+class TestSettle:
+    """Who gets a piece of a text that several claim; by words of "Boston has the U of Boston."."""
+
+    TEXT: Final = "Boston has the University of Boston."
+
+    def hidden(self, masked: list[str], kept: list[str]) -> str:
+        locator = Locator(self.TEXT)
+        claims = [Claim(a, b, 0, "") for each in masked for a, b in locator.spans(each)]
+        shown = list(self.TEXT)
+        for claim in settle(self.TEXT, claims, map(locator.spans, kept)):
+            shown[claim.start : claim.end] = "_" * (claim.end - claim.start)
+        return "".join(shown)
+
+    @pytest.mark.parametrize(
+        ("masked", "kept", "shown"),
+        [
+            (["Boston"], [], "______ has the University of ______."),
+            (["Boston"], ["University of Boston"], "______ has the University of Boston."),
+            # Boston is kept where it is no part of what is masked.
+            (["University of Boston"], ["Boston"], "Boston has the ____________________."),
+            # University is nowhere else.
+            (["University of Boston"], ["University"], "Boston has the University _________."),
+            (["University of"], ["of Boston"], "Boston has the __________ of Boston."),
+            (["nobody"], ["nowhere"], "Boston has the University of Boston."),
+        ],
+    )
+    def test_of_masked_and_kept(self, masked: list[str], kept: list[str], shown: str) -> None:
+        assert self.hidden(masked, kept) == shown
+
+    def test_the_longest_is_whole_and_the_rest_is_beside_it(self) -> None:
+        claims = [Claim(0, 6, 0, "B"), Claim(4, 10, 9, "A"), Claim(2, 14, 5, "C")]
+
+        assert settle("abcdefghijklmnop", claims, []) == [
+            Claim(0, 2, 0, "B"),
+            Claim(2, 14, 5, "C"),
+        ]
+
+    def test_of_one_span_the_lower_rank_then_the_first_label(self) -> None:
+        for labels in (("A", "B"), ("B", "A")):
+            claims = [Claim(0, 3, 1, label) for label in labels]
+            assert settle("abc", claims, []) == [Claim(0, 3, 1, "A")]
+        assert settle("abc", [Claim(0, 3, 1, "A"), Claim(0, 3, 0, "B")], []) == [
+            Claim(0, 3, 0, "B")
+        ]
+
+    def test_white_space_at_the_ends_is_granted_to_nobody(self) -> None:
+        assert settle(" ab ", [Claim(0, 4, 0, "A")], []) == [Claim(1, 3, 0, "A")]
+        assert settle("a  b", [Claim(1, 3, 0, "A")], []) == []

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_bench.datasets.native import read_native
+from pii_bench.errors import InputFileError
+from pii_bench.resources import DATA
+from pii_bench.scorer.locate import DetectedSpan
+from pii_bench.systems.detectors.bilstm_crf import SHIPPED, WORDS_ALONE, BiLstmCrfDetector
+from pii_bench.systems.detectors.catalog import build_detector
+from pii_bench.taxonomy import PiiType
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pii_bench.systems.detectors.base import Detector
+
+TEXT = (
+    "Personnel file. Tobias Lindqvist joined Harrow Logistics as a bookkeeper. "
+    "His e-mail is tobias77@kitepost.example, and he earns $4,350 a month."
+)
+
+
+@pytest.fixture(scope="module")
+def detector() -> Detector:
+    return BiLstmCrfDetector()
+
+
+def test_what_is_plainly_pii_is_found(detector: Detector) -> None:
+    found = {(TEXT[span.start : span.end], span.type) for span in detector.detect(TEXT)}
+
+    assert {
+        ("Tobias Lindqvist", PiiType.PER),
+        ("tobias77@kitepost.example", PiiType.CODE),
+        ("$4,350", PiiType.QUANTITY),
+    } <= found
+
+
+@pytest.mark.parametrize("text", ["", " \n", "\u200b"])
+def test_a_text_without_a_visible_character_has_no_spans(detector: Detector, text: str) -> None:
+    assert detector.detect(text) == []
+
+
+@given(st.text(st.characters() | st.sampled_from("aA1 .,$@東é\u0301\n"), max_size=300))
+def test_any_text_gives_spans_in_order_that_hold_something(detector: Detector, text: str) -> None:
+    spans = detector.detect(text)
+
+    assert all(0 <= span.start < span.end <= len(text) for span in spans)
+    assert all(one.end <= other.start for one, other in pairwise(spans))
+    assert all(text[span.start : span.end].strip() == text[span.start : span.end] for span in spans)
+    assert detector.detect(text) == spans
+
+
+def test_a_long_text_is_read_to_its_end(detector: Detector) -> None:
+    length = len(TEXT) + 1
+    spans = detector.detect(f"{TEXT}\n" * 200)
+
+    assert DetectedSpan(16, 32, PiiType.PER) in spans
+    # Where windows meet is no gap: something is found in each of the 200 copies.
+    found = Counter(span.start // length for span in spans)
+    assert all(found[copy] >= 3 for copy in range(200))
+
+
+def test_the_identity_is_that_of_the_files(detector: Detector, tmp_path: Path) -> None:
+    for path in SHIPPED.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    assert BiLstmCrfDetector(tmp_path).identity == detector.identity
+    assert detector.name == "bilstm-crf"
+
+    with (tmp_path / "vocabulary.json").open("a") as file:
+        file.write("\n")
+    assert BiLstmCrfDetector(tmp_path).identity != detector.identity
+
+
+@pytest.mark.parametrize("name", ["emissions.onnx", "transitions.npz", "vocabulary.json"])
+def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
+    for path in SHIPPED.iterdir():
+        if path.name != name:
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+
+    with pytest.raises(InputFileError, match=name):
+        BiLstmCrfDetector(tmp_path)
+
+
+def test_weights_that_are_none_are_refused(tmp_path: Path) -> None:
+    for path in SHIPPED.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "emissions.onnx").write_bytes(b"weights")
+
+    with pytest.raises(InputFileError, match=r"emissions\.onnx"):
+        BiLstmCrfDetector(tmp_path)
+
+
+def test_the_one_that_sees_words_alone_does_not_see_how_they_are_written() -> None:
+    of_words = build_detector("bilstm-crf-words")
+    found = of_words.detect(TEXT)
+
+    assert of_words.name == "bilstm-crf-words"
+    assert found
+    assert of_words.detect(TEXT.lower()) == found
+
+
+def test_it_runs_without_what_training_needs() -> None:
+    program = (
+        "import sys\n"
+        "sys.modules |= dict.fromkeys(['torch', 'onnx', 'safetensors'])\n"
+        "from pii_bench.systems.detectors.bilstm_crf import BiLstmCrfDetector\n"
+        f"assert BiLstmCrfDetector().detect({TEXT!r})\n"
+    )
+
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)  # noqa: S603
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["single", "multi", "distract"])
+@pytest.mark.parametrize("folder", [SHIPPED, WORDS_ALONE])
+def test_200_descriptions_get_the_spans_that_torch_gives_them(folder: Path, name: str) -> None:
+    torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
+    from pii_bench.systems.tagger.checkpoint import read_network
+    from pii_bench.systems.tagger.decode import decode
+    from pii_bench.systems.tagger.files import read_decoder
+
+    torch.set_num_threads(1)
+    detector = BiLstmCrfDetector(folder)
+    decoder = read_decoder(folder)
+    network = read_network(folder)
+    samples = read_native(DATA / f"{name}.jsonl")[:200]
+
+    for sample in samples:
+        expected = decode(
+            sample.description, decoder.vocabulary, decoder.transitions, network.score
+        )
+        assert detector.detect(sample.description) == expected, sample.id
+    assert len(samples) == 200

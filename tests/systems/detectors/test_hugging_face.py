@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import importlib.util
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.errors import InputFileError, MissingExtraError, UnknownNameError
+from pii_bench.scorer.locate import DetectedSpan
+from pii_bench.systems.detectors.hugging_face import HuggingFaceDetector
+from pii_bench.systems.detectors.installed import sha256_of_folder
+from pii_bench.systems.detectors.label_map import LabelMap
+from pii_bench.taxonomy import PiiType
+from tests.systems.detectors.texts import ANY_TEXT, pieces
+from tests.systems.detectors.tiny_checkpoint import save_tiny_checkpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+CONLL = {"ann": "B-PER", "lee": "I-PER", "leeds": "B-LOC", "french": "B-MISC"}
+TEXT = "Ann Lee left Leeds"
+FOUND = [("Ann Lee", "PER"), ("Leeds", "LOC")]
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputFileError, match=r"gone: no such folder; a checkpoint must lie on"):
+        HuggingFaceDetector(tmp_path / "gone")
+
+
+@pytest.mark.parametrize("module", ["torch", "transformers"])
+def test_what_it_needs_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    if module == "transformers":
+        monkeypatch.setitem(sys.modules, "torch", sys)  # whatever it is, it is there
+    monkeypatch.setitem(sys.modules, module, None)
+
+    with pytest.raises(
+        MissingExtraError,
+        match=rf"^{module} is not installed: run `pip install 'pii-bench\[hf\]'`$",
+    ):
+        HuggingFaceDetector(tmp_path)
+
+
+class TestCheckpoint:
+    @pytest.fixture(autouse=True)
+    def installed(self) -> None:
+        for package in ("torch", "transformers"):
+            if importlib.util.find_spec(package) is None:
+                pytest.skip(f"{package} is not installed: run `pip install 'pii-bench[hf]'`")
+
+    @pytest.fixture
+    def conll(self, tmp_path: Path) -> HuggingFaceDetector:
+        return HuggingFaceDetector(save_tiny_checkpoint(tmp_path / "tiny", CONLL))
+
+    @pytest.mark.parametrize(
+        "tags",
+        [
+            CONLL,
+            {"ann": "B-PER", "lee": "E-PER", "leeds": "S-LOC"},
+            {"ann": "B-PER", "lee": "L-PER", "leeds": "U-LOC"},
+            {"ann": "PER", "lee": "PER", "leeds": "LOC"},
+        ],
+        ids=["BIO", "BIOES", "BILOU", "without prefixes"],
+    )
+    def test_every_scheme_of_tags_is_read(self, tmp_path: Path, tags: Mapping[str, str]) -> None:
+        detector = HuggingFaceDetector(save_tiny_checkpoint(tmp_path, tags))
+
+        assert pieces(TEXT, detector.detect(TEXT)) == FOUND
+
+    def test_two_names_in_a_row_are_two(self, conll: HuggingFaceDetector) -> None:
+        assert pieces("Ann Ann", conll.detect("Ann Ann")) == [("Ann", "PER")] * 2
+
+    def test_a_label_without_a_type_is_ignored(self, conll: HuggingFaceDetector) -> None:
+        assert conll.detect("french") == []
+
+    def test_a_word_has_the_tag_of_its_first_piece(self, tmp_path: Path) -> None:
+        tags = {"leeds": "B-LOC", "lee": "B-PER", "##s": "O", "##l": "B-ORG"}
+        detector = HuggingFaceDetector(save_tiny_checkpoint(tmp_path, tags))
+
+        text = "leels, leeds"
+
+        assert pieces(text, detector.detect(text)) == [("leels", "PER"), ("leeds", "LOC")]
+
+    def test_parts_of_a_name_an_address_or_an_amount_are_joined(self, tmp_path: Path) -> None:
+        tags = {
+            "ann": "B-GIVENNAME",
+            "lee": "B-SURNAME",
+            "14": "B-BUILDINGNUM",
+            "court": "B-STREET",
+            "$": "B-CURRENCYSYMBOL",
+            "90": "B-AMOUNT",
+        }
+        detector = HuggingFaceDetector(save_tiny_checkpoint(tmp_path, tags))
+
+        text = "Ann  Lee 14 Court $90 Ann, Lee"
+
+        assert pieces(text, detector.detect(text)) == [
+            ("Ann  Lee", "PER"),
+            ("14 Court", "LOC"),
+            ("$90", "QUANTITY"),
+            ("Ann", "PER"),
+            ("Lee", "PER"),
+        ]
+
+    def test_two_facts_about_a_person_are_not_joined(self, tmp_path: Path) -> None:
+        tags = {"40": "B-AGE", "nurse": "B-JOBTITLE"}
+        detector = HuggingFaceDetector(save_tiny_checkpoint(tmp_path, tags))
+
+        assert pieces("40 nurse", detector.detect("40 nurse")) == [("40", "DEM"), ("nurse", "DEM")]
+
+    def test_a_text_longer_than_the_model_sees(self, conll: HuggingFaceDetector) -> None:
+        text = " x ".join([TEXT] * 50)
+
+        assert pieces(text, conll.detect(text)) == FOUND * 50
+
+    def test_offsets_are_code_points(self, conll: HuggingFaceDetector) -> None:
+        assert conll.detect("😀 é Leeds") == [DetectedSpan(4, 9, PiiType.LOC)]
+
+    @pytest.mark.parametrize("text", ANY_TEXT.values(), ids=ANY_TEXT)
+    def test_any_text_is_fine(self, conll: HuggingFaceDetector, text: str) -> None:
+        spans = conll.detect(text)
+
+        assert len(spans) == text.count("Ann Lee")
+
+    def test_a_label_that_the_map_lacks(self, tmp_path: Path) -> None:
+        save_tiny_checkpoint(tmp_path, {"ann": "B-PERS"})
+
+        with pytest.raises(UnknownNameError, match=r"^unknown label of Hugging Face 'PERS'"):
+            HuggingFaceDetector(tmp_path)
+
+    def test_a_map_of_the_users_own(self, tmp_path: Path) -> None:
+        save_tiny_checkpoint(tmp_path, {"ann": "B-PERS", "leeds": "B-VILLE"})
+        labels = LabelMap("mine.json", {"PERS": PiiType.PER, "VILLE": None})
+
+        assert pieces(TEXT, HuggingFaceDetector(tmp_path, labels).detect(TEXT)) == [("Ann", "PER")]
+
+    def test_a_checkpoint_without_head_is_refused(self, tmp_path: Path) -> None:
+        save_tiny_checkpoint(tmp_path, CONLL, head=False)
+
+        with pytest.raises(InputFileError, match=r"weights are missing .*, classifier\.bias the"):
+            HuggingFaceDetector(tmp_path)
+
+    def test_a_folder_without_checkpoint(self, tmp_path: Path) -> None:
+        with pytest.raises(InputFileError, match=r"transformers cannot load"):
+            HuggingFaceDetector(tmp_path)
+
+    def test_a_checkpoint_without_tokenizer_is_refused(self, tmp_path: Path) -> None:
+        save_tiny_checkpoint(tmp_path, CONLL)
+        for name in ("tokenizer.json", "vocab.txt"):
+            (tmp_path / name).unlink()
+
+        with pytest.raises(InputFileError, match=r"no tokenizer in it$"):
+            HuggingFaceDetector(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("name", "content"),
+        [
+            ("model.safetensors", b"half of a header"),
+            ("config.json", b"{"),
+            ("config.json", b'{"model_type": "somebodys-own"}'),
+            ("config.json", b'{"model_type": "bert", "hidden_size": 2}'),
+            ("tokenizer.json", b"{}"),
+        ],
+        ids=["weights", "no JSON", "unknown architecture", "other sizes", "tokenizer"],
+    )
+    def test_a_broken_checkpoint_is_refused(
+        self, tmp_path: Path, name: str, content: bytes
+    ) -> None:
+        save_tiny_checkpoint(tmp_path, CONLL)
+        (tmp_path / name).write_bytes(content)
+
+        with pytest.raises(InputFileError, match=r"transformers cannot load"):
+            HuggingFaceDetector(tmp_path)
+
+    def test_two_checkpoints_have_two_names(self, tmp_path: Path) -> None:
+        one = save_tiny_checkpoint(tmp_path / "a" / "my ner", CONLL)
+        other = save_tiny_checkpoint(tmp_path / "b" / "my ner", CONLL | {"lee": "O"})
+
+        names = [HuggingFaceDetector(folder).name for folder in (one, other)]
+
+        assert names == [f"hf-my-ner-{sha256_of_folder(each)[:8]}" for each in (one, other)]
+        assert len(set(names)) == 2
+
+    def test_identity_says_what_answers_depend_on(self, conll: HuggingFaceDetector) -> None:
+        labels = LabelMap("mine.json", {"PER": PiiType.PER, "LOC": None, "MISC": None})
+
+        assert conll.identity.keys() == {"runtime", "weights", "labels"}
+        assert conll.identity["labels"] != f"sha256:{labels.sha256}"

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from pii_bench.systems.encoder.windows import (
+    SPELLED,
+    padded,
+    spelled_of,
+    subwords_of,
+    windows_of,
+)
+
+
+def tokenizer() -> Tokenizer:
+    """Words of letters a to f, cut into single letters; the rest is unknown."""
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+    letters = [*"abcdef", *(f"##{letter}" for letter in "abcdef")]
+    vocabulary = {name: number for number, name in enumerate([*names, *letters])}
+    made = Tokenizer(models.WordPiece(vocabulary, unk_token=names[1]))
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return made
+
+
+def test_a_window_is_the_query_and_the_text_behind_it() -> None:
+    (window,) = windows_of(tokenizer(), "ab c", "d")
+
+    # [CLS] d [SEP] a ##b c [SEP]
+    assert window.ids == (2, 7, 3, 4, 11, 6, 3)
+    assert window.types == (0, 0, 0, 1, 1, 1, 1)
+    assert window.first == 3
+    assert window.offsets == ((0, 1), (1, 2), (3, 4))
+    assert window.opens == (True, False, True)
+    assert window.spelled == ("ab", "", "c")
+    assert window.core == (0, 3)
+
+
+def test_without_a_query_the_text_comes_first() -> None:
+    (window,) = windows_of(tokenizer(), "a")
+
+    assert window.ids == (2, 3, 4, 3)
+    assert window.first == 2
+
+
+@pytest.mark.parametrize("text", ["", " \n "])
+def test_a_text_without_words_has_no_window(text: str) -> None:
+    assert windows_of(tokenizer(), text, "a") == []
+
+
+def test_a_long_text_has_windows_that_overlap() -> None:
+    # Room for 150 - 4 subwords, 96 of which the next window has too.
+    first, second, *rest = windows_of(tokenizer(), "a " * 196, max_tokens=149)
+
+    assert len(first.ids) == len(second.ids) == 149
+    assert second.offsets[0] == first.offsets[146 - 96]
+    assert first.core == (0, 146 - 48)
+    assert second.core[0] == 48
+    assert all(len(window.ids) <= 149 for window in rest)
+
+
+@given(st.integers(0, 900), st.integers(110, 300))
+def test_cores_hold_every_subword_once(words: int, most: int) -> None:
+    windows = windows_of(tokenizer(), "a " * words, "bc", max_tokens=most)
+
+    held = [window.offsets[place] for window in windows for place in range(*window.core)]
+
+    assert held == [(2 * n, 2 * n + 1) for n in range(words)]
+    assert all(len(window.ids) <= most for window in windows)
+
+
+def test_subwords_that_a_span_touches() -> None:
+    (window,) = windows_of(tokenizer(), "ab cd ef")
+
+    assert subwords_of(window, 0, 2) == (0, 2)
+    assert subwords_of(window, 1, 4) == (1, 3)
+    assert subwords_of(window, 6, 8) == (4, 6)
+    assert subwords_of(window, 8, 9) is None
+
+
+def test_rows_are_padded_to_the_longest() -> None:
+    assert padded([(1, 2), (3,)], 9) == [[1, 2], [3, 9]]
+
+
+def test_characters_stand_where_a_word_opens() -> None:
+    (window,) = windows_of(tokenizer(), "ab")
+    (table,) = spelled_of([window])
+
+    assert len(table) == len(window.ids)
+    assert table[2][:3] == [1 + ord("a") % (SPELLED - 1), 1 + ord("b") % (SPELLED - 1), 0]
+    assert not any(any(row) for place, row in enumerate(table) if place != 2)

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_bench.scorer.tokens import tokenize
+from pii_bench.systems.tagger.vocabulary import (
+    CHARACTERS,
+    INPUTS,
+    SHAPES,
+    UNKNOWN,
+    Features,
+    Shape,
+    Vocabulary,
+    distinct,
+    inputs_of,
+    shape_of,
+)
+
+VOCABULARY = Vocabulary(["the", "00"], ["t", "h", "e"])
+
+
+def encode(text: str, vocabulary: Vocabulary = VOCABULARY) -> Features:
+    return vocabulary.encode(text, tokenize(text))
+
+
+def test_words_and_characters_that_come_often_are_known_the_most_frequent_first() -> None:
+    vocabulary = Vocabulary.of(["The", "the", "11", "29", "11", "cat"], least=2)
+
+    assert vocabulary.words == ("00", "the")
+    assert vocabulary.characters == ("1", "e", "h", "t")
+    assert (vocabulary.word_count, vocabulary.character_count) == (4, 6)
+
+
+def test_the_order_of_the_texts_does_not_matter() -> None:
+    one, other = Vocabulary.of("abc", 1), Vocabulary.of("cab", 1)
+
+    assert (one.words, one.characters) == (other.words, other.characters)
+
+
+def test_a_word_is_known_in_any_case_and_with_any_digits() -> None:
+    assert encode("the THE 42 cat").words.tolist() == [2, 2, 3, UNKNOWN]
+
+
+def test_characters_are_seen_as_they_are_written() -> None:
+    characters = encode("the The").characters
+
+    assert characters[0, :4].tolist() == [2, 3, 4, 0]
+    assert characters[1, :4].tolist() == [UNKNOWN, 3, 4, 0]
+
+
+def test_without_characters_a_token_is_seen_by_its_word_alone() -> None:
+    vocabulary = Vocabulary.of(["the", "Cat", "cat", "42"], least=1, spelling=False)
+    one, other = encode("the cat 42", vocabulary), encode("THE (Cat) 13", vocabulary)
+
+    assert vocabulary.characters == ()
+    assert one.words.tolist() == other.words[[0, 2, 4]].tolist()
+    assert one.shapes.tolist() == other.shapes[[0, 2, 4]].tolist()
+    assert one.characters.tolist() == other.characters[[0, 2, 4]].tolist()
+
+
+def test_of_a_long_token_both_ends_are_seen() -> None:
+    (seen,) = encode("t" * 12 + "x" * 40 + "h" * 12).characters
+
+    assert seen.tolist() == [2] * 12 + [3] * 12
+
+
+def test_composed_and_decomposed_texts_look_the_same() -> None:
+    vocabulary = Vocabulary.of(["José"], 1)
+
+    one, other = encode("José", vocabulary), encode("Jose\u0301", vocabulary)
+
+    assert one.words.tolist() == other.words.tolist() == [2]
+    assert one.characters.tolist() == other.characters.tolist()
+
+
+@pytest.mark.parametrize(
+    ("form", "shape"),
+    [
+        ("oslo", Shape.LOWER),
+        ("Oslo", Shape.TITLE),
+        ("NASA", Shape.UPPER),
+        ("McKay", Shape.MIXED),
+        ("東", Shape.CASELESS),
+        ("1985", Shape.NUMBER),
+        ("QT44", Shape.ALPHANUMERIC),
+        ("$", Shape.SYMBOL),
+    ],
+)
+def test_shapes(form: str, shape: Shape) -> None:
+    assert shape_of(form) is shape
+
+
+def test_a_shape_says_whether_white_space_stands_before() -> None:
+    free, glued = encode("a $5").shapes[1:]
+
+    assert (free, glued) == (2 * Shape.SYMBOL, 2 * Shape.NUMBER - 1)
+
+
+def test_the_network_sees_each_spelling_once() -> None:
+    features = encode("the cat the")
+
+    inputs = dict(zip(INPUTS, inputs_of(features), strict=True))
+
+    assert inputs["words"].tolist() == [[2, UNKNOWN, 2]]
+    assert inputs["spellings"].shape == (2, CHARACTERS)
+    rows = inputs["spellings"][inputs["places"][0]]
+    assert rows.tolist() == features.characters.tolist()
+
+
+def test_spellings_of_several_texts_are_told_apart() -> None:
+    characters = np.zeros((2, 3, CHARACTERS), np.int64)
+    characters[1, 2, 0] = 7
+
+    spellings, places = distinct(characters)
+
+    assert spellings[:, 0].tolist() == [0, 7]
+    assert places.tolist() == [[0, 0, 0], [0, 0, 1]]
+
+
+@given(st.text())
+def test_every_text_has_numbers_within_the_tables(text: str) -> None:
+    features = encode(text)
+
+    assert len(features) == len(tokenize(text)) == len(features.characters)
+    assert features.words.max(initial=0) < VOCABULARY.word_count
+    assert features.shapes.max(initial=0) < SHAPES
+    assert features.shapes.min(initial=1) > 0
+    assert features.characters.max(initial=0) < VOCABULARY.character_count

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pii_bench
+from pii_bench.errors import PiiBenchError
+from pii_bench.ranking.source import Source
+from pii_bench.systems.catalog import SystemOptions, build_systems
+from pii_bench.tasks import Task
+from tests.conftest import REPOSITORY
+from tests.fakes import FakeModel, fake_system
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_run_of_a_named_system_has_a_row_for_each_task(tmp_path: Path) -> None:
+    rows = pii_bench.run("gold+none", "demo", limit=3, results=tmp_path)
+
+    assert [(row.task, row.dataset, row.model) for row in rows] == [
+        (Task.DETECTION, "demo", "gold"),
+        (Task.QUERY_RELATED, "demo", "gold"),
+        (Task.MASKING, "demo", "gold"),
+    ]
+    assert all(row.source is Source.RUN for row in rows)
+    assert (tmp_path / "runs" / "gold" / "none" / "demo.jsonl").exists()
+
+
+def test_systems_and_datasets_can_be_given_as_they_are(tmp_path: Path) -> None:
+    model = FakeModel()
+    demo = pii_bench.load_dataset("demo")
+
+    (row,) = pii_bench.run([fake_system(model)], demo, results=tmp_path)
+    again = pii_bench.run([fake_system(model)], [demo], results=tmp_path)
+
+    assert row.task is Task.QUERY_RELATED
+    assert len(model.asked) == len(demo.samples) == 12
+    assert [each.signature for each in again] == [row.signature]
+
+
+def test_options_are_for_named_systems(tmp_path: Path) -> None:
+    systems = build_systems("gold+none", SystemOptions())
+
+    with pytest.raises(PiiBenchError, match="options are for a system that is given by name"):
+        pii_bench.run(systems, "demo", results=tmp_path, options=SystemOptions())
+
+
+def test_a_text_is_masked_in_one_call() -> None:
+    masked = pii_bench.mask(
+        "You can write to a.lee@mail.example.org about it.", "Where?", "bilstm-crf+none"
+    )
+
+    assert masked.text == "You can write to <Email Address> about it."
+
+
+def test_it_works_where_a_loop_is_running_as_in_a_notebook() -> None:
+    async def cell() -> str:
+        return pii_bench.mask(
+            "You can write to a.lee@mail.example.org about it.", "Where?", "bilstm-crf+none"
+        ).text
+
+    assert asyncio.run(cell()) == "You can write to <Email Address> about it."
+
+
+def test_predictions_are_scored(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    demo = pii_bench.load_dataset("demo")
+    path.write_text("".join(f'{{"id": "{sample.id}", "related": []}}\n' for sample in demo.samples))
+
+    (row,) = pii_bench.score(path, demo)
+
+    assert (row.task, row.model) == (Task.QUERY_RELATED, "mine")
+
+
+def test_the_leaderboard_is_written_and_ranked(tmp_path: Path) -> None:
+    pii_bench.run("gold+none", "demo", results=tmp_path)
+
+    rows = pii_bench.leaderboard(tmp_path)
+
+    assert {row.source for row in rows} == {Source.RUN, Source.PUBLISHED}
+    assert (tmp_path / "leaderboard.csv").exists()
+
+
+def test_nothing_heavy_is_imported_before_a_function_is_used() -> None:
+    code = "import pii_bench, sys; print(sorted({'numpy', 'openai', 'scipy'} & set(sys.modules)))"
+    done = subprocess.run(  # noqa: S603 - our own Python
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY
+    )
+
+    assert done.stdout == "[]\n"
+
+
+def test_an_unknown_name_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'ruin'"):
+        _ = pii_bench.ruin
+
+
+def test_the_package_runs_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pii_bench", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=REPOSITORY,
+    )
+
+    assert done.stdout.strip() == pii_bench.__version__

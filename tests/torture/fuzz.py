@@ -1,0 +1,245 @@
+"""Random inputs of the pure parts: parser, scorer, masking and report."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.analysis.report.data import Texts, collect_report
+from pii_bench.analysis.report.page import render_page
+from pii_bench.masking import mask, unmask
+from pii_bench.prompting.parsing import (
+    parse_detection,
+    parse_related,
+    parse_structured_detection,
+    parse_structured_related,
+)
+from pii_bench.scorer import score_detection, score_masking, score_query_related
+from tests.ranking.stored_runs import ANN, store_run, tiny_dataset
+from tests.torture.attack import Trial
+from tests.torture.servers import HOSTILE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+PARSED: Final = 20_000
+SCORED: Final = 4_000
+MASKED: Final = 4_000
+REPORTED: Final = 24
+
+_DATA: Final = re.compile(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', re.DOTALL)
+_PIECES: Final = (
+    *(
+        "### Answer: ",
+        '["',
+        '"]',
+        "[",
+        "]",
+        "{",
+        "}",
+        '"',
+        "'",
+        "“",
+        "”",
+        ",",
+        ":",
+        "\\",
+        "\\u",
+        "`",
+    ),
+    *('Subject1{"Ann": "PER"}', "Subject 2", "PER", "None", "<think>", "</think>", "```json", "\n"),
+    *(
+        "\ud800",
+        "\udfff",
+        "\x00",
+        "\x1b[31m",
+        "\u202e",
+        "\u200b",
+        "e\u0301\u0316",
+        "小满",
+        "👩‍👩‍👧",
+        " ",
+    ),
+    *("1e999", "9" * 50, "[" * 50, "}" * 50, "sorry, I can't", "- ", "1. ", "=1+1", "<script>"),
+)
+_WORDS: Final = (
+    "Ann",
+    "Lee",
+    "O'Neil",
+    "O’Neil",
+    "Acme Corp",
+    "32",
+    "Annual",
+    "e\u0301",
+    "\u00e9",
+    "李明",
+)
+
+
+def _text(chance: random.Random, pieces: tuple[str, ...], most: int) -> str:
+    return "".join(chance.choices(pieces, k=chance.randint(0, most)))
+
+
+def _tried(name: str, attempt: Callable[[], dict[str, bool]]) -> Trial:
+    try:
+        return Trial.of(name, attempt())
+    # Whatever is raised is what the trial is about.
+    except Exception as error:  # noqa: BLE001
+        return Trial(name, (f"no {type(error).__name__}",))
+
+
+def fuzz_parser(_: Path) -> Iterator[Trial]:
+    """Answers of random pieces, and right ones with random changes."""
+    chance = random.Random(13)
+    readers = (parse_detection, parse_related, parse_structured_detection, parse_structured_related)
+    right = ('Subject1{"Ann Lee": "PER", "32": "DEM"}', '### Answer: ["32", "Oslo"]')
+    for number in range(PARSED):
+        text = _text(chance, _PIECES, 30)
+        if number % 2:
+            whole = chance.choice(right)
+            place = chance.randrange(len(whole))
+            text = whole[:place] + _text(chance, _PIECES, 2) + whole[place + chance.randint(0, 3) :]
+
+        def read(text: str = text) -> dict[str, bool]:
+            found = [reader(text) for reader in readers]
+            return {
+                "has an answer exactly where its status says so": all(
+                    each.status.answered
+                    == ((each.subjects if hasattr(each, "subjects") else each.texts) is not None)
+                    for each in found
+                ),
+                "the same answer twice": found == [reader(text) for reader in readers],
+            }
+
+        yield _tried(f"answer {number}", read)
+
+
+def fuzz_scorer(_: Path) -> Iterator[Trial]:
+    """Random subjects and texts: figures from 0 to 1 that no order changes."""
+    chance = random.Random(13)
+    pieces = (*_WORDS, *_PIECES, " ")
+
+    def subject() -> list[tuple[str, str]]:
+        return [
+            (_text(chance, pieces, 3), chance.choice(("PER", "loc ", "", "\ud800")))
+            for _ in range(chance.randint(0, 4))
+        ]
+
+    for number in range(SCORED):
+        predicted = [subject() for _ in range(chance.randint(0, 8))]
+        gold = [subject() for _ in range(chance.randint(0, 5))]
+        shuffled = chance.sample(predicted, len(predicted)), chance.sample(gold, len(gold))
+        texts = [[text for each in side for text, _ in each] for side in (predicted, gold)]
+
+        def score(
+            sides: tuple[list[list[tuple[str, str]]], ...] = (predicted, gold),
+            others: tuple[list[list[tuple[str, str]]], ...] = shuffled,
+            texts: list[list[str]] = texts,
+        ) -> dict[str, bool]:
+            found, again = score_detection(*sides), score_detection(*others)
+            metrics = ("strict", "entity", "entity_matched", "rouge_l")
+            figures = [getattr(found, name) for name in metrics]
+            related = score_query_related(*texts)
+            masking = score_masking(texts[0], texts[1], texts[1], texts[0])
+            figures += [related.exact, related.rouge_l, masking.exact, masking.rouge_l]
+            return {
+                "every figure is from 0 to 1": all(
+                    0 <= each <= 1
+                    for prf in figures
+                    for each in (prf.precision, prf.recall, prf.f1)
+                ),
+                "the order changes no figure": all(
+                    getattr(found, name) == getattr(again, name) for name in metrics
+                ),
+                "a side against itself is perfect": score_detection(sides[1], sides[1]).strict.f1
+                == 1,
+            }
+
+        yield _tried(f"sample {number}", score)
+
+
+def fuzz_mask(_: Path) -> Iterator[Trial]:
+    """Random texts and entities: what is masked comes back, and masks nothing else."""
+    chance = random.Random(13)
+    pieces = (
+        *_WORDS,
+        " ",
+        " ",
+        "\u00a0",
+        "\n",
+        "-",
+        "‑",
+        "<Person>",
+        "<Person 1>",
+        "\ud800",
+        "\u200b",
+    )
+    for number in range(MASKED):
+        text = _text(chance, pieces, 16)
+        entities = [(chance.choice(_WORDS), "PER") for _ in range(chance.randint(0, 5))]
+        entities += [(_text(chance, pieces, 2), chance.choice(("ORG", "", "EMAIL")))]
+        related = [chance.choice(_WORDS)] if chance.random() < 0.4 else []
+
+        def hide(
+            text: str = text,
+            entities: list[tuple[str, str]] = entities,
+            related: list[str] = related,
+        ) -> dict[str, bool]:
+            masked = mask(text, entities, related)
+            return {
+                "the text comes back": unmask(masked.text, masked.mapping) == text,
+                "nothing is masked that is not named": bool(entities) or masked.text == text,
+                "the same masks twice": mask(text, entities, related).text == masked.text,
+            }
+
+        yield _tried(f"text {number}", hide)
+
+
+class _Tags(HTMLParser):
+    """Counts the scripts of a page, and what could run beside them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scripts = 0
+        self.handlers = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.scripts += tag in {"script", "iframe", "object", "embed"}
+        self.handlers += any(name.startswith("on") for name, _ in attrs)
+        self.handlers += any((value or "").startswith("javascript:") for _, value in attrs)
+
+
+def fuzz_report(folder: Path) -> Iterator[Trial]:
+    """Reports of runs whose models, answers and texts are random."""
+    chance = random.Random(13)
+    for number in range(REPORTED):
+        results = folder / str(number) / "results"
+        dataset = tiny_dataset(folder / str(number) / "tiny.jsonl")
+        model = f"fake/{number}{_text(chance, (*_PIECES, HOSTILE), 4)}"
+        said = json.dumps({"Ann Lee": _text(chance, _PIECES, 3), _text(chance, _PIECES, 3): "PER"})
+        answers = {"s1": f"Subject1{said}", "s2": _text(chance, _PIECES, 20)}
+        store_run(results / "runs", dataset, "detection", answers, model=model)
+        store_run(
+            results / "runs", dataset, "naive", {"s1": ANN, "s2": answers["s2"]}, model=model,
+            settings={"x": HOSTILE}, unmasked_text_to=HOSTILE,
+        )  # fmt: skip
+
+        def render(results: Path = results) -> dict[str, bool]:
+            page = render_page(collect_report(results, dataset="all", systems=(), texts=Texts.ALL))
+            tags = _Tags()
+            tags.feed(page)
+            data = re.search(
+                r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL
+            )
+            return {
+                "two scripts, the data and ours": tags.scripts == 2,
+                "no handler of an event": tags.handlers == 0,
+                "the data is JSON": data is not None and isinstance(json.loads(data[1]), dict),
+                "UTF-8 holds it": bool(page.encode()),
+            }
+
+        yield _tried(f"report {number}", render)

@@ -1,0 +1,97 @@
+"""`pii-bench` in a process of its own: how it ended, what it said and how much memory it took."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tests.cli.command import environment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+KEY: Final = "sk-planted-key-0123456789"
+PLANTED: Final = "Rosalind Achebe"
+"""Stands in every text of `samples`, and in nothing that may be printed."""
+
+LONGEST: Final = 300.0
+"""Seconds after which a process is taken to hang; no speed is asked for."""
+
+# A limit far above what any command needs, so that a bomb ends in here.
+_CODE: Final = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (12 << 30, 12 << 30))
+from pii_bench.cli import main
+sys.exit(main())
+"""
+
+_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A process that has ended.
+
+    Attributes:
+        code: its exit code; None where it was killed for want of an end.
+        out: standard output.
+        err: standard error.
+        megabytes: the most memory that it held.
+    """
+
+    code: int | None
+    out: str
+    err: str
+    megabytes: float
+
+    def checks(self, codes: Sequence[int] = (0, 1, 2)) -> dict[str, bool]:
+        """What holds of every command, in words."""
+        said = self.out + self.err
+        return {
+            f"ends with code {' or '.join(map(str, codes))}": self.code in codes,
+            "no traceback": "Traceback" not in said,
+            "no key in what it says": KEY not in said,
+            "no text of a sample in what it says": PLANTED not in said,
+            "no control character in what it says": not _CONTROL.search(said),
+        }
+
+
+def pii_bench(folder: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> Ended:
+    """Run a command in a folder."""
+    process = subprocess.Popen(  # noqa: S603 -- our own interpreter and code
+        [sys.executable, "-c", _CODE, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=folder,
+        env={**environment(PII_BENCH_API_KEY=KEY), **(variables or {})},
+    )
+    said: dict[str, bytes] = {}
+    readers = [
+        threading.Thread(target=lambda name=name, pipe=pipe: said.update({name: pipe.read()}))
+        for name, pipe in (("out", process.stdout), ("err", process.stderr))
+    ]
+    for reader in readers:
+        reader.start()
+    watch = threading.Timer(LONGEST, process.kill)
+    watch.start()
+    _, status, usage = os.wait4(process.pid, 0)
+    hung = not watch.is_alive()
+    watch.cancel()
+    for reader in readers:
+        reader.join()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+    return Ended(
+        None if hung else process.returncode,
+        said["out"].decode("utf-8", "replace"),
+        said["err"].decode("utf-8", "replace"),
+        usage.ru_maxrss / 1024,
+    )
