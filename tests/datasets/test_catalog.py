@@ -10,7 +10,14 @@ import pytest
 
 from pii_bench.datasets import catalog
 from pii_bench.datasets.card import Pin, pin, read_card, write_card
-from pii_bench.datasets.catalog import DATASETS, Dataset, Entry, load_dataset, load_datasets
+from pii_bench.datasets.catalog import (
+    DATASETS,
+    Dataset,
+    Entry,
+    load_dataset,
+    load_datasets,
+    open_dataset,
+)
 from pii_bench.datasets.checksums import sha256_of
 from pii_bench.errors import InputFileError, UnknownNameError
 from pii_bench.taxonomy import CATEGORIES, TYPE_OF_CATEGORY, PiiType
@@ -31,6 +38,25 @@ def test_a_dataset_is_found_by_name(demo: Dataset) -> None:
     sha256 = hashlib.sha256(DATASETS["demo"].path.read_bytes()).hexdigest()
 
     assert (demo.name, demo.source, demo.sha256) == ("demo", "demo", sha256)
+
+
+def test_an_opened_dataset_is_the_loaded_one(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "mine.jsonl", [sample_record("s1"), sample_record("s2")])
+    for source in ("demo", str(path)):
+        loaded, opened = load_dataset(source), open_dataset(source)
+
+        assert (opened.name, opened.source) == (loaded.name, loaded.source)
+        assert (opened.sha256, opened.faults) == (loaded.sha256, loaded.faults)
+        # As often as it is asked for.
+        assert tuple(opened.read()) == tuple(opened.read()) == loaded.samples
+
+
+@pytest.mark.parametrize("name", ["a\0b.jsonl", "\ud800.jsonl", "x" * 300 + ".jsonl"])
+def test_a_name_that_no_file_has_is_told(name: str) -> None:
+    with pytest.raises(InputFileError, match=r"no file has such a name$|File name too long$"):
+        load_dataset(name)
+    with pytest.raises(UnknownNameError, match="unknown dataset"):
+        load_dataset(name.removesuffix(".jsonl"))
 
 
 @pytest.fixture

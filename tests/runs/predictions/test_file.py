@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from pii_bench.errors import InputFileError
 from pii_bench.prompting.outcome import Status
-from pii_bench.runs.predictions.file import predicted_tasks, read_predictions, write_predictions
+from pii_bench.runs.predictions.file import (
+    PredictionsFile,
+    names_types,
+    predicted_tasks,
+    read_predictions,
+    write_predictions,
+)
 from pii_bench.runs.predictions.prediction import Prediction
 from pii_bench.tasks import Task
 from tests.builders import write_lines
@@ -131,6 +137,54 @@ def test_the_tasks_that_a_file_answers(prediction: Prediction, tasks: list[Task]
     failed = Prediction(Status.INFRA_ERROR)
 
     assert predicted_tasks({"s0": failed, "s1": prediction}) == tasks
+
+
+def test_all_bad_lines_are_listed_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InputFileError) as caught:
+        read(tmp_path, FULL | {"id": "s9"}, FULL, FULL, {"id": "s2", "status": "fine"})
+
+    assert str(caught.value) == (
+        f"{tmp_path / 'answers.jsonl'}: 3 lines cannot be read\n"
+        "  line 1: id 's9' is no sample of the dataset\n"
+        "  line 3: id 's1' stands on line 2 already\n"
+        f"  line 4: prediction 's2': unknown status 'fine' (allowed: {STATUSES})"
+    )
+
+
+def test_a_file_is_read_line_by_line_in_whatever_order(tmp_path: Path) -> None:
+    lines = [FULL | {"id": f"s{n}", "related": [str(n)]} for n in range(9)]
+    file = PredictionsFile(write_lines(tmp_path / "answers.jsonl", lines))
+
+    file.require(dict.fromkeys(f"s{n}" for n in range(9)))
+
+    assert [file[f"s{n}"].related for n in (7, 0, 8)] == [("7",), ("0",), ("8",)]
+
+
+def test_a_line_that_changes_under_the_reader_is_told(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "answers.jsonl", [FULL])
+    file = PredictionsFile(path)
+    path.write_text("{")
+
+    with pytest.raises(InputFileError, match=r"answers\.jsonl:1: not valid JSON"):
+        file["s1"]
+
+
+@pytest.mark.parametrize(
+    ("types", "named"), [([], True), (["PER"], True), ([""], False), (["", "PER"], True)]
+)
+def test_whether_types_are_named(types: list[str], named: bool) -> None:
+    subjects = tuple((("Ann", pii_type),) for pii_type in types)
+
+    assert names_types({"s1": Prediction(Status.OK, subjects=subjects)}) is named
+
+
+def test_a_type_of_null_is_read_as_none_and_written_so(tmp_path: Path) -> None:
+    untyped = FULL | {"subjects": [[{"text": "Ann Lee", "type": None}]]}
+    found = read(tmp_path, untyped)
+    assert found["s1"].subjects == ((("Ann Lee", ""),),)
+
+    write_predictions(tmp_path / "written.jsonl", found)
+    assert '{"text": "Ann Lee", "type": null}' in (tmp_path / "written.jsonl").read_text()
 
 
 def test_a_file_without_answers_answers_no_task() -> None:
