@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pii_bench.datasets.catalog import Dataset, load_dataset, load_datasets
 from pii_bench.errors import PiiBenchError
@@ -21,6 +21,7 @@ from pii_bench.runs.mask_text import mask_for_query
 from pii_bench.runs.predictions.file import predicted_tasks, read_predictions
 from pii_bench.runs.run import Silent
 from pii_bench.runs.signature import Signature
+from pii_bench.systems import DEFAULT_SYSTEM
 from pii_bench.systems.catalog import SystemOptions, build_systems
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from pii_bench.systems.base import System
 
 __all__ = ["leaderboard", "load_dataset", "mask", "run", "score"]
-
-DEFAULT_SYSTEM: Final = "bilstm-crf+embedding"
 
 Result = TypeVar("Result")
 

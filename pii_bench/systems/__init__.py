@@ -1,1 +1,8 @@
 """Systems under test: each answers samples, whatever it is made of."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DEFAULT_SYSTEM: Final = "bilstm-crf+embedding"
+"""What runs where no other system is named."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pii_bench.cli.arguments.run import add_sampling
 from pii_bench.cli.arguments.shared import add_endpoint
+from pii_bench.systems import DEFAULT_SYSTEM
 
 if TYPE_CHECKING:
     from pii_bench.cli.arguments.shared import Subparsers
@@ -27,7 +28,7 @@ def add_mask(subparsers: Subparsers) -> None:
     parser.add_argument("--query", help="what will be asked about the text; it is not masked")
     parser.add_argument(
         "--model",
-        default="bilstm-crf+embedding",
+        default=DEFAULT_SYSTEM,
         metavar="SYSTEM",
         help="any that `pii-bench run` takes and that is not told gold (default: %(default)s)",
     )

@@ -17,6 +17,7 @@ from pii_bench.cli.arguments.shared import (
     positive,
     usd,
 )
+from pii_bench.systems import DEFAULT_SYSTEM
 
 if TYPE_CHECKING:
     from pii_bench.models.table import Price
@@ -32,10 +33,10 @@ def add_run(subparsers: Subparsers) -> None:
     )
     parser.add_argument(
         "--model",
-        required=True,
+        default=DEFAULT_SYSTEM,
         metavar="SYSTEM",
         help="an alias (see `pii-bench models`), provider/name, local/NAME, replay:PATH, "
-        "DETECTOR, DETECTOR+RELEVANCE (bilstm-crf+embedding), python:MODULE:FACTORY or a plug-in",
+        "DETECTOR, DETECTOR+RELEVANCE, python:MODULE:FACTORY or a plug-in (default: %(default)s)",
     )
     parser.add_argument(
         "--strategy", help="a chat model's prompt for query-related PII (default: naive)"
