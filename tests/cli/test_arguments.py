@@ -90,7 +90,6 @@ def test_a_price_may_be_nothing() -> None:
     [
         ([], "the following arguments are required: COMMAND"),
         (["bench"], "invalid choice: 'bench'"),
-        (["run"], "the following arguments are required: --model"),
         (["run", "--model", "m", "--task", "mask"], "invalid choice: 'mask'"),
         (["run", "--model", "m", "--limit", "0"], "must be a whole number from 1, not '0'"),
         (["run", "--model", "m", "--limit", "ten"], "must be a whole number from 1, not 'ten'"),
