@@ -20,7 +20,11 @@ def refused(*arguments: str) -> None:
     assert caught.value.code == 2
 
 
-def test_a_run_needs_only_a_model() -> None:
+def test_a_run_without_a_model_runs_the_default_masker() -> None:
+    assert parse_arguments(["run"]).model == "bilstm-crf+embedding"
+
+
+def test_a_run_with_a_model_keeps_every_other_default() -> None:
     parsed = parse_arguments(["run", "--model", "gpt4o"])
 
     assert vars(parsed) == {
