@@ -152,7 +152,7 @@ def _data_stats(parsed: argparse.Namespace) -> bool:
 def _data_quality(parsed: argparse.Namespace) -> bool:
     from pii_bench.cli.data_quality import report_quality
 
-    return report_quality(parsed.data)
+    return report_quality(parsed.data, parsed.beside)
 
 
 COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], bool]]] = MappingProxyType(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.progress import RunProgress
 from pii_bench.cli.terminal import say, tell
+from pii_bench.construction.recorded import Recorded
 from pii_bench.construction.sets import (
     SEED,
     TEST_STEPS,
@@ -27,9 +28,14 @@ if TYPE_CHECKING:
     from multiprocessing.managers import ListProxy
     from pathlib import Path
 
+
+def _build_test_sets(seed: str, advance: Callable[[], None]) -> BuiltSets:
+    return build_test_sets(seed, advance, Recorded.load().samples("single"))
+
+
 _BUILDS: Final[tuple[Callable[[str, Callable[[], None]], BuiltSets], ...]] = (
     build_train_sets,
-    build_test_sets,
+    _build_test_sets,
 )
 
 

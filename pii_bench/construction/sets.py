@@ -10,11 +10,11 @@ from pii_bench.construction.build import Builder, Plan
 from pii_bench.construction.distract import distract_set
 from pii_bench.construction.hard import hard_set
 from pii_bench.construction.twins import twins
-from pii_bench.datasets.check import CANARY, sample_problems
+from pii_bench.datasets.check import CANARY, UNPUBLISHED, sample_problems
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pii_bench.construction.pools import Split
     from pii_bench.datasets.sample import Sample
@@ -72,22 +72,25 @@ class BuiltSets:
     dropped: Mapping[str, int]
 
 
-def build_test_sets(seed: str, advance: Callable[[], None]) -> BuiltSets:
+def build_test_sets(seed: str, advance: Callable[[], None], written: Sequence[Sample]) -> BuiltSets:
     """Build single, multi, hard, distract and twins.
 
     Args:
         seed: the same seed gives the same samples.
-        advance: is called for each sample of single, multi and distract.
+        advance: is called for each sample of single, multi and distract that the grammar makes.
+        written: the samples of single. Distract and twins still join and turn the texts of
+            one person that the grammar makes; their ids begin with `UNPUBLISHED`.
     """
     builder = Builder("test", seed, _faults)
-    singles = list(_counted(builder.build(plan_of("single", "test", 1, SINGLE)), advance))
+    plan = plan_of(f"{UNPUBLISHED}single", "test", 1, SINGLE)
+    singles = list(_counted(builder.build(plan), advance))
     pairs = list(_counted(builder.build(plan_of("multi", "test", 2, MULTI)), advance))
-    sources = [[built.sample for built in part] for part in (singles, pairs)]
+    sources = [written, [built.sample for built in pairs]]
     return BuiltSets(
         {
             name: _with_canary(samples)
             for name, samples in {
-                "single": sources[0],
+                "single": written,
                 "multi": sources[1],
                 "hard": hard_set(sources, HARD_PER_SOURCE),
                 "distract": list(

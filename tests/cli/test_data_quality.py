@@ -31,9 +31,8 @@ def data(own_folder: Path) -> Path:
         )
         for query, text in (("Am I too old?", "32"), ("Is the town far off?", "Leeds"))
     ]
-    for part in ("", "built/train-", "built/dev-"):
-        for name in ("single", "multi"):
-            write_lines(own_folder / "data" / f"{part}{name}.jsonl", records)
+    for name in ("single", "multi"):
+        write_lines(own_folder / "data" / f"{name}.jsonl", records)
     readme = own_folder / "data" / "README.md"
     readme.write_text("# Data\n<!-- quality:begin --><!-- quality:end -->\n", encoding="utf-8")
     return own_folder / "data"
@@ -53,17 +52,17 @@ def test_the_figures_are_printed_and_stand_in_the_readme(
     ]
     figures = {row[0]: row[1:] for row in rows}
     # Each query needs one of two choices: all of them have precision 1/2 and recall 1.
-    assert figures["F1 of a shortcut: all entities"] == ["0.667", "0.667", "< 0.750", "yes"]
-    assert figures["F1 of a shortcut: keyword rules from category names"][:2] == ["1.000"] * 2
-    assert figures["F1 of a shortcut: linear classifier on words"] == [
-        "1.000",
-        "1.000",
-        "< 0.750",
-        "no",
-    ]
-    assert figures["samples that hold the most frequent sentence"][0] == "100.00%"
-    # lives, in
-    assert figures["distinct words"][:2] == ["2", "2"]
+    assert figures["F1 of `all` on gold entities"] == ["0.667", "0.667", "≤ 0.750", "yes"]
+    # lives, in, and what stands for name, age and town
+    assert figures["distinct words"][:2] == ["5", "5"]
+
+
+def test_the_most_frequent_words_beside_those_of_another_dataset(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["data", "quality", "--beside", str(data / "single.jsonl")]) == 0
+
+    assert capsys.readouterr().out.splitlines()[-1].split() == ["lives", "100.0%"] * 3
 
 
 def test_a_second_run_changes_nothing(data: Path) -> None:

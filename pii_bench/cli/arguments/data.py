@@ -52,6 +52,7 @@ def add_train(subparsers: Subparsers) -> None:
     for part, what in (("train", "learn from"), ("dev", "choose the epoch by")):
         encoder.add_argument(
             f"--{part}",
+            action="extend",
             nargs="+",
             metavar="DATASET",
             help=f"datasets to {what}, as `run --dataset` takes them (default: ours)",
@@ -230,10 +231,14 @@ def _add_data_stats(commands: Subparsers) -> None:
 def _add_data_quality(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "quality",
-        help="measure how alike texts are and how far shortcuts get",
+        help="measure how alike texts are and how far trivial systems get",
         description="Measure single and multi: how alike their texts are, and how far systems "
-        "get that understand nothing. Needs train and dev, which `data build` makes. The "
-        "figures go into README.md beside the sets too.",
+        "get that understand nothing. The figures go into README.md beside the sets too.",
     )
-    add_data_folder(parser, ", train and dev in its folder built")
+    add_data_folder(parser, "")
+    parser.add_argument(
+        "--beside",
+        metavar="DATASET",
+        help="print the most frequent words beside those of a dataset, such as capid:PATH",
+    )
     parser.set_defaults(command="data quality")

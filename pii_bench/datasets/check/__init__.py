@@ -8,6 +8,14 @@ from __future__ import annotations
 
 from pii_bench.datasets.check.problem import Problem
 from pii_bench.datasets.check.run import Report, check_files, check_samples, sample_problems
-from pii_bench.datasets.check.sets import CANARY
+from pii_bench.datasets.check.sets import CANARY, UNPUBLISHED
 
-__all__ = ["CANARY", "Problem", "Report", "check_files", "check_samples", "sample_problems"]
+__all__ = [
+    "CANARY",
+    "UNPUBLISHED",
+    "Problem",
+    "Report",
+    "check_files",
+    "check_samples",
+    "sample_problems",
+]

@@ -71,24 +71,27 @@ def duplicate_problems(files: Sequence[Sequence[Sample]]) -> Iterator[tuple[int,
 
 
 def near_earlier(
-    texts: Iterable[str], passes: Callable[[int, int], bool] | None = None
+    texts: Iterable[str],
+    passes: Callable[[int, int], bool] | None = None,
+    limit: float = NEAR,
 ) -> Iterator[Near]:
-    """For each text whose overlap with an earlier one is above `NEAR`, such a one.
+    """For each text whose overlap with an earlier one is above a limit, such a one.
 
     The overlap of two sets A and B of word 5-grams is |A & B| / min(|A|, |B|) (overlap
     coefficient); a text of fewer words has no 5-grams and is near to none.
 
-    Two sets that overlap so share one of the rarest half of the smaller one's 5-grams, which
-    finds them among many (prefix filter: S. Chaudhuri et al., "A primitive operator for
-    similarity joins in data cleaning", ICDE 2006). Texts that are near to no earlier one are
-    asked first: of many that are alike, each is compared with one.
+    Two sets that overlap so share one of the rarest 5-grams of the smaller one (with a limit of
+    a half, of its rarest half), which finds them among many (prefix filter: S. Chaudhuri et al.,
+    "A primitive operator for similarity joins in data cleaning", ICDE 2006). Texts that
+    are near to no earlier one are asked first: of many that are alike, each is compared with one.
 
     Args:
         texts: in their order.
         passes: whether two texts, the earlier one first, may be near; None for never.
+        limit: above which two texts are near, 0 to 1.
     """
-    alone, others = _Index(), _Index()
-    for number, grams in enumerate(_gram_sets(texts)):
+    alone, others = _Index(limit), _Index(limit)
+    for number, grams in enumerate(_gram_sets(texts, limit)):
         found = next(
             (
                 (earlier, number, overlap)
@@ -110,7 +113,7 @@ class _Grams:
     Attributes:
         size: of the whole set.
         ordered: the rarest first.
-        prefix: how many of those are among the rarest half of the whole set, and one more.
+        prefix: how many of those are among the rarest of the whole set that a near one shares.
     """
 
     size: int
@@ -122,6 +125,7 @@ class _Grams:
 class _Index:
     """Finds the texts that are near to one."""
 
+    limit: float
     _sets: dict[int, _Grams] = field(default_factory=dict)
     _by_prefix: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     _by_rest: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -142,7 +146,7 @@ class _Index:
                 other = self._sets[number]
                 overlap = len(held.intersection(other.ordered.tolist()))
                 share = overlap / min(grams.size, other.size)
-                if share > NEAR:
+                if share > self.limit:
                     yield number, share
 
     def _candidates(self, grams: Sequence[int], prefix: int) -> Iterator[int]:
@@ -152,7 +156,7 @@ class _Index:
                 yield from self._by_rest.get(gram, ())
 
 
-def _gram_sets(texts: Iterable[str]) -> list[_Grams]:
+def _gram_sets(texts: Iterable[str], limit: float) -> list[_Grams]:
     import numpy as np
 
     # Of 64 bits: that two of a billion 5-grams are taken for one has a chance of 3 %.
@@ -166,7 +170,7 @@ def _gram_sets(texts: Iterable[str]) -> list[_Grams]:
         ordered = shared[np.lexsort((shared, counts[shared]))].astype(np.int32)
         # Those that no other text has are the rarest, and find nothing.
         unshared = len(own) - len(shared)
-        prefix = max(0, len(own) - int(NEAR * len(own)) - unshared)
+        prefix = max(0, len(own) - int(limit * len(own)) - unshared)
         found.append(_Grams(len(own), ordered, prefix))
     return found
 
