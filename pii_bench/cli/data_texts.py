@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tabulate import tabulate
@@ -10,6 +11,12 @@ from pii_bench.cli.terminal import say
 from pii_bench.construction.accept import accept
 from pii_bench.construction.commissions import ORDERS, PORTION
 from pii_bench.construction.commissions import sheet as commission_sheet
+from pii_bench.construction.derived import (
+    CONVERSATIONS,
+    TWINS_PER_SOURCE,
+    conversation_sheets,
+    twin_sheet,
+)
 from pii_bench.construction.marked import read_marked
 from pii_bench.construction.readings import (
     Reading,
@@ -21,12 +28,12 @@ from pii_bench.construction.readings import (
     version_of,
 )
 from pii_bench.construction.readings import sheet as reading_sheet
-from pii_bench.construction.recorded import Recorded
+from pii_bench.construction.recorded import Recorded, portion_of
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
@@ -41,15 +48,25 @@ def write_commissions(name: str, portions: Sequence[int], out: Path) -> bool:
     Raises:
         PiiBenchError: the set has no such portion, or a file cannot be written.
     """
-    order = ORDERS[name]
-    last = -(-order.size // PORTION)
+    size, told = _told(name)
+    last = -(-size // PORTION)
     for portion in portions:
         if not 1 <= portion <= last:
             raise PiiBenchError(f"{name} has portions 1 to {last}, not {portion}")
         path = out / f"{name}-{portion:03d}.txt"
-        write_whole(path, commission_sheet(order, portion))
+        write_whole(path, told(portion))
         say(str(path))
     return True
+
+
+def _told(name: str) -> tuple[int, Callable[[int], str]]:
+    """How many texts a set has, and what tells a writer about a portion of it."""
+    if name in ORDERS:
+        return ORDERS[name].size, partial(commission_sheet, ORDERS[name])
+    recorded = Recorded.load()
+    if name == "twins":
+        return 2 * TWINS_PER_SOURCE, partial(twin_sheet, recorded)
+    return CONVERSATIONS, partial(conversation_sheets, recorded)
 
 
 def accept_texts(paths: Sequence[Path]) -> bool:
@@ -82,11 +99,13 @@ def write_sheet(name: str, portions: Sequence[int], reader: str, out: Path) -> b
         PiiBenchError: nothing is left to read, or a file cannot be read or written.
     """
     read = {(r.id, r.version) for r in load_readings(name) if r.reader == reader}
+    recorded = Recorded.load()
     wanted = [
         sample
-        for sample in Recorded.load().samples(name)
-        if (int(sample.id[len(name) + 1 :][:4]) - 1) // PORTION + 1 in portions
-        and (sample.id, version_of(sample)) not in read
+        for marked_id, marked in sorted(recorded.sets[name].items())
+        if portion_of(marked_id) in portions
+        for sample in recorded.samples_of(marked)
+        if (sample.id, version_of(sample)) not in read
     ]
     if not wanted:
         raise PiiBenchError(f"{name}: nothing is left to read there for reader {reader}")
@@ -129,7 +148,7 @@ def print_agreement(names: Sequence[str], *, disputed: bool) -> bool:
         samples = {sample.id: sample for sample in recorded.samples(name)}
         readings = load_readings(name)
         if disputed:
-            _print_disputed(samples, readings, 2 if name in {"single", "multi"} else 1)
+            _print_disputed(samples, readings, 1 if name.startswith(("train-", "dev-")) else 2)
             continue
         firsts = [r for r in readings if r.round == 1 and r.id in samples]
         rows += _rows(name, firsts, samples)

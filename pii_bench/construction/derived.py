@@ -174,6 +174,17 @@ def conversation_sheet(recorded: Recorded, number: int) -> str:
     )
 
 
+def conversation_sheets(recorded: Recorded, portion: int) -> str:
+    """The conversations of a portion, from 1, for a writer.
+
+    Raises:
+        PiiBenchError: a text that one of them joins is not recorded.
+    """
+    first = (portion - 1) * PORTION + 1
+    last = min(portion * PORTION, CONVERSATIONS)
+    return "\n".join(conversation_sheet(recorded, n) for n in range(first, last + 1))
+
+
 @cache
 def _joined() -> tuple[tuple[str, ...], ...]:
     """The five texts of each conversation; no text is in two."""

@@ -23,6 +23,11 @@ NAMES: Final = (*ORDERS, "twins", "distract")
 SUPERSEDED: Final = "superseded"
 
 
+def portion_of(marked_id: str) -> int:
+    """The portion, from 1, that a text belongs to: `single-0013` to the second."""
+    return (int(marked_id.rpartition("-")[2]) - 1) // PORTION + 1
+
+
 @dataclass
 class Recorded:
     """The written texts that are recorded, by set."""
@@ -76,8 +81,7 @@ class Recorded:
             path = self.folder / SUPERSEDED / f"{name}.txt"
             before = path.read_text(encoding="utf-8") + "\n" if path.exists() else ""
             write_whole(path, before + write_marked([earlier]))
-        number = int(marked.id.rpartition("-")[2])
-        portion = (number - 1) // PORTION + 1
+        portion = portion_of(marked.id)
         own = self.sets[name]
         own[marked.id] = marked
         first, last = (portion - 1) * PORTION + 1, portion * PORTION

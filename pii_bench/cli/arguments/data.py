@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     import argparse
 
 ENCODER_HEADS = ("linear", "crf", "charcnn-crf")
-WRITTEN_SETS = ("single", "multi", "train-single", "train-multi", "dev-single", "dev-multi")
+WRITTEN_SETS = (
+    *("single", "multi", "train-single", "train-multi", "dev-single", "dev-multi"),
+    *("twins", "distract"),
+)
 
 
 def add_train(subparsers: Subparsers) -> None:
