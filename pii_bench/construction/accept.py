@@ -156,6 +156,8 @@ def _terms(sample_id: str, recorded: Recorded) -> Terms:
     if name in ORDERS and 1 <= number <= ORDERS[name].size:
         earlier = recorded.sets[name].get(sample_id)
         return _kept(earlier) if earlier else _commissioned(commission(ORDERS[name], number))
+    if name == "twins" and sample_id in recorded.sets[name]:
+        return _of_twins(recorded.find(recorded.sets[name][sample_id].header["of"]))
     if name == "twins" and 1 <= number <= len(sources := twin_sources(recorded)):
         return _of_twins(sources[number - 1])
     if name == "distract" and 1 <= number <= CONVERSATIONS:

@@ -32,19 +32,21 @@ _LETTERS: Final = "ABCDEFGHIJ"
 def twin_sources(recorded: Recorded) -> list[Marked]:
     """The texts that get twins: 200 of single, then 200 of multi, by the seed.
 
-    A text qualifies when other facts than the needed ones are left for a second query, and of
-    two people when the other one has the same kinds of facts with other values.
+    A text qualifies when other facts than the needed ones are left for a second query. Of texts
+    about two people those come first in which the other person has the same kinds of facts with
+    other values.
 
     Raises:
         PiiBenchError: a set is not complete, or too few of its texts qualify.
     """
     chosen: list[Marked] = []
-    for name, qualifies in (("single", _has_second), ("multi", _can_be_turned)):
+    for name in ("single", "multi"):
         own = recorded.sets[name]
         if len(own) < ORDERS[name].size:
             raise PiiBenchError(f"{name}: {len(own)} of {ORDERS[name].size} texts are recorded")
         order = Random(f"{SEED}/twins/{name}").sample(sorted(own), len(own))
-        found = [own[key] for key in order if qualifies(own[key])][:TWINS_PER_SOURCE]
+        fit = [own[key] for key in order if _has_second(own[key])]
+        found = sorted(fit, key=lambda marked: not _can_be_turned(marked))[:TWINS_PER_SOURCE]
         if len(found) < TWINS_PER_SOURCE:
             raise PiiBenchError(f"{name}: only {len(found)} texts can have twins")
         chosen += sorted(found, key=lambda marked: marked.id)
@@ -53,7 +55,7 @@ def twin_sources(recorded: Recorded) -> list[Marked]:
 
 def twin_kinds(source: Marked) -> tuple[str, ...]:
     """The kinds of twins that a text gets."""
-    return ("second", "paraphrase", *(("turned",) if "relation" in source.header else ()))
+    return ("second", "paraphrase", *(("turned",) if _can_be_turned(source) else ()))
 
 
 def _has_second(source: Marked) -> bool:
@@ -67,7 +69,7 @@ def _can_be_turned(source: Marked) -> bool:
     values = resolve(source.text, frozenset()).values
     needs = source.queries[0].needs
     owners = {tag[0] for tag in needs}
-    if len(owners) > 1 or not _has_second(source):
+    if "relation" not in source.header or len(owners) > 1:
         return False
     others = {facts[tag]: values[tag] for tag in facts if tag[0] not in owners}
     return all(others.get(facts[tag], values[tag]) != values[tag] for tag in needs)

@@ -59,18 +59,28 @@ def test_twins_wait_for_the_sets_to_be_complete() -> None:
         twin_sources(recorded(singles=1213))
 
 
-def test_a_text_of_two_is_turned_only_where_the_other_has_such_a_fact() -> None:
+def test_texts_of_two_come_first_where_the_other_has_such_a_fact() -> None:
     found = recorded()
-    kept = multi(1)
     own = found.sets["multi"]
     for key, marked in own.items():
-        own[key] = replace(
-            marked,
-            queries=(replace(marked.queries[0], needs=("B3",)),),
-        )
-    own[kept.id] = kept
+        own[key] = replace(marked, queries=(replace(marked.queries[0], needs=("B3",)),))
+    for number in (1, 1000):
+        own[f"multi-{number:04d}"] = multi(number)
 
-    with pytest.raises(PiiBenchError, match="multi: only 1 texts can have twins"):
+    sources = twin_sources(found)[200:]
+
+    turned = [source.id for source in sources if "turned" in twin_kinds(source)]
+    assert turned == ["multi-0001", "multi-1000"]
+    assert len(sources) == 200
+
+
+def test_a_text_qualifies_when_two_facts_are_left_for_a_second_query() -> None:
+    found = recorded()
+    for key, marked in found.sets["single"].items():
+        asked = replace(marked.queries[0], needs=("A2", "A3"))
+        found.sets["single"][key] = replace(marked, queries=(asked,))
+
+    with pytest.raises(PiiBenchError, match="single: only 0 texts can have twins"):
         twin_sources(found)
 
 
