@@ -18,17 +18,10 @@ from pii_bench.construction.derived import (
     twin_sheet,
 )
 from pii_bench.construction.marked import read_marked
-from pii_bench.construction.readings import (
-    Reading,
-    agreement,
-    faults,
-    load_readings,
-    parse_answers,
-    record_readings,
-    version_of,
-)
+from pii_bench.construction.readings import agreement, faults, parse_answers, record_readings
 from pii_bench.construction.readings import sheet as reading_sheet
 from pii_bench.construction.recorded import Recorded, portion_of
+from pii_bench.datasets.readings import Reading, load_readings, version_of
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import write_whole
 

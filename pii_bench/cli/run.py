@@ -142,7 +142,7 @@ def _for_task(task: str, name: str, systems: Sequence[System]) -> list[System]:
 
 def _is_shown(row: Row, jobs: Sequence[Job]) -> bool:
     """Whether a row is one of this run, or the paper's on a dataset of the same name."""
-    if row.source is Source.PUBLISHED:
+    if not row.source.is_system:
         return row.dataset in {job.dataset.name for job in jobs}
     ran = {(job.system.card.model, job.system.card.prompt, job.dataset.name) for job in jobs}
     return row.source is Source.RUN and (row.model, row.strategy, row.dataset) in ran

@@ -7,19 +7,24 @@ was read; agreement is reported on the first reading, before anything was mended
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from dataclasses import asdict, dataclass
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from filelock import FileLock
 
+from pii_bench.datasets.readings import (
+    READINGS,
+    Reading,
+    load_readings,
+    needed_texts,
+    options,
+    version_of,
+)
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import writing
-from pii_bench.jsonl import read_records
-from pii_bench.resources import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,54 +32,10 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
 
-READINGS: Final = DATA / "readings"
 LEAST_NATURAL: Final = 3
 """A sample that a reader finds less natural than this is mended."""
 
 _FIELDS: Final = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What one reader said of one version of a sample.
-
-    Attributes:
-        id: of the sample.
-        version: of the sample, see `version_of`.
-        reader: "a" or "b": the two readers of a version.
-        round: 1 for the first version of a sample that was read.
-        options: texts of the entities that the reader was shown.
-        gold: texts of E_q of that version, which the reader was not shown.
-        needed: texts of the entities that the reader takes to be needed.
-        unlisted: what is personal in the text and not among the entities.
-        ambiguous: whether reasonable people could choose otherwise.
-        text: how natural the description is, 1 to 5; `query` likewise.
-        remark: in the reader's words, or empty.
-    """
-
-    id: str
-    version: str
-    reader: str
-    round: int
-    options: tuple[str, ...]
-    gold: tuple[str, ...]
-    needed: tuple[str, ...]
-    unlisted: tuple[str, ...]
-    ambiguous: bool
-    text: int
-    query: int
-    remark: str = ""
-
-
-def version_of(sample: Sample) -> str:
-    """Names text, query, entities and E_q of a sample: twelve hexadecimal digits."""
-    seen = [sample.description, sample.query, sorted(options(sample)), sorted(_gold(sample))]
-    return hashlib.sha256(json.dumps(seen).encode()).hexdigest()[:12]
-
-
-def options(sample: Sample) -> tuple[str, ...]:
-    """The texts of the entities, each once."""
-    return tuple(dict.fromkeys(entity.text for entity in sample.entities))
 
 
 def shuffled(sample: Sample, reader: str) -> list[str]:
@@ -154,7 +115,7 @@ def _reading(sample: Sample, fields: Sequence[str], earlier: set[str], reader: s
         reader=reader,
         round=len(earlier - {version}) + 1,
         options=tuple(sorted(listed)),
-        gold=tuple(sorted(_gold(sample))),
+        gold=tuple(sorted(needed_texts(sample))),
         needed=tuple(sorted(listed[n - 1] for n in set(chosen))),
         unlisted=unlisted,
         ambiguous=fields[3].lower() == "yes",
@@ -162,18 +123,6 @@ def _reading(sample: Sample, fields: Sequence[str], earlier: set[str], reader: s
         query=scores[1],
         remark=fields[6] if len(fields) > _FIELDS else "",
     )
-
-
-def load_readings(name: str, folder: Path = READINGS) -> list[Reading]:
-    """The readings of a set, in the order in which they came.
-
-    Raises:
-        InputFileError: the file is broken.
-    """
-    path = folder / f"{name}.jsonl"
-    if not path.exists():
-        return []
-    return [_from_record(path, line, record) for line, record in read_records(path)]
 
 
 def record_readings(name: str, readings: Sequence[Reading], folder: Path = READINGS) -> int:
@@ -194,18 +143,6 @@ def record_readings(name: str, readings: Sequence[Reading], folder: Path = READI
             with path.open("a", encoding="utf-8") as file:
                 file.writelines(json.dumps(asdict(r), ensure_ascii=False) + "\n" for r in new)
     return len(new)
-
-
-def _from_record(path: Path, line: int, record: dict[str, Any]) -> Reading:
-    try:
-        return Reading(
-            **{
-                **record,
-                **{key: tuple(record[key]) for key in ("options", "gold", "needed", "unlisted")},
-            }
-        )
-    except (TypeError, KeyError) as error:
-        raise InputFileError(path, f"no reading: {error}", line=line) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,10 +220,6 @@ def faults(reading: Reading) -> list[str]:
             if score < LEAST_NATURAL
         ),
     ]
-
-
-def _gold(sample: Sample) -> frozenset[str]:
-    return frozenset(related.text for related in sample.related)
 
 
 def _f1(reading: Reading) -> float:

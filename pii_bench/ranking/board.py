@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.ranking.collect import collect
 from pii_bench.ranking.published import published_rows
+from pii_bench.ranking.reading import reading_rows
 from pii_bench.ranking.render import write_leaderboard
 from pii_bench.ranking.rows import rank
 from pii_bench.runs.lock import locked
@@ -26,7 +27,7 @@ class Board:
     """A leaderboard that was written.
 
     Attributes:
-        rows: ranked; ours, those submitted, and the published ones.
+        rows: ranked; ours, those submitted, the readers', and the published ones.
         files: where it is written, `leaderboard.csv` first.
         left_out: runs and lines that could not be scored, each with the reason.
     """
@@ -49,6 +50,7 @@ def update(results: Path, loaded: Iterable[Dataset] = ()) -> Board:
     # Who collects last must write last: an older view would hide the rows of another run.
     with locked(results, wait=_LONGEST_WAIT):
         collection = collect(results, loaded)
-        rows = rank([*collection.rows, *published_rows()])
+        read = reading_rows({row.dataset for row in collection.rows})
+        rows = rank([*collection.rows, *read, *published_rows()])
         files = write_leaderboard(rows, results)
     return Board(tuple(rows), tuple(files), collection.left_out)

@@ -158,7 +158,7 @@ class _Line:
                 names_subjects=row.names_subjects, names_types=row.names_types
             )
             return "-" if column.metric in undefined else ""
-        if row.source is not Source.PUBLISHED and not row.complete:
+        if row.source.is_system and not row.complete:
             return f"{value:.3f} ({row.scored}/{row.gold})"
         other = self.beside.get(column) if self.beside else None
         theirs = other.metrics.get(column.metric) if other else None

@@ -97,11 +97,12 @@ class Row:
     def competes(self) -> bool:
         """Whether it is ranked.
 
-        Published figures stand on data that was never released, oracle rows are told gold, and
-        incomplete rows lack samples: none of them is. Nor are rows without a headline.
+        Published figures stand on data that was never released, readings made the gold, oracle
+        rows are told it, and incomplete rows lack samples: none of them is. Nor are rows without
+        a headline.
         """
-        ours = self.source is not Source.PUBLISHED
-        return ours and not self.oracle and self.complete and self.headline is not None
+        whole = self.complete and self.headline is not None
+        return self.source.is_system and not self.oracle and whole
 
 
 METRICS = (
@@ -250,6 +251,7 @@ def rank(rows: Iterable[Row]) -> list[Row]:
             row.dataset,
             list(Task).index(row.task),
             row.source is Source.PUBLISHED,
+            row.source is Source.READING,
             row.oracle,
             not row.complete,
             row.headline is None,

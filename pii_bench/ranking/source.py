@@ -12,7 +12,13 @@ class Source(StrEnum):
     RUN = "run"
     REFERENCE = "reference"
     SUBMITTED = "submitted"
+    READING = "reading"
     PUBLISHED = "published"
+
+    @property
+    def is_system(self) -> bool:
+        """Whether a system of ours or of somebody else answered, so that the row is ranked."""
+        return self not in {Source.READING, Source.PUBLISHED}
 
 
 class Marked(Protocol):
@@ -39,6 +45,6 @@ def source_marks(row: Marked) -> list[str]:
     marks = [str(row.source)]
     if row.oracle:
         marks.append("oracle")
-    if row.source is not Source.PUBLISHED and not row.complete:
+    if row.source.is_system and not row.complete:
         marks.append("incomplete")
     return marks

@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.construction.readings import (
-    Reading,
     agreement,
     faults,
-    load_readings,
     parse_answers,
     record_readings,
     sheet,
     shuffled,
-    version_of,
 )
+from pii_bench.datasets.readings import Reading, load_readings, version_of
 from pii_bench.datasets.sample import Related, Sample
 from pii_bench.errors import InputFileError, PiiBenchError
 from tests.datasets.check.samples import build

@@ -16,6 +16,7 @@ from pii_bench.prompting.outcome import Status
 from pii_bench.ranking.collect import evaluations_of, rows_of
 from pii_bench.ranking.naming import find_rows, system_name
 from pii_bench.ranking.published import published_rows
+from pii_bench.ranking.reading import reading_rows
 from pii_bench.ranking.rows import Row, rank
 from pii_bench.ranking.source import Source
 from pii_bench.ranking.stored import read_stored
@@ -121,7 +122,15 @@ def collect_report(
         ]
     )
     return Report(
-        rows=tuple(rank([*ours, *(row for row in published if name in {None, row.dataset})])),
+        rows=tuple(
+            rank(
+                [
+                    *ours,
+                    *reading_rows({row.dataset for row in ours}),
+                    *(row for row in published if name in {None, row.dataset}),
+                ]
+            )
+        ),
         figures=draw([each for both in evaluations for each in evaluated(*both)], published),
         record=_record(shown, texts),
         # Of several runs beside one detection the first shows it.

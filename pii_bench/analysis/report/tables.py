@@ -119,7 +119,7 @@ def _render(cell: _Cell) -> str:
 
 
 def _kind(row: Row) -> str:
-    return "published" if row.source is Source.PUBLISHED else "ours"
+    return "ours" if row.source.is_system else "published"
 
 
 def _model(row: Row, names: Mapping[Address, str]) -> str:
