@@ -6,8 +6,7 @@ import io
 import sys
 from typing import TYPE_CHECKING
 
-from pii_bench.cli.arguments import parse_arguments
-from pii_bench.cli.commands import COMMANDS
+from pii_bench.cli.command_line import parse_arguments
 from pii_bench.cli.terminal import OutputError, finish, tell
 from pii_bench.errors import PiiBenchError
 
@@ -26,13 +25,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 done; 1 the run is incomplete, and running it again does only what is missing;
         2 wrong arguments or input.
     """
-    parsed = parse_arguments(arguments)
     for stream in (sys.stdout, sys.stderr):
         # A character that the terminal's encoding lacks is shown by its number.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        complete = COMMANDS[parsed.command](parsed)
+        parsed = parse_arguments(arguments)
+        complete = parsed.run(parsed)
         finish()
     except PiiBenchError as error:
         tell(f"pii-bench: {error}")

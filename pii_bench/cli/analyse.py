@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.drops import HARDER
 from pii_bench.analysis.figures import draw_figures
 from pii_bench.analysis.results import FOLDER, analyse, write_csvs
 from pii_bench.analysis.runs import BASE, read_runs
+from pii_bench.cli.options import add_results
 from pii_bench.cli.terminal import say, tell
 from pii_bench.errors import MissingExtraError
 from pii_bench.escaping import markdown_table
@@ -21,7 +22,19 @@ if TYPE_CHECKING:
     from pii_bench.analysis.drops import Drop
 
 
-def analyse_runs(arguments: argparse.Namespace) -> bool:
+DESCRIPTION: Final = (
+    "Analyse stored runs as the paper does: F1 by size, recall by type and category, drops on "
+    "hard and distract, agreement of datasets. Writes CSV files and figures into "
+    "DIR/analysis."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_results(parser)
+
+
+def run(arguments: argparse.Namespace) -> bool:
     """Write tables and figures of a results folder and print how far systems drop.
 
     Without matplotlib there are no figures, and it says what installs it.

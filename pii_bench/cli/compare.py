@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from pii_bench.cli.options import add_dataset, add_results, add_task, positive
 from pii_bench.cli.terminal import say, tell
 from pii_bench.datasets.catalog import ALL, load_dataset
 from pii_bench.errors import PiiBenchError
@@ -48,7 +49,35 @@ class _Line:
     comparison: Comparison
 
 
-def compare_runs(arguments: argparse.Namespace) -> bool:
+DESCRIPTION: Final = (
+    "Compare two systems on the samples that both answered: the difference, its 95 % "
+    "interval, p by a paired permutation test with Holm's correction over the lines printed, "
+    "and the samples where they differ most."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    for name in ("first", "second"):
+        parser.add_argument(
+            name,
+            metavar="SYSTEM",
+            help="MODEL+STRATEGY, MODEL:STRATEGY or MODEL, as in the leaderboard; run:, reference: "
+            "or submitted: before it names the source",
+        )
+    add_dataset(parser)
+    add_task(parser)
+    parser.add_argument(
+        "--samples",
+        type=positive,
+        default=5,
+        metavar="N",
+        help="of each line, show the N samples that differ most (default: %(default)s)",
+    )
+    add_results(parser)
+
+
+def run(arguments: argparse.Namespace) -> bool:
     """Compare two systems on every dataset and task that stored runs of both answer.
 
     Returns:

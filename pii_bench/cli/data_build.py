@@ -7,6 +7,7 @@ from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
 from multiprocessing import Manager
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.cli.options import WRITTEN_SETS, add_calls, add_data_folder, positive, usd
 from pii_bench.cli.progress import RunProgress
 from pii_bench.cli.terminal import say, tell
 from pii_bench.construction.recorded import Recorded
@@ -39,7 +40,48 @@ _BUILDS: Final[tuple[Callable[[str, Callable[[], None]], BuiltSets], ...]] = (
 )
 
 
-def build_data(data: Path) -> bool:
+DESCRIPTION: Final = (
+    "Build single, multi, hard, distract and twins, and into the folder `built` the sets to "
+    "train and tune on: the same bytes on any machine."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_data_folder(parser, " and their cards")
+    parser.add_argument(
+        "--writer",
+        metavar="MODEL",
+        help="let a chat model write texts from the commissions, into DIR/built (see run --model)",
+    )
+    parser.add_argument(
+        "--set", choices=WRITTEN_SETS, default="single", help="with --writer (%(default)s)"
+    )
+    parser.add_argument(
+        "--limit", type=positive, default=20, metavar="N", help="with --writer (%(default)s)"
+    )
+    parser.add_argument(
+        "--max-usd",
+        type=usd,
+        metavar="USD",
+        help="with --writer: make no call that might pass this sum",
+    )
+    add_calls(parser)
+
+
+def run(arguments: argparse.Namespace) -> bool:
+    """Build every set, or let a chat model write the first texts of one.
+
+    Returns:
+        Whether everything was built or written.
+
+    Raises:
+        PiiBenchError: see `_build_all` and `_build_by_model`.
+    """
+    return _build_by_model(arguments) if arguments.writer else _build_all(arguments.data)
+
+
+def _build_all(data: Path) -> bool:
     """Build every set, write it, and pin it in its card.
 
     Args:
@@ -64,7 +106,7 @@ def build_data(data: Path) -> bool:
     return True
 
 
-def build_by_model(arguments: argparse.Namespace) -> bool:
+def _build_by_model(arguments: argparse.Namespace) -> bool:
     """Let a chat model write the first texts of a set, and say what was refused and why.
 
     Returns:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.progress import counted
 from pii_bench.cli.terminal import say
@@ -11,11 +12,22 @@ from pii_bench.datasets.check import check_files
 from pii_bench.errors import CheckFailedError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    import argparse
 
 
-def check_dataset(paths: Sequence[Path]) -> bool:
+DESCRIPTION: Final = (
+    "Find faults in dataset files, ours or others in our format: annotations, formats, leaks, "
+    "queries, consistency, duplicates. What is found is shown with the texts in question. "
+    "Exit code 2 when there is any."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="JSON Lines")
+
+
+def run(arguments: argparse.Namespace) -> bool:
     """Check dataset files; print each problem, and how many there are of each rule.
 
     Returns:
@@ -26,7 +38,7 @@ def check_dataset(paths: Sequence[Path]) -> bool:
         InputFileError: a file cannot be read.
     """
     report = check_files(
-        paths, lambda samples: counted(samples, "samples checked", of=len(samples))
+        arguments.files, lambda samples: counted(samples, "samples checked", of=len(samples))
     )
     found = [(path, problem) for path, own in report.problems.items() for problem in own]
     for path, problem in found:

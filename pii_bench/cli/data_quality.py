@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
+from pii_bench.cli.options import add_data_folder
 from pii_bench.cli.terminal import say
 from pii_bench.construction.quality import (
     LONG,
@@ -22,6 +23,7 @@ from pii_bench.errors import InputFileError
 from pii_bench.systems.relevance.catalog import build_relevance
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
     from pathlib import Path
 
@@ -32,21 +34,35 @@ _TRIVIAL: Final = ("all", "random", "keyword", "embedding")
 _WORDS: Final = 50
 
 
-def report_quality(data: Path, beside: str | None) -> bool:
-    """Print the quality of single and multi and write it into the README beside them.
+DESCRIPTION: Final = (
+    "Measure single and multi: how alike their texts are, and how far systems get that "
+    "understand nothing. The figures go into README.md beside the sets too."
+)
 
-    Args:
-        data: the folder of the sets.
-        beside: a dataset whose frequent words are printed beside those of ours; None for none.
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_data_folder(parser, "")
+    parser.add_argument(
+        "--beside",
+        metavar="DATASET",
+        help="print the most frequent words beside those of a dataset, such as capid:PATH",
+    )
+
+
+def run(arguments: argparse.Namespace) -> bool:
+    """Print the quality of single and multi and write it into the README beside them.
 
     Returns:
         True: a goal that is missed is a finding, and no error.
 
     Raises:
         InputFileError: a set is missing or broken, or the README has no place for the figures.
-        UnknownNameError: `beside` names no dataset.
+        UnknownNameError: `--beside` names no dataset.
         ResultsError: the README cannot be written.
     """
+    data: Path = arguments.data
+    beside: str | None = arguments.beside
     sets = {name: _read(data / f"{name}.jsonl") for name in _SETS}
     measures = text_measures(sets)
     measures += [trivial_measure(build_relevance(name), sets) for name in _TRIVIAL]

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.cli.options import add_dataset
 from pii_bench.cli.terminal import say
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.datasets.readme import README, replace_block
 from pii_bench.datasets.statistics import measure, published_statistics, to_markdown
 
+if TYPE_CHECKING:
+    import argparse
 
-def print_statistics(source: str, *, write: bool) -> bool:
+
+DESCRIPTION: Final = (
+    "Show the statistics of datasets, and beside them those of the paper's sets of the same names."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_dataset(parser)
+    parser.add_argument("--write", action="store_true", help="put them into data/README.md too")
+
+
+def run(arguments: argparse.Namespace) -> bool:
     """Print the statistics of datasets, those of the paper's sets beside them.
-
-    Args:
-        source: what `--dataset` takes.
-        write: whether to put them into the dataset card (`data/README.md`) too.
 
     Returns:
         True: they are complete.
@@ -27,10 +40,10 @@ def print_statistics(source: str, *, write: bool) -> bool:
     markdown = "\n\n".join(
         f"### {dataset.name}\n\n"
         + to_markdown(measure(dataset.samples), published.get(dataset.name))
-        for dataset in load_datasets(source)
+        for dataset in load_datasets(arguments.dataset)
     )
     say(markdown)
-    if write:
+    if arguments.write:
         replace_block("statistics", markdown, README)
         say(f"\nwritten: {README}")
     return True

@@ -18,6 +18,7 @@ from pii_bench.analysis.diagnosis.tables import (
     leak_table,
     twin_table,
 )
+from pii_bench.cli.options import add_results
 from pii_bench.cli.terminal import say, tell
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import for_csv, markdown_table
@@ -57,7 +58,18 @@ _REACTIONS: Final = (
 )
 
 
-def diagnose_runs(arguments: argparse.Namespace) -> bool:
+DESCRIPTION: Final = (
+    "Sort the errors of stored runs into classes, weigh leak against over-masking, and tell "
+    "how systems react to twins. Writes CSV files into DIR/diagnosis."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_results(parser)
+
+
+def run(arguments: argparse.Namespace) -> bool:
     """Say what kinds of error stored runs make, and write the tables under `diagnosis`.
 
     Args:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from pii_bench.cli.options import add_results, positive
 from pii_bench.cli.terminal import say, tell
 from pii_bench.ranking.board import update
 from pii_bench.ranking.collect import collect
 from pii_bench.ranking.published import published_rows
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterable
     from pathlib import Path
 
@@ -17,16 +19,31 @@ if TYPE_CHECKING:
     from pii_bench.ranking.rows import Row
 
 
-def build_leaderboard(results: Path, table: int | None) -> bool:
+DESCRIPTION: Final = "Write leaderboard.csv and leaderboard.md from the results."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument(
+        "--table",
+        type=positive,
+        metavar="N",
+        help="print ours in the layout of table N of the paper, with the differences",
+    )
+    add_results(parser)
+
+
+def run(arguments: argparse.Namespace) -> bool:
     """Write the leaderboard of a results folder and say where it is, or print one table.
 
-    Args:
-        results: the folder.
-        table: of the paper, whose layout is wanted; None for the leaderboard.
+    Returns:
+        Whether every stored run could be scored.
 
     Raises:
         UnknownNameError: no such table, or none that runs could fill.
     """
+    results: Path = arguments.results
+    table: int | None = arguments.table
     if table is not None:
         from pii_bench.ranking.paper_tables import paper_table
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.cli.options import add_endpoint, add_sampling
 from pii_bench.cli.terminal import say_exactly, tell
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.masking import absent_tags, inexact_tags, mask, unmask
@@ -14,6 +15,7 @@ from pii_bench.masking.mapping_file import check_target, read_mapping, write_map
 from pii_bench.models.catalog import ModelOptions
 from pii_bench.runs.mask_text import ask, masking_systems
 from pii_bench.scorer.locate import Locator
+from pii_bench.systems import DEFAULT_SYSTEM
 from pii_bench.systems.base import UNKNOWN_RECIPIENT
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.exposure import require_local
@@ -29,7 +31,62 @@ if TYPE_CHECKING:
 STANDARD_INPUT: Final = Path("-")
 
 
-def mask_text(arguments: argparse.Namespace) -> bool:
+DESCRIPTION: Final = (
+    "Replace in a text all personal information that a query does not need by tags such as "
+    "<Phone Number>. Where the system fails nothing is printed, and the exit code is 2."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument(
+        "file", type=Path, nargs="?", default=Path("-"), help="UTF-8 text (default: -, stdin)"
+    )
+    parser.add_argument("--query", help="what will be asked about the text; it is not masked")
+    parser.add_argument(
+        "--model",
+        default=DEFAULT_SYSTEM,
+        metavar="SYSTEM",
+        help="any that `pii-bench run` takes and that is not told gold (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--mapping",
+        type=Path,
+        metavar="FILE",
+        help="write what the tags stand for to this file, which only you may read",
+    )
+    parser.add_argument("--force", action="store_true", help="replace the mapping file")
+    parser.add_argument(
+        "--unmask",
+        action="store_true",
+        help="put back into an answer what the tags of --mapping stand for",
+    )
+    parser.add_argument(
+        "--on-failure",
+        choices=("refuse", "mask-all"),
+        default="refuse",
+        help="if the system does not tell what the query needs: print nothing, or mask all that "
+        "was found (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--local-only",
+        action="store_true",
+        help="refuse a system that sends the text to another machine",
+    )
+    parser.add_argument(
+        "--strategy", help="a chat model's prompt for query-related PII (default: naive)"
+    )
+    parser.add_argument(
+        "--label-map",
+        type=Path,
+        metavar="FILE",
+        help="JSON of a detector's labels to our types, in the place of its own",
+    )
+    add_sampling(parser.add_argument_group("what a chat model is asked"))
+    add_endpoint(parser.add_argument_group("how it is called"))
+
+
+def run(arguments: argparse.Namespace) -> bool:
     """Print a text with tags, or with `--unmask` an answer without them; all else to stderr.
 
     Nothing is printed unless all went well: a text that could not be masked never passes.

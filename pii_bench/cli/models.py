@@ -31,12 +31,27 @@ _HEADER: Final = (
 _ALIGN: Final = ("left", "left", "right", "right", "left", "right", "right", "left", "left")
 
 
-def list_models(arguments: argparse.Namespace) -> None:
+DESCRIPTION: Final = (
+    "List the models that have an alias, with what their provider takes in USD per million "
+    "tokens, their limits in tokens and their status."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("--provider", help="only its models")
+    parser.add_argument("--sources", action="store_true", help="print notes and sources too")
+
+
+def run(arguments: argparse.Namespace) -> bool:
     """Print the models that have an alias, in the order of the table.
 
     Args:
         arguments: `provider`: only its models; None for all. `sources`: whether to print
             notes and sources too.
+
+    Returns:
+        True.
 
     Raises:
         UnknownNameError: no model of such a provider.
@@ -58,6 +73,7 @@ def list_models(arguments: argparse.Namespace) -> None:
     if arguments.sources:
         for card in cards:
             say("\n" + "\n".join(_sources(card)))
+    return True
 
 
 def _row(card: ModelCard) -> list[str]:

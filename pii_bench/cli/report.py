@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.report.data import Texts, collect_report
 from pii_bench.analysis.report.page import render_page
+from pii_bench.cli.options import add_dataset, add_results
 from pii_bench.cli.terminal import say, tell
 from pii_bench.files import write_whole
 
@@ -15,7 +17,43 @@ if TYPE_CHECKING:
 FILE: Final = "report.html"
 
 
-def write_report(arguments: argparse.Namespace) -> bool:
+DESCRIPTION: Final = (
+    "Write one HTML file that loads nothing: tables, figures, and every sample with gold and "
+    "predicted entities marked, two runs side by side. Texts are those of our own datasets, "
+    "unless said otherwise."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("--out", type=Path, metavar="FILE", help="default: DIR/report.html")
+    add_dataset(parser)
+    parser.add_argument(
+        "--model",
+        nargs="+",
+        metavar="SYSTEM",
+        help="samples of these only, named as in `compare`; tables stay whole",
+    )
+    texts = parser.add_mutually_exclusive_group()
+    texts.add_argument(
+        "--texts",
+        dest="texts",
+        action="store_const",
+        const="all",
+        default="ours",
+        help="put in the texts of datasets that are not ours too",
+    )
+    texts.add_argument(
+        "--no-texts",
+        dest="texts",
+        action="store_const",
+        const="none",
+        help="leave out all texts",
+    )
+    add_results(parser)
+
+
+def run(arguments: argparse.Namespace) -> bool:
     """Write the page of a results folder and say where it is and what it lacks.
 
     Args:

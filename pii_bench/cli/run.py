@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-from typing import TYPE_CHECKING
+import datetime as dt
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
+from pii_bench.cli.options import (
+    add_calls,
+    add_dataset,
+    add_results,
+    add_sampling,
+    add_task,
+    number_in,
+    positive,
+    usd,
+)
 from pii_bench.cli.progress import RunProgress
 from pii_bench.cli.tables import print_faults, print_missing
 from pii_bench.cli.terminal import tell
@@ -12,7 +25,7 @@ from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls.guarded import CallPolicy
 from pii_bench.models.catalog import LOCAL, ModelOptions, resolve
-from pii_bench.models.table import ModelStatus, find_card
+from pii_bench.models.table import ModelStatus, Price, find_card
 from pii_bench.ranking.source import Source
 from pii_bench.runs.jobs import (
     Job,
@@ -21,12 +34,12 @@ from pii_bench.runs.jobs import (
     reserved,
     run_jobs,
 )
+from pii_bench.systems import DEFAULT_SYSTEM
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.exposure import require_local
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from pii_bench.models.table import ModelCard
@@ -34,7 +47,48 @@ if TYPE_CHECKING:
     from pii_bench.systems.base import System
 
 
-def run_benchmark(arguments: argparse.Namespace) -> bool:
+DESCRIPTION: Final = (
+    "Run a system over a dataset, score it and update the leaderboard. Responses are saved as "
+    "they come; run again to go on."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument(
+        "--model",
+        default=DEFAULT_SYSTEM,
+        metavar="SYSTEM",
+        help="an alias (see `pii-bench models`), provider/name, local/NAME, replay:PATH, "
+        "DETECTOR, DETECTOR+RELEVANCE, python:MODULE:FACTORY or a plug-in (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--strategy", help="a chat model's prompt for query-related PII (default: naive)"
+    )
+    add_task(parser)
+    add_dataset(parser)
+    parser.add_argument(
+        "--limit", type=positive, metavar="N", help="only the first N samples of each dataset"
+    )
+    parser.add_argument(
+        "--label-map",
+        type=Path,
+        metavar="FILE",
+        help="JSON of a detector's labels to our types, in the place of its own",
+    )
+    parser.add_argument(
+        "--local-only",
+        action="store_true",
+        help="refuse a system that sends the texts to another machine",
+    )
+    add_sampling(parser.add_argument_group("what a chat model is asked"))
+    calls = parser.add_argument_group("how it is called")
+    add_calls(calls)
+    _add_money(calls)
+    add_results(parser)
+
+
+def run(arguments: argparse.Namespace) -> bool:
     """Run, score, update the leaderboard and print the rows of this run beside the paper's.
 
     Returns:
@@ -146,3 +200,45 @@ def _is_shown(row: Row, jobs: Sequence[Job]) -> bool:
         return row.dataset in {job.dataset.name for job in jobs}
     ran = {(job.system.card.model, job.system.card.prompt, job.dataset.name) for job in jobs}
     return row.source is Source.RUN and (row.model, row.strategy, row.dataset) in ran
+
+
+def _add_money(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--rpm", type=positive, metavar="N", help="requests a minute that the provider allows"
+    )
+    group.add_argument(
+        "--tpm", type=positive, metavar="N", help="tokens a minute that the provider allows"
+    )
+    group.add_argument(
+        "--batch",
+        nargs="?",
+        choices=("wait", "submit"),
+        const="wait",
+        help="ask through the provider's batch API at a lower price, and wait (the default), or "
+        "`submit` and leave: run again to collect",
+    )
+    group.add_argument(
+        "--dry-run", action="store_true", help="tell calls, tokens and cost, and ask nothing"
+    )
+    group.add_argument(
+        "--max-usd",
+        type=usd,
+        metavar="USD",
+        help="make no call that might pass this sum, with those in flight",
+    )
+    group.add_argument(
+        "--price",
+        type=_price,
+        metavar="IN,OUT",
+        help="USD per million tokens, where the table of models knows none or another",
+    )
+
+
+def _price(text: str) -> Price:
+    numbers = [number_in(part) for part in text.split(",")]
+    match numbers:
+        case [float(into), float(out)] if into >= 0 and out >= 0:
+            return Price(into, out, dt.datetime.now(dt.UTC).date(), "--price")
+        case _:
+            what = "must be two numbers, USD per million tokens in and out, such as 2.5,10"
+            raise argparse.ArgumentTypeError(f"{what}, not {text!r}")

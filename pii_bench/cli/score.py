@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.leaderboard import update_leaderboard
+from pii_bench.cli.options import DATASET_HELP, add_results
 from pii_bench.cli.progress import counted
 from pii_bench.cli.tables import print_faults, print_rows
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.terminal import say
 from pii_bench.datasets.catalog import load_dataset, open_dataset
 from pii_bench.errors import PiiBenchError
 from pii_bench.ranking.rows import row_of, with_intervals
@@ -17,24 +18,37 @@ from pii_bench.ranking.statistics.scores import Clusters
 from pii_bench.ranking.submitted import check_name, keep_submission
 from pii_bench.runs.compact_scores import CompactScores
 from pii_bench.runs.evaluation import Tally
-from pii_bench.runs.predictions.capid_outputs import read_capid_outputs
 from pii_bench.runs.predictions.file import (
     PredictionsFile,
     names_types,
     predicted_tasks,
     read_predictions,
-    write_predictions,
 )
 from pii_bench.runs.signature import Signature
 
 if TYPE_CHECKING:
     import argparse
-    from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
 
 
-def score_predictions(arguments: argparse.Namespace) -> bool:
+DESCRIPTION: Final = "Score a file of predictions made anywhere."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("predictions", type=Path, help="JSON Lines, see the README")
+    parser.add_argument("--dataset", required=True, help=DATASET_HELP)
+    parser.add_argument(
+        "--name",
+        help="keep them under this name in DIR/submitted: they enter the leaderboard, compare, "
+        "analyse, diagnose and report",
+    )
+    parser.add_argument("--force", action="store_true", help="replace what is kept under the name")
+    add_results(parser)
+
+
+def run(arguments: argparse.Namespace) -> bool:
     """Score a file of predictions and print a row per task that it answers.
 
     Without a name both files are read line by line, so that they may be of any size.
@@ -105,28 +119,3 @@ def _print_submitted(results: Path, name: str, dataset: Dataset) -> bool:
     shown = [row for row in rows if (row.source, row.model, row.dataset) == own]
     print_rows(shown)
     return all(row.complete for row in shown)
-
-
-def convert_answers(answers: Path, source: str, out: Path) -> bool:
-    """Write CAPID's stored answers as a predictions file.
-
-    Returns:
-        Whether every answer found its sample and every sample its answer.
-
-    Raises:
-        PiiBenchError: the dataset or the answers are broken.
-    """
-    dataset = load_dataset(source)
-    print_faults(dataset)
-    converted = read_capid_outputs(answers, dataset.samples)
-    write_predictions(out, converted.predictions)
-    statuses = Counter(prediction.status for prediction in converted.predictions.values())
-    listed = ", ".join(f"{status} {count}" for status, count in statuses.most_common())
-    say(f"{out}: {len(converted.predictions)} predictions ({listed})")
-    if converted.strangers:
-        lines = ", ".join(map(str, converted.strangers))
-        tell(f"answers to no sample of the dataset, on lines {lines}")
-    if converted.unanswered:
-        names = ", ".join(converted.unanswered)
-        tell(f"samples without an answer, as infra_error: {names}")
-    return not (converted.strangers or converted.unanswered)

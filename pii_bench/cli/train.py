@@ -1,23 +1,78 @@
-"""`pii-bench train` and `pii-bench fit`."""
+"""`pii-bench train`."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from pii_bench.cli.options import add_data_folder, positive
 from pii_bench.cli.terminal import finish, say
-from pii_bench.systems.relevance.catalog import FITTED
-from pii_bench.systems.relevance.fit import fit_thresholds
 from pii_bench.systems.tagger.settings import Settings
 from pii_bench.systems.tagger.train import train
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import argparse
 
     from pii_bench.systems.tagger.settings import Epoch
 
 
-def train_tagger(data: Path, out: Path | None, *, words_alone: bool) -> bool:
+ENCODER_HEADS: Final = ("linear", "crf", "charcnn-crf")
+
+DESCRIPTION: Final = (
+    "Train the BiLSTM-CRF on the sets to train and tune on, which `data build` makes; or "
+    "fine-tune an encoder for detection, relevance and owners at once."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument(
+        "network", nargs="?", choices=("bilstm-crf", "encoder"), default="bilstm-crf"
+    )
+    add_data_folder(parser, ", train and dev in its folder built")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where the weights go")
+    parser.add_argument(
+        "--words-alone",
+        action="store_true",
+        help="bilstm-crf: see a token's word, and not how it is written",
+    )
+    encoder = parser.add_argument_group("encoder")
+    encoder.add_argument(
+        "--checkpoint",
+        type=Path,
+        metavar="DIR",
+        help="a pretrained encoder with its tokenizer.json: BERT, DistilBERT, RoBERTa, ...",
+    )
+    encoder.add_argument("--head", choices=ENCODER_HEADS, default="linear", help="(%(default)s)")
+    encoder.add_argument("--frozen", action="store_true", help="train the heads alone")
+    encoder.add_argument("--epochs", type=positive, default=5, metavar="N", help="(%(default)s)")
+    for part, what in (("train", "learn from"), ("dev", "choose the epoch by")):
+        encoder.add_argument(
+            f"--{part}",
+            action="extend",
+            nargs="+",
+            metavar="DATASET",
+            help=f"datasets to {what}, as `run --dataset` takes them (default: ours)",
+        )
+
+
+def run(arguments: argparse.Namespace) -> bool:
+    """Train the network that was named.
+
+    Returns:
+        True.
+
+    Raises:
+        PiiBenchError: as of `train_encoder`, or the other errors of either training.
+    """
+    if arguments.network == "encoder":
+        from pii_bench.cli.train_encoder import train_encoder
+
+        return train_encoder(arguments)
+    return _train_tagger(arguments.data, arguments.out, words_alone=arguments.words_alone)
+
+
+def _train_tagger(data: Path, out: Path | None, *, words_alone: bool) -> bool:
     """Train the BiLSTM-CRF on the sets that `data build` made, dev for stopping.
 
     Args:
@@ -38,30 +93,6 @@ def train_tagger(data: Path, out: Path | None, *, words_alone: bool) -> bool:
     settings = Settings(spelling=not words_alone)
     train(_sets(data, "train"), _sets(data, "dev"), out, _show, settings)
     say(f"weights: {out}")
-    return True
-
-
-def fit_relevance(names: Sequence[str], data: Path, out: Path) -> bool:
-    """Fit the thresholds of relevance systems on the dev sets that `data build` made.
-
-    Args:
-        names: of the systems; none for all that need no extra.
-        data: folder of the sets.
-        out: the file of thresholds; those of other systems stay.
-
-    Returns:
-        True.
-
-    Raises:
-        UnknownNameError: a system has no threshold to fit.
-        InputFileError: a set is missing or broken.
-        MissingExtraError: what a system needs is not installed.
-        ResultsError: the file cannot be written.
-    """
-    chosen = names or [name for name in FITTED if not FITTED[name].extra]
-    for name, fitted in fit_thresholds(chosen, _sets(data, "dev"), out).items():
-        say(f"{name}: threshold {fitted.threshold:.4f}, dev F1 {fitted.f1:.3f}")
-    say(f"thresholds: {out}")
     return True
 
 

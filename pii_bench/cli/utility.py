@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -27,6 +28,7 @@ from pii_bench.analysis.utility.stored import (
     split_name,
     verdicts_folder,
 )
+from pii_bench.cli.options import DATASET_HELP, add_calls, add_results, number_in, positive, usd
 from pii_bench.cli.progress import RunProgress
 from pii_bench.cli.tables import print_missing
 from pii_bench.cli.terminal import say, tell
@@ -48,7 +50,6 @@ from pii_bench.systems.relevance.encoders import MiniLmEncoder, WordLlamaEncoder
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
@@ -64,7 +65,77 @@ EMBEDDERS: Final[Mapping[str, Callable[[], Encoder]]] = MappingProxyType(
 _LONGEST_WAIT: Final = 300.0
 
 
-def measure_utility(arguments: argparse.Namespace) -> bool:
+DESCRIPTION: Final = (
+    "Let a chat model answer queries over texts as they are, masked whole, masked but for "
+    "what the query needs, and masked by a system; compare the answers. Answers and verdicts "
+    "are saved as they come; run again to go on. Without --answerer nothing is asked, and the "
+    "figures are made again of what is stored."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument(
+        "--model",
+        metavar="SYSTEM",
+        help="what masks, any that `pii-bench run` takes for both tasks; its answers are those "
+        "of `run`, which has all options (default: gold's conditions alone)",
+    )
+    parser.add_argument(
+        "--strategy", help="of --model, a chat model's prompt for query-related PII (naive)"
+    )
+    parser.add_argument("--answerer", metavar="MODEL", help="the chat model that answers")
+    parser.add_argument(
+        "--judge", metavar="MODEL", help="a chat model that rates the answers (default: none)"
+    )
+    parser.add_argument(
+        "--dataset", default="demo", help=f"all, {DATASET_HELP} (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--limit", type=positive, metavar="N", help="only the first N samples of each dataset"
+    )
+    parser.add_argument(
+        "--embedder",
+        choices=("wordllama", "minilm"),
+        default="wordllama",
+        help="of the answers, for their cosine (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--weight",
+        type=_weight,
+        default=0.5,
+        metavar="A",
+        help="of privacy in the balance, 0 to 1 (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--local-only",
+        action="store_true",
+        help="refuse a model that is sent the texts on another machine",
+    )
+    calls = parser.add_argument_group("how chat models are called")
+    calls.add_argument(
+        "--answer-tokens",
+        type=positive,
+        metavar="N",
+        help="longest answer, reasoning included (default: 2048; a model that reasons: 16384; "
+        "local: 512)",
+    )
+    calls.add_argument(
+        "--verdict-tokens", type=positive, metavar="N", help="longest verdict (default: likewise)"
+    )
+    add_calls(calls)
+    calls.add_argument("--answerer-base-url", metavar="URL", help="as --base-url, the answerer's")
+    calls.add_argument("--judge-base-url", metavar="URL", help="as --base-url, the judge's")
+    calls.add_argument(
+        "--max-usd",
+        type=usd,
+        metavar="USD",
+        help="make no call to a provider's model that might pass this sum; each model has its own",
+    )
+    add_results(parser)
+
+
+def run(arguments: argparse.Namespace) -> bool:
     """Mask, answer, judge, and write the figures of all that is stored.
 
     Without an answerer nothing is asked: the figures are made again of what is stored.
@@ -304,3 +375,10 @@ def _write(results: Path, measuring: Measuring, datasets: set[str] | None) -> Ut
     rows = [row for row, _ in collection.measured if datasets is None or row.dataset in datasets]
     say(f"figures: {', '.join(map(str, paths))}\n\n{to_table([*rows, *published])}")
     return collection
+
+
+def _weight(text: str) -> float:
+    number = number_in(text)
+    if number is None or not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, not {text!r}")
+    return number

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import pii_bench
-from pii_bench.cli import main
-from pii_bench.cli.arguments import parse_arguments
+from pii_bench.cli import main, run
+from pii_bench.cli.command_line import parse_arguments
 from tests.cli.command import environment
 
 
@@ -28,7 +28,7 @@ def test_a_run_with_a_model_keeps_every_other_default() -> None:
     parsed = parse_arguments(["run", "--model", "gpt4o"])
 
     assert vars(parsed) == {
-        "command": "run",
+        "run": run.run,
         "model": "gpt4o",
         "strategy": None,
         "task": "all",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.cli.compare import compare_runs
+from pii_bench.cli.compare import run
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from tests.cli.conftest import detection_answer, related_answer
@@ -25,7 +25,7 @@ WRONG = '### Answer: ["x"]'
 def compare(
     first: str, second: str, *, dataset: str = "all", task: str = "all", samples: int = 5
 ) -> bool:
-    return compare_runs(
+    return run(
         argparse.Namespace(
             first=first,
             second=second,

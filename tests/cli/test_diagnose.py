@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.cli import main
-from pii_bench.cli.diagnose import diagnose_runs
+from pii_bench.cli.diagnose import run
 from pii_bench.datasets.native import write_native
 from pii_bench.errors import PiiBenchError
 from tests.analysis.diagnosis.samples import PEOPLE, couple
@@ -20,7 +20,7 @@ TABLES = ["errors.csv", "leak-curve.csv", "leak.csv", "twins.csv"]
 
 
 def diagnose(results: Path) -> bool:
-    return diagnose_runs(Namespace(results=results))
+    return run(Namespace(results=results))
 
 
 def cells(output: str, title: str) -> list[list[str]]:

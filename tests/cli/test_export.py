@@ -1,14 +1,14 @@
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pii_bench.cli import main
-from pii_bench.cli.export import export_every_eval_ever
+from pii_bench.cli.export_every_eval_ever import run
 from pii_bench.errors import PiiBenchError
-from pii_bench.integrations.every_eval_ever.every_eval_ever import Evaluator
 from tests.integrations.every_eval_ever.schemas import valid_run, valid_samples
 from tests.ranking.stored_runs import FAILED, store_run, tiny_dataset
 
@@ -24,7 +24,11 @@ def tiny(own_folder: Path) -> Dataset:
 
 
 def exported() -> bool:
-    return export_every_eval_ever(Path("results"), Path("out"), Evaluator())
+    return run(
+        Namespace(
+            results=Path("results"), out=Path("out"), organization="unknown", relationship="other"
+        )
+    )
 
 
 def test_runs_are_written_and_counted(tiny: Dataset, capsys: pytest.CaptureFixture[str]) -> None:

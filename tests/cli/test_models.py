@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.cli import models
-from pii_bench.cli.models import list_models
 from pii_bench.errors import UnknownNameError
 from pii_bench.models.table import MODELS, read_table
 
@@ -68,7 +67,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def shown(
     capsys: pytest.CaptureFixture[str], *, provider: str | None = None, sources: bool = False
 ) -> str:
-    list_models(argparse.Namespace(provider=provider, sources=sources))
+    models.run(argparse.Namespace(provider=provider, sources=sources))
     return capsys.readouterr().out
 
 
@@ -98,7 +97,7 @@ def test_the_models_of_one_provider(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.usefixtures("table")
 def test_a_provider_without_models() -> None:
     with pytest.raises(UnknownNameError, match=r"unknown provider 'opnai'; did you mean 'openai'"):
-        list_models(argparse.Namespace(provider="opnai", sources=False))
+        models.run(argparse.Namespace(provider="opnai", sources=False))
 
 
 def test_every_model_is_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from pii_bench.analysis.report import figures
 from pii_bench.analysis.report.figures import NOT_INSTALLED
-from pii_bench.cli.report import write_report
+from pii_bench.cli.report import run
 from pii_bench.errors import UnknownNameError
 from tests.analysis.report.folders import NOTHING, demo_results
 from tests.ranking.stored_runs import changed, store_run, tiny_dataset
@@ -23,7 +23,7 @@ def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def report(**changes: Any) -> bool:
     given = {"results": Path("results"), "out": None, "dataset": "all", "model": None}
-    return write_report(Namespace(**given | {"texts": "ours"} | changes))
+    return run(Namespace(**given | {"texts": "ours"} | changes))
 
 
 def test_the_page_is_written_into_the_results(

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 
 from pii_bench.cli import utility as commands
-from pii_bench.cli.arguments.utility import add_utility
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import MissingExtraError, PiiBenchError, ProviderRefusedError
 from pii_bench.systems.relevance.encoders import WordLlamaEncoder
@@ -46,8 +45,8 @@ def utility(server: ProtocolServer | None = None, *options: object) -> bool:
     if server is not None:
         given += ["--answerer", "openai/answerer", "--answerer-base-url", f"{server.url}/v1"]
     parser = argparse.ArgumentParser()
-    add_utility(parser.add_subparsers())
-    return commands.measure_utility(parser.parse_args(["utility", *map(str, given)]))
+    commands.add_arguments(parser)
+    return commands.run(parser.parse_args([*map(str, given)]))
 
 
 def judge(server: ProtocolServer) -> list[str]:

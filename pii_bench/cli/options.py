@@ -1,16 +1,18 @@
-"""What several commands take."""
+"""Options that several commands take."""
 
 from __future__ import annotations
 
 import argparse
 import math
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, Literal
 
-Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-
-DATASET_HELP = "a dataset's name, the path of a file, or capid:PATH"
-TASKS = ("all", "detection", "query-related", "masking")
+DATASET_HELP: Final = "a dataset's name, the path of a file, or capid:PATH"
+WRITTEN_SETS: Final = (
+    *("single", "multi", "train-single", "train-multi", "dev-single", "dev-multi"),
+    *("twins", "distract"),
+)
+TASKS: Final = ("all", "detection", "query-related", "masking")
 
 
 def add_calls(parser: argparse._ActionsContainer) -> None:
@@ -96,3 +98,43 @@ def number_in(text: str) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
+
+
+def add_sampling(group: argparse._ArgumentGroup) -> None:
+    """What a chat model is asked."""
+    group.add_argument(
+        "--max-tokens",
+        type=positive,
+        metavar="N",
+        help="longest answer, reasoning included (default: 2048; a model that reasons: 16384; "
+        "local: 512)",
+    )
+    group.add_argument(
+        "--temperature",
+        type=_temperature,
+        metavar="T",
+        help="`default` to send none, as some models want (default: 0; of a vote: 0.7)",
+    )
+    group.add_argument(
+        "--output",
+        choices=("text", "schema"),
+        default="text",
+        help="let the provider enforce a JSON schema; a condition of its own (%(default)s)",
+    )
+    group.add_argument(
+        "--votes", type=positive, metavar="K", help="draws of self-consistency-vote (default: 5)"
+    )
+
+
+def add_reader(parser: argparse.ArgumentParser) -> None:
+    """Which of the two readers."""
+    parser.add_argument("--reader", choices=("a", "b"), required=True)
+
+
+def _temperature(text: str) -> float | Literal["default"]:
+    if text == "default":
+        return "default"
+    number = number_in(text)
+    if number is None or not 0 <= number <= 2:
+        raise argparse.ArgumentTypeError(f"must be `default` or a number from 0 to 2, not {text!r}")
+    return number
