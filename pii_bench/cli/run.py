@@ -20,7 +20,7 @@ from pii_bench.cli.options import (
 )
 from pii_bench.cli.progress import RunProgress
 from pii_bench.cli.tables import print_faults, print_missing
-from pii_bench.cli.terminal import tell
+from pii_bench.cli.terminal import say, tell
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls.guarded import CallPolicy
@@ -85,6 +85,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     calls = parser.add_argument_group("how it is called")
     add_calls(calls)
     _add_money(calls)
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="print every column of the rows of this run and of the published ones",
+    )
     add_results(parser)
 
 
@@ -134,10 +139,14 @@ def run(arguments: argparse.Namespace) -> bool:
             raise
     from pii_bench.cli.leaderboard import update_leaderboard
     from pii_bench.cli.tables import print_rows
+    from pii_bench.ranking.summary import summarise
 
     rows, _ = update_leaderboard(arguments.results, datasets)
-    tasks = set(Task) if arguments.task == "all" else {Task(arguments.task)}
-    print_rows([row for row in rows if row.task in tasks and _is_shown(row, jobs)])
+    tasks = [*Task] if arguments.task == "all" else [Task(arguments.task)]
+    if arguments.all:
+        print_rows([row for row in rows if row.task in tasks and _is_shown(row, jobs)])
+    else:
+        say(f"\n{summarise(rows, _ran(jobs), tasks)}", end="")
     return complete or print_missing(jobs)
 
 
@@ -198,8 +207,12 @@ def _is_shown(row: Row, jobs: Sequence[Job]) -> bool:
     """Whether a row is one of this run, or the paper's on a dataset of the same name."""
     if not row.source.is_system:
         return row.dataset in {job.dataset.name for job in jobs}
-    ran = {(job.system.card.model, job.system.card.prompt, job.dataset.name) for job in jobs}
-    return row.source is Source.RUN and (row.model, row.strategy, row.dataset) in ran
+    return row.source is Source.RUN and (row.model, row.strategy, row.dataset) in _ran(jobs)
+
+
+def _ran(jobs: Sequence[Job]) -> dict[tuple[str, str, str], None]:
+    """Model, prompt and dataset of each job, in their order."""
+    return {(job.system.card.model, job.system.card.prompt, job.dataset.name): None for job in jobs}
 
 
 def _add_money(group: argparse._ArgumentGroup) -> None:

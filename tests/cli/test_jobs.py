@@ -38,7 +38,8 @@ def answer_rightly(server: BatchServer, monkeypatch: pytest.MonkeyPatch) -> None
 
 def run(server: BatchServer | ProtocolServer, *options: str, model: str = "openai/m") -> int:
     base_url = f"{server.url}/v1"
-    return main(["run", "--model", model, "--base-url", base_url, "--dataset", "demo", *options])
+    asked = ("--model", model, "--base-url", base_url, "--dataset", "demo")
+    return main(["run", "--all", *asked, *options])
 
 
 def detect(server: BatchServer | ProtocolServer, *options: str) -> int:

@@ -50,7 +50,7 @@ class Speaker:
     def run(self, server: ProtocolServer, *options: str) -> int:
         url = f"{server.url}{self.base}"
         arguments = ("--model", self.model, "--base-url", url, "--dataset", "demo", *options)
-        return main(["run", *arguments])
+        return main(["run", "--all", *arguments])
 
 
 def response_format(schema: AnswerSchema) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.protocol_server import ProtocolServer, ReceivedRequest
 
-RUN = ("run", "--dataset", "demo", "--model")
+RUN = ("run", "--all", "--dataset", "demo", "--model")
 OWN_KEY = "sk-planted-own-0123456789"
 SERVER_KEY = "sk-planted-server-0123456789"
 
@@ -473,7 +473,7 @@ def test_a_detector_alone_only_detects(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_the_papers_rows_stand_beside_ours(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--model", "gold+gold", "--dataset", "hard", "--limit", "1"]) == 0
+    assert main(["run", "--all", "--model", "gold+gold", "--dataset", "hard", "--limit", "1"]) == 0
 
     shown = capsys.readouterr().out
     assert "| published" in shown

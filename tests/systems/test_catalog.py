@@ -180,7 +180,7 @@ def test_the_example_of_the_readme_is_short() -> None:
 
 @pytest.mark.usefixtures("plug_in")
 def test_the_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--model", "python:my_system:systems", "--dataset", "demo"]) == 0
+    assert main(["run", "--all", "--model", "python:my_system:systems", "--dataset", "demo"]) == 0
 
     shown = capsys.readouterr().out
     assert [line for line in shown.splitlines() if line.startswith("demo: ")] == [
