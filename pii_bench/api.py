@@ -14,7 +14,7 @@ from pii_bench.ranking.collect import rows_of
 from pii_bench.ranking.rows import row_of, with_intervals
 from pii_bench.ranking.source import Source
 from pii_bench.ranking.statistics.scores import clusters_of
-from pii_bench.ranking.stored import join_runs, read_run
+from pii_bench.ranking.stored import read_run, with_detection
 from pii_bench.runs.evaluation import evaluate
 from pii_bench.runs.jobs import Job, reserved, run_jobs
 from pii_bench.runs.mask_text import mask_for_query
@@ -80,9 +80,8 @@ def run(
     jobs = [Job.of(system, dataset, limit, root) for dataset in sets for system in chosen]
     with reserved(jobs):
         _finish(run_jobs(jobs, concurrency, None, progress or Silent()))
-    stored = [(job.dataset, read_run(job.files.manifest)) for job in jobs]
-    joined = join_runs(stored, Source.RUN)
-    return with_intervals([row for each in joined for row in rows_of(each)])
+    runs = with_detection(read_run(job.files.manifest, job.dataset) for job in jobs)
+    return with_intervals([row for run in runs for row in rows_of(run)])
 
 
 def score(predictions: Path | str, dataset: str | Dataset) -> list[Row]:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.sample import applicable
-from pii_bench.ranking.collect import evaluations_of
 from pii_bench.ranking.source import Source
 from pii_bench.ranking.statistics.scores import MASKED_TEXT
-from pii_bench.ranking.stored import RunOnDataset, read_stored
+from pii_bench.ranking.stored import read_runs
 from pii_bench.runs.evaluation import Evaluation
 from pii_bench.tasks import Task
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
+    from pii_bench.ranking.stored import Run
     from pii_bench.runs.predictions.prediction import Prediction
 
 BASE: Final = ("single", "multi")
@@ -94,26 +94,21 @@ class EvaluatedRuns:
     left_out: tuple[str, ...]
 
 
-def read_runs(results: Path) -> EvaluatedRuns:
+def read_evaluated(results: Path) -> EvaluatedRuns:
     """Score what is stored in a results folder: runs, references and what is submitted.
 
     Masking stands wherever detection answers lie beside query-related ones, as in the
     leaderboard.
     """
-    stored = read_stored(results)
-    runs = tuple(each for run in stored.runs for each in evaluated(run, evaluations_of(run)))
+    stored = read_runs(results)
+    runs = tuple(each for run in stored.runs for each in evaluated(run))
     return EvaluatedRuns(runs, stored.left_out)
 
 
-def evaluated(run: RunOnDataset, evaluations: Mapping[Task, Evaluation]) -> Iterator[EvaluatedRun]:
-    """The runs that a stored one stands for: its own task, and masking.
-
-    Args:
-        run: what was stored.
-        evaluations: `evaluations_of` it.
-    """
-    system, dataset, predictions = run.stored.manifest.system, run.dataset, run.predictions
-    for task, evaluation in evaluations.items():
+def evaluated(run: Run) -> Iterator[EvaluatedRun]:
+    """What a stored run was evaluated under: its own task, and masking."""
+    system, dataset, predictions = run.manifest.system, run.dataset, run.by_task
+    for task, evaluation in run.scores.evaluations.items():
         name = RunName(
             source=run.source,
             model=system.model,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.analysis.drops import HARDER
 from pii_bench.analysis.figures import draw_figures
 from pii_bench.analysis.results import FOLDER, analyse, write_csvs
-from pii_bench.analysis.runs import BASE, read_runs
+from pii_bench.analysis.runs import BASE, read_evaluated
 from pii_bench.cli.options import add_results
 from pii_bench.cli.terminal import say, tell
 from pii_bench.errors import MissingExtraError
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> bool:
         InputFileError: a manifest or a line of responses is broken.
         ResultsError: a file cannot be written.
     """
-    evaluated = read_runs(arguments.results)
+    evaluated = read_evaluated(arguments.results)
     for reason in evaluated.left_out:
         tell(f"left out: {reason}")
     analysis = analyse(evaluated.runs, published_rows())

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.analysis.diagnosis.errors import ErrorClass
-from pii_bench.analysis.diagnosis.runs import read_query_runs
+from pii_bench.analysis.diagnosis.runs import query_runs
 from pii_bench.analysis.diagnosis.scored_runs import find_scores
 from pii_bench.analysis.diagnosis.tables import (
     ANSWERED,
@@ -23,6 +23,7 @@ from pii_bench.cli.terminal import say, tell
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import for_csv, markdown_table
 from pii_bench.files import write_whole
+from pii_bench.ranking.stored import read_runs
 
 if TYPE_CHECKING:
     import argparse
@@ -83,18 +84,19 @@ def run(arguments: argparse.Namespace) -> bool:
         InputFileError: a run is broken.
         ResultsError: a table cannot be written.
     """
-    found = read_query_runs(arguments.results)
-    scored, without_curve = find_scores(found.runs)
+    found = read_runs(arguments.results)
+    runs = query_runs(found.runs)
+    scored, without_curve = find_scores(runs)
     left_out = [*found.left_out, *without_curve]
     for reason in left_out:
         tell(f"left out: {reason}")
-    if not found.runs:
+    if not runs:
         raise PiiBenchError(f"{arguments.results}: no answers to queries are stored there")
     tables = {
-        "errors": error_table(found.runs),
-        "leak": leak_table(found.runs),
+        "errors": error_table(runs),
+        "leak": leak_table(runs),
         "leak-curve": curve_table(scored),
-        "twins": twin_table(found.runs),
+        "twins": twin_table(runs),
     }
     folder = arguments.results / FOLDER
     for name, table in tables.items():

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from pii_bench.ranking.rows import Row, row_of
 from pii_bench.ranking.statistics.scores import clusters_of
-from pii_bench.ranking.stored import read_stored
-from pii_bench.runs.evaluation import evaluate
+from pii_bench.ranking.stored import read_runs
 from pii_bench.runs.signature import Signature
 from pii_bench.tasks import Task
 
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
-    from pii_bench.ranking.source import Source
-    from pii_bench.ranking.stored import RunOnDataset, StoredRun
+    from pii_bench.ranking.stored import Run
     from pii_bench.runs.evaluation import Evaluation
 
 
@@ -37,54 +35,36 @@ def collect(results: Path, loaded: Iterable[Dataset] = ()) -> Collection:
         results: folder of the runs.
         loaded: datasets that need not be read again.
     """
-    stored = read_stored(results, loaded)
-    return Collection(tuple(row for run in stored.runs for row in rows_of(run)), stored.left_out)
+    found = read_runs(results, loaded)
+    return Collection(tuple(row for run in found.runs for row in rows_of(run)), found.left_out)
 
 
-def evaluations_of(run: RunOnDataset) -> dict[Task, Evaluation]:
-    """Score a run: by task, of those that its dataset has samples for."""
-    found = {
-        task: evaluate(task, run.dataset.samples, predictions)
-        for task, predictions in run.predictions.items()
-    }
-    # A dataset without queries has nothing for the tasks that need one.
-    return {task: evaluation for task, evaluation in found.items() if evaluation.gold}
-
-
-def rows_of(run: RunOnDataset, evaluations: Mapping[Task, Evaluation] | None = None) -> list[Row]:
-    """The rows of a run: its own task, and masking where detection answers stand beside it.
-
-    Args:
-        run: what was stored.
-        evaluations: `evaluations_of` it; None to score it here.
-    """
-    if evaluations is None:
-        evaluations = evaluations_of(run)
+def rows_of(run: Run) -> list[Row]:
+    """The rows of a run: its own task, and masking where detection answers are beside it."""
     clusters = clusters_of(run.dataset.samples)
     rows = []
-    for task, evaluation in evaluations.items():
+    for task, evaluation in run.scores.evaluations.items():
         before = [run.detection] if task is Task.MASKING and run.detection is not None else []
-        rows.append(_row([*before, run.stored], evaluation, clusters, run.source))
+        rows.append(_row([*before, run], evaluation, clusters))
     return rows
 
 
-def _row(
-    runs: list[StoredRun], evaluation: Evaluation, clusters: Mapping[str, str], source: Source
-) -> Row:
+def _row(runs: list[Run], evaluation: Evaluation, clusters: Mapping[str, str]) -> Row:
+    """Of the runs that an answer is made of, the last asks for it."""
     system = runs[-1].manifest.system
     recipients = dict.fromkeys(run.manifest.system.unmasked_text_to for run in runs)
     return row_of(
         evaluation,
         _signature(runs, evaluation.task),
         clusters,
-        source=source,
+        source=runs[-1].source,
         oracle=system.oracle,
         names_subjects=system.names_subjects,
         unmasked_text_to=", ".join(recipients),
     )
 
 
-def _signature(runs: list[StoredRun], task: Task) -> Signature:
+def _signature(runs: list[Run], task: Task) -> Signature:
     *before, last = (run.manifest for run in runs)
     # Where masking joins runs whose settings differ, those of the first are said too.
     others = {
@@ -104,6 +84,6 @@ def _signature(runs: list[StoredRun], task: Task) -> Signature:
             if run.manifest.system.prompt
         },
         model=last.system.model,
-        returned=sorted(frozenset[str]().union(*(run.returned for run in runs))),
+        returned=sorted(frozenset[str]().union(*(run.scores.returned for run in runs))),
         settings={**last.system.settings, **others},
     )

@@ -1,16 +1,20 @@
-"""Stored responses read back, each run with its dataset and the detection beside it."""
+"""Stored runs read back, each with its dataset and the detection beside it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.catalog import load_dataset
+from pii_bench.datasets.checksums import sha256_of
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.models.base import SKIPPED_BUDGET
 from pii_bench.prompting.outcome import Status
 from pii_bench.ranking.source import Source
 from pii_bench.ranking.submitted import answers_of, read_submission, submissions
+from pii_bench.runs.evaluation import evaluate
+from pii_bench.runs.kept_scores import KeptScores, RunScores
 from pii_bench.runs.manifest import Manifest, read_manifest
 from pii_bench.runs.predictions.prediction import Prediction, compose, read_response
 from pii_bench.runs.records import Failure
@@ -18,10 +22,11 @@ from pii_bench.runs.store import RunFiles, read_lines
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
+    from pii_bench.ranking.submitted import Submission
 
 FOLDERS: Final[Mapping[str, Source]] = {"runs": Source.RUN, "reference": Source.REFERENCE}
 
@@ -29,8 +34,8 @@ _VOTED: Final = frozenset({"votes", "temperature"})
 
 
 @dataclass(frozen=True, slots=True)
-class StoredRun:
-    """One run read back.
+class Answers:
+    """What the responses of a run say.
 
     Attributes:
         predictions: sample id to what its response says; samples without one are absent.
@@ -38,31 +43,49 @@ class StoredRun:
         unreadable: lines that cannot be read, by file, line and reason; their samples are absent.
     """
 
-    manifest: Manifest
     predictions: Mapping[str, Prediction]
-    returned: frozenset[str]
+    returned: frozenset[str] = frozenset()
     unreadable: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RunOnDataset:
-    """A stored run with what it is scored against.
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A stored run on its dataset. Its responses are read when they are first asked for.
 
     Attributes:
         source: where it lies.
         dataset: gold.
-        stored: a detection or query-related run.
+        manifest: what was run.
+        read: reads its responses.
         detection: of a query-related run, the same model's detection run on the same dataset,
             with the same settings and output (settings of a vote are its own); None where
             there is none.
+        files: of a run that we keep; None for what is submitted.
     """
 
     source: Source
     dataset: Dataset
-    stored: StoredRun
-    detection: StoredRun | None
+    manifest: Manifest
+    read: Callable[[], Answers] = field(repr=False)
+    detection: Run | None = None
+    files: RunFiles | None = None
 
     @property
+    def task(self) -> Task:
+        """What was asked: detection or query-related."""
+        return self.manifest.system.task
+
+    @cached_property
+    def answers(self) -> Answers:
+        """What its responses say."""
+        return self.read()
+
+    @property
+    def predictions(self) -> Mapping[str, Prediction]:
+        """Sample id to the prediction of its own task."""
+        return self.answers.predictions
+
+    @cached_property
     def masking(self) -> Mapping[str, Prediction] | None:
         """Sample id to the masking prediction; None without detection."""
         if self.detection is None:
@@ -70,135 +93,192 @@ class RunOnDataset:
         found = self.detection.predictions
         return {
             sample_id: compose(found[sample_id], prediction)
-            for sample_id, prediction in self.stored.predictions.items()
+            for sample_id, prediction in self.predictions.items()
             if sample_id in found
         }
 
     @property
-    def predictions(self) -> dict[Task, Mapping[str, Prediction]]:
-        """By task: its own, and masking with detection beside it; made anew each time."""
-        by_task = {self.stored.manifest.system.task: self.stored.predictions}
-        if (masking := self.masking) is not None:
-            by_task[Task.MASKING] = masking
-        return by_task
+    def by_task(self) -> dict[Task, Mapping[str, Prediction]]:
+        """The predictions of its own task, and of masking where detection is beside it."""
+        own = {self.task: self.predictions}
+        return own if self.masking is None else {**own, Task.MASKING: self.masking}
+
+    @property
+    def with_subjects(self) -> Mapping[str, Prediction]:
+        """Sample id to the query-related prediction, with the detected subjects where known."""
+        found = {} if self.detection is None else self.detection.predictions
+        return {
+            sample_id: replace(answer, subjects=found[sample_id].subjects)
+            if answer.status.answered and sample_id in found
+            else answer
+            for sample_id, answer in self.predictions.items()
+        }
+
+    @cached_property
+    def scores(self) -> RunScores:
+        """Its evaluations, by task, of those that its dataset has samples for.
+
+        They are kept beside the responses and computed again only when the responses, the
+        dataset or the code that reads and scores them changes.
+        """
+        kept = None if self.files is None else KeptScores.beside(self.files, self._identity())
+        found = None if kept is None else kept.load()
+        if found is None:
+            evaluations = [
+                evaluate(task, self.dataset.samples, predictions)
+                for task, predictions in self.by_task.items()
+            ]
+            # A dataset without queries has nothing for the tasks that need one.
+            by_task = {each.task: each for each in evaluations if each.gold}
+            found = RunScores(by_task, self.answers.returned, self.answers.unreadable)
+            if kept is not None:
+                kept.save(found)
+        return found
+
+    def _identity(self) -> list[str]:
+        """Hashes of all that its scores depend on but the code."""
+        files = [run.files for run in (self, self.detection) if run is not None and run.files]
+        paths = [path for each in files for path in (each.manifest, each.responses)]
+        hashes = [sha256_of(path) if path.exists() else "" for path in paths]
+        return [self.dataset.sha256, *hashes]
 
 
 @dataclass(frozen=True, slots=True)
-class StoredRuns:
-    """The runs of a results folder, and what cannot be scored, a run or a line, with the reason."""
+class Runs:
+    """The runs of a results folder.
 
-    runs: tuple[RunOnDataset, ...]
-    left_out: tuple[str, ...]
+    Attributes:
+        runs: those that can be scored.
+        broken: runs that cannot be, each with the reason.
+    """
+
+    runs: tuple[Run, ...]
+    broken: tuple[str, ...]
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What cannot be scored, a run or a line, with the reason; scores what is not yet."""
+        lines = [line for run in self.runs for line in run.scores.unreadable]
+        return (*self.broken, *dict.fromkeys(lines))
 
 
-def read_stored(results: Path, loaded: Iterable[Dataset] = ()) -> StoredRuns:
-    """Read every run under `<results>/runs` and `<results>/reference`, and what is submitted.
+def read_runs(results: Path, loaded: Iterable[Dataset] = ()) -> Runs:
+    """Find every run under `<results>/runs` and `<results>/reference`, and what is submitted.
 
     Args:
         results: folder of the runs.
         loaded: datasets that need not be read again.
     """
-    runs: list[RunOnDataset] = []
-    left_out: list[str] = []
+    runs: list[Run] = []
+    broken: list[str] = []
     datasets: dict[str, Dataset | None] = {dataset.source: dataset for dataset in loaded}
+
+    def find(source: str) -> Dataset | None:
+        if source not in datasets:
+            datasets[source] = _find(source, broken)
+        return datasets[source]
+
     for folder, source in FOLDERS.items():
-        stored: list[StoredRun] = []
-        for path in sorted((results / folder).glob("*/*/*.run.json")):
-            try:
-                stored.append(read_run(path))
-            except InputFileError as error:
-                left_out.append(str(error))
-        for run in stored:
-            left_out += run.unreadable
-            reference = run.manifest.dataset
-            if reference.source not in datasets:
-                datasets[reference.source] = _find(reference.source, left_out)
-            dataset = datasets[reference.source]
-            if dataset is not None and dataset.sha256 != reference.sha256:
-                left_out.append(_changed(run))
-            elif dataset is not None:
-                runs.append(RunOnDataset(source, dataset, run, _detection_beside(run, stored)))
+        paths = sorted((results / folder).glob("*/*/*.run.json"))
+        runs += with_detection(_found(source, paths, find, broken))
     for path in submissions(results):
         try:
-            runs += _submitted(path, datasets, left_out)
+            submission = read_submission(path)
+            dataset = find(submission.dataset.source)
+            if dataset is not None:
+                runs += _submitted(path, submission, dataset, broken)
         except InputFileError as error:
-            left_out.append(str(error))
-    return StoredRuns(tuple(runs), tuple(left_out))
+            broken.append(str(error))
+    return Runs(tuple(runs), tuple(broken))
 
 
-def join_runs(runs: Iterable[tuple[Dataset, StoredRun]], source: Source) -> list[RunOnDataset]:
-    """Runs with their datasets, each query-related one with the detection beside it.
-
-    Args:
-        runs: each with the dataset that it is of.
-        source: where they lie.
-    """
-    found = list(runs)
-    return [
-        RunOnDataset(source, dataset, run, _detection_beside(run, [each for _, each in found]))
-        for dataset, run in found
-    ]
-
-
-def _submitted(
-    path: Path, datasets: dict[str, Dataset | None], left_out: list[str]
-) -> list[RunOnDataset]:
-    """A submission as runs: masking is composed where it answers both tasks."""
-    submission = read_submission(path)
-    reference = submission.dataset
-    if reference.source not in datasets:
-        datasets[reference.source] = _find(reference.source, left_out)
-    dataset = datasets[reference.source]
-    if dataset is None:
-        return []
-    if dataset.sha256 != reference.sha256:
-        what = "its file has changed since; score the predictions again"
-        left_out.append(f"{submission.name} on {reference.source}: {what}")
-        return []
-    parts = [
-        StoredRun(manifest, predictions, frozenset())
-        for manifest, predictions in answers_of(path, submission, dataset)
-    ]
-    detection = parts[0] if len(parts) > 1 else None
-    return [
-        RunOnDataset(Source.SUBMITTED, dataset, part, None if part is detection else detection)
-        for part in parts
-    ]
+def _found(
+    source: Source,
+    manifests: Iterable[Path],
+    find: Callable[[str], Dataset | None],
+    broken: list[str],
+) -> Iterator[Run]:
+    """The runs of manifests whose dataset is the one that was run on."""
+    for path in manifests:
+        try:
+            manifest = read_manifest(path)
+        except InputFileError as error:
+            broken.append(str(error))
+            continue
+        dataset = find(manifest.dataset.source)
+        if dataset is not None and dataset.sha256 != manifest.dataset.sha256:
+            broken.append(_changed(manifest))
+        elif dataset is not None:
+            yield _run(source, dataset, manifest, RunFiles.of_manifest(path))
 
 
-def read_run(path: Path) -> StoredRun:
-    """Read the run of a manifest.
+def read_run(path: Path, dataset: Dataset) -> Run:
+    """The run of a manifest.
 
     Raises:
-        InputFileError: the manifest is broken, or the responses cannot be opened.
+        InputFileError: the manifest is broken.
     """
-    manifest = read_manifest(path)
+    return _run(Source.RUN, dataset, read_manifest(path), RunFiles.of_manifest(path))
+
+
+def with_detection(runs: Iterable[Run]) -> list[Run]:
+    """The runs, each query-related one with the detection beside it."""
+    found = list(runs)
+    return [
+        replace(run, detection=_detection_beside(run, found))
+        if run.task is Task.QUERY_RELATED
+        else run
+        for run in found
+    ]
+
+
+def _run(source: Source, dataset: Dataset, manifest: Manifest, files: RunFiles) -> Run:
+    return Run(source, dataset, manifest, partial(_read, manifest, files.responses), files=files)
+
+
+def _read(manifest: Manifest, responses: Path) -> Answers:
+    """Read the responses of a run.
+
+    Raises:
+        InputFileError: they cannot be opened.
+    """
     unreadable: list[str] = []
     system = manifest.system
     predictions: dict[str, Prediction] = {}
     returned: set[str] = set()
-    for _, record in read_lines(RunFiles.of_manifest(path).responses, unreadable):
+    for _, record in read_lines(responses, unreadable):
         returned.update(each.model for each in record.completions if each.model)
         if not isinstance(record.response, Failure):
             predictions[record.id] = read_response(system.task, record.response, system.output)
         elif record.id not in predictions or not predictions[record.id].status.scored:
             predictions[record.id] = Prediction(_status_of(record.response))
-    return StoredRun(manifest, predictions, frozenset(returned), tuple(unreadable))
+    return Answers(predictions, frozenset(returned), tuple(unreadable))
 
 
-def _detection_beside(run: StoredRun, runs: Iterable[StoredRun]) -> StoredRun | None:
-    if run.manifest.system.task is not Task.QUERY_RELATED:
-        return None
+def _submitted(
+    path: Path, submission: Submission, dataset: Dataset, broken: list[str]
+) -> list[Run]:
+    """A submission as runs: masking is composed where it answers both tasks."""
+    if dataset.sha256 != submission.dataset.sha256:
+        what = "its file has changed since; score the predictions again"
+        broken.append(f"{submission.name} on {submission.dataset.source}: {what}")
+        return []
+    return with_detection(
+        Run(Source.SUBMITTED, dataset, manifest, partial(Answers, predictions))
+        for manifest, predictions in answers_of(path, submission, dataset)
+    )
+
+
+def _detection_beside(run: Run, runs: Iterable[Run]) -> Run | None:
     # A vote draws at a temperature of its own, and detection has no vote.
     own = _VOTED if "votes" in run.manifest.system.settings else frozenset[str]()
     for other in runs:
-        task = other.manifest.system.task
-        if task is Task.DETECTION and _asked(other, own) == _asked(run, own):
+        if other.task is Task.DETECTION and _asked(other, own) == _asked(run, own):
             return other
     return None
 
 
-def _asked(run: StoredRun, own: frozenset[str]) -> tuple[object, ...]:
+def _asked(run: Run, own: frozenset[str]) -> tuple[object, ...]:
     # The settings too: another endpoint or sampling is another model to the reader.
     system, dataset = run.manifest.system, run.manifest.dataset
     settings = {key: value for key, value in system.settings.items() if key not in own}
@@ -217,7 +297,7 @@ def _find(source: str, left_out: list[str]) -> Dataset | None:
         return None
 
 
-def _changed(run: StoredRun) -> str:
-    reference, system = run.manifest.dataset, run.manifest.system
+def _changed(manifest: Manifest) -> str:
+    reference, system = manifest.dataset, manifest.system
     what = "its file has changed since; run again, only what changed is asked"
     return f"{system.model}, {system.prompt} on {reference.source}: {what}"

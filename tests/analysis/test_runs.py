@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.analysis.runs import BASE, CURVES, pooled, preferred, read_runs
+from pii_bench.analysis.runs import BASE, CURVES, pooled, preferred, read_evaluated
 from pii_bench.ranking.collect import collect
 from pii_bench.ranking.source import Source
 from pii_bench.ranking.statistics.scores import MASKED_TEXT, clusters_of, scores_of
@@ -38,7 +38,7 @@ def test_runs_are_scored_as_on_the_leaderboard(tmp_path: Path) -> None:
     store_run(tmp_path / "runs", dataset, "naive-choice", {"s1": AGES["s1"], "s2": FAILED})
     store_run(tmp_path / "reference", dataset, "naive", AGES, model="fake/two")
 
-    found = read_runs(tmp_path)
+    found = read_evaluated(tmp_path)
 
     rows = collect(tmp_path).rows
     assert found.left_out == ()
@@ -61,7 +61,7 @@ def test_runs_without_their_dataset_are_left_out_with_the_reason(tmp_path: Path)
     store_run(tmp_path / "runs", gone, "detection", {"s1": ANN})
     (tmp_path / "gone.jsonl").unlink()
 
-    found = read_runs(tmp_path)
+    found = read_evaluated(tmp_path)
 
     assert found.runs == ()
     detection, naive = found.left_out

@@ -54,8 +54,10 @@ def test_the_main_job_from_gold_answers_is_perfect(
         "leaderboard.tex",
         "runs/replay--gold/detection/demo.jsonl",
         "runs/replay--gold/detection/demo.run.json",
+        "runs/replay--gold/detection/demo.scores.npz",
         "runs/replay--gold/naive/demo.jsonl",
         "runs/replay--gold/naive/demo.run.json",
+        "runs/replay--gold/naive/demo.scores.npz",
     ]
 
 

@@ -10,7 +10,7 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.integrations.every_eval_ever.sample_metrics import sample_metrics
 from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
 from pii_bench.ranking.collect import rows_of
-from pii_bench.ranking.stored import read_stored
+from pii_bench.ranking.stored import read_runs
 from pii_bench.runs.evaluation import evaluate
 from pii_bench.tasks import Task
 from tests.protocol_server import ProtocolServer, Reply, api_error, completion
@@ -64,10 +64,8 @@ def our_scores(server: ProtocolServer, task: Task, folder: Path) -> tuple[Scores
     where = ("--model", f"openai/{MODEL}", "--base-url", f"{server.url}/v1")
     assert main(["run", *where, *asked]) == 0
     asked_last = Task.DETECTION if task is Task.DETECTION else Task.QUERY_RELATED
-    (run,) = (
-        run for run in read_stored(folder).runs if run.stored.manifest.system.task is asked_last
-    )
-    predictions = run.masking if task is Task.MASKING else run.stored.predictions
+    (run,) = (run for run in read_runs(folder).runs if run.task is asked_last)
+    predictions = run.masking if task is Task.MASKING else run.predictions
     assert predictions is not None
     evaluation = evaluate(task, run.dataset.samples, predictions)
     (row,) = (row for row in rows_of(run) if row.task is task)

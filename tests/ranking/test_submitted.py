@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.analysis.diagnosis.runs import read_query_runs
+from pii_bench.analysis.diagnosis.runs import query_runs
 from pii_bench.analysis.report.data import collect_report
-from pii_bench.analysis.runs import read_runs
+from pii_bench.analysis.runs import read_evaluated
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError
 from pii_bench.integrations.every_eval_ever.every_eval_ever import Evaluator, export_runs
@@ -16,6 +16,7 @@ from pii_bench.ranking.collect import collect
 from pii_bench.ranking.naming import find_rows, system_name
 from pii_bench.ranking.rows import rank
 from pii_bench.ranking.source import Source
+from pii_bench.ranking.stored import read_runs
 from pii_bench.ranking.submitted import keep_submission
 from pii_bench.runs.predictions.prediction import Prediction
 from pii_bench.tasks import Task
@@ -136,8 +137,8 @@ def test_their_name_is_all_that_names_them(tmp_path: Path, dataset: Dataset) -> 
 def test_they_enter_analysis_diagnosis_report_and_export(tmp_path: Path, dataset: Dataset) -> None:
     keep_submission(tmp_path, "acme", dataset, FAILED)
 
-    analysed = read_runs(tmp_path).runs
-    (diagnosed,) = read_query_runs(tmp_path).runs
+    analysed = read_evaluated(tmp_path).runs
+    (diagnosed,) = query_runs(read_runs(tmp_path).runs)
     report = collect_report(tmp_path)
     exported = export_runs(tmp_path, tmp_path / "out", Evaluator(), created=0)
 

@@ -18,9 +18,8 @@ from pii_bench.systems.relevance.catalog import FITTED, build_relevance
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from pii_bench.analysis.diagnosis.runs import QueryRun
     from pii_bench.datasets.sample import Sample
-    from pii_bench.ranking.stored import StoredRun
+    from pii_bench.ranking.stored import Run
     from pii_bench.runs.predictions.prediction import Prediction
     from pii_bench.systems.relevance.base import Relevance
 
@@ -53,19 +52,19 @@ class StoredCandidates:
 
 
 def find_scores(
-    runs: Iterable[QueryRun],
-) -> tuple[list[tuple[QueryRun, ScoredCandidates]], list[str]]:
+    runs: Iterable[Run],
+) -> tuple[list[tuple[Run, ScoredCandidates]], list[str]]:
     """Find what gives the scores of runs: those of relevance systems with a fitted threshold.
 
     Returns:
         Runs with their scores; and the runs whose system cannot give the same scores today
         (not installed, or its threshold or weights have changed), each with the reason.
     """
-    found: list[tuple[QueryRun, ScoredCandidates]] = []
+    found: list[tuple[Run, ScoredCandidates]] = []
     left_out: list[str] = []
     built: dict[str, Relevance | PiiBenchError] = {}
     for run in runs:
-        card = run.stored.manifest.system
+        card = run.manifest.system
         detection = run.detection
         if card.prompt not in FITTED or detection is None:
             continue
@@ -95,5 +94,5 @@ def _hash_of(relevance: Relevance) -> str:
     return RelevanceSystem(GoldEntities(), PredictedRelevance(relevance)).card.prompt_sha256
 
 
-def _candidates(model: str, detection: StoredRun) -> Callable[[Sample], list[Candidate]]:
+def _candidates(model: str, detection: Run) -> Callable[[Sample], list[Candidate]]:
     return gold_candidates if model == GOLD else StoredCandidates(detection.predictions)

@@ -10,6 +10,7 @@ import pandas as pd
 from pii_bench.analysis.diagnosis.curve import curve
 from pii_bench.analysis.diagnosis.errors import NEED_DETECTION, ErrorClass, Side, classify
 from pii_bench.analysis.diagnosis.exposure import TIERS, account
+from pii_bench.analysis.diagnosis.runs import system_of
 from pii_bench.analysis.diagnosis.twins import Asked, is_twin, twin_rates
 from pii_bench.datasets.sample import applicable
 from pii_bench.tasks import Task
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pii_bench.analysis.diagnosis.curve import GivesScores
     from pii_bench.analysis.diagnosis.errors import ErrorCounts
     from pii_bench.analysis.diagnosis.exposure import Exposure
-    from pii_bench.analysis.diagnosis.runs import QueryRun
+    from pii_bench.ranking.stored import Run
     from pii_bench.runs.predictions.prediction import Prediction
 
 RUN: Final = ("source", "model", "strategy", "dataset", "oracle")
@@ -31,7 +32,7 @@ OPEN: Final = "open"
 CLOSED: Final = "closed"
 
 
-def error_table(runs: Iterable[QueryRun]) -> pd.DataFrame:
+def error_table(runs: Iterable[Run]) -> pd.DataFrame:
     """Errors by class and side.
 
     Returns:
@@ -40,7 +41,9 @@ def error_table(runs: Iterable[QueryRun]) -> pd.DataFrame:
     """
     rows: list[dict[str, object]] = []
     for run in runs:
-        tasks: list[tuple[Task, Mapping[str, Prediction]]] = [(Task.QUERY_RELATED, run.answers)]
+        tasks: list[tuple[Task, Mapping[str, Prediction]]] = [
+            (Task.QUERY_RELATED, run.with_subjects)
+        ]
         if (masking := run.masking) is not None:
             tasks.append((Task.MASKING, masking))
         for task, answers in tasks:
@@ -67,7 +70,7 @@ def error_table(runs: Iterable[QueryRun]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).astype({"errors": "Int64"})
 
 
-def leak_table(runs: Iterable[QueryRun]) -> pd.DataFrame:
+def leak_table(runs: Iterable[Run]) -> pd.DataFrame:
     """Leak and over-masking of runs with detection answers.
 
     Returns:
@@ -104,7 +107,7 @@ def leak_table(runs: Iterable[QueryRun]) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(rates, "float64"))
 
 
-def curve_table(scored: Iterable[tuple[QueryRun, GivesScores]]) -> pd.DataFrame:
+def curve_table(scored: Iterable[tuple[Run, GivesScores]]) -> pd.DataFrame:
     """Leak against over-masking over the threshold.
 
     Args:
@@ -129,7 +132,7 @@ def curve_table(scored: Iterable[tuple[QueryRun, GivesScores]]) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(rates, "float64"))
 
 
-def twin_table(runs: Sequence[QueryRun]) -> pd.DataFrame:
+def twin_table(runs: Sequence[Run]) -> pd.DataFrame:
     """Reactions to twins, for the runs whose dataset has any.
 
     Args:
@@ -147,7 +150,7 @@ def twin_table(runs: Sequence[QueryRun]) -> pd.DataFrame:
         originals = {
             asked.sample.id: asked
             for other in runs
-            if other.system == run.system and other is not run
+            if system_of(other) == system_of(run) and other is not run
             for asked in _asked(other)
         }
         rows += [
@@ -177,9 +180,7 @@ _NUMBERS: Final = (
 )
 
 
-def _errors(
-    task: Task, run: QueryRun, answers: Mapping[str, Prediction]
-) -> tuple[int, ErrorCounts]:
+def _errors(task: Task, run: Run, answers: Mapping[str, Prediction]) -> tuple[int, ErrorCounts]:
     """How many samples are scored, and their errors."""
     counts: ErrorCounts = Counter()
     scored = 0
@@ -190,13 +191,12 @@ def _errors(
     return scored, counts
 
 
-def _asked(run: QueryRun) -> list[Asked]:
-    given = run.stored.predictions
-    return [Asked.of(sample, given.get(sample.id)) for sample in run.dataset.samples]
+def _asked(run: Run) -> list[Asked]:
+    return [Asked.of(sample, run.predictions.get(sample.id)) for sample in run.dataset.samples]
 
 
-def _named(run: QueryRun) -> dict[str, object]:
-    card = run.stored.manifest.system
+def _named(run: Run) -> dict[str, object]:
+    card = run.manifest.system
     values = (run.source, card.model, card.prompt, run.dataset.name, card.oracle)
     return dict(zip(RUN, values, strict=True))
 

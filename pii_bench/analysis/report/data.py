@@ -7,19 +7,18 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 from pii_bench.analysis.diagnosis.errors import ErrorClass
-from pii_bench.analysis.diagnosis.runs import QueryRun
 from pii_bench.analysis.report.figures import Figures, draw
 from pii_bench.analysis.report.samples import Answers, Record, Vocabulary, encode_sample
 from pii_bench.analysis.runs import evaluated
 from pii_bench.datasets.catalog import ALL, DATASETS, load_dataset
 from pii_bench.prompting.outcome import Status
-from pii_bench.ranking.collect import evaluations_of, rows_of
+from pii_bench.ranking.collect import rows_of
 from pii_bench.ranking.naming import find_rows, system_name
 from pii_bench.ranking.published import published_rows
 from pii_bench.ranking.reading import reading_rows
 from pii_bench.ranking.rows import Row, rank
 from pii_bench.ranking.source import Source
-from pii_bench.ranking.stored import read_stored
+from pii_bench.ranking.stored import read_runs
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
-    from pii_bench.ranking.stored import RunOnDataset
+    from pii_bench.ranking.stored import Run
     from pii_bench.runs.predictions.prediction import Prediction
 
 Address: TypeAlias = tuple[Source, str, str, str, Task]
@@ -106,12 +105,11 @@ def collect_report(
         PiiBenchError: a name that stands for several systems, or the other errors of reading
             what is stored and of drawing it.
     """
-    stored = read_stored(results)
+    stored = read_runs(results)
     published = published_rows()
     name = _dataset_name(dataset, {run.dataset.name for run in stored.runs})
     runs = [run for run in stored.runs if name in {None, run.dataset.name}]
-    evaluations = [(run, evaluations_of(run)) for run in runs]
-    scored = [(run, rows_of(run, scores)) for run, scores in evaluations]
+    scored = [(run, rows_of(run)) for run in runs]
     ours = [row for _, rows in scored for row in rows]
     wanted = {address(row) for each in systems for row in find_rows(ours, each).values()}
     shown = _shown(
@@ -131,7 +129,7 @@ def collect_report(
                 ]
             )
         ),
-        figures=draw([each for both in evaluations for each in evaluated(*both)], published),
+        figures=draw([each for run in runs for each in evaluated(run)], published),
         record=_record(shown, texts),
         # Of several runs beside one detection the first shows it.
         names={address(row): each.name for each in reversed(shown) for row in each.rows},
@@ -153,26 +151,26 @@ class _Shown:
         rows: of the leaderboard, those of the detection too.
     """
 
-    run: RunOnDataset
+    run: Run
     rows: tuple[Row, ...]
     answers: Answers
 
     @property
     def name(self) -> str:
-        card = self.run.stored.manifest.system
+        card = self.run.manifest.system
         alone = card.task is Task.DETECTION and card.prompt
         name = f"{card.model} ({card.prompt})" if alone else system_name(card.model, card.prompt)
         # As `pii-bench compare` tells them apart.
         return name if self.run.source is Source.RUN else f"{self.run.source}:{name}"
 
 
-def _shown(scored: Iterable[tuple[RunOnDataset, list[Row]]]) -> list[_Shown]:
+def _shown(scored: Iterable[tuple[Run, list[Row]]]) -> list[_Shown]:
     """Runs that answer queries, then detections that stand beside none of these."""
-    detections: dict[int, tuple[RunOnDataset, list[Row]]] = {}
+    detections: dict[int, tuple[Run, list[Row]]] = {}
     related = []
     for run, rows in scored:
-        if run.stored.manifest.system.task is Task.DETECTION:
-            detections[id(run.stored)] = run, rows
+        if run.manifest.system.task is Task.DETECTION:
+            detections[id(run)] = run, rows
         elif rows:
             related.append((run, rows))
     shown = [
@@ -187,16 +185,15 @@ def _shown(scored: Iterable[tuple[RunOnDataset, list[Row]]]) -> list[_Shown]:
     ]
 
 
-def _answers(run: RunOnDataset) -> Answers:
+def _answers(run: Run) -> Answers:
     detection = run.detection
-    if run.stored.manifest.system.task is Task.DETECTION:
-        detection = run.stored
+    if run.manifest.system.task is Task.DETECTION:
+        detection = run
     by_task: dict[Task, Mapping[str, Prediction]] = {}
     if detection is not None:
         by_task[Task.DETECTION] = detection.predictions
-    if detection is not run.stored:
-        query_run = QueryRun(run.source, run.dataset, run.stored, run.detection)
-        by_task[Task.QUERY_RELATED] = query_run.answers
+    if detection is not run:
+        by_task[Task.QUERY_RELATED] = run.with_subjects
     if (masking := run.masking) is not None:
         by_task[Task.MASKING] = masking
     return Answers(
@@ -230,7 +227,7 @@ def _record(shown: Sequence[_Shown], texts: Texts) -> Record:
             {
                 "dataset": number,
                 "name": each.name,
-                "oracle": each.run.stored.manifest.system.oracle,
+                "oracle": each.run.manifest.system.oracle,
                 "recipients": each.rows[0].unmasked_text_to,
                 "answers": [answers[place] for _, answers in encoded],
             }

@@ -98,7 +98,7 @@ def read_masker(results: Path, model: str, prompts: tuple[str, str], dataset: Da
     manifests = [
         RunFiles.at(results / "runs", model, prompt, dataset.name).manifest for prompt in prompts
     ]
-    detection, related = map(read_run, manifests)
+    detection, related = (read_run(path, dataset) for path in manifests)
     for path, run in zip(manifests, (detection, related), strict=True):
         if run.manifest.dataset.sha256 != dataset.sha256:
             raise InputFileError(path, f"{dataset.name} has changed since")

@@ -27,10 +27,9 @@ from pii_bench.ranking.collect import rows_of
 from pii_bench.ranking.rows import with_intervals
 from pii_bench.ranking.source import Source
 from pii_bench.ranking.statistics.bootstrap import LEVEL, RESAMPLES
-from pii_bench.ranking.stored import FOLDERS, read_stored
-from pii_bench.runs.evaluation import evaluate
+from pii_bench.ranking.stored import read_runs
 from pii_bench.runs.records import Failure
-from pii_bench.runs.store import RunFiles, read_lines
+from pii_bench.runs.store import read_lines
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from pii_bench.integrations.every_eval_ever.model_identity import ModelIdentity
     from pii_bench.models.base import Completion
     from pii_bench.ranking.rows import Row
-    from pii_bench.ranking.stored import RunOnDataset, StoredRun
+    from pii_bench.ranking.stored import Run
     from pii_bench.runs.manifest import Manifest
 
 SCHEMA_VERSION: Final = "0.3.0"
@@ -91,7 +90,7 @@ def export_runs(results: Path, out: Path, evaluator: Evaluator, *, created: int)
     Raises:
         ResultsError: a file cannot be written.
     """
-    stored = read_stored(results)
+    stored = read_runs(results)
     left_out = list(stored.left_out)
     files: list[Path] = []
     incomplete: list[Path] = []
@@ -101,7 +100,7 @@ def export_runs(results: Path, out: Path, evaluator: Evaluator, *, created: int)
             left_out.append(f"{_named(run)}: no sample is scored")
             continue
         try:
-            tasks = [_scored(row, run, results) for row in scored]
+            tasks = [_scored(row, run) for row in scored]
         except InputFileError as error:
             left_out.append(f"{_named(run)}: {error}")
             continue
@@ -111,49 +110,40 @@ def export_runs(results: Path, out: Path, evaluator: Evaluator, *, created: int)
     return Exported(tuple(files), tuple(incomplete), tuple(left_out))
 
 
-def _rows(runs: Sequence[RunOnDataset]) -> Iterator[list[Row]]:
+def _rows(runs: Sequence[Run]) -> Iterator[list[Row]]:
     rows = [rows_of(run) for run in runs]
     # At once, because the draws of the intervals are shared.
     told = iter(with_intervals(row for each in rows for row in each))
     return (list(islice(told, len(each))) for each in rows)
 
 
-def _named(run: RunOnDataset) -> str:
-    system = run.stored.manifest.system
+def _named(run: Run) -> str:
+    system = run.manifest.system
     return f"{system.model}, {system.prompt} on {run.dataset.source}"
 
 
-def _scored(row: Row, run: RunOnDataset, results: Path) -> ScoredTask:
-    predictions, completions = run.predictions[row.task], _completions(run.stored, run, results)
+def _scored(row: Row, run: Run) -> ScoredTask:
+    completions = _completions(run)
     if row.task is Task.MASKING and run.detection is not None:
-        before, after = _completions(run.detection, run, results), completions
+        before, after = _completions(run.detection), completions
         completions = {name: before[name] + after[name] for name in after if name in before}
-    evaluation = evaluate(row.task, run.dataset.samples, predictions)
-    return ScoredTask(row, run.dataset, evaluation, predictions, completions)
+    evaluation = run.scores.evaluations[row.task]
+    return ScoredTask(row, run.dataset, evaluation, run.by_task[row.task], completions)
 
 
-def _completions(
-    stored: StoredRun, run: RunOnDataset, results: Path
-) -> dict[str, tuple[Completion, ...]]:
-    if run.source is Source.SUBMITTED:
+def _completions(run: Run) -> dict[str, tuple[Completion, ...]]:
+    if run.files is None:
         return {}
-    (folder,) = (name for name, source in FOLDERS.items() if source is run.source)
-    system = stored.manifest.system
-    lines = RunFiles.at(results / folder, system.model, system.prompt, run.dataset.name).responses
-    if not lines.exists():
-        raise InputFileError(
-            lines, "it is not there: a run must lie under the names in its manifest"
-        )
     return {
         record.id: record.completions
-        for _, record in read_lines(lines, unreadable=[])
+        for _, record in read_lines(run.files.responses, unreadable=[])
         if not isinstance(record.response, Failure)
     }
 
 
-def _reported(run: RunOnDataset, evaluator: Evaluator) -> dict[str, Any]:
+def _reported(run: Run, evaluator: Evaluator) -> dict[str, Any]:
     if run.source is Source.REFERENCE:
-        ours = identify(run.stored.manifest.system).developer == PROJECT
+        ours = identify(run.manifest.system).developer == PROJECT
         evaluator = Evaluator(f"{PROJECT} authors", "first_party" if ours else "third_party")
     return {
         "source_name": PROJECT,
@@ -166,12 +156,12 @@ def _reported(run: RunOnDataset, evaluator: Evaluator) -> dict[str, Any]:
 
 def _write(
     out: Path,
-    run: RunOnDataset,
+    run: Run,
     tasks: list[ScoredTask],
     reported: Mapping[str, Any],
     created: int,
 ) -> Path:
-    manifest = run.stored.manifest
+    manifest = run.manifest
     model = identify(manifest.system)
     digest = _digest(manifest, run.source)
     evaluation_id = f"{PROJECT}/{model.id}/{digest.hex()[:16]}"

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pii_bench.analysis.diagnosis.runs import QueryRun
 from pii_bench.datasets.catalog import Dataset
 from pii_bench.prompting.outcome import Status
 from pii_bench.ranking.source import Source
-from pii_bench.ranking.stored import StoredRun
+from pii_bench.ranking.stored import Answers, Run
 from pii_bench.runs.manifest import DatasetRef, Manifest
 from pii_bench.runs.predictions.prediction import Prediction
 from pii_bench.systems.composed import DetectionSystem, RelevanceSystem
@@ -32,7 +31,7 @@ def query_run(
     dataset: str = "tiny",
     relevance: str = "keyword",
     **card: Any,
-) -> QueryRun:
+) -> Run:
     """A run of gold+RELEVANCE; a status in the place of an answer is a failure.
 
     Args:
@@ -55,8 +54,14 @@ def query_run(
     if detected is not None:
         found = {name: Prediction(Status.OK, subjects=each) for name, each in detected.items()}
         detection = _stored(DetectionSystem(GoldEntities()).card, own, found)
-    return QueryRun(Source.RUN, own, _stored(replace(made, **card), own, answers), detection)
+    return _stored(replace(made, **card), own, answers, detection)
 
 
-def _stored(card: SystemCard, dataset: Dataset, predictions: Mapping[str, Prediction]) -> StoredRun:
-    return StoredRun(Manifest(card, DatasetRef.of(dataset)), predictions, frozenset())
+def _stored(
+    card: SystemCard,
+    dataset: Dataset,
+    predictions: Mapping[str, Prediction],
+    detection: Run | None = None,
+) -> Run:
+    manifest = Manifest(card, DatasetRef.of(dataset))
+    return Run(Source.RUN, dataset, manifest, lambda: Answers(predictions), detection)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from pii_bench.analysis.report import figures
 from pii_bench.analysis.report.data import collect_report
 from pii_bench.analysis.report.figures import NOT_INSTALLED, NOTHING_TO_DRAW, Figures, draw
-from pii_bench.analysis.runs import read_runs
+from pii_bench.analysis.runs import read_evaluated
 from pii_bench.ranking.published import published_rows
 from tests.analysis.report.folders import demo_results
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def test_what_analyse_draws_is_drawn_with_a_caption(tmp_path: Path) -> None:
     demo_results(tmp_path)
 
-    drawn = draw(read_runs(tmp_path).runs, published_rows())
+    drawn = draw(read_evaluated(tmp_path).runs, published_rows())
 
     captions = [figure.caption for figure in drawn.drawn]
     assert "Score by size of the sample: masking, F1" in captions
@@ -32,7 +32,7 @@ def test_without_matplotlib_it_is_said_what_installs_it(
 ) -> None:
     monkeypatch.setattr(figures, "find_spec", lambda _: None)
 
-    assert draw(read_runs(tmp_path).runs, []) == Figures((), NOT_INSTALLED)
+    assert draw(read_evaluated(tmp_path).runs, []) == Figures((), NOT_INSTALLED)
     assert "pip install 'pii-bench[figures]'" in NOT_INSTALLED
 
 

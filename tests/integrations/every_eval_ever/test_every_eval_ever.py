@@ -277,17 +277,6 @@ def test_the_folders_of_a_model_are_names_that_any_file_system_takes(
     assert path.parts[-3:-1] == folders
 
 
-def test_a_run_that_lies_under_other_names_is_left_out(results: Path, tiny: Dataset) -> None:
-    files = store_run(results / "runs", tiny, "naive", NAIVE)
-    files.responses.parent.rename(files.responses.parent.with_name("renamed"))
-
-    exported = export(results)
-
-    assert exported.files == ()
-    (reason,) = exported.left_out
-    assert reason.endswith("it is not there: a run must lie under the names in its manifest")
-
-
 def test_a_later_export_takes_the_place_of_an_earlier(results: Path, tiny: Dataset) -> None:
     store_run(results / "runs", tiny, "naive", NAIVE)
     export(results)
