@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.datasets.catalog import DATASETS
 from pii_bench.datasets.readings import READINGS, load_readings
 from pii_bench.ranking.rows import Row
 from pii_bench.ranking.source import Source
@@ -22,7 +23,7 @@ _STRATEGY: Final = "blind"
 
 
 def reading_rows(datasets: Iterable[str], folder: Path = READINGS) -> list[Row]:
-    """A row for each dataset that was read: F1 of readers against gold, on first readings.
+    """A row for each dataset of ours that was read: F1 of readers against gold, on first readings.
 
     The gold is that of the version that was read, before anything was mended. A sample has the
     mean over its readings.
@@ -31,7 +32,7 @@ def reading_rows(datasets: Iterable[str], folder: Path = READINGS) -> list[Row]:
         InputFileError: a file of readings is broken.
     """
     rows = []
-    for dataset in sorted(datasets):
+    for dataset in sorted(DATASETS.keys() & set(datasets)):
         by_sample: dict[str, list[PRF]] = {}
         for reading in load_readings(dataset, folder):
             if reading.round == 1:

@@ -67,3 +67,10 @@ def test_by_sample_a_row_has_the_mean_over_readers(tmp_path: Path) -> None:
 
 def test_a_dataset_that_nobody_read_has_no_row(tmp_path: Path) -> None:
     assert reading_rows({"demo"}, tmp_path) == []
+
+
+def test_a_dataset_of_somebody_else_has_no_row_whatever_its_name(tmp_path: Path) -> None:
+    write(tmp_path, reading("single-0001", "32"))
+    (tmp_path / "single.jsonl").rename(tmp_path / "theirs.jsonl")
+
+    assert reading_rows({"theirs", f"../{tmp_path.name}/theirs", "x" * 100_000}, tmp_path) == []

@@ -11,11 +11,12 @@ from pii_bench.systems.tagger.labels import spans_of
 from pii_bench.systems.tagger.viterbi import best_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from pii_bench.scorer.locate import DetectedSpan
+    from pii_bench.scorer.tokens import Token
     from pii_bench.systems.tagger.viterbi import Transitions
     from pii_bench.systems.tagger.vocabulary import Features, Vocabulary
 
@@ -43,12 +44,15 @@ def decode(
     tokens = tokenize(text)
     if not tokens:
         return []
-    emissions = emissions_of(vocabulary.encode(text, tokens), score)
+    emissions = emissions_of(text, tokens, vocabulary, score)
     return spans_of(text, tokens, best_labels(emissions, transitions))
 
 
 def emissions_of(
-    features: Features, score: Callable[[Features], NDArray[np.float32]]
+    text: str,
+    tokens: Sequence[Token],
+    vocabulary: Vocabulary,
+    score: Callable[[Features], NDArray[np.float32]],
 ) -> NDArray[np.float32]:
     """Scores of all tokens of a text, of which the network sees one piece at a time.
 
@@ -56,17 +60,22 @@ def emissions_of(
     scores make one sequence, so that a span may stand across two of them.
 
     Args:
-        features: of at least one token.
+        text: of any length.
+        tokens: its tokens, at least one.
+        vocabulary: makes the features.
         score: gives shape (tokens, labels) for a piece.
 
     Returns:
         Shape (tokens, labels).
     """
-    if len(features) <= WINDOW + 2 * CONTEXT:
-        return score(features)
+    if len(tokens) <= WINDOW + 2 * CONTEXT:
+        return score(vocabulary.encode(text, tokens))
     kept = []
-    for first in range(0, len(features), WINDOW):
+    for first in range(0, len(tokens), WINDOW):
         start = max(0, first - CONTEXT)
-        piece = score(features[start : first + WINDOW + CONTEXT])
+        # A token's shape says whether it follows the one before without a space.
+        before = max(0, start - 1)
+        features = vocabulary.encode(text, tokens[before : first + WINDOW + CONTEXT])
+        piece = score(features[start - before :])
         kept.append(piece[first - start : first - start + WINDOW])
     return np.concatenate(kept)

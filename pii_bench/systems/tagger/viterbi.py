@@ -38,10 +38,11 @@ def best_labels(emissions: NDArray[np.float32], transitions: Transitions) -> lis
     score = transitions.start + emissions[0]
     # Row by label, column by the label before: the maximum runs along memory.
     into = np.ascontiguousarray(transitions.pairs.T)
-    origins = np.empty(emissions.shape, np.intp)
+    # A byte holds a label: a text of millions of tokens has as many rows.
+    origins = np.empty(emissions.shape, np.uint8)
     for place in range(1, len(emissions)):
         paths = into + score
-        paths.argmax(axis=1, out=origins[place])
+        origins[place] = paths.argmax(axis=1)
         score = paths.max(axis=1) + emissions[place]
     label = int((score + transitions.end).argmax())
     labels = [label]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import islice, product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,15 +64,34 @@ def test_every_token_is_scored_once_with_its_neighbours_in_sight(size: int) -> N
         places = features.words.astype(np.float32)
         return np.stack([places, places - places[0], places[-1] - places], axis=1)
 
+    words = ["".join(letters) for letters in islice(product("abcdefghij", repeat=4), size)]
+    text = " ".join(words)
+    vocabulary = Vocabulary(words, [])
     places = np.arange(size)
-    features = Features(places, places, places[:, None])
 
-    emissions = emissions_of(features, own_place_and_sight)
+    emissions = emissions_of(text, tokenize(text), vocabulary, own_place_and_sight)
 
-    assert emissions[:, 0].tolist() == list(range(size))
+    # The first word of a vocabulary has the number 2.
+    assert emissions[:, 0].tolist() == list(range(2, size + 2))
     assert (emissions[:, 1] >= np.minimum(places, CONTEXT)).all()
     assert (emissions[:, 2] >= np.minimum(size - 1 - places, CONTEXT)).all()
     assert max(lengths) <= WINDOW + 2 * CONTEXT
+
+
+def test_a_piece_begins_as_its_text_goes_on() -> None:
+    seen = []
+
+    def shapes(features: Features) -> NDArray[np.float32]:
+        seen.append(features.shapes[0])
+        return np.zeros((len(features), COUNT), np.float32)
+
+    # Full stops follow their words without a space, wherever a piece begins.
+    text = "a." * (WINDOW + CONTEXT)
+    emissions_of(text, tokenize(text), Vocabulary(["a"], ["a", "."]), shapes)
+
+    assert len(seen) == 3
+    # Of the piece that begins the text its first word follows nothing.
+    assert seen[0] != seen[1] == seen[2]
 
 
 def test_tokens_and_windows_agree() -> None:
