@@ -16,17 +16,22 @@ from scipy.stats import spearmanr
 
 from pii_bench.analysis.drops import HARDER
 from pii_bench.analysis.runs import BASE, preferred
+from pii_bench.datasets.catalog import DATASETS
+from pii_bench.datasets.check.sets import OUR_SETS
 from pii_bench.ranking.paper_tables import published_name
 from pii_bench.ranking.source import Source
+from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pii_bench.analysis.headlines import Headline
-    from pii_bench.tasks import Task
 
 LEAST: Final = 3
 """Systems that a ranking must have: two agree or not by a coin."""
+
+TRIVIAL: Final = frozenset({"all", "none", "random", "gold"})
+"""Strategies that do not read the query."""
 
 _PEOPLE: Final = "human"
 _ORDER: Final = (*BASE, "+".join(BASE), *HARDER)
@@ -129,6 +134,35 @@ def agreements(consistencies: Iterable[Consistency]) -> list[Agreement]:
         )
         groups[each.task, each.metric, *sides].append(each)
     return [_agreement(group) for group in groups.values()]
+
+
+def transfers(headlines: Iterable[Headline]) -> list[Agreement]:
+    """How each of our sets ranks systems beside each dataset of others, by rho.
+
+    Over every system that has both, those among gold entities too; but not those that do not
+    read the query (`TRIVIAL`), which all datasets rank alike.
+
+    Args:
+        headlines: of single sets.
+    """
+    kept = [
+        each for each in headlines if each.run.source.is_system and each.run.strategy not in TRIVIAL
+    ]
+    chosen = preferred(each.run for each in kept)
+    figures: dict[tuple[Task, str, str], dict[tuple[str, str], float]] = defaultdict(dict)
+    for each in kept:
+        if each.run in chosen and each.run.task is not Task.DETECTION:
+            run = each.run
+            figures[run.task, each.metric, run.dataset][run.model, run.strategy] = each.value
+    found = []
+    for (task, metric, ours), own in sorted(figures.items()):
+        for (other_task, other_metric, theirs), other in sorted(figures.items()):
+            is_pair = ours in OUR_SETS and theirs not in DATASETS
+            if is_pair and (task, metric) == (other_task, other_metric):
+                both = sorted(own.keys() & other.keys())
+                rho = rank_correlation([own[key] for key in both], [other[key] for key in both])
+                found.append(Agreement(task, metric, "", ours, "", theirs, len(both), rho, None))
+    return found
 
 
 def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.analysis.agreement import transfers
 from pii_bench.analysis.drops import HARDER
 from pii_bench.analysis.figures import draw_figures
 from pii_bench.analysis.results import FOLDER, analyse, write_csvs
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from pii_bench.analysis.agreement import Agreement
     from pii_bench.analysis.drops import Drop
 
 
@@ -58,6 +60,9 @@ def run(arguments: argparse.Namespace) -> bool:
         say(_table(ours) + "\n")
     else:
         say("no run of ours is complete on single, multi and a harder set: no drops")
+    if agreeing := transfers(analysis.headlines):
+        say("ranking of systems beside that of other datasets:\n")
+        say(_transfers(agreeing) + "\n")
     folder = arguments.results / FOLDER
     tables = write_csvs(analysis, arguments.results)
     say(f"analysis: {len(tables)} tables in {folder}")
@@ -82,6 +87,19 @@ def _table(drops: Sequence[Drop]) -> str:
         for line, sets in sorted(lines.items())
     ]
     header = ["Model", "Strategy", "Task", "Figure", "Source", "+".join(BASE), *HARDER]
+    return markdown_table(header, cells)
+
+
+def _transfers(found: Sequence[Agreement]) -> str:
+    """Spearman's rho of each of our sets and each dataset of others."""
+    cells = [
+        [
+            *(each.dataset_a, each.dataset_b, str(each.task), each.metric, str(each.systems)),
+            "-" if each.rho is None else f"{each.rho:+.2f}",
+        ]
+        for each in found
+    ]
+    header = ["Ours", "Other", "Task", "Figure", "Systems", "rho"]
     return markdown_table(header, cells)
 
 

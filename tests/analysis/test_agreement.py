@@ -12,6 +12,7 @@ from pii_bench.analysis.agreement import (
     agreements,
     consistencies,
     rank_correlation,
+    transfers,
 )
 from pii_bench.ranking.source import Source
 from pii_bench.tasks import Task
@@ -173,3 +174,21 @@ def test_pcs_is_from_0_to_1_and_the_same_both_ways(a: float, b: float) -> None:
     assert found == pcs(b, a)
     assert (found is None) == (a == b == 0)
     assert found is None or 0 <= found <= 1
+
+
+def test_our_sets_are_compared_with_those_of_others_over_all_that_read_the_query() -> None:
+    figures = [
+        *systems("single", 0.8, 0.5, 0.4),
+        *systems("capid-12345678", 0.4, 0.5, 0.2),
+        # Neither a set of ours beside another, nor a system that does not read.
+        *systems("multi", 0.8),
+        headline(0.9, "single", model="gold", strategy="all"),
+        headline(0.1, "capid-12345678", model="gold", strategy="all"),
+    ]
+
+    with_single, with_multi = sorted(transfers(figures), key=lambda each: -each.systems)
+
+    assert (with_single.dataset_a, with_single.dataset_b) == ("single", "capid-12345678")
+    assert with_single.systems == 3
+    assert with_single.rho == pytest.approx(0.5)
+    assert (with_multi.dataset_a, with_multi.systems, with_multi.rho) == ("multi", 1, None)
