@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +15,7 @@ from pii_bench.masking import absent_tags, inexact_tags, mask, unmask
 from pii_bench.masking.mapping_file import check_target, read_mapping, write_mapping
 from pii_bench.models.catalog import ModelOptions
 from pii_bench.runs.mask_text import ask, masking_systems
+from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import Locator
 from pii_bench.systems import DEFAULT_SYSTEM
 from pii_bench.systems.base import UNKNOWN_RECIPIENT
@@ -186,8 +188,16 @@ def _tell_recipients(systems: Sequence[System]) -> None:
 
 
 def _tell(answers: Answers, masked: Masked, query: str) -> None:
-    """Counts alone: what is masked, and what is not."""
-    _say(f"masked: {len(masked.mapping)} texts at {masked.places} places")
+    """Counts alone, by type: what is masked, and what is not."""
+    needed = {normalise(text) for text in answers.needed or ()}
+    absent = {normalise(text) for text in masked.not_found}
+    found = {(normalise(text), pii_type) for text, pii_type in answers.entities}
+    found = {each for each in found if each[0] not in absent}
+    hidden = Counter(pii_type for text, pii_type in found if text not in needed)
+    kept = Counter(pii_type for text, pii_type in found if text in needed)
+    _say(f"masked: {len(masked.mapping)} texts at {masked.places} places{_by_type(hidden)}")
+    if kept:
+        _say(f"left readable, for the query needs it{_by_type(kept)}")
     if answers.needed is None:
         _say("what the query needs was not told: everything that was found is masked")
     if masked.not_found:
@@ -195,6 +205,11 @@ def _tell(answers: Answers, masked: Masked, query: str) -> None:
     asked = Locator(query)
     if named := sum(bool(asked.spans(texts[0])) for texts in masked.mapping.values()):
         _say(f"the query itself holds {named} of the masked texts: it is not masked")
+
+
+def _by_type(counts: Counter[str]) -> str:
+    listed = ", ".join(f"{pii_type} {count}" for pii_type, count in sorted(counts.items()))
+    return f" ({listed})" if listed else ""
 
 
 def _say(line: str) -> None:
