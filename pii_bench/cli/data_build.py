@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 
 def _build_test_sets(seed: str, advance: Callable[[], None]) -> BuiltSets:
-    return build_test_sets(seed, advance, Recorded.load().samples("single"))
+    recorded = Recorded.load()
+    written = {name: recorded.samples(name) for name in ("single", "multi")}
+    return build_test_sets(seed, advance, written)
 
 
 _BUILDS: Final[tuple[Callable[[str, Callable[[], None]], BuiltSets], ...]] = (

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 TWINS_PER_SOURCE: Final = 200
 CONVERSATIONS: Final = 200
+TWINNED: Final = "twinned.txt"
+"""In the folder of the recorded texts: ids of those that have twins, in order."""
+
 TEMPLATES: Final = ("professional network", "knowledge platform", "community forum")
 
 _JOINED: Final = 5
@@ -30,7 +33,10 @@ _LETTERS: Final = "ABCDEFGHIJ"
 
 
 def twin_sources(recorded: Recorded) -> list[Marked]:
-    """The texts that get twins: 200 of single, then 200 of multi, by the seed.
+    """The texts that get twins: 200 of single, then 200 of multi.
+
+    They are those listed in the file `TWINNED` where it is there, so that no text that is mended
+    later takes the place of one whose twins are written. Else they are drawn from the seed.
 
     A text qualifies when other facts than the needed ones are left for a second query. Of texts
     about two people those come first in which the other person has the same kinds of facts with
@@ -39,6 +45,9 @@ def twin_sources(recorded: Recorded) -> list[Marked]:
     Raises:
         PiiBenchError: a set is not complete, or too few of its texts qualify.
     """
+    listed = recorded.folder / TWINNED
+    if listed.exists():
+        return [recorded.find(each) for each in listed.read_text(encoding="utf-8").split()]
     chosen: list[Marked] = []
     for name in ("single", "multi"):
         own = recorded.sets[name]

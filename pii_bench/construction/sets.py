@@ -72,25 +72,28 @@ class BuiltSets:
     dropped: Mapping[str, int]
 
 
-def build_test_sets(seed: str, advance: Callable[[], None], written: Sequence[Sample]) -> BuiltSets:
+def build_test_sets(
+    seed: str, advance: Callable[[], None], written: Mapping[str, Sequence[Sample]]
+) -> BuiltSets:
     """Build single, multi, hard, distract and twins.
 
     Args:
         seed: the same seed gives the same samples.
-        advance: is called for each sample of single, multi and distract that the grammar makes.
-        written: the samples of single. Distract and twins still join and turn the texts of
-            one person that the grammar makes; their ids begin with `UNPUBLISHED`.
+        advance: is called for each sample that the grammar makes, twins aside.
+        written: the samples of single and multi. Distract and twins still join and turn texts
+            that the grammar makes; the ids of those begin with `UNPUBLISHED`.
     """
     builder = Builder("test", seed, _faults)
     plan = plan_of(f"{UNPUBLISHED}single", "test", 1, SINGLE)
     singles = list(_counted(builder.build(plan), advance))
-    pairs = list(_counted(builder.build(plan_of("multi", "test", 2, MULTI)), advance))
-    sources = [written, [built.sample for built in pairs]]
+    plan = plan_of(f"{UNPUBLISHED}multi", "test", 2, MULTI)
+    pairs = list(_counted(builder.build(plan), advance))
+    sources = [written[name] for name in ("single", "multi")]
     return BuiltSets(
         {
             name: _with_canary(samples)
             for name, samples in {
-                "single": written,
+                "single": sources[0],
                 "multi": sources[1],
                 "hard": hard_set(sources, HARD_PER_SOURCE),
                 "distract": list(

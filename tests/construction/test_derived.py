@@ -54,6 +54,13 @@ def test_two_hundred_texts_of_each_kind_get_twins() -> None:
     assert len({m.id for m in sources}) == 400
 
 
+def test_texts_that_are_listed_keep_their_twins_whatever_is_mended(tmp_path: Path) -> None:
+    found = replace(recorded(), folder=tmp_path)
+    (tmp_path / "twinned.txt").write_text("single-0002\nmulti-0007\n", encoding="utf-8")
+
+    assert [source.id for source in twin_sources(found)] == ["single-0002", "multi-0007"]
+
+
 def test_twins_wait_for_the_sets_to_be_complete() -> None:
     with pytest.raises(PiiBenchError, match="single: 1213 of 1214 texts are recorded"):
         twin_sources(recorded(singles=1213))

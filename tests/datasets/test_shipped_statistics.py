@@ -11,18 +11,26 @@ from pii_bench.resources import DATA
 GOALS = {
     "description_chars": 0.03,
     "description_entities": 0.03,
-    "query_chars": 0.10,
+    "query_chars": 0.05,
     "query_entities": 0.05,
 }
 
 
-@pytest.mark.parametrize("name", ["single", "multi", "distract"])
+@pytest.mark.parametrize("name", ["single", "multi"])
 def test_the_means_are_near_the_papers(name: str) -> None:
     ours, paper = measure(load_dataset(name).samples), published_statistics()[name]
 
     assert (ours.samples, ours.subjects) == (paper.samples, paper.subjects)
     for figure, share in GOALS.items():
         assert getattr(ours, figure) == pytest.approx(getattr(paper, figure), rel=share), figure
+
+
+def test_the_means_of_conversations_are_within_a_tenth_of_the_papers() -> None:
+    ours, paper = measure(load_dataset("distract").samples), published_statistics()["distract"]
+
+    assert (ours.samples, ours.subjects) == (paper.samples, paper.subjects)
+    for figure in GOALS:
+        assert getattr(ours, figure) == pytest.approx(getattr(paper, figure), rel=0.1), figure
 
 
 @pytest.mark.parametrize("name", ["single", "multi"])
@@ -35,7 +43,7 @@ def test_each_type_is_as_frequent_as_in_the_paper(name: str) -> None:
 
 def test_every_measured_goal_of_quality_is_met() -> None:
     lines = (DATA / "README.md").read_text(encoding="utf-8").splitlines()
-    with_goal = [line for line in lines if line.startswith("|") and "| < " in line]
+    with_goal = [line for line in lines if line.startswith("|") and "≤" in line]
 
-    assert len(with_goal) == 7
+    assert len(with_goal) == 9
     assert not [line for line in with_goal if not line.rstrip("| ").endswith(" yes")]
