@@ -11,6 +11,7 @@ from pii_bench.cli.terminal import say
 from pii_bench.construction.readings import agreement, faults
 from pii_bench.construction.recorded import Recorded
 from pii_bench.datasets.readings import Reading, load_readings, version_of
+from pii_bench.datasets.readme import README, replace_block
 
 if TYPE_CHECKING:
     import argparse
@@ -29,8 +30,12 @@ DESCRIPTION: Final = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("sets", choices=WRITTEN_SETS, nargs="+", metavar="SET")
-    parser.add_argument(
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument(
         "--disputed", action="store_true", help="list what keeps recorded samples from passing"
+    )
+    output.add_argument(
+        "--write", action="store_true", help="put the table into data/README.md too"
     )
 
 
@@ -44,7 +49,7 @@ def run(arguments: argparse.Namespace) -> bool:
         PiiBenchError: no set has readings, or a file is broken.
     """
     recorded = Recorded.load()
-    rows: list[list[object]] = []
+    rows: list[list[str]] = []
     for name in arguments.sets:
         samples = {sample.id: sample for sample in recorded.samples(name)}
         readings = load_readings(name)
@@ -54,19 +59,21 @@ def run(arguments: argparse.Namespace) -> bool:
         firsts = [r for r in readings if r.round == 1 and r.id in samples]
         rows += _rows(name, firsts, samples)
     if not arguments.disputed:
-        say(tabulate(rows, headers=_HEADERS, floatfmt=".3f"))
+        table = tabulate(rows, headers=_HEADERS, tablefmt="pipe", disable_numparse=True)
+        say(table)
+        if arguments.write:
+            replace_block("agreement", table, README)
+            say(f"\nwritten: {README}")
     return True
 
 
 _HEADERS = (
-    *("set", "group", "readings", "F1", "exact", "kappa gold", "kappa readers"),
-    *("ambiguous", "unlisted/100", "text", "query"),
+    *("set", "group", "readings", "F1", "exact", "kappa, gold", "kappa, readers"),
+    *("ambiguous", "unlisted per 100", "text, 1 to 5", "query, 1 to 5"),
 )
 
 
-def _rows(
-    name: str, firsts: Sequence[Reading], samples: Mapping[str, Sample]
-) -> list[list[object]]:
+def _rows(name: str, firsts: Sequence[Reading], samples: Mapping[str, Sample]) -> list[list[str]]:
     """A row for all readings of a set, one for each kind of text and way of reference."""
     groups: dict[str, list[Reading]] = {"all": list(firsts)} if firsts else {}
     for key in ("reference", "register"):
@@ -75,18 +82,18 @@ def _rows(
     return [[name, group, *_row(own)] for group, own in groups.items()]
 
 
-def _row(readings: Sequence[Reading]) -> list[object]:
+def _row(readings: Sequence[Reading]) -> list[str]:
     found = agreement(readings)
     return [
-        found.readings,
-        found.f1,
-        found.exact,
-        found.kappa_gold,
-        found.kappa_readers,
-        found.ambiguous,
-        found.unlisted,
-        found.text,
-        found.query,
+        f"{found.readings:,}",
+        f"{found.f1:.3f}",
+        f"{found.exact:.1%}",
+        f"{found.kappa_gold:.3f}",
+        "" if found.kappa_readers is None else f"{found.kappa_readers:.3f}",
+        f"{found.ambiguous:.1%}",
+        f"{found.unlisted:.1f}",
+        f"{found.text:.2f}",
+        f"{found.query:.2f}",
     ]
 
 
