@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from pii_bench.cli import main
 from pii_bench.datasets.readings import load_readings
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 
 def test_agreement_is_over_all_first_readings(capsys: pytest.CaptureFixture[str]) -> None:
