@@ -9,7 +9,7 @@ from pii_bench.analysis.drops import HARDER
 from pii_bench.analysis.figures import draw_figures
 from pii_bench.analysis.results import FOLDER, analyse, write_csvs
 from pii_bench.analysis.runs import BASE, read_evaluated
-from pii_bench.cli.options import add_results
+from pii_bench.cli.options import add_stored_results
 from pii_bench.cli.terminal import say, tell
 from pii_bench.errors import MissingExtraError
 from pii_bench.escaping import markdown_table
@@ -33,7 +33,7 @@ DESCRIPTION: Final = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    add_results(parser)
+    add_stored_results(parser)
 
 
 def run(arguments: argparse.Namespace) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pii_bench.cli.options import add_dataset, add_results, add_task, positive
+from pii_bench.cli.options import add_dataset, add_stored_results, add_task, positive
 from pii_bench.cli.terminal import say, tell
 from pii_bench.datasets.catalog import ALL, load_dataset
 from pii_bench.errors import PiiBenchError
@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="of each line, show the N samples that differ most (default: %(default)s)",
     )
-    add_results(parser)
+    add_stored_results(parser)
 
 
 def run(arguments: argparse.Namespace) -> bool:

@@ -18,7 +18,7 @@ from pii_bench.analysis.diagnosis.tables import (
     leak_table,
     twin_table,
 )
-from pii_bench.cli.options import add_results
+from pii_bench.cli.options import add_stored_results
 from pii_bench.cli.terminal import say, tell
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import for_csv, markdown_table
@@ -67,7 +67,7 @@ DESCRIPTION: Final = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    add_results(parser)
+    add_stored_results(parser)
 
 
 def run(arguments: argparse.Namespace) -> bool:

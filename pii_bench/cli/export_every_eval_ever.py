@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import add_results
+from pii_bench.cli.options import add_stored_results
 from pii_bench.cli.terminal import say, tell
 from pii_bench.errors import PiiBenchError
 from pii_bench.integrations.every_eval_ever.every_eval_ever import Evaluator, export_runs
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="other",
         help="of who evaluated to who made the model (default: %(default)s)",
     )
-    add_results(parser)
+    add_stored_results(parser)
 
 
 def run(arguments: argparse.Namespace) -> bool:

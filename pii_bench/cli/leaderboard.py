@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import add_results, positive
+from pii_bench.cli.options import add_stored_results, positive
 from pii_bench.cli.terminal import say, tell
 from pii_bench.ranking.board import update
 from pii_bench.ranking.collect import collect
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="print ours in the layout of table N of the paper, with the differences",
     )
-    add_results(parser)
+    add_stored_results(parser)
 
 
 def run(arguments: argparse.Namespace) -> bool:

@@ -5,20 +5,27 @@ from __future__ import annotations
 import argparse
 import math
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 DATASET_HELP: Final = "a dataset's name, the path of a file, or capid:PATH"
 WRITTEN_SETS: Final = (
     *("single", "multi", "train-single", "train-multi", "dev-single", "dev-multi"),
     *("twins", "distract"),
 )
+MOST_CALLS: Final = 1000
 TASKS: Final = ("all", "detection", "query-related", "masking")
 
 
 def add_calls(parser: argparse._ActionsContainer) -> None:
     """How chat models are called."""
     parser.add_argument(
-        "--concurrency", type=positive, metavar="N", help="calls at a time (default: 8; local: 1)"
+        "--concurrency",
+        type=_calls,
+        metavar="N",
+        help=f"calls at a time, at most {MOST_CALLS} (default: 8; local: 1)",
     )
     add_endpoint(parser)
 
@@ -41,10 +48,26 @@ def add_endpoint(parser: argparse._ActionsContainer) -> None:
 
 
 def add_results(parser: argparse.ArgumentParser) -> None:
-    """Where results are."""
+    """Where results go."""
+    _add_results(parser, Path)
+
+
+def add_stored_results(parser: argparse.ArgumentParser) -> None:
+    """Where results are: a folder that must be there."""
+    _add_results(parser, _folder)
+
+
+def _folder(text: str) -> Path:
+    path = Path(text)
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is no folder; `pii-bench run` makes one")
+    return path
+
+
+def _add_results(parser: argparse.ArgumentParser, kind: Callable[[str], Path]) -> None:
     parser.add_argument(
         "--results",
-        type=Path,
+        type=kind,
         default=Path("results"),
         metavar="DIR",
         help="folder of runs and leaderboard (default: %(default)s)",
@@ -80,6 +103,13 @@ def positive(text: str) -> int:
         number = 0
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {text!r}")
+    return number
+
+
+def _calls(text: str) -> int:
+    number = positive(text)
+    if number > MOST_CALLS:
+        raise argparse.ArgumentTypeError(f"must be at most {MOST_CALLS}, not {text!r}")
     return number
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.report.data import Texts, collect_report
 from pii_bench.analysis.report.page import render_page
-from pii_bench.cli.options import add_dataset, add_results
+from pii_bench.cli.options import add_dataset, add_stored_results
 from pii_bench.cli.terminal import say, tell
 from pii_bench.files import write_whole
 
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const="none",
         help="leave out all texts",
     )
-    add_results(parser)
+    add_stored_results(parser)
 
 
 def run(arguments: argparse.Namespace) -> bool:

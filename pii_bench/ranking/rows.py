@@ -36,7 +36,7 @@ class Row:
         scored: samples that count in the means.
         gold: samples that the task applies to; None for published figures.
         metrics: column name to value, 0 to 1; absent where unknown.
-        rates: status to share of `gold`; None for published figures.
+        rates: status to share of the samples that were asked; None for published figures.
         signature: the line that reproduces the row; empty for published figures.
         note: what a reader must know beside the figures.
         names_subjects: whether its detection tells whose the entities are; where it does
@@ -159,7 +159,7 @@ def row_of(
         names_types: whether its detection tells what kind an entity is.
         unmasked_text_to: who is sent the texts as they are.
     """
-    gold = evaluation.gold
+    gold, asked = evaluation.gold, sum(evaluation.statuses.values())
     metrics = metrics_of(evaluation)
     columns = _tested(evaluation.task)
     by_sample = {name: scores_of(evaluation, key, clusters) for name, key in columns.items()}
@@ -176,7 +176,7 @@ def row_of(
         metrics=metrics,
         scored=len(evaluation.scores),
         gold=gold,
-        rates={s: evaluation.statuses.get(s, 0) / gold for s in Status} if gold else None,
+        rates={s: evaluation.statuses.get(s, 0) / asked for s in Status} if asked else None,
         signature=str(signature),
         names_subjects=names_subjects,
         names_types=names_types,

@@ -164,3 +164,21 @@ print(json.dumps([shown.getvalue(), list(sys.modules)]))
     packages = {name.partition(".")[0] for name in modules}
     heavy = {"anthropic", "asyncio", "mistralai", "numpy", "openai", "pandas", "rich", "scipy"}
     assert not packages & heavy
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["leaderboard", "report", "analyse", "diagnose", "compare a b", "export every-eval-ever"],
+)
+def test_results_that_are_not_there_are_refused(own_folder: Path, command: str) -> None:
+    out = ["--out", "out"] if command.startswith("export") else []
+
+    refused(*command.split(), *out, "--results", "nowhere")
+
+    assert list(own_folder.iterdir()) == []
+
+
+def test_calls_at_a_time_are_bounded(capsys: pytest.CaptureFixture[str]) -> None:
+    refused("run", "--concurrency", "100000000")
+
+    assert "must be at most 1000, not '100000000'" in capsys.readouterr().err

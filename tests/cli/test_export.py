@@ -77,4 +77,6 @@ def test_the_command(tiny: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 0
 
     assert capsys.readouterr().out == "1 runs in out\n"
-    assert main([*arguments, "--results", "nowhere"]) == 2
+    with pytest.raises(SystemExit) as refused:
+        main([*arguments, "--results", "nowhere"])
+    assert refused.value.code == 2
