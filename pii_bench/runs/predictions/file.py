@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections import Counter
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+_KEYS: Final = frozenset({"id", "subjects", "related", "status"})
 _PARTS: Final = {
     Task.DETECTION: ("subjects",),
     Task.QUERY_RELATED: ("related",),
@@ -150,6 +152,10 @@ def to_text(predictions: Mapping[str, Prediction]) -> str:
 def _prediction(record: dict[str, Any]) -> tuple[str, Prediction]:
     sample_id = get(record, "id", str)
     owner = f"prediction {sample_id!r}"
+    for key in record.keys() - _KEYS:
+        # Others of a user's own may stand there; one that is nearly ours is a slip.
+        if near := difflib.get_close_matches(key, _KEYS, n=1, cutoff=0.8):
+            raise RecordError(f"{owner}: unknown key {key!r}; did you mean {near[0]!r}?")
     name = get(record, "status", str, owner) if "status" in record else "ok"
     if name not in set(Status):
         raise RecordError(f"{owner}: {UnknownNameError('status', name, Status)}")

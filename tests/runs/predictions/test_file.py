@@ -51,6 +51,10 @@ def test_a_part_may_be_null(tmp_path: Path) -> None:
     assert read(tmp_path, FULL | {"subjects": None})["s1"].subjects is None
 
 
+def test_keys_of_a_user_s_own_may_stand_there(tmp_path: Path) -> None:
+    assert read(tmp_path, FULL | {"model": "m", "seconds": 2})["s1"].related == ("32",)
+
+
 def test_the_order_of_the_lines_does_not_matter(tmp_path: Path) -> None:
     found = read(
         tmp_path,
@@ -75,6 +79,10 @@ def test_what_a_failure_says_is_no_answer(tmp_path: Path, status: str) -> None:
         ({"id": 1, "related": []}, "record: 'id' must be a string, not a whole number"),
         ({"id": "s7", "related": []}, "id 's7' is no sample of the dataset"),
         ({"id": "s0", "related": []}, "id 's0' stands on line 1 already"),
+        (
+            {"id": "s1", "relatd": ["32"]},
+            "prediction 's1': unknown key 'relatd'; did you mean 'related'?",
+        ),
         ({"id": "s1"}, "prediction 's1': has neither 'subjects' nor 'related' (status 'ok')"),
         (
             FULL | {"status": "okay"},
