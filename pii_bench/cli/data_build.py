@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def _build_test_sets(seed: str, advance: Callable[[], None]) -> BuiltSets:
     recorded = Recorded.load()
-    written = {name: recorded.samples(name) for name in ("single", "multi")}
+    written = {name: recorded.samples(name) for name in ("single", "multi", "twins")}
     return build_test_sets(seed, advance, written)
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from pii_bench.construction.build import Builder, Plan
 from pii_bench.construction.distract import distract_set
 from pii_bench.construction.hard import hard_set
-from pii_bench.construction.twins import twins
 from pii_bench.datasets.check import CANARY, UNPUBLISHED, sample_problems
 from pii_bench.taxonomy import PiiType
 
@@ -28,7 +27,6 @@ SINGLE: Final = 1214
 MULTI: Final = 1228
 HARD_PER_SOURCE: Final = 100
 DISTRACT: Final = 200
-TWINS: Final = 400
 TRAIN: Final = 2000
 DEV: Final = 250
 
@@ -79,9 +77,9 @@ def build_test_sets(
 
     Args:
         seed: the same seed gives the same samples.
-        advance: is called for each sample that the grammar makes, twins aside.
-        written: the samples of single and multi. Distract and twins still join and turn texts
-            that the grammar makes; the ids of those begin with `UNPUBLISHED`.
+        advance: is called for each sample that the grammar makes.
+        written: the samples of single, multi and twins. Distract still joins texts that the
+            grammar makes; the ids of those begin with `UNPUBLISHED`.
     """
     builder = Builder("test", seed, _faults)
     plan = plan_of(f"{UNPUBLISHED}single", "test", 1, SINGLE)
@@ -99,11 +97,7 @@ def build_test_sets(
                 "distract": list(
                     _counted(distract_set(builder, singles, pairs, DISTRACT), advance)
                 ),
-                "twins": [
-                    sample
-                    for source in (singles, pairs)
-                    for sample in twins(builder, source, TWINS // 2)
-                ],
+                "twins": written["twins"],
             }.items()
         },
         builder.dropped,

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SMALL = 24
-WRITTEN = {name: load_dataset(name).samples[:SMALL] for name in ("single", "multi")}
+WRITTEN = {name: load_dataset(name).samples[:SMALL] for name in ("single", "multi", "twins")}
 
 
 @pytest.fixture
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sets of 24, with eight entities a person, one of each type and two demographics."""
-    sizes = {"SINGLE": SMALL, "MULTI": SMALL, "HARD_PER_SOURCE": 6, "DISTRACT": 2, "TWINS": 2}
+    sizes = {"SINGLE": SMALL, "MULTI": SMALL, "HARD_PER_SOURCE": 6, "DISTRACT": 2}
     for name, size in {**sizes, "TRAIN": 6, "DEV": 3}.items():
         monkeypatch.setattr(sets, name, size)
     for name, people in (("_SINGLE_TYPES", SMALL), ("_MULTI_TYPES", 2 * SMALL)):
@@ -34,18 +34,16 @@ def test_the_test_sets_and_what_links_them() -> None:
     calls: list[None] = []
     built = sets.build_test_sets("a seed", lambda: calls.append(None), WRITTEN).sets
     assert all(built[name][1:] == WRITTEN[name][1:] for name in WRITTEN)
-    assert {name: len(samples) for name, samples in built.items() if name != "twins"} == {
+    assert {name: len(samples) for name, samples in built.items()} == {
         "single": SMALL,
         "multi": SMALL,
         "hard": 12,
         "distract": 2,
+        "twins": SMALL,
     }
-    # One of single with two twins, one of multi with three.
-    assert len(built["twins"]) == 2 + 3
     ids = {sample.id for name in ("single", "multi") for sample in built[name]}
     assert {sample.meta["hard_of"] for sample in built["hard"]} <= ids
-    made_of = {sample.meta["twin_of"] for sample in built["twins"]}
-    made_of |= {name for sample in built["distract"] for name in sample.meta["joined"]}
+    made_of = {name for sample in built["distract"] for name in sample.meta["joined"]}
     assert all(name.startswith("grammar-") for name in made_of)
     assert len(calls) == 2 * SMALL + 2
 
@@ -95,4 +93,4 @@ def test_a_full_set_has_the_paper_s_counts_and_others_their_share() -> None:
 def test_sizes_are_the_paper_s() -> None:
     assert (sets.SINGLE, sets.MULTI) == (1214, 1228)
     assert (2 * sets.HARD_PER_SOURCE, sets.DISTRACT) == (200, 200)
-    assert (sets.TRAIN, sets.DEV, sets.TWINS) == (2000, 250, 400)
+    assert (sets.TRAIN, sets.DEV) == (2000, 250)
