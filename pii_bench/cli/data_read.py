@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 DESCRIPTION: Final = (
-    "Record a reader's answers in data/readings: a line for each sample, `ID | 2, 5 | what is "
-    "unlisted | yes or no: ambiguous | text 1-5 | query 1-5 | remark`."
+    "Record a reader's answers in data/readings: a line for each sample, `ID.VERSION | 2, 5 | what "
+    "is unlisted | yes or no: ambiguous | text 1-5 | query 1-5 | remark`."
 )
 
 

@@ -54,17 +54,23 @@ def sheet(samples: Sequence[Sample], reader: str) -> str:
 
 def _item(sample: Sample, reader: str) -> str:
     listed = "\n".join(f"{n}. {text}" for n, text in enumerate(shuffled(sample, reader), start=1))
-    parts = (f"=== {sample.id}", sample.description, "--- query", sample.query or "")
+    parts = (f"=== {_shown_id(sample)}", sample.description, "--- query", sample.query or "")
     return "\n".join([*parts, "--- entities", listed, ""])
+
+
+def _shown_id(sample: Sample) -> str:
+    """Its id and the beginning of its version: numbers of options are those of one version."""
+    return f"{sample.id}.{version_of(sample)[:6]}"
 
 
 def parse_answers(
     path: Path, samples: Mapping[str, Sample], known: Iterable[Reading], reader: str
 ) -> list[Reading]:
-    """Read a reader's answers, a line each: `single-0001 | 2, 5 | - | no | 4 | 5 | remark`.
+    """Read a reader's answers: `single-0001.5acb5d | 2, 5 | - | no | 4 | 5 | remark` a line.
 
-    The fields: id, numbers of the needed entities, what is personal and not listed (separated
-    by semicolons, `-` for nothing), whether it is ambiguous, naturalness of text and of query.
+    The fields: id as the sheet shows it, numbers of the needed entities, what is personal and not
+    listed (separated by semicolons, `-` for nothing), whether it is ambiguous, naturalness of text
+    and of query.
 
     Args:
         path: of the answers.
@@ -73,7 +79,8 @@ def parse_answers(
         reader: "a" or "b".
 
     Raises:
-        InputFileError: a line is not of this form, or names no such sample.
+        InputFileError: a line is not of this form, names no such sample, or one that has changed
+            since the sheet was written.
     """
     versions: dict[str, set[str]] = {}
     for reading in known:
@@ -87,9 +94,13 @@ def parse_answers(
         if not line.strip():
             continue
         fields = [part.strip() for part in line.split("|", _FIELDS)]
-        if len(fields) < _FIELDS or fields[0] not in samples:
+        sample_id = fields[0].partition(".")[0]
+        if len(fields) < _FIELDS or sample_id not in samples:
             raise InputFileError(path, "no answer to a sample of the sheet", line=number)
-        sample = samples[fields[0]]
+        sample = samples[sample_id]
+        if fields[0] != _shown_id(sample):
+            what = f"{sample_id} is not the version of today: write the sheet again"
+            raise InputFileError(path, what, line=number)
         try:
             found.append(_reading(sample, fields, versions.get(sample.id, set()), reader))
         except (ValueError, IndexError) as error:

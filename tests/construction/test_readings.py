@@ -46,6 +46,10 @@ def reading(**changes: object) -> Reading:
     return replace(first, **changes)  # type: ignore[arg-type]
 
 
+ITEM = f"single-0001.{version_of(SAMPLE)[:6]}"
+"""As a sheet names the sample."""
+
+
 def answers(tmp_path: Path, line: str) -> Path:
     path = tmp_path / "answers.txt"
     path.write_text(line + "\n", encoding="utf-8")
@@ -57,14 +61,14 @@ def test_a_sheet_shows_text_query_and_entities_and_no_gold() -> None:
 
     listed = "\n".join(f"{n}. {text}" for n, text in enumerate(shuffled(SAMPLE, "a"), start=1))
     assert shown == (
-        "=== single-0001\nAnn Lee, 79, takes the 8:30.\n"
+        f"=== {ITEM}\nAnn Lee, 79, takes the 8:30.\n"
         f"--- query\nWill she catch it?\n--- entities\n{listed}\n"
     )
 
 
 def test_an_answer_becomes_a_reading(tmp_path: Path) -> None:
     number = shuffled(SAMPLE, "b").index("79") + 1
-    path = answers(tmp_path, f"single-0001 | {number} | a nurse; from Graz | yes | 3 | 4 | hm")
+    path = answers(tmp_path, f"{ITEM} | {number} | a nurse; from Graz | yes | 3 | 4 | hm")
 
     (found,) = parse_answers(path, {SAMPLE.id: SAMPLE}, [], "b")
 
@@ -85,7 +89,7 @@ def test_an_answer_becomes_a_reading(tmp_path: Path) -> None:
 
 
 def test_a_mended_sample_is_read_in_a_second_round(tmp_path: Path) -> None:
-    path = answers(tmp_path, "single-0001 | - | - | no | 4 | 5 |")
+    path = answers(tmp_path, f"{ITEM} | - | - | no | 4 | 5 |")
 
     (found,) = parse_answers(path, {SAMPLE.id: SAMPLE}, [reading()], "a")
 
@@ -96,10 +100,11 @@ def test_a_mended_sample_is_read_in_a_second_round(tmp_path: Path) -> None:
     ("line", "message"),
     [
         ("single-0002 | 1 | - | no | 4 | 5 |", "no answer to a sample of the sheet"),
-        ("single-0001 | 1 | - | no | 4", "no answer to a sample of the sheet"),
-        ("single-0001 | 9 | - | no | 4 | 5 |", "the sheet lists 1 to 3"),
-        ("single-0001 | 1 | - | maybe | 4 | 5 |", "'maybe' is neither yes nor no"),
-        ("single-0001 | 1 | - | no | 6 | 5 |", "naturalness is 1 to 5"),
+        (f"{ITEM} | 1 | - | no | 4", "no answer to a sample of the sheet"),
+        ("single-0001 | 1 | - | no | 4 | 5 |", "not the version of today"),
+        (f"{ITEM} | 9 | - | no | 4 | 5 |", "the sheet lists 1 to 3"),
+        (f"{ITEM} | 1 | - | maybe | 4 | 5 |", "'maybe' is neither yes nor no"),
+        (f"{ITEM} | 1 | - | no | 6 | 5 |", "naturalness is 1 to 5"),
     ],
 )
 def test_a_line_that_is_no_answer(tmp_path: Path, line: str, message: str) -> None:
