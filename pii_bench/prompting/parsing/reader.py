@@ -25,16 +25,22 @@ _THOUSANDS = r"(?<=\d),(?=\d{3}(?!\d))"
 _BARE_STOP = r",;，；、\n\[\]{}［］｛｝【】"
 
 
-def _bare(stop: str, also: str = "") -> re.Pattern[str]:
-    part = rf"(?:[^{stop}]{also})++"
-    return re.compile(rf"{part}(?:{_THOUSANDS}{part})*+")
+def _bare(stop: str, colon: str = "") -> re.Pattern[str]:
+    """What ends before a character of `stop`; a colon of `colon`, a pattern, does not end it.
+
+    Without possessive groups, which Python 3.11.0 to 3.11.4 match wrongly (python/cpython#106052).
+    """
+    part = rf"[^{stop}]+"
+    if colon:
+        part = rf"(?=[^{stop}]|{colon})[^{stop}]*(?:{colon}[^{stop}]*)*"
+    return re.compile(rf"{part}(?:{_THOUSANDS}{part})*")
 
 
 _BARE = {
     "[": _bare(_BARE_STOP),
     "(": _bare(_BARE_STOP + ")）"),
     # In an object a colon ends a key, but the one of 10:30 does not.
-    "{": _bare(_BARE_STOP + ":：", r"|:(?=[^\s\"'“‘\[{])"),
+    "{": _bare(_BARE_STOP + ":：", r":(?=[^\s\"'“‘\[{])"),
 }
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|True|False")
 _NULL = frozenset({"null", "None", "none", "N/A", "n/a", "...", "…"})
