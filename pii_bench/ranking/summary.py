@@ -49,6 +49,7 @@ def summarise(
         if row.source is Source.RUN and (row.model, row.strategy, row.dataset) in ran
     ]
     datasets = list(dict.fromkeys(dataset for _, _, dataset in ran))
+    own.sort(key=lambda row: datasets.index(row.dataset))
     parts = []
     for task in tasks:
         shown = [row for row in own if row.task is task]
