@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.catalog import DATASETS
@@ -46,7 +47,7 @@ def reading_rows(datasets: Iterable[str], folder: Path = READINGS) -> list[Row]:
 def _row(dataset: str, by_sample: dict[str, list[PRF]]) -> Row:
     mean = macro([score for scores in by_sample.values() for score in scores])
     ids = tuple(by_sample)
-    f1 = Scores(ids, ids, tuple(sum(s.f1 for s in own) / len(own) for own in by_sample.values()))
+    f1 = Scores(ids, ids, tuple(fmean(s.f1 for s in own) for own in by_sample.values()))
     count = sum(map(len, by_sample.values()))
     return Row(
         source=Source.READING,

@@ -121,26 +121,42 @@ class Run:
         They are kept beside the responses and computed again only when the responses, the
         dataset or the code that reads and scores them changes.
         """
-        kept = None if self.files is None else KeptScores.beside(self.files, self._identity())
-        found = None if kept is None else kept.load()
-        if found is None:
-            evaluations = [
-                evaluate(task, self.dataset.samples, predictions)
-                for task, predictions in self.by_task.items()
-            ]
-            # A dataset without queries has nothing for the tasks that need one.
-            by_task = {each.task: each for each in evaluations if each.gold}
-            found = RunScores(by_task, self.answers.returned, self.answers.unreadable)
-            if kept is not None:
-                kept.save(found)
-        return found
+        if self._loaded is not None:
+            return self._loaded
+        evaluations = [
+            evaluate(task, self.dataset.samples, predictions)
+            for task, predictions in self.by_task.items()
+        ]
+        # A dataset without queries has nothing for the tasks that need one.
+        by_task = {each.task: each for each in evaluations if each.gold}
+        made = RunScores(by_task, self.answers.returned, self.answers.unreadable)
+        if self._kept is not None:
+            self._kept.save(made)
+        return made
 
-    def _identity(self) -> list[str]:
-        """Hashes of all that its scores depend on but the code."""
-        files = [run.files for run in (self, self.detection) if run is not None and run.files]
-        paths = [path for each in files for path in (each.manifest, each.responses)]
-        hashes = [sha256_of(path) if path.exists() else "" for path in paths]
-        return [self.dataset.sha256, *hashes]
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """Lines that cannot be read: as kept with the scores, without scoring anything."""
+        return (self.answers if self._loaded is None else self._loaded).unreadable
+
+    @cached_property
+    def _kept(self) -> KeptScores | None:
+        """The file of its scores, by all that they depend on; None for what is submitted."""
+        if self.files is None:
+            return None
+        beside = () if self.detection is None else self.detection.hashes
+        return KeptScores.beside(self.files, [self.dataset.sha256, *self.hashes, *beside])
+
+    @cached_property
+    def _loaded(self) -> RunScores | None:
+        """Its kept scores; None where they must be made."""
+        return None if self._kept is None else self._kept.load()
+
+    @cached_property
+    def hashes(self) -> tuple[str, ...]:
+        """Of its files, an empty one for a file that is not there."""
+        paths = () if self.files is None else (self.files.manifest, self.files.responses)
+        return tuple(sha256_of(path) if path.exists() else "" for path in paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +173,8 @@ class Runs:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What cannot be scored, a run or a line, with the reason; scores what is not yet."""
-        lines = [line for run in self.runs for line in run.scores.unreadable]
+        """What cannot be scored, a run or a line, with the reason."""
+        lines = [line for run in self.runs for line in run.unreadable]
         return (*self.broken, *dict.fromkeys(lines))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import fsum
+from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
@@ -118,8 +118,8 @@ def _meaning(own: Sequence[Row], rows: Sequence[Row]) -> str:
     masking = [row for row in own if row.task is Task.MASKING and row.headline is not None]
     if not masking:
         return ""
-    protection = _mean(row.metrics["protection"] for row in masking)
-    retention = _mean(row.metrics["retention"] for row in masking)
+    protection = fmean(row.metrics["protection"] for row in masking)
+    retention = fmean(row.metrics["retention"] for row in masking)
     first = (
         f"Of the values that a query does not need, {1 - protection:.0%} can still be read.\n"
         f"Of those that it needs, {1 - retention:.0%} are hidden."
@@ -142,8 +142,3 @@ def _meaning(own: Sequence[Row], rows: Sequence[Row]) -> str:
         f"{first}\nH{where} is {masking[0].headline:.3f}: choosing at random gives "
         f"{figures[0]:.3f}, and being told what is needed {figures[1]:.3f}."
     )
-
-
-def _mean(values: Iterable[float]) -> float:
-    listed = list(values)
-    return fsum(listed) / len(listed)

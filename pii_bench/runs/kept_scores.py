@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from pii_bench.runs.store import RunFiles
 
-_CODE: Final = ("scorer", "prompting", "masking", "datasets", "runs/predictions", "runs")
+_PACKAGES: Final = ("scorer", "prompting", "masking", "datasets", "runs")
+_MODULES: Final = ("jsonl", "ranking/stored", "tasks", "taxonomy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +119,8 @@ class KeptScores:
 def code_sha256() -> str:
     """A hash of the modules that read and score responses."""
     root = Path(pii_bench.__file__).parent
-    paths = sorted({path for name in _CODE for path in (root / name).rglob("*.py")})
-    paths += [root / "taxonomy.py", root / "tasks.py"]
+    paths = [path for name in _PACKAGES for path in sorted((root / name).rglob("*.py"))]
+    paths += [root / f"{name}.py" for name in _MODULES]
     digest = hashlib.sha256()
     for path in paths:
         digest.update(path.read_bytes())

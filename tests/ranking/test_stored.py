@@ -140,3 +140,12 @@ def test_a_damaged_file_of_scores_is_replaced(tmp_path: Path) -> None:
 
     assert related(tmp_path).scores == first
     assert path.read_bytes() == whole
+
+
+def test_what_is_left_out_is_known_without_scoring(tmp_path: Path) -> None:
+    dataset = tiny_dataset(tmp_path / "tiny.jsonl")
+    store_run(tmp_path / "runs", dataset, "naive", {"s1": "### Answer: []"})
+    found = read_runs(tmp_path)
+
+    assert found.left_out == ()
+    assert "scores" not in vars(found.runs[0])
