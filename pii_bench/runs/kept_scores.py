@@ -1,6 +1,6 @@
 """Scores that are kept beside the responses of a run, so that nothing is scored twice.
 
-`<dataset>.scores.npz` holds, for each task, a row of numbers per sample. It is used only as long
+`<dataset>.scores.npz` holds, for each task, the numbers of `CompactScores`. It is used only as long
 as its key is today's: the hashes of responses, manifest and dataset, and of the code that reads
 and scores them.
 """
@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from array import array
 from dataclasses import dataclass
 from functools import cache
-from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 from zipfile import BadZipFile
@@ -21,13 +21,14 @@ from zlib import error
 import pii_bench
 from pii_bench.files import replacing, writing
 from pii_bench.prompting.outcome import Status
-from pii_bench.runs.evaluation import Evaluation, SampleScore
-from pii_bench.scorer import PRF, Counts, MaskedTextScore
+from pii_bench.runs.compact_scores import CompactScores
+from pii_bench.runs.evaluation import Evaluation
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from pii_bench.runs.evaluation import SampleScore
     from pii_bench.runs.store import RunFiles
 
 _PACKAGES: Final = ("scorer", "prompting", "masking", "datasets", "runs")
@@ -100,15 +101,16 @@ class KeptScores:
 
         if not os.access(self.path.parent, os.W_OK):
             return
+        evaluations = scores.evaluations
+        tables = {task: _compact(each.scores) for task, each in evaluations.items()}
         head = {
             "key": self.key,
-            "tasks": {task: _about(each) for task, each in scores.evaluations.items()},
+            "tasks": {task: _about(each, tables[task]) for task, each in evaluations.items()},
             "returned": sorted(scores.returned),
             "unreadable": scores.unreadable,
         }
         arrays: dict[str, Any] = {
-            str(task): np.array([_numbers(score) for score in each.scores], dtype=np.float64)
-            for task, each in scores.evaluations.items()
+            str(task): np.array(table.numbers) for task, table in tables.items()
         }
         arrays["head"] = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
         with writing(self.path), replacing(self.path) as file:
@@ -127,75 +129,37 @@ def code_sha256() -> str:
     return digest.hexdigest()
 
 
-def _about(evaluation: Evaluation) -> dict[str, Any]:
-    first = evaluation.scores[0] if evaluation.scores else None
+def _compact(scores: Iterable[SampleScore]) -> CompactScores:
+    table = CompactScores()
+    for score in scores:
+        table.append(score)
+    return table
+
+
+def _about(evaluation: Evaluation, table: CompactScores) -> dict[str, Any]:
     return {
         "gold": evaluation.gold,
         "statuses": {str(status): count for status, count in evaluation.statuses.items()},
         "repairs": dict(evaluation.repairs),
-        "metrics": [*first.metrics] if first else [],
-        "counts": [*first.counts] if first else [],
-        "ids": [score.id for score in evaluation.scores],
-        "of": [str(score.status) for score in evaluation.scores],
+        "metrics": table.metrics,
+        "counts": table.counts,
+        "ids": table.ids,
+        "of": [str(status) for status in table.statuses],
     }
 
 
-def _numbers(score: SampleScore) -> list[float]:
-    left = score.masked_text
-    masked = (left.protection, left.retention, left.collateral) if left else (None,) * 3
-    return [
-        *(x for metric in score.metrics.values() for x in (metric.precision, metric.recall)),
-        *(metric.f1 for metric in score.metrics.values()),
-        *(
-            float(number)
-            for counts in score.counts.values()
-            for number in (counts.matched, counts.predicted, counts.gold)
-        ),
-        score.predicted,
-        score.hallucinated,
-        *(nan if x is None else x for x in (*masked, score.weighted_protection)),
-    ]
-
-
-def _evaluation(task: Task, about: Mapping[str, Any], rows: Any) -> Evaluation:
-    numbered = zip(about["ids"], about["of"], rows.tolist(), strict=True)
+def _evaluation(task: Task, about: Mapping[str, Any], numbers: Iterable[float]) -> Evaluation:
+    table = CompactScores(
+        about["metrics"],
+        about["counts"],
+        about["ids"],
+        [Status(status) for status in about["of"]],
+        array("d", numbers),
+    )
     return Evaluation(
         task=task,
         gold=int(about["gold"]),
-        scores=tuple(
-            _score(sample_id, Status(status), about["metrics"], about["counts"], numbers)
-            for sample_id, status, numbers in numbered
-        ),
+        scores=tuple(table),
         statuses={Status(status): count for status, count in about["statuses"].items()},
         repairs=dict(about["repairs"]),
-    )
-
-
-def _score(
-    sample_id: str,
-    status: Status,
-    metrics: Sequence[str],
-    counts: Sequence[str],
-    numbers: Sequence[float],
-) -> SampleScore:
-    places = iter(numbers)
-    pairs = [(next(places), next(places)) for _ in metrics]
-    figures = [PRF(*pair, next(places)) for pair in pairs]
-    counted = [Counts(*(int(next(places)) for _ in range(3))) for _ in counts]
-    predicted, hallucinated = int(next(places)), int(next(places))
-    protection, retention, collateral, weighted = (
-        None if isnan(number) else number for number in places
-    )
-    left = None
-    if protection is not None and retention is not None:
-        left = MaskedTextScore(protection, retention, collateral)
-    return SampleScore(
-        id=sample_id,
-        status=status,
-        metrics=dict(zip(metrics, figures, strict=True)),
-        counts=dict(zip(counts, counted, strict=True)),
-        predicted=predicted,
-        hallucinated=hallucinated,
-        masked_text=left,
-        weighted_protection=weighted,
     )
