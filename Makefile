@@ -30,18 +30,16 @@ leaderboard: .venv/.package ## Score all stored responses again and write result
 	$(BIN)/pii-bench leaderboard --results "$(RESULTS)"
 
 .PHONY: data
-data: .venv/.build ## Build the datasets, the same bytes as committed, and those to train on
+data: .venv/.package ## Build the datasets from the written texts, the same bytes as committed
 	$(BIN)/pii-bench data build
 
 .PHONY: train
-train: .venv/.build .venv/.train ## Train the BiLSTM-CRF and fit the thresholds again: half an hour on two cores
-	$(BIN)/pii-bench data build
+train: .venv/.train ## Train the BiLSTM-CRF and fit the thresholds again: minutes on two cores
 	$(BIN)/pii-bench train
 	$(BIN)/pii-bench fit
 
 .PHONY: train-words
-train-words: .venv/.build .venv/.train ## Train the one that sees words alone: twenty minutes
-	$(BIN)/pii-bench data build
+train-words: .venv/.train ## Train the one that sees words alone
 	$(BIN)/pii-bench train --words-alone
 
 # Every system that runs here without a chat model; the oracles show what each part costs.
@@ -110,10 +108,6 @@ clean: ## Remove the environment and caches; results stay
 
 .venv/.dev: .venv/.package
 	$(BIN)/python -m pip install --quiet --group dev
-	@touch $@
-
-.venv/.build: .venv/.package
-	$(BIN)/python -m pip install --quiet --editable ".[build]"
 	@touch $@
 
 build/perf-venv/.installed: pyproject.toml

@@ -42,7 +42,7 @@ DESCRIPTION: Final = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    add_data_folder(parser, "")
+    add_data_folder(parser)
     parser.add_argument(
         "--beside",
         metavar="DATASET",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 DESCRIPTION: Final = (
-    "Fit the thresholds of relevance systems on the dev sets that `data build` makes, and "
+    "Fit the thresholds of relevance systems on the dev sets, and "
     "write them beside the hashes of those sets."
 )
 
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SYSTEM",
         help="random, keyword, embedding, embedding-minilm (default: all but the last)",
     )
-    add_data_folder(parser, ", dev in its folder built")
+    add_data_folder(parser)
     parser.add_argument(
         "--out",
         type=Path,
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Fit the thresholds of relevance systems on the dev sets that `data build` made.
+    """Fit the thresholds of relevance systems on the dev sets.
 
     Returns:
         True.
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> bool:
         ResultsError: the file cannot be written.
     """
     chosen = arguments.systems or [name for name in FITTED if not FITTED[name].extra]
-    sets = [arguments.data / "built" / f"dev-{name}.jsonl" for name in ("single", "multi")]
+    sets = [arguments.data / f"dev-{name}.jsonl" for name in ("single", "multi")]
     for name, fitted in fit_thresholds(chosen, sets, arguments.out).items():
         say(f"{name}: threshold {fitted.threshold:.4f}, dev F1 {fitted.f1:.3f}")
     say(f"thresholds: {arguments.out}")

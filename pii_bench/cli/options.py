@@ -74,14 +74,14 @@ def _add_results(parser: argparse.ArgumentParser, kind: Callable[[str], Path]) -
     )
 
 
-def add_data_folder(parser: argparse.ArgumentParser, what: str) -> None:
-    """Where the sets are; `what` the command does with the folder."""
+def add_data_folder(parser: argparse.ArgumentParser) -> None:
+    """Where the sets are."""
     parser.add_argument(
         "--data",
         type=Path,
         default=Path("data"),
         metavar="DIR",
-        help=f"folder of the sets{what} (default: %(default)s)",
+        help="folder of the sets and their cards (default: %(default)s)",
     )
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 ENCODER_HEADS: Final = ("linear", "crf", "charcnn-crf")
 
 DESCRIPTION: Final = (
-    "Train the BiLSTM-CRF on the sets to train and tune on, which `data build` makes; or "
-    "fine-tune an encoder for detection, relevance and owners at once."
+    "Train the BiLSTM-CRF on the sets to train and tune on; or fine-tune an encoder for "
+    "detection, relevance and owners at once."
 )
 
 
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "network", nargs="?", choices=("bilstm-crf", "encoder"), default="bilstm-crf"
     )
-    add_data_folder(parser, ", train and dev in its folder built")
+    add_data_folder(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="where the weights go")
     parser.add_argument(
         "--words-alone",
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> bool:
 
 
 def _train_tagger(data: Path, out: Path | None, *, words_alone: bool) -> bool:
-    """Train the BiLSTM-CRF on the sets that `data build` made, dev for stopping.
+    """Train the BiLSTM-CRF on the train sets, dev for stopping.
 
     Args:
         data: folder of the sets.
@@ -97,7 +97,7 @@ def _train_tagger(data: Path, out: Path | None, *, words_alone: bool) -> bool:
 
 
 def _sets(data: Path, part: str) -> list[Path]:
-    return [data / "built" / f"{part}-{name}.jsonl" for name in ("single", "multi")]
+    return [data / f"{part}-{name}.jsonl" for name in ("single", "multi")]
 
 
 def _show(epoch: Epoch) -> None:

@@ -380,7 +380,7 @@ def told(asked: Commission) -> str:
         lines.append(f"relation: {asked.relation.name} (A first)")
     for subject, profile in asked.profiles.items():
         lines.append(
-            f"{subject}: {profile.voice.pronouns[0]}; lives in {profile.home.country}, for example "
+            f"{subject}: {profile.pronoun}; lives in {profile.home.country}, for example "
             f"in {profile.home.city}"
         )
     for tag, (subject, fact) in asked.tags.items():

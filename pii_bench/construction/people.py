@@ -1,4 +1,4 @@
-"""The types of the construction: facts, people, and text whose entities are still known."""
+"""The people of a description, and their facts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:
-    from pii_bench.construction.markup import Person
     from pii_bench.construction.values import Draw
 
 
@@ -42,14 +41,14 @@ class Profile:
 
     Attributes:
         id: of the subject in the sample, "A" or "B".
-        voice: pronouns of the third person.
+        pronoun: `she`, `he` or `they`.
         home: where they live, whether or not the text says so.
         facts: categories differ; exactly one is of type PER.
         draw: what the values were drawn from; further ones can be.
     """
 
     id: str
-    voice: Person
+    pronoun: str
     home: Place
     facts: tuple[Fact, ...]
     draw: Draw | None = field(default=None, compare=False, repr=False)
@@ -71,29 +70,3 @@ class Profile:
 
 def _is_name(fact: Fact) -> bool:
     return TYPE_OF_CATEGORY[fact.category] is PiiType.PER
-
-
-@dataclass(frozen=True, slots=True)
-class Mention:
-    """An entity where it stands in a text; a shared one belongs to several subjects."""
-
-    subjects: tuple[str, ...]
-    fact: Fact
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A description whose entities are still known.
-
-    Attributes:
-        blocks: paragraphs or turns; each a sequence of text and mentions.
-        register: kind of text.
-        relation: between the two subjects; None for one.
-        hook: noun phrase by which the text can be recalled; "" where it has none.
-    """
-
-    blocks: tuple[tuple[str | Mention, ...], ...]
-    register: str
-    relation: str | None = None
-    hook: str = ""
-    roles: dict[str, str] = field(default_factory=dict)

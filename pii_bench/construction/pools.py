@@ -1,4 +1,4 @@
-"""The pools that values are drawn from: `data/grammar/values/*.toml`."""
+"""The pools that values are drawn from: `data/values/*.toml`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-GRAMMAR: Final = DATA / "grammar"
+VALUES: Final = DATA / "values"
 
 Split = Literal["test", "train"]
 
@@ -108,7 +108,7 @@ class Pools:
 
 
 @cache
-def load_pools(split: Split, folder: Path = GRAMMAR / "values") -> Pools:
+def load_pools(split: Split, folder: Path = VALUES) -> Pools:
     """Read the pools of a split.
 
     Raises:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.construction.markup import HE, SHE, THEY, Person
 from pii_bench.construction.people import Fact, Place, Profile
 from pii_bench.construction.rules import conflicts, relation_conflicts
 from pii_bench.construction.values import Draw, draw_value, facets_of
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from pii_bench.construction.pools import Pools
     from pii_bench.construction.relations import Relation
 
-_PRONOUNS: Final[tuple[tuple[Person, float], ...]] = ((SHE, 0.46), (HE, 0.46), (THEY, 0.08))
+_PRONOUNS: Final = {"she": 0.46, "he": 0.46, "they": 0.08}
 _SSN: Final = "Social Security Number"
 _AMERICAN: Final = "United States"
 _AMERICAN_SHARE: Final = 0.3
@@ -111,13 +110,12 @@ class Census:
             name = _AMERICAN if american else random.choice(sorted(set(countries) - {_AMERICAN}))
             place = Place(name, random.choice(sorted(countries[name].cities)))
         own = place.country in self.names.cultures and random.random() < _OWN_CULTURE_SHARE
-        voice = random.choices([p for p, _ in _PRONOUNS], [w for _, w in _PRONOUNS])[0]
         return Draw(
             random=random,
             pools=self.pools,
             names=self.names,
             place=place,
-            pronoun=voice.pronouns[0],
+            pronoun=random.choices(list(_PRONOUNS), list(_PRONOUNS.values()))[0],
             culture=place.country if own else random.choice(self.names.cultures),
             income=random.uniform(1400, 8200),
         )
@@ -158,7 +156,6 @@ class Census:
         """Draw every value, then change those that conflict."""
         facets = dict(shared)
         kept = {fact.category: fact for fact in lent}
-        voice = next(p for p, _ in _PRONOUNS if p.pronouns[0] == draw.pronoun)
         name = "Full Name"
         if alias and self.random.random() < _ALIAS_SHARE:
             name = self.random.choices(list(_PER_WEIGHTS), list(_PER_WEIGHTS.values()))[0]
@@ -171,7 +168,7 @@ class Census:
             facet = facets.get(category) or self.random.choice(facets_of(category))
             value = draw_value(category, facet, self._paid(draw, facts))
             facts.append(Fact(category, facet, value))
-        profile = Profile(subject, voice, draw.place, tuple(facts), draw)
+        profile = Profile(subject, draw.pronoun, draw.place, tuple(facts), draw)
         for _ in range(_TRIES):
             found = conflicts(profile, self.pools)
             if not found:

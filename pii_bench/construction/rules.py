@@ -174,7 +174,7 @@ def body_is_possible(profile: Profile, _: Pools) -> Iterator[str]:
 def gender_and_orientation_agree(profile: Profile, pools: Pools) -> Iterator[str]:
     """The word for the gender has the pronoun of the text; "lesbian" is not said of a man."""
     gender, orientation = profile.fact("Gender"), profile.fact("Sexual Orientation")
-    pronoun = profile.voice.pronouns[0]
+    pronoun = profile.pronoun
     if gender and pools.genders[gender.value] != pronoun:
         yield "Gender"
     if orientation and orientation.value == "lesbian" and pronoun == "he":

@@ -32,13 +32,11 @@ class Entry:
         name: as the command line and results write it.
         card: name of its card.
         remedy: what brings its file, in the imperative.
-        folder: of its file, relative to the data's.
     """
 
     name: str
     card: str
     remedy: str
-    folder: str = ""
 
     @property
     def path(self) -> Path:
@@ -52,7 +50,7 @@ class Entry:
 
     def path_in(self, data: Path) -> Path:
         """Its file under another folder of data."""
-        return data / self.folder / f"{self.name}.jsonl"
+        return data / f"{self.name}.jsonl"
 
 
 _BUILD: Final = "run `pii-bench data build`"
@@ -65,7 +63,7 @@ DATASETS: Final[Mapping[str, Entry]] = MappingProxyType(
             Entry("twins", "twins", _BUILD),
             Entry("demo", "demo", "restore it from the repository"),
             *(
-                Entry(name, "train-dev", "run `make data`", folder="built")
+                Entry(name, "train-dev", _BUILD)
                 for name in ("train-single", "train-multi", "dev-single", "dev-multi")
             ),
         )

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 def publish(data: Path = DATA) -> None:
     """Pin what lies in the files of every dataset of ours, and describe it.
 
-    Each card keeps its prose and gets new pins. Metadata and checksums are of what ships: not
-    of the sets to train and tune on, which only their card pins.
+    Each card keeps its prose and gets new pins.
 
     Args:
         data: the folder of the sets and their cards.
@@ -28,15 +27,14 @@ def publish(data: Path = DATA) -> None:
         InputFileError: a set or a card is absent or broken.
         ResultsError: something cannot be written.
     """
-    shipped = []
+    cards = []
     for name, group in groupby(DATASETS.values(), key=lambda entry: entry.card):
         entries = list(group)
         path = card_path(data, name)
         card = pin(read_card(path), [entry.path_in(data) for entry in entries])
         write_card(path, card)
-        if not any(entry.folder for entry in entries):
-            shipped.append(card)
-    write_croissant(data, shipped)
-    files = [f"{name}.jsonl" for card in shipped for name in card.pins]
-    cards = [path.name for path in data.glob("*.card.json")]
-    write_checksums(data, [*files, *cards, FILE])
+        cards.append(card)
+    write_croissant(data, cards)
+    files = [f"{name}.jsonl" for card in cards for name in card.pins]
+    files += [path.name for path in data.glob("*.card.json")]
+    write_checksums(data, [*files, FILE])

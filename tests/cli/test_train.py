@@ -90,9 +90,8 @@ def test_thresholds_are_fitted_on_dev_alone(
         ],
         "related": [{"subject": "A", "text": "$900"}],
     }
-    (tmp_path / "built").mkdir()
     for name in ("dev-single", "dev-multi"):
-        write_lines(tmp_path / "built" / f"{name}.jsonl", [sample])
+        write_lines(tmp_path / f"{name}.jsonl", [sample])
     out = tmp_path / "thresholds.json"
 
     assert main(["fit", "random", "--data", str(tmp_path), "--out", str(out)]) == 0
@@ -107,9 +106,8 @@ def test_thresholds_are_fitted_on_dev_alone(
 def test_a_system_without_a_threshold_cannot_be_fitted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "built").mkdir()
     for name in ("dev-single", "dev-multi"):
-        (tmp_path / "built" / f"{name}.jsonl").write_text("")
+        (tmp_path / f"{name}.jsonl").write_text("")
 
     assert main(["fit", "keywords", "--data", str(tmp_path)]) == 2
     assert "did you mean 'keyword'?" in capsys.readouterr().err

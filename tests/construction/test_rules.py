@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from pii_bench.construction.markup import HE, SHE
 from pii_bench.construction.relations import Kind, Relation
 from pii_bench.construction.rules import (
     RELATION_RULES,
@@ -209,10 +208,10 @@ def test_a_rule_finds_what_conflicts_and_nothing_just_below(
 
 def test_lesbian_is_not_said_of_a_man() -> None:
     facts = ("Sexual Orientation", "lesbian")
-    assert conflicts(person(facts, voice=HE), POOLS) == [
+    assert conflicts(person(facts, pronoun="he"), POOLS) == [
         Conflict("A", "Sexual Orientation", "gender_and_orientation_agree")
     ]
-    assert not conflicts(person(facts, voice=SHE), POOLS)
+    assert not conflicts(person(facts, pronoun="she"), POOLS)
 
 
 def test_without_the_other_value_nothing_conflicts() -> None:

@@ -3,37 +3,26 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import replace
-from functools import cache
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.construction.bank import read_bank
-from pii_bench.construction.grammar import slug
 from pii_bench.construction.names import Names
 from pii_bench.construction.people import Place
-from pii_bench.construction.pools import GRAMMAR, load_pools
-from pii_bench.construction.values import Draw, amount, draw_value
+from pii_bench.construction.pools import load_pools
+from pii_bench.construction.values import Draw, amount, draw_value, facets_of
 from pii_bench.datasets.check.formats import FORMATS
-from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
+from pii_bench.taxonomy import TYPE_OF_CATEGORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PER = [category for category, of in TYPE_OF_CATEGORY.items() if of is PiiType.PER]
 PLACES = [
     Place(country.name, city)
     for country in load_pools("test").countries.values()
     for city in country.cities
 ]
-
-
-@cache
-def facets(category: str) -> tuple[str, ...]:
-    if category in PER:
-        return ("",)
-    return read_bank(GRAMMAR / "test" / "facts" / f"{slug(category)}.txt").facets
 
 
 def draw_in(place: Place, seed: int = 1, pronoun: str = "she") -> Draw:
@@ -55,7 +44,7 @@ def drawn(category: str, rounds: int = 4) -> Iterator[tuple[Draw, str, str]]:
         for number, place in enumerate(PLACES):
             pronoun = ("she", "he", "they")[number % 3]
             draw = draw_in(place, turn * len(PLACES) + number, pronoun)
-            for facet in facets(category):
+            for facet in facets_of(category):
                 yield draw, facet, draw_value(category, facet, draw)
 
 
@@ -71,7 +60,7 @@ def test_values_are_of_their_category_s_format(category: str) -> None:
 
 @pytest.mark.parametrize("category", TYPE_OF_CATEGORY)
 def test_one_state_gives_one_value(category: str) -> None:
-    for facet in facets(category):
+    for facet in facets_of(category):
         values = {draw_value(category, facet, draw_in(PLACES[0])) for _ in range(2)}
         assert len(values) == 1
 

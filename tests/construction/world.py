@@ -1,13 +1,9 @@
-"""A world small enough to know by heart: pools, banks and people for tests of the construction."""
+"""A world small enough to know by heart: pools and people for tests of the construction."""
 
 from __future__ import annotations
 
-from random import Random
 from typing import TYPE_CHECKING
 
-from pii_bench.construction.bank import Bank
-from pii_bench.construction.grammar import Banks, Dealer
-from pii_bench.construction.markup import SHE, Person
 from pii_bench.construction.people import Fact, Place, Profile
 from pii_bench.construction.pools import (
     City,
@@ -18,12 +14,8 @@ from pii_bench.construction.pools import (
     Schooling,
     load_pools,
 )
-from pii_bench.construction.sentences import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from pii_bench.construction.people import Mention
     from pii_bench.construction.pools import Split
 
 POOLS = Pools(
@@ -62,45 +54,14 @@ POOLS = Pools(
 HOME = Place("Sweden", "Lund")
 
 
-def person(*facts: tuple[str, str], subject: str = "A", voice: Person = SHE) -> Profile:
+def person(*facts: tuple[str, str], subject: str = "A", pronoun: str = "she") -> Profile:
     """A person in Lund; "Date: job-start" is a category with its facet."""
-    return Profile(subject, voice, HOME, tuple(fact(*each) for each in facts))
+    return Profile(subject, pronoun, HOME, tuple(fact(*each) for each in facts))
 
 
 def fact(name: str, value: str) -> Fact:
     category, _, facet = name.partition(": ")
     return Fact(category, facet, value)
-
-
-def bank(sections: Mapping[str, Sequence[str]], facet: str = "") -> Bank:
-    return Bank({(facet, section): tuple(frames) for section, frames in sections.items()})
-
-
-def writer(
-    *,
-    facts: Mapping[str, Bank] | None = None,
-    registers: Mapping[str, Bank] | None = None,
-    queries: Mapping[str, Bank] | None = None,
-    joints: Bank | None = None,
-) -> Writer:
-    random = Random(1)
-    banks = Banks(
-        facts=facts or {},
-        registers=registers or {},
-        relations={},
-        queries=queries or {},
-        joints=joints or bank({}),
-        distractors=bank(
-            {"number": ["the board stood at ##."], "name": ["the poster shows Everest."]}
-        ),
-        distract=bank({}),
-    )
-    return Writer(banks, Dealer(random), random)
-
-
-def read(pieces: Iterable[str | Mention]) -> str:
-    """The text, its mentions in square brackets."""
-    return "".join(p if isinstance(p, str) else f"[{p.fact.value}]" for p in pieces)
 
 
 def split_pools() -> dict[Split, Pools]:

@@ -107,7 +107,7 @@ def test_all_lacks_nothing_silently() -> None:
     ("name", "path", "remedy"),
     [
         ("multi", "multi.jsonl", "run `pii-bench data build`"),
-        ("dev-multi", "built/dev-multi.jsonl", "run `make data`"),
+        ("dev-multi", "dev-multi.jsonl", "run `pii-bench data build`"),
         ("demo", "demo.jsonl", "restore it from the repository"),
     ],
 )
@@ -131,7 +131,7 @@ def test_sets_of_one_card_are_pinned_by_it(data: Path) -> None:
     entry = DATASETS["train-multi"]
     build("train-multi")
 
-    assert entry.path == data / "built" / "train-multi.jsonl"
+    assert entry.path == data / "train-multi.jsonl"
     assert entry.card_path == data / "train-dev.card.json"
     assert len(load_dataset("train-multi").samples) == 1
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from pii_bench.datasets.check.problem import Problem
 from pii_bench.datasets.check.run import Report, check_files, check_samples, sample_problems
-from pii_bench.datasets.check.sets import CANARY, UNPUBLISHED
+from pii_bench.datasets.check.sets import CANARY
 
 __all__ = [
     "CANARY",
-    "UNPUBLISHED",
     "Problem",
     "Report",
     "check_files",

@@ -99,14 +99,6 @@ def test_a_conversation_joins_five() -> None:
     )
 
 
-def test_a_conversation_holds_every_paragraph() -> None:
-    text = conversation().description.replace("The baker", "A baker")
-
-    assert found(conversation(description=text)) == [
-        ("distract-source", "1 of 2 paragraphs of single-1 stand not in it")
-    ]
-
-
 def test_a_conversation_has_the_people_of_its_texts() -> None:
     reason = "subjects differ from those of single-0, single-1, single-2, single-3, single-4"
 
