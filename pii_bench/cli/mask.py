@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import add_endpoint, add_sampling
+from pii_bench.cli.options import add_endpoint, add_keep, add_sampling
 from pii_bench.cli.terminal import say_exactly, tell
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.masking import absent_tags, inexact_tags, mask, unmask
@@ -84,6 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="JSON of a detector's labels to our types, in the place of its own",
     )
+    add_keep(parser)
     add_sampling(parser.add_argument_group("what a chat model is asked"))
     add_endpoint(parser.add_argument_group("how it is called"))
 
@@ -150,6 +151,7 @@ def _options(arguments: argparse.Namespace) -> SystemOptions:
         votes=arguments.votes,
         model=ModelOptions(base_url=arguments.base_url, timeout=float(arguments.timeout)),
         label_map=arguments.label_map,
+        keep=arguments.keep,
     )
 
 

@@ -7,6 +7,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from pii_bench.systems import KEEP
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -82,6 +84,15 @@ def add_data_folder(parser: argparse.ArgumentParser) -> None:
         default=Path("data"),
         metavar="DIR",
         help="folder of the sets and their cards (default: %(default)s)",
+    )
+
+
+def add_keep(parser: argparse.ArgumentParser) -> None:
+    """How much the encoder leaves readable."""
+    parser.add_argument(
+        "--keep",
+        choices=KEEP,
+        help="encoder: mask more, or leave more readable (default: balanced)",
     )
 
 

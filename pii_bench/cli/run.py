@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.cli.options import (
     add_calls,
     add_dataset,
+    add_keep,
     add_results,
     add_sampling,
     add_task,
@@ -81,6 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="refuse a system that sends the texts to another machine",
     )
+    add_keep(parser)
     add_sampling(parser.add_argument_group("what a chat model is asked"))
     calls = parser.add_argument_group("how it is called")
     add_calls(calls)
@@ -183,6 +185,7 @@ def _options(arguments: argparse.Namespace, concurrency: int) -> SystemOptions:
             price=arguments.price,
         ),
         label_map=arguments.label_map,
+        keep=arguments.keep,
     )
 
 

@@ -45,7 +45,7 @@ def train_encoder(arguments: argparse.Namespace) -> bool:
         Settings(head=arguments.head, frozen=arguments.frozen, epochs=arguments.epochs),
         out.with_name(f"{out.name}.work"),
     )
-    say(", ".join(f"{name} {value:.3f}" for name, value in found.items()))
+    say(", ".join(f"{name} {value:.3f}" for name, value in found.figures.items()))
     say(f"weights: {out}")
     return True
 

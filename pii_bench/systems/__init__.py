@@ -6,3 +6,7 @@ from typing import Final
 
 DEFAULT_SYSTEM: Final = "bilstm-crf+embedding"
 """What runs where no other system is named."""
+
+BALANCED: Final = "balanced"
+KEEP: Final = ("least", "less", BALANCED, "more", "most")
+"""How much the encoder leaves readable; `systems.encoder.dial` fits a threshold for each."""

@@ -27,6 +27,7 @@ from pii_bench.models.catalog import (
 )
 from pii_bench.models.table import MODELS, find_card
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
+from pii_bench.systems import BALANCED
 from pii_bench.systems.base import GOLD, System
 from pii_bench.systems.detectors.catalog import DETECTORS, detector_names
 from pii_bench.systems.prompted import PromptedSystem
@@ -68,6 +69,7 @@ class SystemOptions:
         model: how a chat model is reached.
         calls: how its calls are made.
         label_map: a detector's map of labels, in the place of its own.
+        keep: how much the encoder leaves readable, a setting of its dial; None for balanced.
     """
 
     strategy: str | None = None
@@ -78,6 +80,7 @@ class SystemOptions:
     model: ModelOptions = field(default_factory=ModelOptions)
     calls: CallPolicy = field(default_factory=CallPolicy)
     label_map: Path | None = None
+    keep: str | None = None
 
 
 def build_systems(name: str, options: SystemOptions) -> tuple[System, ...]:
@@ -99,10 +102,12 @@ def build_systems(name: str, options: SystemOptions) -> tuple[System, ...]:
         _refuse_options(name, options, takes_label_map=True)
         return build_composed(name, options.label_map)
     if name.partition(":")[0] == ENCODER:
+        from pii_bench.systems.encoder.reader import SHIPPED
         from pii_bench.systems.encoder.system import encoder_systems
 
-        _refuse_options(name, options, takes_label_map=False)
-        return encoder_systems(Path(name.partition(":")[2]))
+        _refuse_options(name, replace(options, keep=None), takes_label_map=False)
+        folder = name.partition(":")[2]
+        return encoder_systems(Path(folder) if folder else SHIPPED, options.keep or BALANCED)
     if name in MODELS or "/" in name or name.startswith(f"{REPLAY}:"):
         return _prompt(name, options)
     plug_ins = entry_points(group=ENTRY_POINTS)
@@ -121,6 +126,7 @@ def system_names() -> list[str]:
         *model_names(),
         *detector_names(),
         "DETECTOR+RELEVANCE",
+        ENCODER,
         f"{ENCODER}:DIR",
         *sorted(entry_points(group=ENTRY_POINTS).names),
         f"{PYTHON}:MODULE:FACTORY",
@@ -137,6 +143,8 @@ def _prompt(name: str, options: SystemOptions) -> tuple[System, ...]:
         what = f"strategy {strategy.name!r} has no vote"
         raise PiiBenchError(f"{what}: leave --votes out (allowed with: {voted})")
     model = _guarded(name, options)
+    if options.keep is not None:
+        raise PiiBenchError(f"model {name!r} has no dial: --keep does not apply to it")
     sampling = _sampling(name, options)
     detection, related = (PromptedSystem(model, prompt, sampling) for prompt in prompts)
     return detection, _vote(related, options) if strategy.voted else related
@@ -227,6 +235,7 @@ def _refuse_options(name: str, options: SystemOptions, *, takes_label_map: bool)
         "--votes": options.votes,
         "--base-url": options.model.base_url,
         "--label-map": None if takes_label_map else options.label_map,
+        "--keep": options.keep,
     }
     for option, value in given.items():
         if value is not None:

@@ -19,19 +19,23 @@ HEADS: Final = "heads.npz"
 TOKENIZER: Final = "tokenizer.json"
 
 LOG: Final = "training.json"
-"""Settings, data, versions, the dev curve, and the threshold that was fitted on dev."""
+"""Settings, data, versions, the dev curve, and the dial that was fitted on dev."""
 
 
-def read_threshold(folder: Path) -> float:
+def read_threshold(folder: Path, keep: str) -> float:
     """The least relevance of a needed entity.
 
+    Args:
+        folder: of the weights.
+        keep: setting of the dial.
+
     Raises:
-        InputFileError: the log is missing or has none.
+        InputFileError: the log is missing or lacks the setting.
     """
     path = folder / LOG
     try:
-        return float(json.loads(path.read_bytes())["threshold"])
+        return float(json.loads(path.read_bytes())["dial"][keep]["threshold"])
     except OSError as error:
         raise InputFileError(path, error.strerror or "cannot be read") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise InputFileError(path, "must be an object with a number 'threshold'") from error
+        raise InputFileError(path, f"has no threshold dial.{keep}") from error

@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from pii_bench.scorer import score_detection
+from pii_bench.systems import BALANCED
+from pii_bench.systems.encoder.dial import fit_dial
 from pii_bench.systems.encoder.reader import Reader
 from pii_bench.systems.relevance.thresholds import Scored, best_threshold, macro_f1
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
+    from pii_bench.systems.encoder.dial import DialPoint
     from pii_bench.systems.encoder.reader import Found
 
 
-def measure(folder: Path, samples: Sequence[Sample]) -> dict[str, float]:
-    """Strict-F1, Ent-F1 and query F1 at the best threshold of these samples; `score`, their sum.
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How good a reader is on dev.
+
+    Attributes:
+        figures: Strict-F1, Ent-F1, query F1 at the threshold where it is highest, and H of the
+            masked text where the dial is balanced; `score`, their sum.
+        dial: setting to what was fitted for it.
+    """
+
+    figures: Mapping[str, float]
+    dial: Mapping[str, DialPoint]
+
+
+def measure(folder: Path, samples: Sequence[Sample]) -> Measured:
+    """Read every sample of dev and score it.
 
     Args:
         folder: of the weights.
-        samples: of dev.
+        samples: of dev, all with queries.
     """
     reader = Reader(folder)
     found = [reader.read(sample.description, sample.query or "") for sample in samples]
@@ -39,15 +57,15 @@ def measure(folder: Path, samples: Sequence[Sample]) -> dict[str, float]:
             frozenset(need.text for need in sample.related),
         )
         for own, sample in zip(found, samples, strict=True)
-        if sample.query
     ]
-    threshold = best_threshold(scored)
+    dial = fit_dial(samples, found)
     figures = {
         "strict": fmean(d.strict.f1 for d in detections),
         "entity": fmean(d.entity.f1 for d in detections),
-        "query": macro_f1(scored, threshold),
+        "query": macro_f1(scored, best_threshold(scored)),
+        "h": dial[BALANCED].mean(0.5),
     }
-    return {**figures, "threshold": threshold, "score": sum(figures.values())}
+    return Measured({**figures, "score": sum(figures.values())}, dial)
 
 
 def subjects_of(found: Iterable[Found]) -> list[list[tuple[str, str]]]:

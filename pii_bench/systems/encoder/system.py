@@ -10,8 +10,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.models.base import Completion, Finish
+from pii_bench.systems import BALANCED
 from pii_bench.systems.base import THIS_MACHINE, SystemCard
 from pii_bench.systems.catalog import ENCODER
+from pii_bench.systems.encoder.dial import is_kept
 from pii_bench.systems.encoder.files import read_threshold
 from pii_bench.systems.encoder.measure import subjects_of
 from pii_bench.systems.encoder.reader import Reader
@@ -30,9 +32,9 @@ _REMEMBERED: Final = 4096
 class _Shared:
     """One reader for both systems; what it read of a text with a query serves both tasks."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, keep: str) -> None:
         self.reader = Reader(folder)
-        self.threshold = read_threshold(folder)
+        self.threshold = read_threshold(folder, keep)
         self.read = lru_cache(_REMEMBERED)(self._read)
 
     def _read(self, text: str, query: str) -> list[Found]:
@@ -77,7 +79,7 @@ class EncoderDetection:
 
 @dataclass(frozen=True, slots=True)
 class EncoderRelevance:
-    """Answers query-related: the entities whose relevance reaches the threshold (`System`)."""
+    """Answers query-related: the entities that the dial keeps (`System`)."""
 
     shared: _Shared
 
@@ -105,7 +107,7 @@ class EncoderRelevance:
     async def respond(self, sample: Sample) -> Completion:
         """`### Answer: ["text", ...]`."""
         found = self.shared.read(sample.description, sample.query or "")
-        needed = [each.text for each in found if each.relevance >= self.shared.threshold]
+        needed = [each.text for each in found if is_kept(each, self.shared.threshold)]
         texts = json.dumps([*dict.fromkeys(needed)], ensure_ascii=False)
         return await _answer(f"### Answer: {texts}")
 
@@ -113,13 +115,17 @@ class EncoderRelevance:
         """Nothing to release."""
 
 
-def encoder_systems(folder: Path) -> tuple[System, ...]:
+def encoder_systems(folder: Path, keep: str = BALANCED) -> tuple[System, ...]:
     """Detection and query-related by the weights of a folder.
+
+    Args:
+        folder: of the weights.
+        keep: how much stays readable, a setting of the dial.
 
     Raises:
         InputFileError: a file of the folder is missing or broken.
     """
-    shared = _Shared(folder)
+    shared = _Shared(folder, keep)
     return EncoderDetection(shared), EncoderRelevance(shared)
 
 

@@ -1,0 +1,85 @@
+"""How much stays readable: thresholds of relevance, from keeping least to keeping most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pii_bench.scorer.masked_text import GoldTexts, score_judgement
+from pii_bench.systems import KEEP
+from pii_bench.taxonomy import PiiType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pii_bench.datasets.sample import Sample
+    from pii_bench.scorer.masked_text import MaskedTextScore
+    from pii_bench.systems.encoder.reader import Found
+
+WEIGHTS: Final[Mapping[str, float]] = dict(zip(KEEP, (0.9, 0.7, 0.5, 0.3, 0.1), strict=True))
+"""Setting to the weight of protection, beside that of retention, in the mean."""
+
+_LEVELS: Final = 80
+_LIKELY: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class DialPoint:
+    """What a threshold comes to on dev: mean protection and mean retention (scorer.md)."""
+
+    threshold: float
+    protection: float
+    retention: float
+
+    def mean(self, weight: float) -> float:
+        """The harmonic mean of the two, protection with this weight."""
+        if not self.protection or not self.retention:
+            return 0.0
+        return 1 / (weight / self.protection + (1 - weight) / self.retention)
+
+
+def fit_dial(samples: Sequence[Sample], found: Sequence[Sequence[Found]]) -> dict[str, DialPoint]:
+    """For each setting the threshold with the greatest weighted harmonic mean on dev.
+
+    Args:
+        samples: of dev, with queries and with spans.
+        found: what the reader finds in each, with its relevance.
+    """
+    scores = [item.relevance for own in found for item in own]
+    levels = np.unique(np.quantile(scores, np.linspace(0, 1, _LEVELS)))
+    golds = [_gold(sample) for sample in samples]
+    points = [_point(float(level), golds, found) for level in levels]
+    return {
+        setting: max(points, key=lambda point: point.mean(weight))
+        for setting, weight in WEIGHTS.items()
+    }
+
+
+def is_kept(item: Found, threshold: float) -> bool:
+    """Whether something found is to stay readable.
+
+    Account, identity and contact numbers stay only where it is more likely than not that the
+    query needs them; names never do, since their relevance is 0.
+    """
+    least = max(threshold, _LIKELY) if item.type is PiiType.CODE else threshold
+    return item.relevance > 0 and item.relevance >= least
+
+
+def _gold(sample: Sample) -> GoldTexts:
+    entities = [(entity.text, entity.spans) for entity in sample.entities]
+    return GoldTexts(sample.description, entities, [need.text for need in sample.related])
+
+
+def _point(
+    threshold: float, golds: Sequence[GoldTexts], found: Sequence[Sequence[Found]]
+) -> DialPoint:
+    scores: list[MaskedTextScore] = []
+    for gold, own in zip(golds, found, strict=True):
+        masked = [span for item in own if not is_kept(item, threshold) for span in item.spans]
+        scores.append(score_judgement(gold, gold.judge(masked)))
+    return DialPoint(
+        threshold, fmean(s.protection for s in scores), fmean(s.retention for s in scores)
+    )
