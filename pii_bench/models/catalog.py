@@ -83,9 +83,11 @@ class ModelOptions:
 
 
 def resolve(name: str) -> str:
-    """The full name of an alias; any other name as it is."""
-    card = MODELS.get(name)
-    return name if card is None else card.full_name
+    """The full name of an alias, or of a model's id alone; any other name as it is."""
+    if name in MODELS:
+        return MODELS[name].full_name
+    of_id = {card.full_name for card in MODELS.values() if card.full_name.partition("/")[2] == name}
+    return of_id.pop() if len(of_id) == 1 else name
 
 
 def build_model(name: str, options: ModelOptions) -> Model:

@@ -25,7 +25,7 @@ from pii_bench.models.catalog import (
     model_names,
     resolve,
 )
-from pii_bench.models.table import MODELS, find_card
+from pii_bench.models.table import find_card
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
 from pii_bench.systems import BALANCED
 from pii_bench.systems.base import GOLD, System
@@ -108,7 +108,7 @@ def build_systems(name: str, options: SystemOptions) -> tuple[System, ...]:
         _refuse_options(name, replace(options, keep=None), takes_label_map=False)
         folder = name.partition(":")[2]
         return encoder_systems(Path(folder) if folder else SHIPPED, options.keep or BALANCED)
-    if name in MODELS or "/" in name or name.startswith(f"{REPLAY}:"):
+    if "/" in resolve(name) or name.startswith(f"{REPLAY}:"):
         return _prompt(name, options)
     plug_ins = entry_points(group=ENTRY_POINTS)
     if name in plug_ins.names:

@@ -27,6 +27,8 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_alias_has_a_full_name_and_a_full_name_is_itself() -> None:
     assert resolve("gpt4o") == "openai/gpt-4o-2024-08-06"
+    # As the leaderboard names it.
+    assert resolve("gpt-4o-2024-08-06") == "openai/gpt-4o-2024-08-06"
     assert resolve("openai/o9") == "openai/o9"
 
 
@@ -54,8 +56,8 @@ def test_what_can_be_written_is_listed_once() -> None:
             "unknown local model 'smollm2-135m'; did you mean 'smollm2-135m-instruct'? (allowed: ",
         ),
         (
-            "claude-opus-5-5",
-            "unknown model 'claude-opus-5-5'; did you mean 'claude-opus-5.5'? (allowed: ",
+            "claude-opus-55",
+            "unknown model 'claude-opus-55'; did you mean 'claude-opus-5.5'? (allowed: ",
         ),
         ("", "unknown model '' (allowed: "),
     ],
