@@ -184,6 +184,10 @@ def _vote(prompted: PromptedSystem, options: SystemOptions) -> VotedSystem:
 def _sampling(name: str, options: SystemOptions) -> Sampling:
     provider, _, model_id = resolve(name).partition("/")
     card = find_card(provider, model_id)
+    most = card.max_output if card is not None else None
+    if most is not None and options.max_tokens is not None and options.max_tokens > most:
+        what = f"model {name!r} writes at most {most:,} tokens"
+        raise PiiBenchError(f"{what}, and --max-tokens came as {options.max_tokens:,}")
     return Sampling(
         temperature=_temperature(name, options.temperature, card),
         max_tokens=options.max_tokens or _default_tokens(provider, card),
