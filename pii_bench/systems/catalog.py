@@ -138,13 +138,13 @@ def _prompt(name: str, options: SystemOptions) -> tuple[System, ...]:
     prompts = [load_prompt(each, output=options.output) for each in (DETECTION, strategy)]
     if options.label_map is not None:
         raise PiiBenchError(f"model {name!r} is no detector: --label-map does not apply to it")
+    if options.keep is not None:
+        raise PiiBenchError(f"model {name!r} has no dial: --keep does not apply to it")
     if options.votes is not None and not strategy.voted:
         voted = ", ".join(each.name for each in STRATEGIES.values() if each.voted)
         what = f"strategy {strategy.name!r} has no vote"
         raise PiiBenchError(f"{what}: leave --votes out (allowed with: {voted})")
     model = _guarded(name, options)
-    if options.keep is not None:
-        raise PiiBenchError(f"model {name!r} has no dial: --keep does not apply to it")
     sampling = _sampling(name, options)
     detection, related = (PromptedSystem(model, prompt, sampling) for prompt in prompts)
     return detection, _vote(related, options) if strategy.voted else related
