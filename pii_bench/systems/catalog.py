@@ -7,10 +7,8 @@ that is installed changes what a name of ours means.
 
 from __future__ import annotations
 
-import re
-import sys
 from dataclasses import dataclass, field, replace
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -30,20 +28,15 @@ from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, 
 from pii_bench.systems import BALANCED
 from pii_bench.systems.base import GOLD, System
 from pii_bench.systems.detectors.catalog import DETECTORS, detector_names
+from pii_bench.systems.plug_in import ENTRY_POINTS, PYTHON, plug_in
 from pii_bench.systems.prompted import PromptedSystem
 from pii_bench.systems.voted import DEFAULT_VOTES, VOTE_TEMPERATURE, VotedSystem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pii_bench.models.base import Model
     from pii_bench.models.table import ModelCard
     from pii_bench.prompting.schemas import Output
 
-ENTRY_POINTS: Final = "pii_bench.systems"
-"""The group of the entry points; each names a callable without arguments that makes Systems."""
-
-PYTHON: Final = "python"
 DEFAULT_STRATEGY: Final = "naive"
 ENCODER: Final = "encoder"
 
@@ -95,7 +88,7 @@ def build_systems(name: str, options: SystemOptions) -> tuple[System, ...]:
     """
     if name.startswith(f"{PYTHON}:"):
         _refuse_options(name, options, takes_label_map=False)
-        return _from_factory(name, name.removeprefix(f"{PYTHON}:"))
+        return plug_in(name, name.removeprefix(f"{PYTHON}:"))
     if name.partition("+")[0].partition(":")[0] in {*DETECTORS, GOLD}:
         from pii_bench.systems.composed_catalog import build_composed
 
@@ -113,7 +106,7 @@ def build_systems(name: str, options: SystemOptions) -> tuple[System, ...]:
     plug_ins = entry_points(group=ENTRY_POINTS)
     if name in plug_ins.names:
         _refuse_options(name, options, takes_label_map=False)
-        return _from_factory(name, plug_ins[name].value)
+        return plug_in(name, plug_ins[name].value)
     detector, plus, _ = name.rpartition("+")
     if plus:
         raise UnknownNameError("detector", detector, [*detector_names(), GOLD])
@@ -210,24 +203,6 @@ def _default_tokens(provider: str, card: ModelCard | None) -> int:
         return _LOCAL_TOKENS
     default = _REASONING_TOKENS if card is not None and card.reasons else _REMOTE_TOKENS
     return min(default, card.max_output or default) if card is not None else default
-
-
-def _from_factory(name: str, target: str) -> tuple[System, ...]:
-    if not re.fullmatch(r"[\w.]+:[\w.]+", target):
-        raise PiiBenchError(f"system {name!r} must be {PYTHON}:MODULE:FACTORY")
-    # The command, other than `python -m`, does not look into the folder it is run in.
-    if str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))
-    try:
-        factory = EntryPoint(name, target, ENTRY_POINTS).load()
-    except (ImportError, AttributeError) as error:
-        raise PiiBenchError(f"system {name!r} cannot be loaded: {error}") from error
-    made: Sequence[object] = factory() if callable(factory) else ()
-    systems = tuple(each for each in made if isinstance(each, System))
-    if not systems or len(systems) != len(made):
-        what = "must be a callable without arguments that returns a sequence of Systems"
-        raise PiiBenchError(f"system {name!r}: {target} {what}")
-    return systems
 
 
 def _refuse_options(name: str, options: SystemOptions, *, takes_label_map: bool) -> None:

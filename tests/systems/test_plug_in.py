@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.datasets.catalog import load_dataset
+from pii_bench.prompting.outcome import Status
+from pii_bench.runs.predictions.prediction import read_response
+from pii_bench.systems.catalog import SystemOptions, build_systems
+from pii_bench.tasks import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pii_bench.systems.base import System
+
+SAMPLE = load_dataset("demo").samples[0]
+
+MODULE = """
+from pii_bench.models.base import CallError, Completion
+from pii_bench.systems.base import SystemCard
+from pii_bench.tasks import Task
+
+class Mine:
+    card = SystemCard("mine", "system", "", Task.DETECTION, oracle=False, settings={{}})
+    def request_hash(self, sample): return sample.id
+    async def respond(self, sample): {body}
+    async def close(self): pass
+
+def systems(): return [Mine()]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield tmp_path
+    sys.modules.pop("mine", None)
+
+
+def loaded(folder: Path, body: str) -> System:
+    sys.modules.pop("mine", None)
+    (folder / "mine.py").write_text(MODULE.format(body=body), encoding="utf-8")
+    # Python compares times to the second before it reads a module again.
+    for compiled in folder.glob("__pycache__/*"):
+        compiled.unlink()
+    return build_systems("python:mine:systems", SystemOptions())[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("raise ValueError(sample.description)", "error: the plug-in raised ValueError"),
+        ("return 'Lee'", "error: the plug-in returned str, not Completion"),
+    ],
+)
+def test_a_fault_of_its_code_is_a_malformed_answer(folder: Path, body: str, text: str) -> None:
+    response = asyncio.run(loaded(folder, body).respond(SAMPLE))
+
+    assert getattr(response, "text", None) == text
+    assert read_response(Task.DETECTION, response, "text").status is Status.MALFORMED
+
+
+def test_what_may_pass_is_raised(folder: Path) -> None:
+    system = loaded(folder, "raise CallError('timeout')")
+
+    with pytest.raises(Exception, match=r"^timeout$"):
+        asyncio.run(system.respond(SAMPLE))
+
+
+def test_other_code_is_another_system(folder: Path) -> None:
+    one, same, other = (
+        loaded(folder, f"return Completion('{text}')") for text in ("{}", "{}", "[]")
+    )
+
+    assert one.request_hash(SAMPLE) == same.request_hash(SAMPLE) != other.request_hash(SAMPLE)
+    assert one.card.settings["source"] != other.card.settings["source"]
