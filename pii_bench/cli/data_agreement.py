@@ -74,10 +74,11 @@ _HEADERS = (
 
 
 def _rows(name: str, firsts: Sequence[Reading], samples: Mapping[str, Sample]) -> list[list[str]]:
-    """A row for all readings of a set, one for each kind of text and way of reference."""
+    """A row for all readings of a set, one for each way of reference and kind of text."""
     groups: dict[str, list[Reading]] = {"all": list(firsts)} if firsts else {}
-    for key in ("reference", "register"):
-        for reading in sorted(firsts, key=lambda r: str(samples[r.id].meta[key])):
+    for key in ("reference", "register", "template"):
+        own = [reading for reading in firsts if key in samples[reading.id].meta]
+        for reading in sorted(own, key=lambda r: str(samples[r.id].meta[key])):
             groups.setdefault(str(samples[reading.id].meta[key]), []).append(reading)
     return [[name, group, *_row(own)] for group, own in groups.items()]
 

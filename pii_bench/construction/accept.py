@@ -57,6 +57,7 @@ _TITLED: Final = re.compile(
 _DIGITS: Final = re.compile(r"\D+")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 # A chat writer's markup would show a reader of the text where values are.
+_BRACES: Final = re.compile(r"\{[^|]*\||[{}]")
 _MARKUP: Final = re.compile(r"\*\*|`|^#{1,4} ", re.MULTILINE)
 
 
@@ -275,7 +276,7 @@ def _text_problems(marked: Marked, text: str, terms: Terms, chars: int) -> Itera
 
 
 def _query_problems(name: str, query: MarkedQuery, terms: Terms) -> Iterator[Problem]:
-    """Rules: `needs`, `reference`, `domain` and `asker` are known; `query-length`."""
+    """Rules: `needs`, `reference`, `domain` and `asker` are known; `query-length`; `mark`."""
     if unknown := [tag for tag in query.needs if tag not in terms.facts]:
         yield Problem(name, "needs", f"{_quoted(unknown)} is no fact of the commission")
     least, most = terms.needs
@@ -289,6 +290,8 @@ def _query_problems(name: str, query: MarkedQuery, terms: Terms) -> Iterator[Pro
     ):
         if value not in allowed:
             yield Problem(name, rule, f"{value!r} is none of {', '.join(allowed)}")
+    if match := _BRACES.search(query.text):
+        yield Problem(name, "mark", f"the query holds {match[0]!r}; nothing is marked in a query")
     least, most = terms.query_chars
     if not least <= len(query.text) <= most:
         reason = f"a query has {len(query.text)} characters, not {least} to {most}"

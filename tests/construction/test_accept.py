@@ -86,6 +86,7 @@ def test_a_new_version_takes_the_place_of_the_earlier_one(tmp_path: Path) -> Non
         (answer(A8="the Third Ward Castings"), "article", "begins with an article"),
         (answer().replace("{A5|", "{A9|"), "tag", "A5 (Phone Number) is marked nowhere"),
         (answer().replace("{A6|", "{A6 "), "mark", "looks like a broken mark"),
+        (answer(query=f"{_QUERY} And {{-|$250}}?"), "mark", "the query holds '{-|'"),
         (answer() + _PADDING * 5, "query-length", "characters, not 60 to 420"),
         (answer(needs="A9"), "needs", "'A9' is no fact"),
         (answer(needs=""), "needs", "a query needs 0 facts"),
