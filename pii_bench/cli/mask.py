@@ -138,7 +138,7 @@ def _unmask(arguments: argparse.Namespace) -> bool:
     if absent := absent_tags(answer, mapping):
         _say(f"not in the text: {', '.join(absent)}")
     if inexact := inexact_tags(answer, mapping):
-        _say(f"left as they are, for the mapping has them otherwise: {', '.join(inexact)}")
+        _say(f"left as they are, for the mapping has other numbers: {', '.join(inexact)}")
     return not inexact
 
 

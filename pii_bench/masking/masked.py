@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.masking.plan import make_plan
-from pii_bench.masking.tags import TAG, name_of, number_tags
+from pii_bench.masking.tags import TAG, name_of, number_tags, plain_key, tag_key
 from pii_bench.scorer.locate import reading
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pii_bench.scorer.locate import Locator
 
 _NUMBER: Final = re.compile(r"\d+$")
-_BETWEEN_WORDS: Final = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,37 +108,47 @@ def _mapping(text: str, spans: Iterable[MaskedSpan]) -> dict[str, tuple[str, ...
 def unmask(masked_text: str, mapping: Mapping[str, tuple[str, ...]]) -> str:
     """Put back what tags stand for, in a masked text or in an answer that uses its tags.
 
-    Only tags that are written exactly so count. A tag that stands for several writings of one
-    text is the first of them, unless it stands as often as there are writings.
+    A tag counts in any case and spacing, and in brackets or HTML escapes as well. One that
+    stands for several writings of one text is the first of them, unless it stands as often as
+    there are writings.
     """
-    uses = Counter(match[0] for match in TAG.finditer(masked_text))
+    uses = Counter(tag_key(match) for match in TAG.finditer(masked_text))
     left = {
-        tag: iter(texts if len(texts) == uses[tag] else texts[:1] * uses[tag])
+        (key := _key(tag)): iter(texts if len(texts) == uses[key] else texts[:1] * uses[key])
         for tag, texts in mapping.items()
     }
-    return TAG.sub(
-        lambda match: next(left[match[0]]) if match[0] in left else match[0], masked_text
-    )
+
+    def restored(match: re.Match[str]) -> str:
+        key = tag_key(match)
+        return next(left[key]) if key in left else match[0]
+
+    return TAG.sub(restored, masked_text)
 
 
 def absent_tags(text: str, mapping: Mapping[str, tuple[str, ...]]) -> list[str]:
     """The tags of a mapping that do not stand in a text."""
-    present = {match[0] for match in TAG.finditer(text)}
-    return [tag for tag in mapping if tag not in present]
+    present = {tag_key(match) for match in TAG.finditer(text)}
+    return [tag for tag in mapping if _key(tag) not in present]
 
 
 def inexact_tags(text: str, mapping: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """What stands in a text like a tag of a mapping, but in other writing or with another number.
+    """What stands in a text like a tag of a mapping, but with another number.
 
-    `<phone number>` is like `<Phone Number>`, and so is `<Phone Number 9>`; neither is restored.
+    `<Phone Number 9>` is like `<Phone Number>`; it is not restored.
 
     Returns:
         Each once, in the order of the text.
     """
-    names = {_bare(tag) for tag in mapping}
-    tags = (match[0] for match in TAG.finditer(text))
-    return [*dict.fromkeys(tag for tag in tags if tag not in mapping and _bare(tag) in names)]
+    keys = {_key(tag) for tag in mapping}
+    names = {_NUMBER.sub("", key) for key in keys}
+    return [
+        *dict.fromkeys(
+            match[0]
+            for match in TAG.finditer(text)
+            if (key := tag_key(match)) not in keys and _NUMBER.sub("", key) in names
+        )
+    ]
 
 
-def _bare(tag: str) -> str:
-    return _NUMBER.sub("", _BETWEEN_WORDS.sub("", tag).casefold())
+def _key(tag: str) -> str:
+    return plain_key(tag.strip("<>"))

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
     Format = tuple[str, Callable[[str], bool]]
 
-TAG: Final = re.compile(r"<[^<>]+>")
-"""What may be a tag."""
+TAG: Final = re.compile(r"<([^<>\[\]&]+)>|\[([^<>\[\]&]+)\]|&lt;([^<>\[\]&]+)&gt;")
+"""What may be a tag: `<Age>`, and as answers change it, `[Age]` and `&lt;Age&gt;`."""
+
+_BETWEEN_WORDS: Final = re.compile(r"[\W_]+")
 
 PLAIN_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -144,7 +146,8 @@ def number_tags(names: Mapping[str, str], text: str) -> dict[str, str]:
     """A tag for each of several texts, each another.
 
     A name that only one of them has stands alone; others are numbered from 1, in order. A tag
-    that stands in the text already is not given to anything: nobody could tell the two apart.
+    that is in the text already, in any writing, is not given to anything: the two could not be
+    told apart.
 
     Args:
         names: text to the name of its tag.
@@ -153,17 +156,27 @@ def number_tags(names: Mapping[str, str], text: str) -> dict[str, str]:
     Returns:
         The same texts, each with its tag.
     """
-    present = {match[0] for match in TAG.finditer(text)}
+    present = {tag_key(match) for match in TAG.finditer(text)}
     shared = Counter(names.values())
     free = {name: _free_tags(name, present) for name in shared}
     tags: dict[str, str] = {}
     for masked, name in names.items():
         alone = f"<{name}>"
-        unnumbered = shared[name] == 1 and alone not in present
+        unnumbered = shared[name] == 1 and plain_key(name) not in present
         tags[masked] = alone if unnumbered else next(free[name])
     return tags
 
 
 def _free_tags(name: str, present: Container[str]) -> Iterator[str]:
-    numbered = (f"<{name} {number}>" for number in count(1))
-    return (tag for tag in numbered if tag not in present)
+    numbered = (f"{name} {number}" for number in count(1))
+    return (f"<{each}>" for each in numbered if plain_key(each) not in present)
+
+
+def tag_key(match: re.Match[str]) -> str:
+    """What a match of `TAG` says, whatever its brackets, case and spacing."""
+    return plain_key(match[1] or match[2] or match[3])
+
+
+def plain_key(name: str) -> str:
+    """The letters and digits of a name, without case."""
+    return _BETWEEN_WORDS.sub("", name).casefold()

@@ -100,7 +100,9 @@ def test_only_a_name_of_several_texts_is_numbered() -> None:
         ("say <Age> or <age>", "<Age 1>"),
         ("say <Age> or <Age 1>", "<Age 2>"),
         ("say <Age 1>", "<Age>"),
-        ("say <age>", "<Age>"),
+        ("say <age>", "<Age 1>"),
+        ("say [Age] or &lt;age 1&gt;", "<Age 2>"),
+        ("say Age", "<Age>"),
     ],
 )
 def test_a_tag_that_the_text_holds_is_not_given_away(text: str, tag: str) -> None:
