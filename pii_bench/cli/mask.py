@@ -8,6 +8,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from tabulate import tabulate
+
 from pii_bench.cli.options import add_endpoint, add_keep, add_sampling
 from pii_bench.cli.terminal import say_exactly, tell
 from pii_bench.errors import InputFileError, PiiBenchError
@@ -62,6 +64,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--unmask",
         action="store_true",
         help="put back into an answer what the tags of --mapping stand for",
+    )
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="list on standard error each text that was found, and what became of it",
     )
     parser.add_argument(
         "--on-failure",
@@ -123,6 +130,8 @@ def _mask(arguments: argparse.Namespace) -> bool:
         write_mapping(mapping, masked.mapping, force=arguments.force)
     say_exactly(masked.text)
     _tell(answers, masked, query)
+    if arguments.explain:
+        tell(_explanation(answers, masked))
     return True
 
 
@@ -207,6 +216,17 @@ def _tell(answers: Answers, masked: Masked, query: str) -> None:
     asked = Locator(query)
     if named := sum(bool(asked.spans(texts[0])) for texts in masked.mapping.values()):
         _say(f"the query itself holds {named} of the masked texts: it is not masked")
+
+
+def _explanation(answers: Answers, masked: Masked) -> str:
+    """A table of what was found: type, text, and its tag or that it is left readable."""
+    tags = {normalise(text): tag for tag, texts in masked.mapping.items() for text in texts}
+    rows = [
+        (pii_type, text, tags.get(normalise(text), "left readable"))
+        for text, pii_type in dict.fromkeys(answers.entities)
+        if text not in masked.not_found
+    ]
+    return tabulate(rows, headers=("type", "text", "becomes"), disable_numparse=True)
 
 
 def _by_type(counts: Counter[str]) -> str:

@@ -73,6 +73,20 @@ def test_a_text_is_masked_for_a_query_and_restored(
     assert capfdbinary.readouterr() == (TEXT.encode(), b"")
 
 
+def test_what_became_of_each_text_is_listed_if_so_wished(
+    letter: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert mask(letter, "--model", system(letter.parent), "--explain") == 0
+
+    assert capsys.readouterr().err.splitlines()[3:] == [
+        "type    text     becomes",
+        "------  -------  -------------",
+        "PER     Ann Lee  <Full Name 1>",
+        "DEM     32       left readable",
+        "PER     Bo Ek    <Full Name 2>",
+    ]
+
+
 def test_the_default_system_masks_standard_input_on_this_machine(
     own_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
