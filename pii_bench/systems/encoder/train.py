@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.systems.encoder.examples import Example
     from pii_bench.systems.encoder.measure import Measured
 
 _VERSIONS: Final = ("torch", "transformers", "onnxruntime", "tokenizers")
@@ -69,8 +68,8 @@ class Settings:
     seed: int = 13
 
 
-class Examples(torch.utils.data.Dataset["Example"]):
-    """The windows of samples; each epoch leaves out other queries."""
+class Examples(torch.utils.data.Dataset[dict[str, Any]]):
+    """The windows of samples; each item has its `input_ids`, by which batches are grouped."""
 
     def __init__(self, tokenizer: Tokenizer, samples: Sequence[Sample], settings: Settings) -> None:
         chance = random.Random(settings.seed)
@@ -89,8 +88,9 @@ class Examples(torch.utils.data.Dataset["Example"]):
     def __len__(self) -> int:
         return len(self._examples)
 
-    def __getitem__(self, place: int) -> Example:
-        return self._examples[place]
+    def __getitem__(self, place: int) -> dict[str, Any]:
+        example = self._examples[place]
+        return {"input_ids": example.window.ids, "example": example}
 
 
 class JointTrainer(Trainer):
@@ -182,6 +182,7 @@ def train(
         metric_for_best_model="eval_score",
         greater_is_better=True,
         remove_unused_columns=False,
+        train_sampling_strategy="group_by_length",
         logging_steps=50,
         report_to=[],
         seed=settings.seed,
@@ -197,7 +198,7 @@ def train(
         args=arguments,
         train_dataset=Examples(tokenizer, train_samples, settings),
         eval_dataset=[],
-        data_collator=collate,
+        data_collator=lambda items: collate([item["example"] for item in items]),
         callbacks=[EarlyStoppingCallback(early_stopping_patience=settings.patience)],
     )
     resumable = any(work.glob("checkpoint-*"))
