@@ -226,8 +226,9 @@ def demonstrations() -> str:
 
 def test_the_answer_of_each_demonstration_stands_in_its_description(demonstrations: str) -> None:
     shape = re.compile(
-        r"Example (\d)\n\nDescription: (.+)\n\nQuery: (.+)\n\n"
-        r"### Thought: .+\n\n### Answer: (.+)(?:\n\n|$)"
+        r"Example (\d)\n\nDescription: (.+?)\n\nQuery: (.+?)\n\n"
+        r"### Thought: .+?\n\n### Answer: (.+?)(?:\n\n|$)",
+        re.DOTALL,
     )
     examples = shape.findall(demonstrations)
 
