@@ -240,7 +240,7 @@ def test_the_answer_of_each_demonstration_stands_in_its_description(demonstratio
 
 
 def words(text: str) -> list[str]:
-    return re.findall(r"\w+", text)
+    return re.findall(r"\w+(?:[.,]\d+)*", text)
 
 
 def runs(text: str, length: int = 5) -> set[tuple[str, ...]]:
