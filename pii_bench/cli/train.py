@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 ENCODER_HEADS: Final = ("linear", "crf", "charcnn-crf")
+AUGMENTATIONS: Final = ("typos", "scanned", "no punctuation", "small letters", "values")
 
 DESCRIPTION: Final = (
     "Train the BiLSTM-CRF on the sets to train and tune on; or fine-tune an encoder for "
@@ -41,11 +42,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--checkpoint",
         type=Path,
         metavar="DIR",
-        help="a pretrained encoder with its tokenizer.json: BERT, DistilBERT, RoBERTa, ...",
+        help="a pretrained encoder with its tokenizer.json: BERT, DistilBERT, RoBERTa, ... "
+        "(default: all-MiniLM-L6-v2, from its package)",
     )
     encoder.add_argument("--head", choices=ENCODER_HEADS, default="linear", help="(%(default)s)")
     encoder.add_argument("--frozen", action="store_true", help="train the heads alone")
     encoder.add_argument("--epochs", type=positive, default=5, metavar="N", help="(%(default)s)")
+    encoder.add_argument(
+        "--augment",
+        nargs="*",
+        choices=AUGMENTATIONS,
+        default=AUGMENTATIONS,
+        help="ways to rewrite half of the samples, which are learnt from a second time (all)",
+    )
+    encoder.add_argument(
+        "--hold-out",
+        type=positive,
+        default=200,
+        metavar="N",
+        help="samples of each --train dataset that is not ours that are for dev, at most a fifth "
+        "(%(default)s)",
+    )
     for part, what in (("train", "learn from"), ("dev", "choose the epoch by")):
         encoder.add_argument(
             f"--{part}",

