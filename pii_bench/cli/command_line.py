@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "run": "run a system over a dataset, score it and update the leaderboard",
+        "gate": "exit with 1 where a system's figures fall short, for continuous integration",
         "models": "list the models that have an alias: prices, limits, status",
         "mask": "mask in a text what a query does not need, and put it back into an answer",
         "score": "score a file of predictions made anywhere",

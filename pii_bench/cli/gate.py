@@ -1,0 +1,82 @@
+"""`pii-bench gate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pii_bench import api
+from pii_bench.cli.options import add_dataset, add_keep, add_results, positive
+from pii_bench.cli.progress import RunProgress
+from pii_bench.cli.terminal import say
+from pii_bench.datasets.catalog import load_datasets
+from pii_bench.ranking.gate import Least, read_baseline, shortfalls, write_baseline
+from pii_bench.systems import DEFAULT_SYSTEM
+from pii_bench.systems.catalog import SystemOptions
+
+if TYPE_CHECKING:
+    import argparse
+
+DESCRIPTION: Final = (
+    "Run a system where responses are missing, and exit with 1 if its figures are below those "
+    "that are asked for, or significantly below a baseline's. For continuous integration."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("--model", default=DEFAULT_SYSTEM, metavar="SYSTEM", help="(%(default)s)")
+    parser.add_argument("--strategy", help="a chat model's prompt (default: naive)")
+    add_dataset(parser)
+    parser.add_argument("--limit", type=positive, metavar="N", help="only the first N samples")
+    add_keep(parser)
+    parser.add_argument(
+        "--min",
+        action="append",
+        default=[],
+        metavar="TASK.METRIC=FIGURE",
+        help="such as masking.h=0.7; may be given several times",
+    )
+    parser.add_argument(
+        "--baseline",
+        type=Path,
+        metavar="FILE",
+        help="fail where a headline is lower than there, with p < 0.05 by a paired test",
+    )
+    parser.add_argument(
+        "--write-baseline", type=Path, metavar="FILE", help="keep the headlines for later"
+    )
+    add_results(parser)
+
+
+def run(arguments: argparse.Namespace) -> bool:
+    """Run a system and say what its figures fall short of.
+
+    Returns:
+        Whether nothing falls short.
+
+    Raises:
+        PiiBenchError: wrong arguments or input, or the system cannot be run.
+    """
+    least = [Least.parse(text) for text in arguments.min]
+    baseline = read_baseline(arguments.baseline) if arguments.baseline else {}
+    with RunProgress() as progress:
+        rows = api.run(
+            arguments.model,
+            load_datasets(arguments.dataset),
+            limit=arguments.limit,
+            results=arguments.results,
+            options=SystemOptions(strategy=arguments.strategy, keep=arguments.keep),
+            progress=progress,
+        )
+    incomplete = [row for row in rows if not row.complete]
+    for row in incomplete:
+        say(f"{row.dataset}, {row.task}: {row.scored} of {row.gold} samples are scored; run again")
+    short = list(shortfalls(rows, least, baseline))
+    for line in short:
+        say(line)
+    if arguments.write_baseline and not incomplete:
+        write_baseline(arguments.write_baseline, rows)
+    if not short and not incomplete:
+        say(f"passed: {len(rows)} rows")
+    return not short and not incomplete

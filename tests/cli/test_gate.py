@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+
+def gate(*options: str) -> int:
+    return main(["gate", "--model", "gold+gold", "--dataset", "demo", *options])
+
+
+def test_a_system_that_is_good_enough_passes_and_one_that_is_not_fails(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert gate("--min", "masking.h=1", "--write-baseline", "baseline.json") == 0
+    assert capsys.readouterr().out == "passed: 3 rows\n"
+
+    lacking = ["gate", "--model", "gold+none", "--dataset", "demo"]
+    assert main([*lacking, "--min", "masking.protection=1", "--baseline", "baseline.json"]) == 1
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].startswith("demo, query-related: f1 is 0.")
+    assert told[1].startswith("demo, masking: h is 0.")
+    assert (own_folder / "results" / "runs").is_dir()
+
+
+def test_what_is_asked_for_is_read_before_anything_runs(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert gate("--min", "masking.hh=1") == 2
+    assert "did you mean 'h'?" in capsys.readouterr().err
+    assert not (own_folder / "results").exists()

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.errors import InputFileError, PiiBenchError
+from pii_bench.ranking.gate import Least, read_baseline, shortfalls, write_baseline
+from pii_bench.ranking.rows import Row
+from pii_bench.ranking.source import Source
+from pii_bench.ranking.statistics.scores import Scores
+from pii_bench.tasks import Task
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MASKING = Task.MASKING
+
+
+def row(h: float, task: Task = MASKING) -> Row:
+    """Twelve samples with the same figure, so that any difference is significant."""
+    ids = tuple(f"s{number}" for number in range(12))
+    values = (h,) * 12
+    name = "h" if task is MASKING else "f1"
+    scores = Scores(ids, ids, values, (values, values) if task is MASKING else None)
+    return Row(
+        source=Source.RUN,
+        model="m",
+        strategy="naive",
+        dataset="demo",
+        task=task,
+        oracle=False,
+        metrics={name: h},
+        by_sample={name: scores},
+        scored=12,
+        gold=12,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [
+        ("masking.h=0.7", Least(MASKING, "h", 0.7)),
+        ("query-related.f1=1", Least(Task.QUERY_RELATED, "f1", 1.0)),
+    ],
+)
+def test_what_is_asked_for(text: str, least: Least) -> None:
+    assert Least.parse(text) == least
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("masking.h", "must be TASK.METRIC=FIGURE"),
+        ("h=0.7", "must be TASK.METRIC=FIGURE"),
+        ("masking.h=70", "a figure from 0 to 1"),
+        ("masking.h=x", "a figure from 0 to 1"),
+        ("maskin.h=0.7", "unknown task 'maskin'; did you mean 'masking'?"),
+        ("masking.retntion=0.7", "unknown metric 'retntion'; did you mean 'retention'?"),
+    ],
+)
+def test_what_cannot_be_asked_for(text: str, what: str) -> None:
+    with pytest.raises(PiiBenchError) as caught:
+        Least.parse(text)
+
+    assert what in str(caught.value)
+
+
+def test_a_figure_that_is_reached_is_enough() -> None:
+    assert list(shortfalls([row(0.7)], [Least(MASKING, "h", 0.7)], {})) == []
+
+
+def test_a_figure_below_is_told() -> None:
+    assert list(shortfalls([row(0.6995)], [Least(MASKING, "h", 0.71)], {})) == [
+        "demo, masking: h is 0.700, at least 0.710 is asked for"
+    ]
+
+
+def test_a_figure_that_no_row_has_is_an_error() -> None:
+    with pytest.raises(PiiBenchError, match=r"^--min detection\.ent_f1: no row has this figure$"):
+        list(shortfalls([row(0.7)], [Least(Task.DETECTION, "ent_f1", 0.1)], {}))
+
+
+def test_only_what_is_significantly_below_the_baseline_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "baseline.json"
+    write_baseline(path, [row(0.7), row(0.5, Task.QUERY_RELATED)])
+    baseline = read_baseline(path)
+
+    assert list(shortfalls([row(0.7), row(0.9)], [], baseline)) == []
+    # Of 2^12 ways to exchange the answers two are as extreme: p is 2/4096.
+    assert list(shortfalls([row(0.4, Task.QUERY_RELATED)], [], baseline)) == [
+        "demo, query-related: f1 is 0.400, the baseline's 0.500 (p 0.000)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [(None, "No such file"), ("[1]", "is no baseline"), ("{", "is no baseline")],
+)
+def test_a_file_that_is_no_baseline(tmp_path: Path, text: str | None, what: str) -> None:
+    path = tmp_path / "baseline.json"
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+
+    with pytest.raises(InputFileError, match=what):
+        read_baseline(path)
