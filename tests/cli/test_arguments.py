@@ -50,6 +50,7 @@ def test_a_run_with_a_model_keeps_every_other_default() -> None:
         "max_usd": None,
         "price": None,
         "local_only": False,
+        "keep": None,
         "all": False,
     }
 
