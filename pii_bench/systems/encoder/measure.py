@@ -43,7 +43,10 @@ def measure(folder: Path, samples: Sequence[Sample]) -> Measured:
         samples: of dev, all with queries.
     """
     reader = Reader(folder)
-    found = [reader.read(sample.description, sample.query or "") for sample in samples]
+    found = [
+        reader.weigh(sample.description, reader.detect(sample.description), sample.query or "")
+        for sample in samples
+    ]
     detections = [
         score_detection(
             subjects_of(own), [[(e.text, e.type) for e in s.entities] for s in sample.subjects]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -55,7 +55,7 @@ class Found:
     type: PiiType
     spans: tuple[tuple[int, int], ...]
     owners: tuple[str, ...]
-    relevance: float
+    relevance: float = 0.0
 
 
 class Reader:
@@ -89,24 +89,24 @@ class Reader:
             else None
         )
 
-    def read(self, text: str, query: str = "") -> list[Found]:
-        """Everything personal in a text, in order of its first place.
+    def detect(self, text: str) -> list[Found]:
+        """Everything personal in a text, in order of its first place; nothing is relevant yet."""
+        windows = windows_of(self._tokenizer, text)
+        states, tags = self._run(windows)
+        spans = decode(text, windows, tags, self._transitions)
+        return _merge(text, spans, self._owners(text, spans, windows, states)) if spans else []
+
+    def weigh(self, text: str, found: Sequence[Found], query: str) -> list[Found]:
+        """What was found in a text, with its relevance to a query.
 
         Args:
-            text: any text.
-            query: what is asked about it; where it is empty nothing is relevant.
+            text: in which it was found.
+            found: by `detect`.
+            query: what is asked about the text, not blank.
         """
-        plain = windows_of(self._tokenizer, text)
-        states, tags = self._run(plain)
-        spans = decode(text, plain, tags, self._transitions)
-        if not spans:
-            return []
-        owners = self._owners(text, spans, plain, states)
-        relevance = dict.fromkeys(spans, 0.0)
-        if query.strip():
-            asked = windows_of(self._tokenizer, text, query)
-            relevance = self._relevance(spans, asked, self._run(asked)[0])
-        return _merge(text, spans, owners, relevance)
+        windows = windows_of(self._tokenizer, text, query)
+        states, _ = self._run(windows)
+        return [replace(item, relevance=self._relevance(item, windows, states)) for item in found]
 
     def _run(self, windows: Sequence[Window]) -> tuple[list[Floats], list[Floats]]:
         """Hidden states (subwords of the window, width) and label scores, per window."""
@@ -125,25 +125,18 @@ class Reader:
             tags += list(scores)
         return states, tags
 
-    def _relevance(
-        self,
-        spans: Sequence[tuple[int, int, PiiType]],
-        windows: Sequence[Window],
-        states: Sequence[Floats],
-    ) -> dict[tuple[int, int, PiiType], float]:
-        found: dict[tuple[int, int, PiiType], float] = {}
-        for span in spans:
-            if span[2] is PiiType.PER:
-                found[span] = 0.0
-                continue
-            scores = []
-            for window, hidden in zip(windows, states, strict=True):
+    def _relevance(self, item: Found, windows: Sequence[Window], states: Sequence[Floats]) -> float:
+        """That of the place that has most of it."""
+        if item.type is PiiType.PER:
+            return 0.0
+        scores = []
+        for window, hidden in zip(windows, states, strict=True):
+            opening = hidden[0]
+            for span in item.spans:
                 if (own := _pooled(window, hidden, span)) is not None:
-                    opening = hidden[0]
                     seen = np.concatenate([own, opening, own * opening])
                     scores.append(_sigmoid(self._mlp("relevance", seen)))
-            found[span] = max(scores, default=0.0)
-        return found
+        return max(scores, default=0.0)
 
     def _owners(
         self,
@@ -285,7 +278,9 @@ def _spans(
     return spans
 
 
-def _pooled(window: Window, hidden: Floats, span: tuple[int, int, PiiType]) -> Floats | None:
+def _pooled(
+    window: Window, hidden: Floats, span: tuple[int, int] | tuple[int, int, PiiType]
+) -> Floats | None:
     place = subwords_of(window, span[0], span[1])
     if place is None:
         return None
@@ -297,7 +292,6 @@ def _merge(
     text: str,
     spans: Sequence[tuple[int, int, PiiType]],
     owners: Mapping[tuple[int, int, PiiType], tuple[str, ...]],
-    relevance: Mapping[tuple[int, int, PiiType], float],
 ) -> list[Found]:
     """One entry for each text, type and owner."""
     groups: dict[tuple[str, PiiType, tuple[str, ...]], list[tuple[int, int, PiiType]]] = {}
@@ -310,7 +304,6 @@ def _merge(
             type=pii_type,
             spans=tuple((start, end) for start, end, _ in own),
             owners=names,
-            relevance=max(relevance[span] for span in own),
         )
         for (value, pii_type, names), own in groups.items()
     ]

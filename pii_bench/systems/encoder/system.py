@@ -30,15 +30,19 @@ _REMEMBERED: Final = 4096
 
 
 class _Shared:
-    """One reader for both systems; what it read of a text with a query serves both tasks."""
+    """One reader for both systems; what it found in a text serves both tasks."""
 
     def __init__(self, folder: Path, keep: str) -> None:
         self.reader = Reader(folder)
         self.threshold = read_threshold(folder, keep)
-        self.read = lru_cache(_REMEMBERED)(self._read)
+        self.detect = lru_cache(_REMEMBERED)(self._detect)
 
-    def _read(self, text: str, query: str) -> list[Found]:
-        return self.reader.read(text, query)
+    def _detect(self, text: str) -> tuple[Found, ...]:
+        return tuple(self.reader.detect(text))
+
+    def weigh(self, text: str, query: str) -> list[Found]:
+        """What was found, with its relevance."""
+        return self.reader.weigh(text, self.detect(text), query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +70,12 @@ class EncoderDetection:
 
     async def respond(self, sample: Sample) -> Completion:
         """`Subject1{"text": "TYPE", ...}`, a line for each person."""
-        found = self.shared.read(sample.description, "")
+        found = await asyncio.to_thread(self.shared.detect, sample.description)
         lines = [
             f"Subject{number}{json.dumps(dict(own), ensure_ascii=False)}"
             for number, own in enumerate(subjects_of(found), start=1)
         ]
-        return await _answer("\n".join(lines) or "Subject1{}")
+        return Completion("\n".join(lines) or "Subject1{}", Finish.STOP)
 
     async def close(self) -> None:
         """Nothing to release."""
@@ -106,10 +110,10 @@ class EncoderRelevance:
 
     async def respond(self, sample: Sample) -> Completion:
         """`### Answer: ["text", ...]`."""
-        found = self.shared.read(sample.description, sample.query or "")
+        found = await asyncio.to_thread(self.shared.weigh, sample.description, sample.query or "")
         needed = [each.text for each in found if is_kept(each, self.shared.threshold)]
         texts = json.dumps([*dict.fromkeys(needed)], ensure_ascii=False)
-        return await _answer(f"### Answer: {texts}")
+        return Completion(f"### Answer: {texts}", Finish.STOP)
 
     async def close(self) -> None:
         """Nothing to release."""
@@ -127,12 +131,6 @@ def encoder_systems(folder: Path, keep: str = BALANCED) -> tuple[System, ...]:
     """
     shared = _Shared(folder, keep)
     return EncoderDetection(shared), EncoderRelevance(shared)
-
-
-async def _answer(text: str) -> Completion:
-    # Only here can the event loop stop a run: the work is done on this thread.
-    await asyncio.sleep(0)
-    return Completion(text, Finish.STOP)
 
 
 def _hash(identity: object) -> str:
