@@ -24,7 +24,7 @@ class PiiBenchError(Exception):
 
 
 class UnknownNameError(PiiBenchError):
-    """A name that stands in none of the tables; the nearest one is offered."""
+    """A name that is in none of the tables; the nearest one is offered."""
 
     def __init__(self, kind: str, name: str, allowed: Iterable[str]) -> None:
         # str() because a member of an enumeration shows itself otherwise.

@@ -86,7 +86,7 @@ def latex(text: str) -> str:
 
 
 def csv_cell(value: object) -> object:
-    """A cell of CSV that no spreadsheet takes for a formula: an apostrophe stands before those.
+    """A cell of CSV that no spreadsheet takes for a formula: an apostrophe precedes those.
 
     What is no text stays as it is.
     """

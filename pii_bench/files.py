@@ -44,7 +44,7 @@ def writing(path: Path) -> Iterator[None]:
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Open a new version of a file, which takes its place when the block ends without error.
 
-    A process that is killed inside leaves a temporary file, see `remove_leftovers`. Whoever
+    A process that is killed inside leaves a temporary file, see `remove_leftovers`. Who
     writes the same file at the same time has another: the last to end wins, whole.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{_SUFFIX}")
@@ -63,7 +63,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 def remove_leftovers(folder: Path) -> None:
     """Remove the temporary files of `replacing` from a folder and the folders in it.
 
-    Nobody else may write there meanwhile.
+    No other process may write there meanwhile.
 
     Raises:
         ResultsError: one cannot be removed.

@@ -99,9 +99,7 @@ def test_an_installed_package_has_the_prompts_and_data_of_the_checkout(
 ) -> None:
     ours = [DETECTION, *STRATEGIES.values()]
     assert loaded["prompts"] == {strategy.name: load_prompt(strategy).sha256 for strategy in ours}
-    assert loaded["sets"] == {
-        name: sha256_of(entry.path) for name, entry in DATASETS.items() if not entry.folder
-    }
+    assert loaded["sets"] == {name: sha256_of(entry.path) for name, entry in DATASETS.items()}
     assert loaded["published"] == len(published_rows())
     assert loaded["thresholds"] == read_thresholds()
 

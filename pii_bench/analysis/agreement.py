@@ -137,7 +137,7 @@ def agreements(consistencies: Iterable[Consistency]) -> list[Agreement]:
 
 
 def transfers(headlines: Iterable[Headline]) -> list[Agreement]:
-    """How each of our sets ranks systems beside each dataset of others, by rho.
+    """How each of our sets ranks systems next to each dataset of others, by rho.
 
     Over every system that has both, those among gold entities too; but not those that do not
     read the query (`TRIVIAL`), which all datasets rank alike.

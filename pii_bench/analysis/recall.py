@@ -26,7 +26,7 @@ class Rule(StrEnum):
     """When a gold entity is found.
 
     `STRICT`: its text with its type is among those of the person matched with its own, as in
-    Strict-F1. `TYPED`: its text with its type is among all predicted, whoever they are
+    Strict-F1. `TYPED`: its text with its type is among all predicted, of any person
     ascribed to; the one rule for systems that name no subjects. `TEXT`: its text is among
     those predicted, which is all that an answer to a query holds.
     """
@@ -51,7 +51,7 @@ class Share:
         type: the type, or that of the category.
         found: gold entities found.
         predicted: entities predicted of the type; None where an answer does not tell.
-        gold: gold entities in the scored samples. One whose text stands under two categories
+        gold: gold entities in the scored samples. One whose text is under two categories
             counts in both.
     """
 

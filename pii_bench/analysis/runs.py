@@ -97,7 +97,7 @@ class EvaluatedRuns:
 def read_evaluated(results: Path) -> EvaluatedRuns:
     """Score what is stored in a results folder: runs, references and what is submitted.
 
-    Masking stands wherever detection answers lie beside query-related ones, as in the
+    Masking is there wherever a run has detection and query-related answers, as in the
     leaderboard.
     """
     stored = read_runs(results)

@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> bool:
     else:
         say("no run of ours is complete on single, multi and a harder set: no drops")
     if agreeing := transfers(analysis.headlines):
-        say("ranking of systems beside that of other datasets:\n")
+        say("ranking of systems next to that of other datasets:\n")
         say(_transfers(agreeing) + "\n")
     folder = arguments.results / FOLDER
     tables = write_csvs(analysis, arguments.results)

@@ -42,7 +42,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "data read": "record a reader's answers",
         "data agreement": "show how blind readers agree with gold and each other",
         "data check": "find faults in dataset files",
-        "data stats": "show the statistics of datasets beside the paper's",
+        "data stats": "show the statistics of datasets next to the paper's",
         "data quality": "measure how alike texts are and how far trivial systems get",
     }
 )

@@ -36,7 +36,7 @@ _WORDS: Final = 50
 
 DESCRIPTION: Final = (
     "Measure single and multi: how alike their texts are, and how far systems get that "
-    "understand nothing. The figures go into README.md beside the sets too."
+    "understand nothing. The figures go into README.md next to the sets too."
 )
 
 
@@ -46,12 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--beside",
         metavar="DATASET",
-        help="print the most frequent words beside those of a dataset, such as capid:PATH",
+        help="print the most frequent words with those of a dataset, such as capid:PATH",
     )
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Print the quality of single and multi and write it into the README beside them.
+    """Print the quality of single and multi and write it into the README next to them.
 
     Returns:
         True: a goal that is missed is a finding, and no error.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 DESCRIPTION: Final = (
-    "Show the statistics of datasets, and beside them those of the paper's sets of the same names."
+    "Show the statistics of datasets, with those of the paper's sets of the same names."
 )
 
 
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Print the statistics of datasets, those of the paper's sets beside them.
+    """Print the statistics of datasets, with those of the paper's sets.
 
     Returns:
         True: they are complete.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION: Final = (
     "Fit the thresholds of relevance systems on the dev sets, and "
-    "write them beside the hashes of those sets."
+    "write them next to the hashes of those sets."
 )
 
 

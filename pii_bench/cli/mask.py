@@ -89,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--label-map",
         type=Path,
         metavar="FILE",
-        help="JSON of a detector's labels to our types, in the place of its own",
+        help="JSON of a detector's labels to our types, instead of its own",
     )
     add_keep(parser)
     add_sampling(parser.add_argument_group("what a chat model is asked"))

@@ -122,7 +122,7 @@ class RunProgress:
 
 
 class _Bars:
-    """The bars of a terminal, one for each label. Elsewhere nobody waits for their import."""
+    """The bars of a terminal, one for each label. Elsewhere they are not imported."""
 
     def __init__(self, console: Console) -> None:
         from rich.progress import (

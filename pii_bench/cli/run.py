@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--label-map",
         type=Path,
         metavar="FILE",
-        help="JSON of a detector's labels to our types, in the place of its own",
+        help="JSON of a detector's labels to our types, instead of its own",
     )
     parser.add_argument(
         "--local-only",
@@ -96,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Run, score, update the leaderboard and print the rows of this run beside the paper's.
+    """Run, score, update the leaderboard and print the rows of this run next to the paper's.
 
     Returns:
         Whether every sample asked for has an answer; True for a dry run.

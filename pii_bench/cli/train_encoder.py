@@ -68,7 +68,7 @@ def _data(
 ) -> tuple[dict[str, list[Sample]], dict[str, list[Sample]]]:
     """By dataset the samples to learn from and those of dev; all have a query.
 
-    Another author's training set has no dev set beside it: a part of it is held out.
+    Another author's training set has no dev set: a part of it is held out.
     """
     train: dict[str, list[Sample]] = {}
     dev = {source: _asked(source) for source in arguments.dev or ["dev-single", "dev-multi"]}

@@ -71,7 +71,7 @@ class Terms:
         kinds: of the queries, in order.
         chars: length of the description, in characters; None where it is recorded already.
         header: what is recorded with the text.
-        needs: the least and the greatest size of E_q.
+        needs: the least and the greatest number of related entities.
         query_chars: length of a query, likewise.
         registers: kinds of text, one of which the header names; none for twins.
         exact: whether every value, not only names and numbers, is one of `allowed`.

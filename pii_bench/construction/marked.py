@@ -65,7 +65,7 @@ class MarkedQuery:
     """A query as written.
 
     Attributes:
-        needs: tags of E_q.
+        needs: tags of the related entities.
         kind: "query", or what kind of twin it is.
         asker: the subject that asks, or who else does ("desk", "near", "other").
     """
@@ -102,7 +102,7 @@ class Resolved:
     Attributes:
         spans: tag to the places of its entity, in order.
         values: tag to the texts under its marks; more than one is a fault of the writer.
-        public: texts that were marked as nobody's.
+        public: texts that were marked as about no person.
         stray: what looks like a broken mark.
     """
 

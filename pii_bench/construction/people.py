@@ -21,7 +21,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One entity before it stands in a text.
+    """One entity before it is written into a text.
 
     Attributes:
         category: one of the 55.

@@ -163,7 +163,7 @@ class Agreement:
     Attributes:
         readings: how many.
         f1: mean over readings of a reader's F1 against gold.
-        exact: share of readings that choose E_q exactly.
+        exact: share of readings that choose the related entities exactly.
         kappa_gold: Cohen's kappa of readers against gold, over all options pooled.
         kappa_readers: of the two readers of a version, likewise; None where none has two.
         ambiguous: share of readings.

@@ -72,7 +72,7 @@ class Recorded:
         return found
 
     def add(self, name: str, marked: Marked) -> None:
-        """Record a text in the file of its portion, in the place of an earlier version.
+        """Record a text in the file of its portion; it replaces an earlier version.
 
         An earlier version that somebody may have read goes to `superseded/<set>.txt`.
         """

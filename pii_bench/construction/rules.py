@@ -53,7 +53,7 @@ def schooling_takes_years(profile: Profile, pools: Pools) -> Iterator[str]:
 
 
 def working_life_begins_at_sixteen(profile: Profile, _: Pools) -> Iterator[str]:
-    """Nobody holds a post for longer than they have been of working age."""
+    """A post is not held for longer than its holder has been of working age."""
     age, duration, date = _age(profile), profile.fact("Duration"), profile.fact("Date")
     if age is None:
         return

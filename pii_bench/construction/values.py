@@ -1,4 +1,4 @@
-"""Drawing the value of a fact: formats of the taxonomy, ranges that belong to nobody."""
+"""Drawing the value of a fact: formats of the taxonomy, ranges that belong to no person."""
 
 from __future__ import annotations
 

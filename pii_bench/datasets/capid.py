@@ -82,7 +82,7 @@ def read_capid(path: Path) -> tuple[tuple[Sample, ...], tuple[str, ...]]:
 def find_spans(phrase: str, context: str) -> tuple[Span, ...]:
     """Every occurrence as words of its own; where there is none, every occurrence at all.
 
-    The phrase `son` is not in `person`; yet `34` stands in `34F`, and only there.
+    The phrase `son` is not in `person`; yet `34` is in `34F`, and only there.
     """
     # Every command imports this module, and few need the locator.
     from pii_bench.scorer.locate import Locator, Strictness
@@ -97,9 +97,9 @@ def typewritten(text: str) -> str:
 
 
 def as_written(phrase: str, context: str) -> str:
-    """A phrase as it stands in a context, whose quotes and dashes may be other ones.
+    """A phrase as a context writes it, whose quotes and dashes may be other ones.
 
-    A phrase that stands there exactly, or not at all, is given back as it is.
+    A phrase that occurs exactly, or not at all, is returned unchanged.
     """
     if phrase in context or not phrase.strip():
         return phrase

@@ -1,6 +1,6 @@
 """The card of a dataset of ours: what it is, and the pinned contents of its files.
 
-A card lies beside its data as `<name>.card.json` and is the source of truth: its prose is
+A card lies next to its data as `<name>.card.json` and is the source of truth: its prose is
 written by hand, its pins by `pii_bench.datasets.publish`.
 """
 
@@ -26,7 +26,7 @@ class Pin:
     Attributes:
         samples: lines.
         subjects: of all samples.
-        entities: of all subjects; one that stands in several spans counts once.
+        entities: of all subjects; one that is in several spans counts once.
         sha256: hash of the bytes.
     """
 

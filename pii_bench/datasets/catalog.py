@@ -26,7 +26,7 @@ ALL: Final = "all"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where a dataset of ours lies; what it is and holds stands in its card.
+    """Where a dataset of ours lies; its card says what it is and holds.
 
     Attributes:
         name: as the command line and results write it.

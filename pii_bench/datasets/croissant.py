@@ -25,7 +25,7 @@ FILE: Final = "croissant.json"
 
 
 def write_croissant(folder: Path, cards: Sequence[DatasetCard]) -> Path:
-    """Write `croissant.json` beside the sets.
+    """Write `croissant.json` next to the sets.
 
     Args:
         folder: where the sets lie, each as `<name>.jsonl`.

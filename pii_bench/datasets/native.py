@@ -38,7 +38,7 @@ def iterate_native(path: Path) -> Iterator[Sample]:
 
     Raises:
         InputFileError: with file and lines, where the format is broken, a span does not
-            hold its entity, E_q is no subset of E, or an id comes twice.
+            hold its entity, a related entity is no gold entity, or an id comes twice.
     """
     first_line: dict[str, int] = {}
     bad = BadLines(path)
@@ -46,7 +46,7 @@ def iterate_native(path: Path) -> Iterator[Sample]:
         try:
             sample = sample_from_record(record)
             if sample.id in first_line:
-                where = f"stands on line {first_line[sample.id]} already"
+                where = f"is already on line {first_line[sample.id]}"
                 raise RecordError(f"id {sample.id!r} {where}")
         except RecordError as error:
             bad.add(line, str(error))

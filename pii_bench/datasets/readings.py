@@ -33,7 +33,7 @@ class Reading:
         reader: "a" or "b": the two readers of a version.
         round: 1 for the first version of a sample that was read.
         options: texts of the entities that the reader was shown.
-        gold: texts of E_q of that version, which the reader was not shown.
+        gold: texts of the related entities of that version, which the reader was not shown.
         needed: texts of the entities that the reader takes to be needed.
         unlisted: what is personal in the text and not among the entities.
         ambiguous: whether reasonable people could choose otherwise.
@@ -56,7 +56,7 @@ class Reading:
 
 
 def version_of(sample: Sample) -> str:
-    """Names text, query, entities and E_q of a sample: twelve hexadecimal digits."""
+    """Names text, query, entities and related entities of a sample: twelve hexadecimal digits."""
     seen = [sample.description, sample.query, sorted(options(sample)), sorted(needed_texts(sample))]
     return hashlib.sha256(json.dumps(seen).encode()).hexdigest()[:12]
 
@@ -91,5 +91,5 @@ def _from_record(path: Path, line: int, record: dict[str, Any]) -> Reading:
 
 
 def needed_texts(sample: Sample) -> frozenset[str]:
-    """The texts of E_q."""
+    """The texts of the related entities."""
     return frozenset(related.text for related in sample.related)

@@ -16,7 +16,7 @@ README: Final = DATA / "README.md"
 
 
 def replace_block(name: str, markdown: str, path: Path) -> None:
-    """Replace what stands between the two marks of a block.
+    """Replace what is between the two marks of a block.
 
     Args:
         name: of the block.

@@ -16,7 +16,7 @@ class Entity:
     """A piece of PII.
 
     Attributes:
-        text: the minimal span as it stands in the description.
+        text: the minimal span as the description writes it.
         type: one of the seven types.
         category: one of the 55 categories, None in foreign data.
         spans: code-point offsets (start, end), end exclusive; empty in foreign data without them.
@@ -41,7 +41,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """An entity that the query needs: a member of E_q."""
+    """An entity that the query needs: one of the related entities."""
 
     subject: str
     text: str
@@ -50,11 +50,11 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A description, its PII by subject (E), a query and what the query needs (E_q).
+    """A description, its PII by subject, a query and what the query needs.
 
     Attributes:
         query: None where a dataset has none; then only detection applies.
-        related: E_q, a subset of E.
+        related: the related entities, a subset of the gold entities.
     """
 
     id: str

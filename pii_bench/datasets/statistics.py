@@ -1,4 +1,4 @@
-"""What a set looks like in numbers, beside the paper's sets (paper, tables of datasets, types)."""
+"""What a set looks like in numbers, next to the paper's sets (paper, tables of datasets, types)."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Statistics:
         description_entities: mean |E|; an entity in several spans counts once.
         query_chars: mean length in code points, over the samples that have a query; 0 where
             none has.
-        query_entities: mean |E_q|, over the same samples.
+        query_entities: mean number of related entities, over the same samples.
         types: type to its entities in the whole set.
-        categories: how many of the 55 occur; None where nobody told.
+        categories: how many of the 55 occur; None where unknown.
     """
 
     samples: int
@@ -113,7 +113,7 @@ def published_statistics(folder: Path = PUBLISHED) -> dict[str, Statistics]:
 
 
 def compare_means(ours: Statistics, paper: Statistics | None) -> list[Comparison]:
-    """The samples and the means of a set beside the paper's."""
+    """The samples and the means of a set next to the paper's."""
     return [
         Comparison(label, getattr(ours, name), getattr(paper, name) if paper else None)
         for name, label in _MEANS.items()
@@ -121,7 +121,7 @@ def compare_means(ours: Statistics, paper: Statistics | None) -> list[Comparison
 
 
 def compare_types(ours: Statistics, paper: Statistics | None) -> list[Comparison]:
-    """The entities of each type of a set beside the paper's."""
+    """The entities of each type of a set next to the paper's."""
     return [
         Comparison(pii_type, ours.types[pii_type], paper.types[pii_type] if paper else None)
         for pii_type in PiiType

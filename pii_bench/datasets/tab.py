@@ -4,7 +4,7 @@ A file is one list of court decisions, each annotated to conceal one person, the
 applicant. What becomes of it here:
 
 - Of several annotators the first of the file counts; their marks differ, and to unite
-  or to vote would make a gold that nobody wrote.
+  or to vote would make a gold that no annotator wrote.
 - Gold are the mentions that TAB wants masked, DIRECT and QUASI. These are its words for
   what the benchmark calls PII: what singles a person out alone or with others. NO_MASK
   says that a mention tells nothing about the applicant; six in ten of them are

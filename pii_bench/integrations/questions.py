@@ -1,6 +1,6 @@
 """What a harness asks about a dataset, and the scores of what it brings back.
 
-A harness calls the model in the place of our runner. All else is ours, so equal answers have
+A harness calls the model instead of our runner. All else is ours, so equal answers have
 equal scores.
 """
 

@@ -1,4 +1,4 @@
-"""The file that leads back from tags to texts. It holds what was masked: nobody else reads it."""
+"""The file that leads back from tags to texts; only its owner can read it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def write_mapping(path: Path, mapping: Mapping[str, tuple[str, ...]], *, force: 
     text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
     with writing(path):
         if not force:
-            # Whoever masks at the same time is refused now.
+            # A second masking at the same time is refused now.
             path.touch(mode=_ONLY_THE_OWNER, exist_ok=False)
         try:
             _replace(path, text)

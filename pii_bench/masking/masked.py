@@ -109,7 +109,7 @@ def unmask(masked_text: str, mapping: Mapping[str, tuple[str, ...]]) -> str:
     """Put back what tags stand for, in a masked text or in an answer that uses its tags.
 
     A tag counts in any case and spacing, and in brackets or HTML escapes as well. One that
-    stands for several writings of one text is the first of them, unless it stands as often as
+    stands for several writings of one text is the first of them, unless it occurs as often as
     there are writings.
     """
     uses = Counter(tag_key(match) for match in TAG.finditer(masked_text))
@@ -132,7 +132,7 @@ def absent_tags(text: str, mapping: Mapping[str, tuple[str, ...]]) -> list[str]:
 
 
 def inexact_tags(text: str, mapping: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """What stands in a text like a tag of a mapping, but with another number.
+    """What is in a text like a tag of a mapping, but with another number.
 
     `<Phone Number 9>` is like `<Phone Number>`; it is not restored.
 

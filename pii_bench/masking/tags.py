@@ -1,4 +1,4 @@
-"""What stands in the place of a masked text: `<Phone Number>`, `<Full Name 2>`.
+"""The tags that replace masked texts: `<Phone Number>`, `<Full Name 2>`.
 
 The name in a tag is a category of the taxonomy where the format of the text decides it within
 the predicted type, and the plain name of the type elsewhere. A format decides only where people
@@ -131,11 +131,11 @@ _NAMES: Final[Mapping[str, tuple[Format, ...]]] = MappingProxyType(
 
 
 def name_of(pii_type: str, text: str) -> str:
-    """The name that stands in the tag of a text, without a number.
+    """The name in the tag of a text, without its number.
 
     Args:
         pii_type: as predicted; any other than the seven is fine.
-        text: as it stands.
+        text: as the text writes it.
     """
     plain = normalise(text)
     fitting = (name for name, fits in _NAMES.get(pii_type, ()) if fits(plain))

@@ -164,7 +164,7 @@ def version_headers(temperature: float | None) -> dict[str, str]:
 def request_body(model: str, request: Request) -> dict[str, Any]:
     """The JSON body of a request, which must be sent with `version_headers`.
 
-    The system prompt stands beside the messages, and the longest answer must be given. A
+    The system prompt is apart from the messages, and the longest answer must be given. A
     schema goes into `output_config` (structured outputs).
     """
     body: dict[str, Any] = {

@@ -113,8 +113,8 @@ class Completion:
     """What a model answered, stored raw.
 
     Usage that cannot be true becomes None: input or output that is no count (see `is_count`), no
-    input at all, or no output beside an answer. Reasoning that is no count, and cached tokens
-    that are none or more than the input, become 0, as if they were not reported.
+    input at all, or no output although there is an answer. Reasoning that is no count, and cached
+    tokens that are none or more than the input, become 0, as if they were not reported.
 
     Attributes:
         text: the answer, untouched; empty where the model said nothing.
@@ -183,7 +183,7 @@ class CallError(Exception):
 
 
 Outcome: TypeAlias = Completion | CallError | ProviderRefusedError
-"""What became of one request, as a value: the errors are raised by whoever asked."""
+"""What became of one request, as a value: the errors are raised by the caller."""
 
 
 class Model(Protocol):
@@ -196,7 +196,7 @@ class Model(Protocol):
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """What tells this model from any other beside its name (endpoint, weights' hash).
+        """What tells this model from any other, apart from its name (endpoint, weights' hash).
 
         Part of every request's hash; holds no key.
         """

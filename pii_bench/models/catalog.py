@@ -99,7 +99,7 @@ def build_model(name: str, options: ModelOptions) -> Model:
         MissingExtraError: the local model is not installed.
         InputFileError: the replay file or the file of weights is broken.
         PiiBenchError: the model is retired, or runs on servers of one's own only, and no base
-            URL is given; the base URL is not one, or stands where it means nothing.
+            URL is given; the base URL is not one, or is given where it means nothing.
     """
     if name.startswith(f"{REPLAY}:"):
         from pii_bench.models.replay import ReplayModel

@@ -71,7 +71,7 @@ WEIGHTS: Final[Mapping[str, Weights]] = MappingProxyType(
 )
 
 
-# Where nobody closes a model, its server must outlive the event loop: its destructor waits for
+# Where a model is not closed, its server must outlive the event loop: its destructor waits for
 # an open request, and only the loop can end that.
 _RUNNING: Final[set[xllamacpp.Server]] = set()
 

@@ -24,7 +24,7 @@ class ReplayModel:
     line with a `prompt` answers that prompt only; one without answers every other. So
     the file of a run is a replay file as it is.
 
-    In the place of `text` and what belongs to it, a line may hold `draws`, a list of such
+    A line may hold, instead of `text` and what belongs to it, `draws`, a list of such
     objects: each answers the draw of its place. A line without `draws` answers the first
     draw alone: one answer is no vote. A prompt that is asked once is answered by the first.
 

@@ -2,7 +2,7 @@
 
 Every object has required properties alone and no others, and no schema bounds a length: that
 is what every provider takes. Properties are written in the order of the schema, so what a
-strategy reasons in stands before its answer.
+strategy reasons in is before its answer.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ class Prompt:
     """A strategy with its files read: turns a sample into messages.
 
     Attributes:
-        sha256: hash of every text that reaches the model beside the sample's own.
+        sha256: hash of every text that reaches the model besides the sample's own.
         schema: what the provider enforces; None where the prompt's words make the form.
         instruction: how the answer goes into the schema, told after the prompt; else empty.
     """

@@ -1,1 +1,1 @@
-"""The leaderboard: everything under a results folder, beside the published figures."""
+"""The leaderboard: everything under a results folder, next to the published figures."""

@@ -40,7 +40,7 @@ def collect(results: Path, loaded: Iterable[Dataset] = ()) -> Collection:
 
 
 def rows_of(run: Run) -> list[Row]:
-    """The rows of a run: its own task, and masking where detection answers are beside it."""
+    """The rows of a run: its own task, and masking where there are detection answers."""
     clusters = clusters_of(run.dataset.samples)
     rows = []
     for task, evaluation in run.scores.evaluations.items():

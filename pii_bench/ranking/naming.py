@@ -31,7 +31,7 @@ def find_rows(rows: Sequence[Row], name: str) -> dict[tuple[str, Task], Row]:
     """The rows of the system that a name stands for, by dataset and task.
 
     A name is `MODEL+STRATEGY` or `MODEL:STRATEGY`, both as in the leaderboard (of a system
-    without a chat model, the relevance stands as its strategy), or `MODEL` where it has one
+    without a chat model, the relevance counts as its strategy), or `MODEL` where it has one
     strategy only; an alias will do for a model. With `run:`, `reference:` or `submitted:` before
     it, only rows of that source are meant; else runs go before references. The model's detection in
     the same form of answer belongs to the system, for no strategy has one of its own.
@@ -91,5 +91,5 @@ def _only(model: str, rows: Iterable[Row]) -> str:
 def _belongs(row: Row, strategy: str) -> bool:
     if row.task is not Task.DETECTION or row.strategy == strategy:
         return row.strategy == strategy
-    # `detection+schema` beside `naive+schema`, `detection` beside `naive`.
+    # `detection+schema` next to `naive+schema`, `detection` next to `naive`.
     return row.strategy.partition("+")[2] == strategy.partition("+")[2]

@@ -1,4 +1,4 @@
-"""Ours in the layout of the paper's tables, beside its figures, with the differences."""
+"""Ours in the layout of the paper's tables, next to its figures, with the differences."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def _label(table: PaperTable, column: Column) -> str:
 
 
 def _without_a_run(theirs: Sequence[_Line], ours: Sequence[_Line]) -> str:
-    """The published lines that no run of ours stands beside, by model, and what would run it."""
+    """The published lines without a run of ours, by model, and what would run it."""
     absent: dict[str, list[str]] = {}
     for line in theirs:
         if not any(own.stands_beside(line) for own in ours):

@@ -1,4 +1,4 @@
-"""The blind readers of our sets as rows: a ceiling beside the paper's human one."""
+"""The blind readers of our sets as rows: a ceiling next to the paper's human one."""
 
 from __future__ import annotations
 

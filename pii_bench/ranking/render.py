@@ -49,11 +49,11 @@ _INTRODUCTION: Final = """\
 
 Means over samples. `run` and `reference` rows are ours and come from stored responses
 (`pii-bench leaderboard` makes them again); `submitted` rows come from predictions that were made
-elsewhere (`pii-bench score --name`), by means that nobody has checked; `published` rows are the
+elsewhere (`pii-bench score --name`), by unchecked means; `published` rows are the
 paper's figures, on data that was never released: for orientation, not for comparison. `oracle` rows
 are told gold and `incomplete` rows lack samples: neither is ranked. A detector that does not say
 whose an entity is has `-` where a figure depends on it, and no rank in detection. Unmasked text
-goes to whoever is sent a text before anything in it is masked.
+goes to the recipient of a text before anything in it is masked.
 
 Masking is ranked by H, the harmonic mean of two means over samples, both judged on the characters
 that are really masked: protection, the share of the texts not needed of which nothing can be read,
@@ -61,7 +61,7 @@ and retention, the share of those needed of which an occurrence can be read in f
 nothing and masking everything have H = 0. Collateral is the share of the other characters that are
 masked. F1 and RougeL-F of masking are the paper's figures, over the sets of texts that are masked:
 masking everything does well by them. Published rows have them alone, so they have no H and no rank
-beside ours; they stand below, in the order of their F1.
+and follow ours, in the order of their F1.
 
 The 95 % interval is of the first figure: a bootstrap that draws descriptions. A rank is one
 more than the number of rows that are shown to be better (paired permutation tests, Holm's

@@ -38,7 +38,7 @@ class Row:
         metrics: column name to value, 0 to 1; absent where unknown.
         rates: status to share of the samples that were asked; None for published figures.
         signature: the line that reproduces the row; empty for published figures.
-        note: what a reader must know beside the figures.
+        note: what a reader must know about the figures.
         names_subjects: whether its detection tells whose the entities are; where it does
             not, `SUBJECT_METRICS` are absent.
         names_types: whether its detection tells what kind an entity is; where it does not,

@@ -1,4 +1,4 @@
-"""Stored runs read back, each with its dataset and the detection beside it."""
+"""Stored runs read back, each with its dataset and its detection."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Run:
 
     @property
     def by_task(self) -> dict[Task, Mapping[str, Prediction]]:
-        """The predictions of its own task, and of masking where detection is beside it."""
+        """The predictions of its own task, and of masking where there is a detection."""
         own = {self.task: self.predictions}
         return own if self.masking is None else {**own, Task.MASKING: self.masking}
 
@@ -118,7 +118,7 @@ class Run:
     def scores(self) -> RunScores:
         """Its evaluations, by task, of those that its dataset has samples for.
 
-        They are kept beside the responses and computed again only when the responses, the
+        They are kept next to the responses and computed again only when the responses, the
         dataset or the code that reads and scores them changes.
         """
         if self._loaded is not None:
@@ -238,7 +238,7 @@ def read_run(path: Path, dataset: Dataset) -> Run:
 
 
 def with_detection(runs: Iterable[Run]) -> list[Run]:
-    """The runs, each query-related one with the detection beside it."""
+    """The runs, each query-related one with its detection."""
     found = list(runs)
     return [
         replace(run, detection=_detection_beside(run, found))

@@ -1,7 +1,7 @@
 """Predictions that were made elsewhere and are kept under a name of their own.
 
 `<results>/submitted/<name>/<dataset>.jsonl` holds them in the format of a predictions file, and
-`<dataset>.json` beside it says whose they are and on what. They enter every table like a run.
+`<dataset>.json` next to it says whose they are and on what. They enter every table like a run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FOLDER: Final = "submitted"
 FORMAT: Final = "pii-bench-submission-1"
-"""What the file beside the predictions says of itself."""
+"""What the file next to the predictions says of itself."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._@+-]+")
@@ -39,10 +39,10 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._@+-]+")
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What predictions are, as the file beside them says.
+    """What predictions are, as the file next to them says.
 
     Attributes:
-        name: of whoever made them.
+        name: of their maker.
         dataset: what they are about.
         version: of the suite that kept them.
     """

@@ -1,4 +1,4 @@
-"""A run in a few lines: its headlines beside a ladder of trivial systems and published figures."""
+"""A run in a few lines: its headlines next to a ladder of trivial systems and published figures."""
 
 from __future__ import annotations
 

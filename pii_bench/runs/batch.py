@@ -1,6 +1,6 @@
 """Asking through a provider's batch API: half the price, an answer within a day.
 
-What is paid for is neither lost nor bought twice: a job stands in the run's jobs file before
+What is paid for is neither lost nor bought twice: a job is in the run's jobs file before
 it is submitted, and leaves it when its last result is stored. A run may end, or die, at any
 moment between; the next one goes on from there.
 """
@@ -46,7 +46,7 @@ _APPEARS_WITHIN: Final = 60.0
 # Every provider keeps results longer. Before that, results that are not there may still come.
 _KEPT_FOR: Final = 7 * 86400.0
 _MOST_FAILURES: Final = 30
-# Where nobody has answered yet in a run, the base URL may be wrong.
+# Where no call of a run has been answered yet, the base URL may be wrong.
 _PATIENCE: Final = 30.0
 _LONGEST_RETRY_AFTER: Final = 600.0
 
@@ -272,7 +272,7 @@ class _BatchRun:
             state = await self._service.poll(job_id)
         except UnknownJobError as error:
             raise PiiBenchError(
-                f"{error}, which stands in {self._jobs.path}: was it submitted with another key? "
+                f"{error}, which is in {self._jobs.path}: was it submitted with another key? "
                 "Without that file, its samples are submitted again"
             ) from None
         self._states[job.tag] = state

@@ -1,4 +1,4 @@
-"""`<dataset>.batch.json`: the batches of a run that are not collected yet, beside its responses.
+"""`<dataset>.batch.json`: the batches of a run that are not collected yet, next to its responses.
 
 A job is written before it is submitted, so that a crash at any moment leaves its trace.
 """

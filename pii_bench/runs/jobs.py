@@ -96,7 +96,7 @@ class Job:
 
 
 def ledger_of(system: System) -> Ledger | None:
-    """What keeps account of a system's calls; None where nobody is called."""
+    """What keeps account of a system's calls; None where no one is called."""
     match system:
         case object(model=GuardedModel(ledger=ledger)):
             return ledger
@@ -147,7 +147,7 @@ async def run_jobs(
     Raises:
         ProviderRefusedError: no call can succeed; what arrived before is saved.
         ResultsError: results cannot be written.
-        PiiBenchError: what is asked one by one stands in a batch, or a system cannot be run
+        PiiBenchError: what is asked one by one is in a batch, or a system cannot be run
             in batches, or the batches do not end.
     """
     try:

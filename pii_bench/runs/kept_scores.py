@@ -1,4 +1,4 @@
-"""Scores that are kept beside the responses of a run, so that nothing is scored twice.
+"""Scores that are kept next to the responses of a run, so that nothing is scored twice.
 
 `<dataset>.scores.npz` holds, for each task, the numbers of `CompactScores`. It is used only as long
 as its key is today's: the hashes of responses, manifest and dataset, and of the code that reads
@@ -40,7 +40,7 @@ class RunScores:
     """What a run came to.
 
     Attributes:
-        evaluations: by task: its own, and masking where detection is beside it.
+        evaluations: by task: its own, and masking where there is a detection.
         returned: models that the provider said it used.
         unreadable: lines of its responses that cannot be read, each with the reason.
     """
@@ -64,7 +64,7 @@ class KeptScores:
 
     @classmethod
     def beside(cls, files: RunFiles, hashes: Sequence[str]) -> Self:
-        """The file beside the responses of a run, for contents of these hashes."""
+        """The file next to the responses of a run, for contents of these hashes."""
         key = hashlib.sha256("\n".join([code_sha256(), *hashes]).encode()).hexdigest()
         return cls(files.manifest.with_name(files.responses.stem + ".scores.npz"), key)
 

@@ -1,4 +1,4 @@
-"""`<dataset>.run.json`: what was run, beside its responses."""
+"""`<dataset>.run.json`: what was run, next to its responses."""
 
 from __future__ import annotations
 

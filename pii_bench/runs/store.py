@@ -64,7 +64,7 @@ class RunFiles:
 
     @classmethod
     def of_manifest(cls, manifest: Path) -> RunFiles:
-        """The files beside a manifest."""
+        """The files next to a manifest."""
         stem = manifest.name.removesuffix(".run.json")
         return cls(
             responses=manifest.with_name(f"{stem}.jsonl"),

@@ -20,7 +20,7 @@ class Totals:
 
     Attributes:
         completions: one per response, several where draws vote.
-        uncounted: those whose tokens nobody told; they are in no sum.
+        uncounted: those whose tokens are unknown; they are in no sum.
         input_tokens: cached ones too.
         output_tokens: reasoning too.
         reasoning_tokens: a part of the output.

@@ -15,7 +15,7 @@ def macro(scores: Sequence[PRF]) -> PRF | None:
     """The mean over samples, the headline figure.
 
     Args:
-        scores: one per gold sample; a sample without a prediction stands in it with 0.
+        scores: one per gold sample; a sample without a prediction counts with 0.
 
     Returns:
         The three means, or None for no samples: a mean of nothing is not 0.

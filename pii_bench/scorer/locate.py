@@ -1,6 +1,6 @@
 """Where values are in a text, and which piece of it is masked as what where they overlap.
 
-Every part of the suite that asks where a value stands asks here, and says how strictly it means
+Every part of the suite that asks where a value occurs asks here, and says how strictly it means
 that (`Strictness`), so that what leaks is found in the same way as what is masked.
 """
 
@@ -57,9 +57,9 @@ class Strictness(StrEnum):
       has capitals alone ("IT" and "It").
     - A value is a word or several: "Ann" is not in "Annual". One of up to `VERY_SHORT` letters and
       digits is no part of a longer number or abbreviation either ("3.5", "p.m.", "I'm").
-    - What occurs nowhere so is looked for in any case; then inside words: a number beside letters
-      (`25yo`), else one of up to `SHORT` letters and digits at the begin or end of a word, and one
-      of up to `VERY_SHORT` not at all.
+    - What occurs nowhere so is looked for in any case; then inside words: a number next to
+      letters (`25yo`), else one of up to `SHORT` letters and digits at the begin or end of a
+      word, and one of up to `VERY_SHORT` not at all.
     """
 
     VERBATIM = "verbatim"
@@ -215,7 +215,7 @@ def settle(text: str, claims: Iterable[Claim], kept: Iterable[Sequence[Span]]) -
       masked number.
     - Of claims that overlap the longest is granted whole; of two of one length the earlier, of
       two to one span the one of lower rank, then of the first label.
-    - What is left of a claim beside a kept value or a longer claim is granted as well.
+    - What is left of a claim adjacent to a kept value or a longer claim is granted as well.
 
     Args:
         text: the text.

@@ -2,7 +2,7 @@
 
 Judged are the characters that were really masked, not the texts that a system named. The units are
 the distinct gold texts of a sample, each with all its spans; one is needed if any entity with that
-text is in E_q, for no masker can hide and show the same words.
+text is that of a related entity, for no masker can hide and show the same words.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class GoldText:
 
     Attributes:
         text: normalised.
-        needed: whether any entity with that text is in E_q.
+        needed: whether any entity with that text is a related one.
         spans: its occurrences, sorted; none where the text does not occur (foreign data).
     """
 
@@ -79,7 +79,7 @@ class GoldTexts:
     Args:
         description: as it is.
         entities: (text, spans) of E; entities of one text are one unit. Blank texts are dropped.
-        related: texts of E_q.
+        related: texts of the related entities.
 
     Raises:
         PiiBenchError: a span outside of the description, or `related` is one string.
@@ -143,7 +143,7 @@ def score_masked_text(
             sample without a masked text: protection and retention are 0, also where there is
             nothing to protect or to retain.
         gold_entities: (text, spans) of E; every occurrence of a text is a span.
-        gold_related: texts of E_q.
+        gold_related: texts of the related entities.
         weights: gold text to its weight in protection, such as the tier of its sensitivity;
             1 where it has none. None to weigh all alike.
 

@@ -91,7 +91,7 @@ class _Optima:
     """All optimal assignments of a matrix: the full ones that keep to these terms.
 
     Attributes:
-        edges: by row and column, whether the pair stands in at least one of them.
+        edges: by row and column, whether the pair is in at least one of them.
         required: by column, whether all of them use it.
     """
 
@@ -189,7 +189,7 @@ def _find_optima(values: list[list[int]]) -> _Optima:
     no row has the column, and u + v = value on the assignment prove that it is optimal. Then
     the optimal assignments are those of tight edges (u + v = value) that use every column with
     v > 0. They differ by cycles: a row takes the column of the next, or a spare one, and the
-    column that is left becomes spare. So an edge stands in one of them if it lies on a cycle.
+    column that is left becomes spare. So an edge is in one of them if it lies on a cycle.
     Sources: A. Schrijver, "Combinatorial Optimization", 2003, chapter 17; J.-C. Régin, "A
     filtering algorithm for constraints of difference in CSPs", AAAI 1994.
     """

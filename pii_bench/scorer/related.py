@@ -69,10 +69,10 @@ def score_masking(
 
     Args:
         predicted_entities: texts of E as predicted, or None for no prediction.
-        predicted_related: texts of E_q as predicted, or None for no prediction.
+        predicted_related: texts of the related entities as predicted, or None for no prediction.
             Where either is None every score is 0, also where nothing should be masked.
         gold_entities: texts of E.
-        gold_related: texts of E_q.
+        gold_related: texts of the related entities.
 
     Raises:
         PiiBenchError: an argument is one string.

@@ -49,7 +49,7 @@ _REASONING_TOKENS: Final = 16384
 
 @dataclass(frozen=True, slots=True)
 class SystemOptions:
-    """What the user set beside the name.
+    """What the user set in addition to the name.
 
     Attributes:
         strategy: of a chat model; None for `DEFAULT_STRATEGY`.
@@ -61,7 +61,7 @@ class SystemOptions:
         votes: draws per sample of a strategy that votes; None for `DEFAULT_VOTES`.
         model: how a chat model is reached.
         calls: how its calls are made.
-        label_map: a detector's map of labels, in the place of its own.
+        label_map: a detector's map of labels, instead of its own.
         keep: how much the encoder leaves readable, a setting of its dial; None for balanced.
     """
 
@@ -80,7 +80,7 @@ def build_systems(name: str, options: SystemOptions) -> tuple[System, ...]:
     """Make the systems of `--model`, at most one per task.
 
     Raises:
-        UnknownNameError: a name that stands in none of the tables.
+        UnknownNameError: a name that is in none of the tables.
         MissingExtraError: what the system needs is not installed.
         MissingKeyError: the provider's key is not set.
         InputFileError: a file that the system reads is missing or broken.
@@ -164,7 +164,7 @@ def _refuse_caps(name: str, calls: CallPolicy) -> None:
     }
     for option, value in given.items():
         if value is not None:
-            raise PiiBenchError(f"system {name!r} calls nobody: leave {option} out")
+            raise PiiBenchError(f"system {name!r} makes no calls: leave {option} out")
 
 
 def _vote(prompted: PromptedSystem, options: SystemOptions) -> VotedSystem:

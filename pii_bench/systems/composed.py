@@ -71,7 +71,7 @@ class RelevanceSystem:
 
     @property
     def card(self) -> SystemCard:
-        """An oracle where either part is gold; in the place of a prompt stands the relevance."""
+        """An oracle where either part is gold; the relevance is named as its prompt."""
         identity = self.relevance.identity
         return SystemCard(
             model=self.entities.name,

@@ -28,7 +28,7 @@ def build_composed(name: str, label_map: Path | None) -> tuple[System, ...]:
 
     Args:
         name: of the parts.
-        label_map: a detector's map of labels, in the place of its own.
+        label_map: a detector's map of labels, instead of its own.
 
     Raises:
         UnknownNameError: there is no such part.

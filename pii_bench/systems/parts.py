@@ -75,7 +75,7 @@ class DetectedEntities:
 
     Args:
         detector: finds them.
-        unmasked_text_to: whom it sends the texts, see `SystemCard`; `THIS_MACHINE` if nobody.
+        unmasked_text_to: whom it sends the texts, see `SystemCard`; `THIS_MACHINE` if to no one.
     """
 
     oracle = False
@@ -131,7 +131,7 @@ class PredictedRelevance:
     """The choice of a relevance system (`RelevanceSource`).
 
     Attributes:
-        unmasked_text_to: whom it sends the texts, see `SystemCard`; `THIS_MACHINE` if nobody.
+        unmasked_text_to: whom it sends the texts, see `SystemCard`; `THIS_MACHINE` if to no one.
     """
 
     relevance: Relevance
@@ -166,11 +166,11 @@ class GoldRelevance(_Gold):
     """
 
     def reads(self, sample: Sample) -> Mapping[str, Any]:
-        """E_q."""
+        """The related entities."""
         return {"related": [entity.text for entity in sample.related]}
 
     def needed(self, sample: Sample, entities: Sequence[Candidate]) -> list[str]:
-        """The entities whose text stands in E_q."""
+        """The entities whose text is that of a related one."""
         related = {normalise(entity.text) for entity in sample.related}
         found = (entity.text for entity in entities if normalise(entity.text) in related)
         return [*dict.fromkeys(found)]

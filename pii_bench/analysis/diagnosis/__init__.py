@@ -1,1 +1,1 @@
-"""What stands behind the scores: kinds of error, leak against over-masking, twins."""
+"""Behind the scores: kinds of error, leak against over-masking, twins."""

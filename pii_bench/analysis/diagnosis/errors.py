@@ -32,8 +32,8 @@ class ErrorClass(StrEnum):
     """Why a text is wrongly in an answer, or wrongly not in it.
 
     Words used below. *Detected*: among the texts of the detection answer. *Chosen*: among the
-    texts of the query-related answer. *Annotated*: among the texts of E; *needed*: of E_q. A
-    *stray* is a text of an answer that is not annotated though it is in the description. Two
+    texts of the query-related answer. *Annotated*: among the gold texts; *needed*: among the related
+    ones. A *stray* is a text of an answer that is not annotated though it is in the description. Two
     texts *touch* if a place of the one shares a character with a place of the other; places are
     those annotated, else wherever the text can be read (`Strictness.READABLE`). Texts and types
     are equal as the scorer has it.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class StoredCandidates:
     """The entities of stored detection answers, as candidates.
 
-    A stored answer has texts, not places: a text stands where it first does, which may be
+    A stored answer has texts, not places: a text counts where it first occurs, which may be
     before the place where the detector saw it. So a few scores differ from those of the run.
 
     Attributes:

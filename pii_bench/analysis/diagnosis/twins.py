@@ -65,7 +65,7 @@ class Asked:
 
     @property
     def right(self) -> bool:
-        """Whether the answer is exactly E_q."""
+        """Whether the answer is exactly what the query needs."""
         return self.answer == text_set(related.text for related in self.sample.related)
 
 
@@ -194,7 +194,7 @@ def _follows(first: Asked, turned: Asked) -> bool | None:
 
 
 def _needed_by_category(sample: Sample) -> dict[str, frozenset[str]]:
-    """E_q by category; by type where an entity has none."""
+    """The related entities by category; by type where an entity has none."""
     entities = {
         (subject.id, normalise(entity.text)): entity
         for subject in sample.subjects

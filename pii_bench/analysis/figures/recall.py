@@ -33,7 +33,7 @@ _FRAME: Final = 1.0
 
 
 def draw_types(shares: Sequence[Share], systems: Shown) -> Figure:
-    """Recall by type, and beside it precision and F1 where the answers name types.
+    """Recall by type, and with it precision and F1 where the answers name types.
 
     Args:
         shares: of types, of one task and by one rule.
@@ -143,7 +143,7 @@ def _draw_rows(
 
 
 def _band(panel: Axes, types: Sequence[str]) -> None:
-    """Shade every other type; where a type has several rows, its name stands in the first."""
+    """Shade every other type; where a type has several rows, its name is in the first."""
     groups = list(dict.fromkeys(types))
     for place, kind in enumerate(types):
         if groups.index(kind) % 2:

@@ -112,7 +112,7 @@ def note(
         text: what.
         at: the point that it is placed by: y as a part of the panel's height, x in its data
             or likewise.
-        shift: from there, in points; upwards the text stands on it, else it hangs from it.
+        shift: from there, in points; upwards the text begins there, else it ends there.
         x_data: whether x is in data.
         align: the side of the text that is at the point.
     """

@@ -131,7 +131,7 @@ def collect_report(
         ),
         figures=draw([each for run in runs for each in evaluated(run)], published),
         record=_record(shown, texts),
-        # Of several runs beside one detection the first shows it.
+        # Of several runs with one detection the first shows it.
         names={address(row): each.name for each in reversed(shown) for row in each.rows},
         left_out=stored.left_out,
     )
@@ -145,7 +145,7 @@ def _dataset_name(given: str, stored: Iterable[str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A run as it is shown: with the detection beside it, or a detection by itself.
+    """A run as it is shown: with its detection, or a detection by itself.
 
     Attributes:
         rows: of the leaderboard, those of the detection too.
@@ -165,7 +165,7 @@ class _Shown:
 
 
 def _shown(scored: Iterable[tuple[Run, list[Row]]]) -> list[_Shown]:
-    """Runs that answer queries, then detections that stand beside none of these."""
+    """Runs that answer queries, then detections that belong to none of these."""
     detections: dict[int, tuple[Run, list[Row]]] = {}
     related = []
     for run, rows in scored:

@@ -1,4 +1,4 @@
-"""The page: one HTML file that asks nobody for anything.
+"""The page: one HTML file that loads nothing.
 
 Texts of samples stand in one block of JSON, in which `<` never occurs, so that no text can end
 it; the script makes text nodes of them and no markup. A policy (CSP) lets run that script alone

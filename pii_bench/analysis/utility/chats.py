@@ -1,6 +1,6 @@
 """What the answerer and the judge are asked, and the systems that ask it.
 
-What a request's hash is made of stands in the manifest of its run, so stored responses are
+What a request's hash is made of is in the manifest of its run, so stored responses are
 held against what would be asked today without the model that gave them.
 """
 
@@ -59,7 +59,7 @@ class Questions(Protocol):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What the card says of it beside that."""
+        """What the card says of it in addition."""
         ...
 
     @property

@@ -83,7 +83,7 @@ def collect_utility(results: Path, measuring: Measuring) -> UtilityCollection:
     for run in runs:
         try:
             if _key(run) not in bases:
-                raise StaleAnswersError(f"there is no run under {NO_MASK} beside it")
+                raise StaleAnswersError(f"there is no run under {NO_MASK} to compare with")
             dataset = load(run.manifest.dataset.source)
             answers = hold_answers(results, dataset, run, bases[_key(run)])
         except PiiBenchError as error:
@@ -91,7 +91,7 @@ def collect_utility(results: Path, measuring: Measuring) -> UtilityCollection:
             left_out.append(f"{FOLDER}: {about.system.model} on {about.dataset.name}: {error}")
         else:
             measured += _measure(results, answers, dataset, measuring, left_out)
-    # The verdicts beside no mask are those beside mask-all too.
+    # The verdicts on no mask are those on mask-all too.
     told = tuple(dict.fromkeys(left_out))
     return UtilityCollection(tuple(sorted(measured, key=_place)), told)
 
@@ -138,7 +138,7 @@ def _verdicts(
 
 
 def _same(_: str, __: AnswerPair) -> float:
-    # An answer beside itself: there is nothing to ask a judge.
+    # An answer compared with itself: there is nothing to ask a judge.
     return 1.0
 
 

@@ -29,7 +29,7 @@ MASK_ALL: Final = "mask-all"
 MASK_UNRELATED: Final = "mask-query-unrelated"
 
 GOLD_CONDITIONS: Final = (NO_MASK, MASK_ALL, MASK_UNRELATED)
-"""Nothing, E, and the ideal: E without E_q."""
+"""Nothing, all gold entities, and the ideal: all but the related ones."""
 
 Maskings: TypeAlias = "Mapping[str, Masked]"
 """Sample id to its masked description; samples whose masking failed are absent."""

@@ -119,7 +119,7 @@ class UtilityRow:
         asked: those of them that the answerer was asked about.
         weight: of privacy in the balance.
         signature: the line that reproduces the row; empty for published figures.
-        note: what a reader must know beside the figures.
+        note: what a reader must know about the figures.
     """
 
     source: Source

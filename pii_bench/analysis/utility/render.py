@@ -28,7 +28,7 @@ to 1. By cosine: that of the embedded answers, below 0 taken as 0; it tells how 
 not whether they are right. By a judge: (m - 1) / (u - 1) of its ratings from 1 to 10, m of the
 masked and u of the unmasked answer, each the mean over both orders, and 1 where m is not below u.
 B: the weighted mean of both, per sample. Figures are means over the samples that have them, whose
-number stands behind; a failed answer or verdict is missing and never 0.
+number follows; a failed answer or verdict is missing and never 0.
 
 `oracle` rows are told gold by what masks. `incomplete` rows lack samples. `published` rows are the
 paper's, on data that was never released and by a utility that it does not name: for orientation,

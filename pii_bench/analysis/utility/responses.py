@@ -34,8 +34,8 @@ class Ratings:
         """The share that the masked answer keeps of what the unmasked one is worth, 0 to 1.
 
         (masked - 1) / (unmasked - 1), for 1 is of no use; 1 where the masked answer is rated
-        as high or higher. So an answer beside itself has 1, as in the paper's figures, however
-        good it is.
+        as high or higher. So an answer compared with itself has 1, as in the paper's figures,
+        however good it is.
         """
         if self.masked >= self.unmasked:
             return 1.0

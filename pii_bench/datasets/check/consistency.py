@@ -49,7 +49,7 @@ _PAID_BY_RANK: Final = frozenset({"supervisor-report", "mentor-apprentice"})
 def consistency_problems(sample: Sample) -> Iterator[Problem]:
     """What cannot be true together, one rule a function of this module.
 
-    Rules between two people need `meta.relation`; the elder or senior one stands first.
+    Rules between two people need `meta.relation`; the elder or senior one is first.
     """
     for subject in sample.subjects:
         for rule in RULES:

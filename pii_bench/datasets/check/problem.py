@@ -12,7 +12,7 @@ class Problem:
     Attributes:
         sample_id: of the sample; "line N" where a line holds none that can be read.
         rule: name of the rule, lower case with hyphens.
-        reason: what breaks it. It may quote the sample: whoever checks a file has it.
+        reason: what breaks it. It may quote the sample: who checks a file has it.
     """
 
     sample_id: str

@@ -1,4 +1,4 @@
-"""Whether a query and E_q, what it needs, are fit for each other."""
+"""Whether a query and its related entities fit each other."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _JOINED: Final = range(3, 10)
 
 
 def query_problems(sample: Sample) -> Iterator[Problem]:
-    """What is wrong with the query and E_q of a sample (benchmark: how a sample is made, 4).
+    """What is wrong with the query and the related entities of a sample.
 
-    Rules: `related-outside`, E_q is part of E; `related-person`, no name is in it;
+    Rules: `related-outside`, a related entity is a gold entity; `related-person`, it is no name;
     `related-repeated`, nothing is in it twice; `related-count`, it has one to three entities,
     three to nine in a conversation (`meta.joined`); `query-value`, the query holds no
     entity's text, in whatever case; `query-name`, it holds no part of a person's name;
@@ -51,7 +51,7 @@ def _related_problems(sample: Sample) -> Iterator[Problem]:
         elif found == {PiiType.PER}:
             yield Problem(sample.id, "related-person", f"{text!r} is a person's name")
         if times > 1:
-            reason = f"{text!r} of subject {subject_id} stands {times} times"
+            reason = f"{text!r} of subject {subject_id} is listed {times} times"
             yield Problem(sample.id, "related-repeated", reason)
     allowed = _JOINED if "joined" in sample.meta else _ONE
     if len(needed) not in allowed:

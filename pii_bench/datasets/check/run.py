@@ -62,7 +62,7 @@ def check_files(paths: Sequence[Path], watch: Watch | None = None) -> Report:
 
     A line that is no sample is a problem (`record`) and the rest is checked. Samples that
     name others in `meta` are compared with them: from these files, or from single and multi
-    beside them.
+    next to them.
 
     Args:
         paths: of the files.
@@ -100,7 +100,7 @@ def _read(path: Path, problems: list[Problem]) -> list[Sample]:
             problems.append(Problem(_id(record, line), "record", str(error)))
             continue
         if sample.id in seen:
-            reason = f"the id stands on line {seen[sample.id]} already"
+            reason = f"the id is already used on line {seen[sample.id]}"
             problems.append(Problem(sample.id, "record", reason))
             continue
         seen[sample.id] = line

@@ -70,9 +70,9 @@ def source_problems(sample: Sample, sources: Mapping[str, Sample]) -> Iterator[P
     """Whether a sample follows from those that it names.
 
     Rules: `source-missing`, they are known; `hard-source`, description, query, subjects and
-    E_q are those of the source; `twin-source`, description and subjects are, and the query
-    needs what its kind says; `distract-source`, there are five, and the facts of their subjects
-    are those of its subjects.
+    related entities are those of the source; `twin-source`, description and subjects are, and the
+    query needs what its kind says; `distract-source`, there are five, and the facts of
+    their subjects are those of its subjects.
 
     Args:
         sample: of any set; an original passes.
@@ -81,7 +81,7 @@ def source_problems(sample: Sample, sources: Mapping[str, Sample]) -> Iterator[P
     made_by, ids = _link(sample)
     missing = [source for source in ids if source not in sources]
     if missing:
-        reason = f"{_listed(missing)} stands neither in the files nor beside them"
+        reason = f"{_listed(missing)} is neither in the files nor next to them"
         yield Problem(sample.id, "source-missing", reason)
         return
     found = [sources[source] for source in ids]

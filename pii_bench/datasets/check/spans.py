@@ -20,7 +20,7 @@ def span_problems(sample: Sample) -> Iterator[Problem]:
     """What is wrong with the annotations of a sample.
 
     Rules: `span-exact`, a span holds its entity's text, once; `span-complete`, an entity
-    stands in the description, and each of its occurrences as whole words lies inside an
+    is in the description, and each of its occurrences as whole words lies inside an
     annotated span; `span-overlap`, of two spans that overlap one holds the other (of several
     that a span overlaps one is named);
     `entity-repeated`, a subject has an entity of one text and type once.
@@ -57,7 +57,7 @@ def _complete(sample: Sample) -> Iterator[Problem]:
     texts = dict.fromkeys(entity.text for entity in sample.entities)
     for entity in {(each.text, not each.spans): each for each in sample.entities}.values():
         if not spans_of(entity, sample.description):
-            yield Problem(sample.id, "span-complete", f"{entity.text!r} stands nowhere")
+            yield Problem(sample.id, "span-complete", f"{entity.text!r} is nowhere in the text")
     for text in texts:
         for start, end in occurrences(text, sample.description):
             if not annotated.holds((start, end)):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=1 << 15)
 def occurrences(text: str, within: str) -> tuple[Span, ...]:
-    """Spans at which a text stands as whole words: inside no longer word or number."""
+    """Spans at which a text occurs as whole words: inside no longer word or number."""
     return locator_of(within).spans(text, Strictness.VERBATIM)
 
 

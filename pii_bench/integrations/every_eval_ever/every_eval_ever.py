@@ -1,6 +1,6 @@
-"""Stored runs as Every Eval Ever 0.3.0 has them: a JSON file per run, and its samples beside it.
+"""Stored runs as Every Eval Ever 0.3.0 has them: a JSON file per run, and its samples next to it.
 
-What nobody told is left out, or `unknown` where the schema wants a value: no time of the run, no
+What is unknown is left out, or `unknown` where the schema wants a value: no time of the run, no
 developer that the results do not name. Texts of datasets that do not ship stay here, and so do
 the answers of a replay: their lines have ids and scores alone. A hash would not do for them: who
 knows all of a text but a masked number can try the numbers.

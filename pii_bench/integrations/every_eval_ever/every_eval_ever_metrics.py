@@ -59,7 +59,7 @@ METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
             "pii_bench.rouge_l_f",
             "RougeL-F",
             "rouge",
-            "F1 with the longest common subsequence in the place of equality; mean over samples.",
+            "F1 with the longest common subsequence instead of equality; mean over samples.",
         ),
         "precision": Metric(
             "precision",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pii_bench.runs.predictions.prediction import Prediction
 
 WITHHELD: Final = "[withheld]"
-"""In the place of an input that is not ours to publish; the schema wants a text."""
+"""Replaces an input that is not ours to publish; the schema wants a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class ScoredTask:
     def shows_outputs(self) -> bool:
         """Whether the answers say nothing but what a system makes of published texts.
 
-        What a file for replay holds, and where it was made, nobody knows.
+        What a file for replay holds, and where it was made, is unknown.
         """
         return self.shows_inputs and self.row.model.partition("/")[0] != REPLAY
 
@@ -181,7 +181,7 @@ def _usage(completions: Sequence[Completion]) -> dict[str, int] | None:
     read = sum(usage.input_tokens for usage in usages)
     written = sum(usage.output_tokens for usage in usages)
     counts = {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}
-    # A 0 of ours may say that nobody told.
+    # A 0 of ours may mean unknown.
     parts = {
         "input_tokens_cache_read": sum(usage.cached_tokens for usage in usages),
         "reasoning_tokens": sum(usage.reasoning_tokens for usage in usages),

@@ -32,7 +32,7 @@ class ModelIdentity:
         name: as results have it.
         deployment: `self_deployed`, `externally_managed` or `unknown`.
         availability: `open_weights` or `unknown`: no result tells that weights are closed.
-        platform: the provider that was called; None where nobody was, or nobody knows.
+        platform: the provider that was called; None where none was, or it is unknown.
         engine: name and version of the runtime on this machine; None where unknown.
     """
 
@@ -74,7 +74,7 @@ def identify(card: SystemCard) -> ModelIdentity:
         opened = "open_weights" if card.model in _TAGGERS else UNKNOWN
         return ModelIdentity(f"{developer}/{card.model}", card.model, here, opened)
     if provider == REPLAY:
-        # Whose answers the file holds, and where they were made, nobody has said.
+        # Whose answers the file holds, and where they were made, is unknown.
         return ModelIdentity(f"{UNKNOWN}/{name}", card.model)
     if provider == LOCAL:
         return _local(card, name, here)
@@ -82,7 +82,7 @@ def identify(card: SystemCard) -> ModelIdentity:
         return ModelIdentity(card.model, card.model, here)
     if card.settings.get("endpoint") == PROVIDERS[provider].base_url:
         return ModelIdentity(card.model, card.model, "externally_managed", platform=provider)
-    # `@host` stands behind the names of models on other servers.
+    # `@host` is behind the names of models on other servers.
     return _elsewhere(card, provider, name.rpartition("@")[0] or name, here)
 
 

@@ -1,4 +1,4 @@
-"""What the YAML files beside this module call.
+"""What the YAML files next to this module call.
 
 The harness loads the module anew for every function that it names, and gives a task all of
 `--model_args` and `--metadata`. It passes on the text of an answer, not why the model stopped: an

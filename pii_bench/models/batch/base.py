@@ -136,7 +136,7 @@ class BatchService(Protocol):
         """The custom ids and outcomes of a job that has ended, in any order.
 
         Raises:
-            CallError: beside others of the kind `RESULTS_GONE`.
+            CallError: among others of the kind `RESULTS_GONE`.
         """
         ...
 

@@ -114,7 +114,7 @@ class Totals:
 
     Attributes:
         calls: attempts, failed ones too.
-        uncounted: those of them whose usage nobody told.
+        uncounted: those of them whose usage is unknown.
         usage: sum over the others.
         usd: of all calls, `uncounted` ones at their worst; None where no price is known.
         assumed_usd: the part of `usd` that stands for `uncounted` calls.
@@ -183,7 +183,7 @@ class Ledger:
         )
 
     def reserve(self, request: Request, *, batched: bool = False) -> Reservation:
-        """Set aside what a call may cost; whoever does must `settle` or `release` it.
+        """Set aside what a call may cost; the caller must `settle` or `release` it.
 
         Raises:
             CallError: `SKIPPED_BUDGET`: with all that is in flight it might pass the cap.

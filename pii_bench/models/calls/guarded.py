@@ -119,7 +119,7 @@ class CallPolicy:
         requests_per_minute: None where no limit is known.
         tokens_per_minute: None where no limit is known.
         max_usd: the most that the calls may cost; None for no cap.
-        price: in the place of the one in the table of models; None for that one.
+        price: instead of the one in the table of models; None for that one.
     """
 
     concurrency: int = 8

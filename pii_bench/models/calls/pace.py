@@ -153,7 +153,7 @@ class Pace:
         return self._in_flight
 
     async def enter(self, tokens: int) -> Place:
-        """Wait for a place; whoever gets one must `leave` it.
+        """Wait for a place; who gets one must `leave` it.
 
         Args:
             tokens: of input and output, as far as they are known before the call.
@@ -167,7 +167,7 @@ class Pace:
         try:
             return await turn
         except asyncio.CancelledError:
-            # The place came, and nobody is there any more to take it.
+            # The place came after its taker had left.
             if not turn.cancelled() and turn.exception() is None:
                 self._in_flight -= 1
             self._admit()

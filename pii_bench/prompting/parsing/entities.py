@@ -121,7 +121,7 @@ def pairs_of_line(line: str, repairs: set[Stage]) -> Pairs:
 
 
 def _under(group: Group, names: tuple[str, ...]) -> Node | None:
-    """Give what stands under the first of the names that is a key."""
+    """Give the value of the first of the names that is a key."""
     fields = {entry.key.text.strip().lower(): entry.value for entry in group.entries if entry.key}
     return next((fields[name] for name in names if name in fields), None)
 
@@ -167,7 +167,7 @@ def _pairs_of_entry(entry: Entry, repairs: set[Stage]) -> Pairs:
 
 
 def _unkeyed(entry: Entry, leaf: Leaf, repairs: set[Stage]) -> Pairs:
-    """Read a text whose type, if any, stands in its note or inside it."""
+    """Read a text whose type, if any, is in its note or inside it."""
     if type_of(entry.note):
         repairs.add(Stage.OTHER_SHAPE)
         return _pair(leaf.text, entry.note.strip(_AROUND_TYPE), repairs)

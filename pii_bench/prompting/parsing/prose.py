@@ -18,7 +18,7 @@ _NOTHING = re.compile(
 
 
 def bullet_item(line: str) -> str | None:
-    """Give what stands behind a bullet or a number, or None where there is neither."""
+    """Give what follows a bullet or a number, or None where there is neither."""
     found = _BULLET.fullmatch(line)
     return found[1].strip() if found else None
 

@@ -287,7 +287,7 @@ def _collect(node: Node, reading: _Reading) -> None:
 def _relevant(group: Group) -> Iterator[Entry]:
     """Choose what in an object is the answer: the text, the list, or the values.
 
-    Under keys such as `text` or `answer`, what stands there; else the lists and objects
+    Under keys such as `text` or `answer`, what is there; else the lists and objects
     in it, where it has any; else its keys where the values are types ("Acme": "ORG"),
     else its values ("employer": "Acme").
     """

@@ -38,7 +38,7 @@ class Stage(StrEnum):
     LONE_SURROGATE = "lone-surrogate", "Half of a surrogate pair became U+FFFD."
     ZERO_WIDTH = "zero-width", "Zero-width spaces and byte-order marks were removed."
     CODE_FENCE = "code-fence", "Markdown code fences were removed."
-    # Where the answer stands.
+    # Where the answer is.
     MARKER_VARIANT = "marker-variant", "The answer's marker was not written `### Answer:`."
     NO_MARKER = "no-marker", "No marker: the answer was found by its form."
     EARLIER_ANSWER = (
@@ -67,7 +67,7 @@ class Stage(StrEnum):
     SEPARATOR = "separator", "A semicolon stands for a comma, or an arrow for a colon."
     MISSING_COMMA = "missing-comma", "Two items had no comma between them."
     STRAY_COMMA = "stray-comma", "A comma too many was ignored."
-    STRAY_TEXT = "stray-text", "A note beside an item, or a stray mark, was ignored."
+    STRAY_TEXT = "stray-text", "A note next to an item, or a stray mark, was ignored."
     ROUND_BRACKETS = "round-brackets", "Round brackets enclose a list, as in Python."
     BRACKET_MISMATCH = "bracket-mismatch", "A bracket was closed by one of another kind."
     TOO_DEEP = "too-deep", "Brackets nested deeper than any answer needs were ignored."
@@ -76,7 +76,7 @@ class Stage(StrEnum):
     OTHER_SHAPE = "other-shape", "Lists or objects of another shape hold the entities."
     BLANK_ITEM = "blank-item", "Texts of white space only were dropped."
     EXPLICIT_NONE = "explicit-none", "Words such as None or N/A say that there is nothing."
-    TYPE_FIRST = "type-first", "The type stands before its text."
+    TYPE_FIRST = "type-first", "The type precedes its text."
     TYPE_ALIAS = "type-alias", "A type was spelt out or in lower case."
     TYPE_LIST = "type-list", "Of several types for one text, the first counts."
     UNKNOWN_TYPE = "unknown-type", "A type outside the seven stays as written, in upper case."

@@ -19,7 +19,7 @@ SIGNIFICANT: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a system stands among others.
+    """The place of a system among others.
 
     Attributes:
         rank: one more than the number of systems that are shown to be better.

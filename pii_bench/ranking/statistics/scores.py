@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pii_bench.runs.evaluation import Evaluation
 
 MASKED_TEXT: Final = "masked_text"
-"""In the place of a metric of an evaluation: H of its samples' protection and retention."""
+"""In place of a metric of an evaluation: H of its samples' protection and retention."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class PredictionsFile(Mapping[str, Prediction]):
             try:
                 sample_id, prediction = _prediction(record)
                 if sample_id in self._lines:
-                    where = f"stands on line {self._lines[sample_id][0]} already"
+                    where = f"is already on line {self._lines[sample_id][0]}"
                     raise RecordError(f"id {sample_id!r} {where}")
             except RecordError as error:
                 self._bad.add(line, str(error))

@@ -33,7 +33,7 @@ class Prediction:
     Attributes:
         status: `subjects` and `related` are None unless it is `ok` or `repaired`.
         subjects: per predicted subject its (text, type) pairs.
-        related: the texts predicted for E_q.
+        related: the texts predicted for the related entities.
         repairs: stages of the parser that changed the response, in order.
     """
 

@@ -70,7 +70,7 @@ def build_detector(name: str, label_map: Path | None = None) -> Detector:
 
     Args:
         name: one of `DETECTORS`, with a colon and a path where it needs one.
-        label_map: a file in the place of its own map (label_map.py).
+        label_map: a file instead of its own map (label_map.py).
 
     Raises:
         UnknownNameError: no such detector, or a label that the map lacks.

@@ -43,7 +43,7 @@ class HuggingFaceDetector:
 
     Args:
         folder: where `save_pretrained` put model and tokenizer.
-        labels: in the place of its own map; labels stand there without `B-` or the like.
+        labels: instead of its own map; labels are written without `B-` or the like.
 
     Raises:
         MissingExtraError: transformers or torch is not installed.

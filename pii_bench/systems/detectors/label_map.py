@@ -58,7 +58,7 @@ class LabelMap:
 def read_label_map(path: Path) -> LabelMap:
     """Read a map from a JSON file: an object of label to type, or to null.
 
-    It stands in the place of a detector's own map and adds nothing to it.
+    It replaces a detector's own map and adds nothing to it.
 
     Raises:
         InputFileError: it cannot be read, is no such object, a label comes twice, or a

@@ -30,7 +30,7 @@ class PresidioDetector:
     """presidio-analyzer's default engine for English, on en_core_web_md (`Detector`).
 
     Args:
-        labels: in the place of its own map.
+        labels: instead of its own map.
 
     Raises:
         MissingExtraError: Presidio, spaCy or the model is not installed.

@@ -24,7 +24,7 @@ class SpacyDetector:
     """en_core_web_md's entities (`Detector`).
 
     Args:
-        labels: in the place of its own map.
+        labels: instead of its own map.
 
     Raises:
         MissingExtraError: spaCy or the model is not installed.

@@ -201,6 +201,6 @@ KINDS: Final[dict[str, Rewrite]] = {
     "no punctuation": _unpunctuated,
     "small letters": lambda text, _: text.lower(),
 }
-"""Ways to rewrite what stands between entities."""
+"""Ways to rewrite what is between entities."""
 
 ALL: Final = (*KINDS, "values")

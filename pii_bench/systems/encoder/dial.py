@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pii_bench.systems.encoder.reader import Found
 
 WEIGHTS: Final[Mapping[str, float]] = dict(zip(KEEP, (0.9, 0.7, 0.5, 0.3, 0.1), strict=True))
-"""Setting to the weight of protection, beside that of retention, in the mean."""
+"""Setting to the weight of protection, next to that of retention, in the mean."""
 
 _LEVELS: Final = 80
 _LIKELY: Final = 0.5

@@ -48,7 +48,7 @@ def examples_of(tokenizer: Tokenizer, sample: Sample, *, asked: bool) -> Iterato
     Args:
         tokenizer: of the encoder.
         sample: with spans for its entities.
-        asked: whether the query stands before the text; where it does not, no mention counts
+        asked: whether the query precedes the text; where it does not, no mention counts
             as needed or not.
     """
     query = (sample.query or "") if asked else ""

@@ -35,7 +35,7 @@ DISTANCES: Final = (-64, -24, -8, 0, 8, 24, 64)
 
 _TYPES: Final = tuple(PiiType)
 _BATCH: Final = 8
-# Whoever is at least this surely an owner shares what another owns more surely.
+# A person who is at least this surely an owner shares what another owns more surely.
 _SHARED: Final = 0.5
 _SPLIT: Final = frozenset("\n\r\t")
 
@@ -45,7 +45,7 @@ class Found:
     """A piece of personal information in a text.
 
     Attributes:
-        text: as it stands there.
+        text: as the text writes it.
         spans: every place, in code points, end exclusive.
         owners: texts of the persons' names whose it is; empty where no person is named.
         relevance: how surely the query needs it, 0 to 1; 0 without a query and for names.
@@ -217,7 +217,7 @@ def _best(scores: Mapping[str, float]) -> tuple[str, ...]:
 def _named_before(
     span: tuple[int, int, PiiType], names: Mapping[str, Sequence[tuple[int, int, PiiType]]]
 ) -> str:
-    """Whoever was named last before a span, or first of all."""
+    """The person named last before a span, or first of all."""
     before = [name for name, mentions in names.items() if mentions[0][0] < span[0]]
     return before[-1] if before else next(iter(names))
 

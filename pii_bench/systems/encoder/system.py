@@ -89,7 +89,7 @@ class EncoderRelevance:
 
     @property
     def card(self) -> SystemCard:
-        """In the place of a prompt stands the name of the system."""
+        """The name of the system counts as its prompt."""
         return SystemCard(
             model=ENCODER,
             prompt=ENCODER,

@@ -87,7 +87,7 @@ def windows_of(
 
 
 def _marks(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
-    """What opens a window, and what stands behind its query and behind its text."""
+    """What opens a window, and what is behind its query and behind its text."""
     opening = [tokenizer.token_to_id(name) for name in ("[CLS]", "<s>", "<|im_start|>")]
     between = [tokenizer.token_to_id(name) for name in ("[SEP]", "</s>", "<|im_end|>")]
     return [t for t in opening if t is not None][:1], [t for t in between if t is not None][:1]

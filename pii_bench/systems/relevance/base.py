@@ -14,7 +14,7 @@ class Candidate:
     """An entity that a query may need.
 
     Attributes:
-        text: as it stands in the description.
+        text: as the description writes it.
         type: one of the seven types; gold or predicted.
         start: code point of its first occurrence.
     """

@@ -21,7 +21,7 @@ _PART_END: Final = re.compile(r"[.,;:?!…()–—]+|\b(?:and|or|but)\b", re.IGN
 
 
 def clauses_around(description: str, candidates: Sequence[Candidate]) -> list[str]:
-    """For each candidate the clause in which it first stands, the candidate included.
+    """For each candidate the clause in which it first occurs, the candidate included.
 
     A clause ends at punctuation, a line's end, or before and, or, but; never inside the
     candidate.

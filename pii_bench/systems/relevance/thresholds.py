@@ -28,7 +28,7 @@ class Scored:
     Attributes:
         texts: of the candidates.
         scores: one for each.
-        needed: texts of E_q.
+        needed: texts of the related entities.
     """
 
     texts: tuple[str, ...]

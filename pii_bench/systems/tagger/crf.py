@@ -49,7 +49,7 @@ class Crf(nn.Module):
 
         Args:
             emissions: shape (texts, tokens, labels).
-            mask: shape (texts, tokens), true for tokens; padding stands behind them.
+            mask: shape (texts, tokens), true for tokens; padding is behind them.
 
         Returns:
             Shape (texts,).

@@ -1,4 +1,4 @@
-"""From a text to spans, whoever computes the emissions."""
+"""From a text to spans, by any source of emissions."""
 
 from __future__ import annotations
 

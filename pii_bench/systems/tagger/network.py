@@ -25,7 +25,7 @@ class Emissions(nn.Module):
     """Word, shape and character features through a bidirectional LSTM.
 
     Huang et al. (2015, Sections 2.5 and 3), with a convolution over characters (Ma and Hovy
-    2016, Section 2.1) in the place of their n-gram features.
+    2016, Section 2.1) instead of their n-gram features.
 
     Args:
         vocabulary: gives the tables their rows.
@@ -62,7 +62,7 @@ class Emissions(nn.Module):
             shapes: int64, shape (texts, tokens).
             spellings: int64, shape (spellings, characters), each as often as one likes.
             places: int64, shape (texts, tokens), the row of a token's spelling.
-            lengths: int64, shape (texts,); behind a text's length stands padding.
+            lengths: int64, shape (texts,); behind a text's length is padding.
 
         Returns:
             float32, shape (texts, tokens, labels).

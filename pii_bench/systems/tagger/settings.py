@@ -41,7 +41,7 @@ class Settings:
         forgotten: share of words replaced by the unknown one.
         least: occurrences in train that make a word or character known.
         clip: largest norm of the gradient.
-        spelling: whether a token is seen by its shape and characters beside its word.
+        spelling: whether a token is seen by its shape and characters as well as its word.
         seed: of the weights, the order, the dropout and the forgotten words.
         sizes: of the network.
     """

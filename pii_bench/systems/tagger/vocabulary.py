@@ -146,7 +146,7 @@ def distinct(characters: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[
         characters: shape (..., `CHARACTERS`).
 
     Returns:
-        The spellings, shape (spellings, `CHARACTERS`), and which one stands where, shape (...).
+        The spellings, shape (spellings, `CHARACTERS`), and which one occurs where, shape (...).
     """
     rows = characters.reshape(-1, CHARACTERS)
     spellings, places = np.unique(rows, axis=0, return_inverse=True)
