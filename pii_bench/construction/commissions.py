@@ -62,8 +62,8 @@ _ECHO_SHARE: Final = 0.35
 # Forms and reports write as the paper does, people seldom: half of all texts.
 _PAPER_SHARE: Final = {"desk": 0.9, "own": 0.3, "near": 0.3}
 
-# Shares of the numbers of related entities that give the paper's means, 1.95 and 2.06, where people of
-# few facts are asked about fewer.
+# Shares of the numbers of related entities that give the paper's means, 1.95 and 2.06, where
+# people of few facts are asked about fewer.
 _NEEDS: Final = {1: {1: 0.22, 2: 0.53, 3: 0.25}, 2: {1: 0.2, 2: 0.54, 3: 0.26}}
 _CHARS: Final = {1: 893, 2: 653}
 _QUERY_CHARS: Final = {1: 211, 2: 236}

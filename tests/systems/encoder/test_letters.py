@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LETTERS: Final = REPOSITORY / "tests" / "letters"
 
 QUERIES: Final = {
-    "tenant": "Is my landlord allowed to leave the wall damp when a child of that age has been ill?",
+    "tenant": "Is my landlord allowed to leave the wall damp when a child of that age was ill?",
     "cv": "Which of my jobs should come first if I apply to a school workshop?",
     "medical": "Is the antibiotic safe together with what I take for my joints?",
     "ticket": "Does the address of that login belong to a hosting company, and how do I block it?",
