@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 class ErrorClass(StrEnum):
     """Why a text is wrongly in an answer, or wrongly not in it.
 
-    Words used below. *Detected*: among the texts of the detection answer. *Chosen*: among the
-    texts of the query-related answer. *Annotated*: among the gold texts; *needed*: among the
-    related ones. A *stray* is a text of an answer that is not annotated though it is in the
-    description. Two texts *touch* if a place of the one shares a character with a place of the
-    other; places are those annotated, else wherever the text can be read (`Strictness.READABLE`). Texts and types
-    are equal as the scorer has it.
+    Words used below. *Detected*: among the texts of the detection answer. *Chosen*: among the texts
+    of the query-related answer. *Annotated*: among the gold texts; *needed*: among the related
+    ones. A *stray* is a text of an answer that is not annotated though it is in the description.
+    Two texts *touch* if a place of the one shares a character with a place of the other; places are
+    those annotated, else wherever the text can be read (`Strictness.READABLE`). Texts and types are
+    equal as the scorer has it.
 
     An error gets the first class of its list that applies. A sample without an answer (the
     model's failure): `failed`, for every text needed (query-related) or not needed (masking).
