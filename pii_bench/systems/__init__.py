@@ -7,6 +7,8 @@ from typing import Final
 DEFAULT_SYSTEM: Final = "bilstm-crf+embedding"
 """What runs where no other system is named."""
 
+ENCODER: Final = "encoder"
+
 BALANCED: Final = "balanced"
 KEEP: Final = ("least", "less", BALANCED, "more", "most")
 """How much the encoder leaves readable; `systems.encoder.dial` fits a threshold for each."""

@@ -25,7 +25,7 @@ from pii_bench.models.catalog import (
 )
 from pii_bench.models.table import find_card
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
-from pii_bench.systems import BALANCED
+from pii_bench.systems import BALANCED, ENCODER
 from pii_bench.systems.base import GOLD, System
 from pii_bench.systems.detectors.catalog import DETECTORS, detector_names
 from pii_bench.systems.plug_in import ENTRY_POINTS, PYTHON, plug_in
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from pii_bench.prompting.schemas import Output
 
 DEFAULT_STRATEGY: Final = "naive"
-ENCODER: Final = "encoder"
 
 _REMOTE_TOKENS: Final = 2048
 # A small model that has lost the thread writes to the limit.

@@ -10,9 +10,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.models.base import Completion, Finish
-from pii_bench.systems import BALANCED
+from pii_bench.systems import BALANCED, ENCODER
 from pii_bench.systems.base import THIS_MACHINE, SystemCard
-from pii_bench.systems.catalog import ENCODER
 from pii_bench.systems.encoder.dial import is_kept
 from pii_bench.systems.encoder.files import read_threshold
 from pii_bench.systems.encoder.measure import subjects_of

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import InputFileError, UnknownNameError
+from pii_bench.systems import ENCODER
 from pii_bench.systems.relevance.baselines import Constant, RandomChoice
 from pii_bench.systems.relevance.embedding import EmbeddingRelevance
 from pii_bench.systems.relevance.encoders import MiniLmEncoder, WordLlamaEncoder
@@ -76,11 +77,18 @@ def _with_stored_threshold(name: str) -> Relevance:
     return FITTED[name].build(stored[name]["threshold"])
 
 
+def _of_encoder() -> Relevance:
+    from pii_bench.systems.encoder.relevance import EncoderScores
+
+    return EncoderScores()
+
+
 RELEVANCE: Final[Mapping[str, Callable[[], Relevance]]] = MappingProxyType(
     {
         "all": partial(Constant, "all", 1.0),
         "none": partial(Constant, "none", 0.0),
         **{name: partial(_with_stored_threshold, name) for name in FITTED},
+        ENCODER: _of_encoder,
     }
 )
 """By name, what makes the system. Those of `FITTED` take their threshold from `THRESHOLDS`."""
