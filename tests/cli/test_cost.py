@@ -218,7 +218,7 @@ def test_what_calls_nobody_takes_no_cap(
     assert main(["run", "--model", model, "--dataset", "demo", option, "5"]) == 2
 
     assert capsys.readouterr().err == (
-        f"pii-bench: system {model!r} calls nobody: leave {option} out\n"
+        f"pii-bench: system {model!r} makes no calls: leave {option} out\n"
     )
 
 

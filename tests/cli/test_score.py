@@ -197,9 +197,7 @@ def test_a_broken_dataset(own_folder: Path, capsys: pytest.CaptureFixture[str]) 
     dataset = write_lines(own_folder / "set.jsonl", [sample_record(), sample_record()])
 
     assert score(own_folder / "mine.jsonl", str(dataset)) == 2
-    assert capsys.readouterr().err == (
-        f"pii-bench: {dataset}:2: id 's1' stands on line 1 already\n"
-    )
+    assert capsys.readouterr().err == (f"pii-bench: {dataset}:2: id 's1' is already on line 1\n")
 
 
 ANSWERED = {"asthma": {"type": "health", "relevance": "1"}}

@@ -204,7 +204,7 @@ def test_an_id_that_comes_twice_names_both_lines(tmp_path: Path) -> None:
     with pytest.raises(InputFileError) as caught:
         read_native(path)
 
-    assert str(caught.value) == f"{path}:3: id 's1' stands on line 1 already"
+    assert str(caught.value) == f"{path}:3: id 's1' is already on line 1"
 
 
 @pytest.mark.parametrize("content", ["", "\n\n"])

@@ -67,7 +67,7 @@ def test_another_machine_is_refused_by_its_url(endpoint: str) -> None:
 def test_who_does_not_say_is_refused_with_a_hint() -> None:
     message = (
         "--local-only: system 'mine' (system) does not say who is sent unmasked text; "
-        "if nobody is, its card's unmasked_text_to must be 'this machine'"
+        "if none is, its card's unmasked_text_to must be 'this machine'"
     )
 
     with pytest.raises(PiiBenchError, match=f"^{re.escape(message)}$"):

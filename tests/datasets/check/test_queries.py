@@ -25,7 +25,7 @@ from tests.datasets.check.samples import ANN, ann, build, rules
         (
             {"related": [("A", "32"), ("A", "32")]},
             "related-repeated",
-            "'32' of subject A stands 2 times",
+            "'32' of subject A is listed 2 times",
         ),
         ({"related": []}, "related-count", "0 entities are needed, not 1 to 3"),
         (

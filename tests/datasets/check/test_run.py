@@ -80,7 +80,7 @@ def test_an_id_comes_once(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "theirs.jsonl", [sample_record(), sample_record()])
 
     (problem,) = check_files([path]).problems[path]
-    assert (problem.rule, problem.reason) == ("record", "the id stands on line 1 already")
+    assert (problem.rule, problem.reason) == ("record", "the id is already used on line 1")
 
 
 def test_a_file_without_lines_is_an_error(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_samples_that_follow_from_their_sources() -> None:
 )
 def test_a_source_is_known(meta: dict[str, Any]) -> None:
     assert found(made(PAIR, **meta)) == [
-        ("source-missing", "multi-9 stands neither in the files nor beside them")
+        ("source-missing", "multi-9 is neither in the files nor next to them")
     ]
 
 

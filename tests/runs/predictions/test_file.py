@@ -78,7 +78,7 @@ def test_what_a_failure_says_is_no_answer(tmp_path: Path, status: str) -> None:
         ({"related": []}, "record: 'id' is missing"),
         ({"id": 1, "related": []}, "record: 'id' must be a string, not a whole number"),
         ({"id": "s7", "related": []}, "id 's7' is no sample of the dataset"),
-        ({"id": "s0", "related": []}, "id 's0' stands on line 1 already"),
+        ({"id": "s0", "related": []}, "id 's0' is already on line 1"),
         (
             {"id": "s1", "relatd": ["32"]},
             "prediction 's1': unknown key 'relatd'; did you mean 'related'?",
@@ -154,7 +154,7 @@ def test_all_bad_lines_are_listed_at_once(tmp_path: Path) -> None:
     assert str(caught.value) == (
         f"{tmp_path / 'answers.jsonl'}: 3 lines cannot be read\n"
         "  line 1: id 's9' is no sample of the dataset\n"
-        "  line 3: id 's1' stands on line 2 already\n"
+        "  line 3: id 's1' is already on line 2\n"
         f"  line 4: prediction 's2': unknown status 'fine' (allowed: {STATUSES})"
     )
 
