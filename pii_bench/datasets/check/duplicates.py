@@ -43,19 +43,24 @@ class _Document:
 
 
 def duplicate_problems(files: Sequence[Sequence[Sample]]) -> Iterator[tuple[int, Problem]]:
-    """Descriptions that stand there before, each with the number of its file.
+    """Descriptions that are there before, each with the number of its file.
 
-    Rules: `duplicate`, two descriptions are equal; `near-duplicate`, with entities blanked
+    Rules: `duplicate`, two descriptions are equal, and so are their queries or they are in two
+    files (a set may ask several things of one description); `near-duplicate`, with entities blanked
     they share more than `NEAR` of the word 5-grams of the shorter one. Of several descriptions
     that it is like, one is named. Samples made from one another (`meta`) are expected to be
     alike and pass.
     """
     first: dict[str, _Document] = {}
+    asked: set[tuple[str, str | None]] = set()
     for number, samples in enumerate(files):
         for sample in samples:
             document = _Document(number, sample)
             other = first.setdefault(sample.description, document)
-            if other is not document and not other.is_kin(document):
+            question = sample.description, sample.query
+            again = question in asked or other.file != number
+            asked.add(question)
+            if other is not document and again and not other.is_kin(document):
                 reason = f"the description is that of {other.sample.id}"
                 yield number, Problem(sample.id, "duplicate", reason)
     documents = list(first.values())

@@ -54,7 +54,7 @@ class Settings:
 
     head: Head = "linear"
     frozen: bool = False
-    learning_rate: float = 5e-5
+    learning_rate: float = 1e-4
     head_rate: float = 1e-3
     batch: int = 16
     epochs: int = 5

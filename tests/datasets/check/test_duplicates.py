@@ -29,6 +29,16 @@ def test_equal_descriptions_within_and_across_files() -> None:
     assert reported([first, second], [third]) == [(0, "b", "duplicate"), (1, "c", "duplicate")]
 
 
+def test_a_set_may_ask_several_things_of_one_description() -> None:
+    one = build("One and two.", sample_id="a", query="How old am I?")
+    two = build("One and two.", sample_id="b", query="Where do I live?")
+    again = build("One and two.", sample_id="c", query="Where do I live?")
+
+    assert reported([one, two]) == []
+    assert reported([one, two, again]) == [(0, "c", "duplicate")]
+    assert reported([one], [two]) == [(1, "b", "duplicate")]
+
+
 def test_texts_are_near_with_more_than_half_of_their_5_grams_in_common() -> None:
     # Each has four 5-grams; the second shares three of the first, the third two of either.
     eight, three, two = "a b c d e f g h", "a b c d e f g x", "a b c d e f x y"
