@@ -1,6 +1,6 @@
 # Every target is one command in the project's own environment, made on first use.
 PYTHON      ?= $(shell command -v python3.11 || command -v python3)
-MODEL       ?= bilstm-crf+embedding
+MODEL       ?= encoder
 STRATEGY    ?=
 TASK        ?= all
 # 135 million parameters on two cores take hours for `all`: by default they get the demo.
@@ -51,7 +51,8 @@ train-encoder: .venv/.encoder ## Fine-tune the encoder: an hour on two cores; [C
 	  --train train-single train-multi $(if $(CAPID),capid:$(CAPID))
 
 # Every system that runs here without a chat model; the oracles show what each part costs.
-REFERENCE := $(foreach r,all none random keyword embedding embedding-minilm gold,bilstm-crf+$(r)) \
+REFERENCE := encoder gold+encoder \
+  $(foreach r,all none random keyword embedding embedding-minilm gold,bilstm-crf+$(r)) \
   $(foreach r,all none random keyword embedding embedding-minilm,gold+$(r)) \
   spacy+embedding presidio+embedding bilstm-crf-words+embedding
 
@@ -60,7 +61,7 @@ reference: .venv/.detectors .venv/.minilm ## Run the reference runs again: half 
 	for system in $(REFERENCE); do \
 	  $(BIN)/pii-bench run --model $$system --results build/reference >/dev/null || exit; \
 	done
-	for system in bilstm-crf+keyword bilstm-crf+embedding gold+embedding; do \
+	for system in encoder bilstm-crf+keyword bilstm-crf+embedding gold+embedding; do \
 	  $(BIN)/pii-bench run --model $$system --dataset twins --results build/reference >/dev/null || exit; \
 	done
 	rm -rf results/reference && mkdir -p results/reference

@@ -1,7 +1,7 @@
 """pii_bench: an open benchmark for query-aware PII masking.
 
     >>> import pii_bench
-    >>> rows = pii_bench.run("bilstm-crf+embedding", "demo")
+    >>> rows = pii_bench.run("encoder", "demo")
     >>> masked = pii_bench.mask("Ann Lee is 32.", "How old am I?")
 
 The functions are imported when they are used, so that `pii_bench.scorer` stays light for the

@@ -35,7 +35,7 @@ from pii_bench.systems.catalog import SystemOptions, build_systems
 print(json.dumps({
     "systems": [
         system.card.model
-        for name in ("bilstm-crf+embedding", "bilstm-crf-words")
+        for name in ("encoder", "bilstm-crf+embedding", "bilstm-crf-words")
         for system in build_systems(name, SystemOptions())
     ],
     "thresholds": read_thresholds(),
@@ -107,7 +107,10 @@ def test_an_installed_package_has_the_prompts_and_data_of_the_checkout(
 def test_an_installed_package_has_the_weights_of_the_default_system(
     loaded: dict[str, Any], installed: Path
 ) -> None:
-    assert loaded["systems"] == ["bilstm-crf", "bilstm-crf", "bilstm-crf-words"]
+    assert loaded["systems"] == [
+        *("encoder", "encoder"),
+        *("bilstm-crf", "bilstm-crf", "bilstm-crf-words"),
+    ]
     assert not list(installed.rglob("weights.safetensors"))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-DEFAULT_SYSTEM: Final = "bilstm-crf+embedding"
+DEFAULT_SYSTEM: Final = "encoder"
 """What runs where no other system is named."""
 
 ENCODER: Final = "encoder"

@@ -21,7 +21,7 @@ def refused(*arguments: str) -> None:
 
 
 def test_a_run_without_a_model_runs_the_default_masker() -> None:
-    assert parse_arguments(["run"]).model == "bilstm-crf+embedding"
+    assert parse_arguments(["run"]).model == "encoder"
 
 
 def test_a_run_with_a_model_keeps_every_other_default() -> None:

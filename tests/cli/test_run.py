@@ -444,7 +444,7 @@ def test_the_manifest_says_what_was_run(own_folder: Path, gold_answers: Path) ->
     }
 
 
-def test_the_default_system_of_make_bench_answers_all_tasks(
+def test_a_detector_with_relevance_answers_all_tasks(
     own_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("bilstm-crf+embedding") == 0
@@ -464,6 +464,26 @@ def test_the_default_system_of_make_bench_answers_all_tasks(
 
     assert "embedding on demo: 12 of 12 answered before" in capsys.readouterr().err
     assert read_folder(folder) == before
+
+
+def test_the_default_system_of_make_bench_names_subjects_and_answers_all_tasks(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("encoder") == 0
+
+    output = capsys.readouterr()
+    assert [title for title in titles(output.out) if "demo" in title] == [
+        "demo: detection",
+        "demo: query-related",
+        "demo: masking",
+    ]
+    assert re.search(r"\| 1 +\| encoder \| detection +\| 0\.\d{3} ", output.out)
+    before = read_folder(own_folder / "results" / "runs" / "encoder")
+
+    assert run("encoder") == 0
+
+    assert "encoder on demo: 12 of 12 answered before" in capsys.readouterr().err
+    assert read_folder(own_folder / "results" / "runs" / "encoder") == before
 
 
 def test_a_detector_alone_only_detects(capsys: pytest.CaptureFixture[str]) -> None:
