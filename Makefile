@@ -69,6 +69,17 @@ reference: .venv/.detectors .venv/.minilm ## Run the reference runs again: half 
 	rm -rf results/reference/*/.lock build/reference
 	$(BIN)/pii-bench leaderboard --results "$(RESULTS)"
 
+OTHERS := capid:../shared/datasets/capid/test.jsonl tab:../shared/datasets/spia_tab/tab_144_native_layout.json
+
+.PHONY: foreign
+foreign: .venv/.detectors ## Run systems on CAPID's and TAB's test files, [OTHERS=], and write results/foreign.csv
+	for dataset in $(OTHERS); do \
+	  for system in encoder bilstm-crf+embedding spacy+embedding presidio+embedding gold+encoder gold+embedding; do \
+	    $(BIN)/pii-bench run --model $$system --dataset $$dataset --results build/foreign >/dev/null || exit; \
+	  done; \
+	done
+	grep -E '^(source|run),' build/foreign/leaderboard.csv > results/foreign.csv
+
 .PHONY: detectors
 detectors: .venv/.detectors ## Install Presidio, spaCy and its model (200 MB)
 
