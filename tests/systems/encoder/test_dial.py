@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+
+from pii_bench.datasets.sample import Entity, Related, Sample, Subject
+from pii_bench.systems import KEEP
+from pii_bench.systems.encoder.dial import DialPoint, fit_dial, is_kept
+from pii_bench.systems.encoder.reader import Found
+from pii_bench.taxonomy import PiiType
+
+
+def found(text: str, relevance: float, pii_type: PiiType = PiiType.DEM) -> Found:
+    return Found(text, pii_type, ((0, len(text)),), (), relevance)
+
+
+@pytest.mark.parametrize(
+    ("protection", "retention", "weight", "mean"),
+    [
+        (0.5, 1.0, 0.5, 2 / 3),
+        # Nine tenths of 1 / 0.5 and one tenth of 1 / 1 are 1.9.
+        (0.5, 1.0, 0.9, 1 / 1.9),
+        (0.0, 1.0, 0.5, 0.0),
+    ],
+)
+def test_the_mean_is_harmonic_and_weighted(
+    protection: float, retention: float, weight: float, mean: float
+) -> None:
+    assert DialPoint(0.5, protection, retention).mean(weight) == pytest.approx(mean)
+
+
+@pytest.mark.parametrize(
+    ("item", "threshold", "kept"),
+    [
+        (found("asthma", 0.3), 0.3, True),
+        (found("asthma", 0.29), 0.3, False),
+        # Codes must be needed more likely than not.
+        (found("1234", 0.49, PiiType.CODE), 0.3, False),
+        (found("1234", 0.5, PiiType.CODE), 0.3, True),
+        (found("1234", 0.5, PiiType.CODE), 0.6, False),
+        # A name has no relevance.
+        (found("Ann Lee", 0.0, PiiType.PER), 0.0, False),
+    ],
+)
+def test_what_is_kept(item: Found, threshold: float, kept: bool) -> None:
+    assert is_kept(item, threshold) is kept
+
+
+def test_each_setting_keeps_no_less_than_the_one_before() -> None:
+    text = "asthma, 32, York, blue"
+    places = {"asthma": (0, 6), "32": (8, 10), "York": (12, 16), "blue": (18, 22)}
+    relevance = {"asthma": 0.9, "32": 0.6, "York": 0.4, "blue": 0.1}
+    entities = tuple(Entity(t, "DEM", None, (span,)) for t, span in places.items())
+    needed = (Related("A", "asthma"), Related("A", "York"))
+    sample = Sample("s1", text, "Q?", (Subject("A", entities),), needed)
+    items = [Found(t, PiiType.DEM, (places[t],), (), relevance[t]) for t in places]
+
+    dial = fit_dial([sample], [items])
+
+    assert [*dial] == [*KEEP]
+    thresholds = [dial[setting].threshold for setting in KEEP]
+    assert thresholds == sorted(thresholds, reverse=True)
+    # Keeping "asthma" alone protects all and retains one half; with "York" comes "32".
+    assert (dial["least"].protection, dial["least"].retention) == (1.0, 0.5)
+    assert (dial["most"].protection, dial["most"].retention) == (0.5, 1.0)
