@@ -224,8 +224,10 @@ def test_runs_that_cannot_be_compared_are_left_out_and_told(
 
     assert collection.measured == ()
     assert collection.left_out == (
-        f"utility: {ANSWERER} on {dataset.name}@mask-all: "
-        "there is no run under no-mask to compare with",
+        (
+            f"utility: {ANSWERER} on {dataset.name}@mask-all: "
+            "there is no run under no-mask to compare with"
+        ),
     )
 
 
