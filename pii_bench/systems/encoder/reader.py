@@ -270,12 +270,15 @@ def _spans(
         if label != OUTSIDE:
             kind = _TYPES[(label - 1) // 2]
             continues = before != OUTSIDE and label % 2 == 0 and spans[-1][2] is kind
-            if continues and not _SPLIT & set(text[spans[-1][1] : start]):
+            if before != OUTSIDE and spans[-1][1] == start:
+                # One piece of writing, such as 11:42:09, is one entity.
+                spans[-1] = (spans[-1][0], end, spans[-1][2])
+            elif continues and not _SPLIT & set(text[spans[-1][1] : start]):
                 spans[-1] = (spans[-1][0], end, kind)
             else:
                 spans.append((start, end, kind))
         before = label
-    return spans
+    return [span for span in spans if any(map(str.isalnum, text[span[0] : span[1]]))]
 
 
 def _pooled(

@@ -76,7 +76,9 @@ def train(
 
 
 def _read(paths: Sequence[Path]) -> tuple[Sample, ...]:
-    return tuple(sample for path in paths for sample in read_native(path))
+    """The samples of files, each description once: queries do not matter for detection."""
+    found = {sample.description: sample for path in paths for sample in read_native(path)}
+    return tuple(found.values())
 
 
 def _provenance(paths: Sequence[Path]) -> list[dict[str, Any]]:
