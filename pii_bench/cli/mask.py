@@ -126,7 +126,7 @@ def _mask_corpus(arguments: argparse.Namespace) -> bool:
     systems = _systems(arguments)
     corpus = mask_corpus.prepare(arguments)
     _tell_recipients(systems)
-    counts = mask_corpus.run(corpus, systems, on_failure=arguments.on_failure)
+    counts = mask_corpus.run(corpus, systems, arguments.query, arguments.on_failure)
     before = f", {corpus.done} of them before, which are not counted here" if corpus.done else ""
     _say(f"texts: {corpus.total}{before}")
     _tell(counts)

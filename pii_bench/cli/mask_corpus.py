@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -13,14 +13,13 @@ from pii_bench.cli.progress import RunProgress
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import read_text, write_whole
 from pii_bench.masking import mask
-from pii_bench.masking.tables import ENDINGS, Columns, append, begin, open_table
+from pii_bench.masking.tables import Row, append, begin, open_table
 from pii_bench.runs.mask_text import Counts, MaskingError, ask
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from pii_bench.masking.tables import Row, Table
     from pii_bench.runs.mask_text import OnFailure
     from pii_bench.systems.base import System
 
@@ -28,13 +27,28 @@ OPTIONS: Final = ("out", "column", "query_column")
 """The arguments that only a corpus takes."""
 
 DESCRIPTION: Final = (
-    f"Every *.txt file below a folder, or a column of a {', '.join(ENDINGS)} file. A run that was "
-    "stopped goes on when it is given again: files that are there are skipped; of a table the "
-    "complete rows in OUT.part are kept, a torn last line is cut off, and as many rows of the "
-    "input are skipped. OUT.part becomes OUT at the end (for .parquet it holds the masked texts "
-    "as lines of JSON until then). Give the same query and system again: that is not checked. "
-    "At the first text on which the system fails the run stops and names it."
+    "Every *.txt file below a folder, or a column of a .jsonl, .csv or .parquet file. A run that "
+    "was stopped goes on when it is given again: files that are there are skipped; of a table "
+    "the complete rows in OUT.part are kept, a torn last line is cut off, and as many rows of "
+    "the input are skipped. OUT.part becomes OUT at the end (for .parquet it holds the masked "
+    "texts as lines of JSON until then). Give the same query and system again: that is not "
+    "checked. At the first text on which the system fails the run stops and names it."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Many texts, of which an earlier run has `done` some.
+
+    `rows` reads the others, each with what its encoded masked text is given to; `finish` is
+    called when all are masked.
+    """
+
+    name: str
+    total: int
+    done: int
+    rows: Iterator[tuple[Row, Callable[[str], None]]]
+    finish: Callable[[], None]
 
 
 def add_arguments(group: argparse._ActionsContainer) -> None:
@@ -46,42 +60,6 @@ def add_arguments(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--query-column", metavar="NAME", help="its queries, instead of --query; not masked"
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A text, and what takes it when it is masked.
-
-    Attributes:
-        where: its file or row, for messages.
-        text: None where a table has no value.
-        query: what will be asked about it.
-        write: is given the masked text, or None as it came.
-    """
-
-    where: str
-    text: str | None = field(repr=False)
-    query: str = field(repr=False)
-    write: Callable[[str | None], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Corpus:
-    """Many texts.
-
-    Attributes:
-        name: of the folder or the file.
-        total: how many texts there are.
-        done: how many of them an earlier run has masked.
-        items: the others, read when they are asked for.
-        finish: is called when all are masked.
-    """
-
-    name: str
-    total: int
-    done: int
-    items: Iterable[Item]
-    finish: Callable[[], None]
 
 
 def is_meant(arguments: argparse.Namespace) -> bool:
@@ -96,8 +74,8 @@ def check(arguments: argparse.Namespace) -> None:
     Raises:
         PiiBenchError: what is wrong.
     """
-    for option, given in (("mapping", arguments.mapping), ("explain", arguments.explain)):
-        if given:
+    for option in ("mapping", "explain"):
+        if getattr(arguments, option):
             raise PiiBenchError(f"--{option} is for one text, not for a corpus: leave it out")
     if arguments.out is None:
         raise PiiBenchError("--out is missing: where do the masked texts go?")
@@ -119,25 +97,25 @@ def prepare(arguments: argparse.Namespace) -> Corpus:
 def _folder(arguments: argparse.Namespace) -> Corpus:
     folder, out = arguments.file, arguments.out
     if arguments.column is not None or arguments.query_column is not None:
-        raise PiiBenchError(f"{folder}: a folder has no columns; allowed with it: --query, --out")
+        raise PiiBenchError(f"{folder}: a folder has no columns; it takes --query and --out")
     inner, outer = folder.resolve(), out.resolve()
-    # A text that is masked would be masked again, or be taken for the masked one.
+    # What is masked would be masked again, or what is not be taken for masked.
     if inner.is_relative_to(outer) or outer.is_relative_to(inner):
-        raise PiiBenchError(f"--out {out}: neither folder may be in the other; {folder} is")
+        raise PiiBenchError(f"--out {out}: neither this nor {folder} may be in the other")
     texts = sorted(path for path in folder.rglob("*.txt") if path.is_file())
     if not texts:
         raise InputFileError(folder, "no *.txt file is below it")
     pairs = [(path, out / path.relative_to(folder)) for path in texts]
     left = [pair for pair in pairs if arguments.force or not pair[1].exists()]
-    items = (
-        Item(str(path), read_text(path), arguments.query, partial(_write_file, target))
+    rows = (
+        (Row(str(path), read_text(path), None, _as_it_is), partial(write_whole, target))
         for path, target in left
     )
-    return Corpus(str(folder), len(pairs), len(pairs) - len(left), items, lambda: None)
+    return Corpus(str(folder), len(pairs), len(pairs) - len(left), rows, lambda: None)
 
 
-def _write_file(path: Path, masked: str | None) -> None:
-    write_whole(path, masked or "")
+def _as_it_is(masked: str | None) -> str:
+    return masked or ""
 
 
 def _table(arguments: argparse.Namespace) -> Corpus:
@@ -153,36 +131,26 @@ def _table(arguments: argparse.Namespace) -> Corpus:
     part = out.with_name(f"{out.name}.part")
     if out.exists() and not arguments.force and not part.exists():
         raise PiiBenchError(f"--out {out}: is there already; --force replaces it")
-    table = open_table(path, Columns(arguments.column, arguments.query_column))
+    table = open_table(path, arguments.column, arguments.query_column)
     # Reads all of it: a row that is no good is named before the first text is masked.
     total = sum(1 for _ in table.rows())
     done = begin(table, part, force=arguments.force)
     if done > total:
         raise PiiBenchError(f"{part}: has {done} rows, {path} only {total}; --force begins anew")
-    items = _rows(table, part, done, arguments.query)
-    return Corpus(str(path), total, done, items, partial(table.finish, part, out))
+    rows = ((row, partial(append, part)) for row in islice(table.rows(), done, None))
+    return Corpus(str(path), total, done, rows, partial(table.finish, part, out))
 
 
-def _rows(table: Table, part: Path, done: int, query: str | None) -> Iterator[Item]:
-    for row in islice(table.rows(), done, None):
-        asked = query if row.query is None else row.query
-        yield Item(row.where, row.text, asked or "", partial(_write_row, table, part, row))
-
-
-def _write_row(table: Table, part: Path, row: Row, masked: str | None) -> None:
-    append(part, table.encode(row, masked))
-
-
-def run(corpus: Corpus, systems: Sequence[System], *, on_failure: OnFailure) -> Counts:
-    """Mask what is not masked yet, one text after the other.
+def run(
+    corpus: Corpus, systems: Sequence[System], query: str | None, on_failure: OnFailure
+) -> Counts:
+    """Mask what is not masked yet, one text after the other, and count what this run masks.
 
     Args:
         corpus: what `prepare` found.
         systems: those of one name; they are closed at the end.
+        query: that of the texts that have none of their own.
         on_failure: see `ask`.
-
-    Returns:
-        What became of the texts of this run.
 
     Raises:
         MaskingError: the system fails on a text; what precedes it is kept.
@@ -191,18 +159,23 @@ def run(corpus: Corpus, systems: Sequence[System], *, on_failure: OnFailure) -> 
     with RunProgress() as progress:
         progress.label(f"pii-bench mask: {corpus.name}")
         progress.started(corpus.done, corpus.total)
-        counts = asyncio.run(_run(corpus.items, systems, on_failure, progress))
+        counts = asyncio.run(_run(corpus, systems, query, on_failure, progress))
     corpus.finish()
     return counts
 
 
 async def _run(
-    items: Iterable[Item], systems: Sequence[System], on_failure: OnFailure, progress: RunProgress
+    corpus: Corpus,
+    systems: Sequence[System],
+    query: str | None,
+    on_failure: OnFailure,
+    progress: RunProgress,
 ) -> Counts:
     counts = Counts()
     try:
-        for item in items:
-            item.write(await _masked(item, systems, on_failure, counts))
+        for row, write in corpus.rows:
+            asked = (query or "") if row.query is None else row.query
+            write(row.encode(await _masked(row, asked, systems, on_failure, counts)))
             progress.advanced(failed=False)
     finally:
         for system in systems:
@@ -211,18 +184,17 @@ async def _run(
 
 
 async def _masked(
-    item: Item, systems: Sequence[System], on_failure: OnFailure, counts: Counts
+    row: Row, query: str, systems: Sequence[System], on_failure: OnFailure, counts: Counts
 ) -> str | None:
-    text = item.text
-    if text is None or not text.strip():
-        return text
+    if row.text is None or not row.text.strip():
+        return row.text
     try:
-        answers = await ask(text, item.query, systems, on_failure=on_failure)
+        answers = await ask(row.text, query, systems, on_failure=on_failure)
     except PiiBenchError as error:
-        what = f"{item.where}: {error} (what precedes it is kept: run again to go on there)"
+        what = f"{row.where}: {error} (what precedes it is kept: run again to go on there)"
     else:
-        masked = mask(text, answers.entities, answers.needed or ())
-        counts.add(answers, masked, item.query)
+        masked = mask(row.text, answers.entities, answers.needed or ())
+        counts.add(answers, masked, query)
         return masked.text
     # Outside of the handler: what is chained may hold the text.
     raise MaskingError(what)

@@ -12,176 +12,229 @@ import io
 import json
 import sys
 from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
 from itertools import islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
-from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
-from pii_bench.files import decode, writing
+from pii_bench.errors import InputFileError, MissingExtraError, PiiBenchError, UnknownNameError
+from pii_bench.files import decode, replacing, writing
 from pii_bench.jsonl import RecordError, get, read_records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 _BOM: Final = b"\xef\xbb\xbf"
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The names of the columns with the texts and, where each has its own, the queries."""
-
-    text: str
-    query: str | None = None
+_ROWS_AT_ONCE: Final = 4096
+_PARQUET_TEXTS: Final = ("string", "large_string")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a table.
+    """A row: where it is, its text and its query (None: no value, no such column).
 
-    Attributes:
-        where: the file and the row, for messages.
-        text: what is to be masked; None where the table has no value.
-        query: that of the row; None where the table has no such column.
-        record: all of the row, as its table reads it.
+    `encode` writes the row for `OUT.part` with its masked text.
     """
 
     where: str
     text: str | None = field(repr=False)
     query: str | None = field(repr=False)
-    record: Any = field(repr=False)
+    encode: Callable[[str | None], str] = field(repr=False)
 
 
-class Table(Protocol):
-    """A file with rows."""
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A file of rows.
 
-    @property
-    def head(self) -> bytes:
-        """What precedes the first row in `OUT.part`."""
+    Attributes:
+        rows: reads them from the beginning, one at a time; raises `InputFileError`.
+        finish: turns `OUT.part`, which has all rows, into the output.
+        head: what precedes the first row in `OUT.part`.
+        quoted: whether a line that ends between quotes goes on in the next one.
+    """
 
-    def rows(self) -> Iterator[Row]:
-        """Read it from the beginning, one row at a time.
-
-        Raises:
-            InputFileError: a row that cannot be read.
-        """
-
-    def encode(self, row: Row, masked: str | None) -> bytes:
-        """A row of `OUT.part`."""
-
-    def complete(self, part: Path) -> tuple[int, int]:
-        """How many complete rows `OUT.part` has, and how many bytes they and the head take."""
-
-    def finish(self, part: Path, out: Path) -> None:
-        """Turn `OUT.part`, which has all rows, into the output."""
+    rows: Callable[[], Iterator[Row]]
+    finish: Callable[[Path, Path], None]
+    head: bytes = field(default=b"", repr=False)
+    quoted: bool = False
 
 
-def open_table(path: Path, columns: Columns) -> Table:
-    """Open a file as its ending says.
+def open_table(path: Path, column: str, query_column: str | None = None) -> Table:
+    """Open a .jsonl, .csv or .parquet file.
 
     Raises:
         InputFileError: it cannot be read, or has no such column.
+        MissingExtraError: pyarrow is not installed.
         UnknownNameError: another ending.
     """
     ending = path.suffix.lower()
     if ending not in _KINDS:
         raise UnknownNameError("ending of a table", ending, _KINDS)
-    return _KINDS[ending](path, columns)
+    return _KINDS[ending](path, column, query_column)
 
 
-class _Lines:
-    """What tables have in common whose `OUT.part` has one line a row."""
+def begin(table: Table, part: Path, *, force: bool) -> int:
+    """Make `OUT.part` ready for the next row: what is complete in it stays, unless `force`.
 
-    head = b""
-    quoted = False
+    Returns:
+        How many rows are masked already.
 
-    def complete(self, part: Path) -> tuple[int, int]:
-        """As `Table` says. A line that a crash tore has no end, or its quotes are open."""
-        rows = quotes = 0
-        with part.open("rb") as file:
-            position = end = file.seek(len(self.head))
-            for line in file:
-                position += len(line)
-                quotes += line.count(b'"')
-                if line.endswith(b"\n") and not (self.quoted and quotes % 2):
-                    rows, end = rows + 1, position
-        return rows, end
+    Raises:
+        PiiBenchError: it was begun with another table.
+        ResultsError: it cannot be written.
+    """
+    rows = quotes = 0
+    with writing(part), part.open("w+b" if force or not part.exists() else "r+b") as file:
+        start = file.read(len(table.head))
+        if not table.head.startswith(start):
+            raise PiiBenchError(f"{part}: was begun with another table; --force begins anew")
+        file.write(table.head[len(start) :])
+        position = end = file.seek(len(table.head))
+        for line in file:
+            position += len(line)
+            quotes += line.count(b'"')
+            if line.endswith(b"\n") and not (table.quoted and quotes % 2):
+                rows, end = rows + 1, position
+        file.truncate(end)
+    return rows
 
-    def finish(self, part: Path, out: Path) -> None:
-        """As `Table` says."""
-        with writing(out):
-            part.replace(out)
 
+def append(part: Path, row: str) -> None:
+    """Write one row more.
 
-class _JsonLines(_Lines):
-    def __init__(self, path: Path, columns: Columns) -> None:
-        self._path, self._columns = path, columns
-
-    def rows(self) -> Iterator[Row]:
-        for line, record in read_records(self._path):
-            try:
-                has_null = record.get(self._columns.text, "") is None
-                text = None if has_null else get(record, self._columns.text, str)
-                query = self._columns.query and get(record, self._columns.query, str)
-            except RecordError as error:
-                raise InputFileError(self._path, str(error), line=line) from None
-            yield Row(f"{self._path}:{line}", text, query, record)
-
-    def encode(self, row: Row, masked: str | None) -> bytes:
-        line = json.dumps(row.record | {self._columns.text: masked}, ensure_ascii=False)
+    Raises:
+        ResultsError: it cannot be written; what is torn of it `begin` cuts off.
+    """
+    with writing(part), part.open("ab") as file:
         # Half a surrogate pair, which UTF-8 cannot hold, turns into its JSON escape.
-        return f"{line}\n".encode("utf-8", "backslashreplace")
+        file.write(row.encode("utf-8", "backslashreplace"))
 
 
-class _Csv(_Lines):
-    quoted = True
+def _rename(part: Path, out: Path) -> None:
+    with writing(out):
+        part.replace(out)
 
-    def __init__(self, path: Path, columns: Columns) -> None:
-        self._path = path
-        # A text may be longer than the 131,072 characters that the module takes as it comes.
-        csv.field_size_limit(sys.maxsize)
-        with _open(path) as file:
-            first = file.readline()
-        self._bom = _BOM if first.startswith(_BOM) else b""
-        self._line_end = "\r\n" if first.endswith(b"\r\n") else "\n"
-        header = next((cells for _, cells in self._records()), [])
-        self.head = self._bom + self._line(header)
-        self._text = _place(path, header, columns.text)
-        self._query = None if columns.query is None else _place(path, header, columns.query)
-        self._needed = max(self._text, self._query or 0)
 
-    def rows(self) -> Iterator[Row]:
-        for number, (line, cells) in enumerate(islice(self._records(), 1, None), start=1):
-            if len(cells) <= self._needed:
-                what = f"row {number} has {len(cells)} cells, too few for the columns asked for"
-                raise InputFileError(self._path, what, line=line)
-            query = None if self._query is None else cells[self._query]
-            yield Row(f"{self._path}: row {number}", cells[self._text], query, cells)
-
-    def encode(self, row: Row, masked: str | None) -> bytes:
-        cells = [*row.record]
-        cells[self._text] = masked or ""
-        return self._line(cells)
-
-    def _line(self, cells: Iterable[str]) -> bytes:
-        line = io.StringIO(newline="")
-        # With another end of the line a cell that holds a carriage return is not quoted.
-        csv.writer(line, lineterminator="\r\n").writerow(cells)
-        return (line.getvalue().removesuffix("\r\n") + self._line_end).encode()
-
-    def _records(self) -> Iterator[tuple[int, list[str]]]:
-        """The last line of each row and its cells; blank lines are skipped."""
-        with _open(self._path) as file:
-            file.seek(len(self._bom))
-            lines = (decode(line, self._path, number) for number, line in enumerate(file, 1))
-            # Strict: an open quote would make one text of all the rows behind it.
-            reader = csv.reader(lines, strict=True)
+def _json_lines(path: Path, column: str, query_column: str | None) -> Table:
+    def rows() -> Iterator[Row]:
+        for line, record in read_records(path):
             try:
-                yield from ((reader.line_num, cells) for cells in reader if cells)
-            except csv.Error as error:
-                raise InputFileError(
-                    self._path, f"not valid CSV: {error}", line=reader.line_num
-                ) from None
+                # A null is a value that is missing; a key that is missing may be misspelt.
+                text = None if record.get(column, "") is None else get(record, column, str)
+                query = query_column and get(record, query_column, str)
+            except RecordError as error:
+                raise InputFileError(path, str(error), line=line) from None
+            yield Row(f"{path}:{line}", text, query, partial(_json_line, record, column))
+
+    return Table(rows, _rename)
+
+
+def _json_line(record: dict[str, Any], column: str, masked: str | None) -> str:
+    return json.dumps(record | {column: masked}, ensure_ascii=False) + "\n"
+
+
+def _csv(path: Path, column: str, query_column: str | None) -> Table:
+    with _open(path) as file:
+        first = file.readline()
+    bom = _BOM if first.startswith(_BOM) else b""
+    line_end = "\r\n" if first.endswith(b"\r\n") else "\n"
+    _, header = next(_csv_records(path, len(bom)), (1, []))
+    place = _place(path, header, column)
+    query_place = None if query_column is None else _place(path, header, query_column)
+
+    def rows() -> Iterator[Row]:
+        records = islice(_csv_records(path, len(bom)), 1, None)
+        for number, (line, cells) in enumerate(records, start=1):
+            if len(cells) != len(header):
+                what = f"row {number} has {len(cells)} cells, the header {len(header)}"
+                raise InputFileError(path, what, line=line)
+            query = None if query_place is None else cells[query_place]
+            encode = partial(_csv_row, cells, place, line_end)
+            yield Row(f"{path}: row {number}", cells[place], query, encode)
+
+    head = bom + _csv_row(header, place, line_end, column).encode()
+    return Table(rows, _rename, head, quoted=True)
+
+
+def _csv_records(path: Path, offset: int) -> Iterator[tuple[int, list[str]]]:
+    """The last line of each row, and its cells; blank lines are skipped."""
+    # A text may be longer than the 131,072 characters that the module takes as it comes.
+    csv.field_size_limit(sys.maxsize)
+    with _open(path) as file:
+        file.seek(offset)
+        lines = (decode(line, path, number) for number, line in enumerate(file, start=1))
+        # Strict: a quote that is not closed would make one text of all rows behind it.
+        reader = csv.reader(lines, strict=True)
+        try:
+            yield from ((reader.line_num, cells) for cells in reader if cells)
+        except csv.Error as error:
+            what = f"not valid CSV: {error}"
+            raise InputFileError(path, what, line=reader.line_num) from None
+
+
+def _csv_row(cells: Sequence[str], place: int, line_end: str, masked: str | None) -> str:
+    line = io.StringIO(newline="")
+    # With another end of the line a cell that holds a carriage return is not quoted.
+    writer = csv.writer(line, lineterminator="\r\n")
+    writer.writerow([*cells[:place], masked or "", *cells[place + 1 :]])
+    return line.getvalue().removesuffix("\r\n") + line_end
+
+
+def _parquet(path: Path, column: str, query_column: str | None) -> Table:
+    """`OUT.part` has the masked texts as lines of JSON: half a Parquet file cannot be read."""
+    arrow, parquet = _import_arrow()
+    try:
+        schema = parquet.read_schema(path)
+    except OSError as error:
+        raise InputFileError(path, error.strerror or "cannot be read") from error
+    except arrow.ArrowInvalid:
+        raise InputFileError(path, "is no Parquet file") from None
+    columns = [column] if query_column is None else [column, query_column]
+    for name in columns:
+        kind = str(schema.field(_place(path, schema.names, name)).type)
+        if kind not in _PARQUET_TEXTS:
+            allowed = " or ".join(_PARQUET_TEXTS)
+            raise InputFileError(path, f"column {name!r} holds {kind}; allowed: {allowed}")
+
+    def batches(columns: list[str] | None = None) -> Iterator[Any]:
+        with parquet.ParquetFile(path) as file:
+            yield from file.iter_batches(_ROWS_AT_ONCE, columns=columns)
+
+    def rows() -> Iterator[Row]:
+        records = (record for batch in batches(columns) for record in batch.to_pylist())
+        for number, record in enumerate(records, start=1):
+            query = None if query_column is None else record[query_column] or ""
+            yield Row(f"{path}: row {number}", record[column], query, _json_text)
+
+    def finish(part: Path, out: Path) -> None:
+        place = schema.names.index(column)
+        with (
+            writing(out),
+            part.open("rb") as lines,
+            replacing(out) as file,
+            parquet.ParquetWriter(file, schema) as writer,
+        ):
+            for batch in batches():
+                texts = [json.loads(line) for line in islice(lines, batch.num_rows)]
+                masked = arrow.array(texts, type=schema.field(place).type)
+                writer.write_batch(batch.set_column(place, schema.field(place), masked))
+        with writing(part):
+            part.unlink()
+
+    return Table(rows, finish)
+
+
+def _json_text(masked: str | None) -> str:
+    return json.dumps(masked) + "\n"
+
+
+def _import_arrow() -> tuple[Any, Any]:
+    try:
+        return import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ModuleNotFoundError:
+        raise MissingExtraError("what reads Parquet", "pip install pyarrow") from None
 
 
 def _open(path: Path) -> io.BufferedReader:
@@ -197,50 +250,9 @@ def _place(path: Path, names: Sequence[str], name: str) -> int:
         return names.index(name)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     hint = f"; did you mean {near[0]!r}?" if near and name not in names else ""
-    raise InputFileError(path, f"{names.count(name)} columns are named {name!r}{hint}", line=1)
+    raise InputFileError(path, f"{names.count(name)} columns are named {name!r}{hint}")
 
 
-_KINDS: Final[Mapping[str, Callable[[Path, Columns], Table]]] = MappingProxyType(
-    {".jsonl": _JsonLines, ".csv": _Csv}
+_KINDS: Final[Mapping[str, Callable[[Path, str, str | None], Table]]] = MappingProxyType(
+    {".jsonl": _json_lines, ".csv": _csv, ".parquet": _parquet}
 )
-ENDINGS: Final = tuple(_KINDS)
-
-
-def begin(table: Table, part: Path, *, force: bool) -> int:
-    """Make `OUT.part` ready for the next row: what is complete in it stays.
-
-    Args:
-        table: the input.
-        part: made where it is not there.
-        force: begin anew.
-
-    Returns:
-        How many rows are masked already.
-
-    Raises:
-        PiiBenchError: it was begun with another table.
-        ResultsError: it cannot be written.
-    """
-    with writing(part):
-        if force or not part.exists():
-            part.write_bytes(b"")
-        with part.open("r+b") as file:
-            start = file.read(len(table.head))
-            if not table.head.startswith(start):
-                raise PiiBenchError(f"{part}: was begun with another table; --force begins anew")
-            # The head may be as torn as a row.
-            if start != table.head:
-                file.write(table.head[len(start) :])
-            rows, size = table.complete(part)
-            file.truncate(size)
-    return rows
-
-
-def append(part: Path, row: bytes) -> None:
-    """Write one row more.
-
-    Raises:
-        ResultsError: it cannot be written; what is torn of it `begin` cuts off.
-    """
-    with writing(part), part.open("ab") as file:
-        file.write(row)
