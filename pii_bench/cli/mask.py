@@ -223,7 +223,7 @@ def _tell_recipients(systems: Sequence[System]) -> None:
 def _tell(counts: Counts) -> None:
     """Counts alone, by type: what is masked, and what is not."""
     _say(f"masked: {counts.values} values at {counts.places} places{_by_type(counts.masked)}")
-    if counts.readable:
+    if counts.readable.total():
         _say(f"left readable, for the query needs it{_by_type(counts.readable)}")
     if counts.undecided:
         _say("what the query needs was not told: everything that was found is masked")
@@ -245,7 +245,7 @@ def _explanation(answers: Answers, masked: Masked) -> str:
 
 
 def _by_type(counts: Counter[str]) -> str:
-    listed = ", ".join(f"{pii_type} {count}" for pii_type, count in sorted(counts.items()))
+    listed = ", ".join(f"{pii_type} {count}" for pii_type, count in sorted((+counts).items()))
     return f" ({listed})" if listed else ""
 
 

@@ -185,12 +185,11 @@ def _csv_row(cells: Sequence[str], place: int, line_end: str, masked: str | None
 def _parquet(path: Path, column: str, query_column: str | None) -> Table:
     """`OUT.part` has the masked texts as lines of JSON: half a Parquet file cannot be read."""
     arrow, parquet = _import_arrow()
-    try:
-        schema = parquet.read_schema(path)
-    except OSError as error:
-        raise InputFileError(path, error.strerror or "cannot be read") from error
-    except arrow.ArrowInvalid:
-        raise InputFileError(path, "is no Parquet file") from None
+    with _open(path) as file:
+        try:
+            schema = parquet.read_schema(file)
+        except (OSError, arrow.ArrowInvalid):
+            raise InputFileError(path, "is no Parquet file") from None
     columns = [column] if query_column is None else [column, query_column]
     for name in columns:
         kind = str(schema.field(_place(path, schema.names, name)).type)

@@ -53,7 +53,7 @@ class Counts:
 
     Attributes:
         values: how many tags there are, and `places` where they stand.
-        masked: found values by type, and those left `readable` because a query needs them.
+        masked: found values by type, without those left `readable` because a query needs them.
         not_found: texts that the system named and that are nowhere in the text.
         in_query: masked values that the query itself holds.
         undecided: texts of which everything is masked, as the system did not tell the need.
@@ -72,10 +72,12 @@ class Counts:
         needed = {normalise(text) for text in answers.needed or ()}
         absent = {normalise(text) for text in masked.not_found}
         found = {(normalise(text), pii_type) for text, pii_type in answers.entities}
+        left, asked = Locator(masked.text), Locator(query)
         for text, pii_type in found:
-            if text not in absent:
-                (self.readable if text in needed else self.masked)[pii_type] += 1
-        asked = Locator(query)
+            if text in needed:
+                self.readable[pii_type] += bool(left.spans(text))
+            elif text not in absent:
+                self.masked[pii_type] += 1
         self.values += len(masked.mapping)
         self.places += masked.places
         self.not_found += len(masked.not_found)
