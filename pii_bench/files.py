@@ -1,4 +1,4 @@
-"""Writing files so that a reader, or a crash, never meets half of one."""
+"""Reading a text as it is, and writing files so that nobody ever meets half of one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import IO, TYPE_CHECKING, Final
 
-from pii_bench.errors import PiiBenchError
+from pii_bench.errors import InputFileError, PiiBenchError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +25,33 @@ _TEMPORARY: Final = re.compile(rf"\..+\.[a-z0-9_]{{8}}{re.escape(_SUFFIX)}")
 
 class ResultsError(PiiBenchError):
     """Results cannot be written."""
+
+
+def read_text(path: Path) -> str:
+    """A text as it is: no byte of it may change on the way.
+
+    Raises:
+        InputFileError: it cannot be read, or is not UTF-8.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputFileError(path, error.strerror or "cannot be read") from error
+    return decode(data, path)
+
+
+def decode(data: bytes, path: Path | str, line: int | None = None) -> str:
+    """Decode a text, or a line of a file.
+
+    Raises:
+        InputFileError: it is not UTF-8.
+    """
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        place = error.start
+    # Outside of the handler: what is chained holds the text.
+    raise InputFileError(path, f"not valid UTF-8 (byte {place})", line=line)
 
 
 @contextmanager

@@ -7,10 +7,35 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.files import ResultsError, remove_leftovers, replacing, write_whole, writing
+from pii_bench.errors import InputFileError
+from pii_bench.files import (
+    ResultsError,
+    decode,
+    read_text,
+    remove_leftovers,
+    replacing,
+    write_whole,
+    writing,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def test_a_text_is_read_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("zoë\r\n\ufeff".encode())
+
+    assert read_text(tmp_path / "a.txt") == "zoë\r\n\ufeff"
+    with pytest.raises(InputFileError, match=r"gone\.txt: No such file or directory$"):
+        read_text(tmp_path / "gone.txt")
+
+
+def test_what_is_not_utf_8_is_not_quoted() -> None:
+    with pytest.raises(InputFileError, match=r"^in\.csv:7: not valid UTF-8 \(byte 2\)$") as caught:
+        decode("Zoë".encode("latin-1"), "in.csv", 7)
+
+    # The error of Python, which would be chained in a handler, holds the text.
+    assert caught.value.__context__ is None
 
 
 def test_a_file_is_written_with_its_folders(tmp_path: Path) -> None:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
+from pii_bench.cli import mask_corpus
 from pii_bench.cli.options import add_endpoint, add_keep, add_sampling
 from pii_bench.cli.terminal import say_exactly, tell
-from pii_bench.errors import InputFileError, PiiBenchError
+from pii_bench.errors import PiiBenchError
+from pii_bench.files import decode, read_text
 from pii_bench.masking import absent_tags, inexact_tags, mask, unmask
 from pii_bench.masking.mapping_file import check_target, read_mapping, write_mapping
 from pii_bench.models.catalog import ModelOptions
-from pii_bench.runs.mask_text import ask, masking_systems
+from pii_bench.runs.mask_text import Counts, ask, masking_systems
 from pii_bench.scorer import normalise
-from pii_bench.scorer.locate import Locator
 from pii_bench.systems import DEFAULT_SYSTEM
 from pii_bench.systems.base import UNKNOWN_RECIPIENT
 from pii_bench.systems.catalog import SystemOptions, build_systems
@@ -26,6 +26,7 @@ from pii_bench.systems.exposure import require_local
 
 if TYPE_CHECKING:
     import argparse
+    from collections import Counter
     from collections.abc import Sequence
 
     from pii_bench.masking import Masked
@@ -37,14 +38,19 @@ STANDARD_INPUT: Final = Path("-")
 
 DESCRIPTION: Final = (
     "Replace in a text all personal information that a query does not need by tags such as "
-    "<Phone Number>. Where the system fails nothing is printed, and the exit code is 2."
+    "<Phone Number>. Where the system fails nothing is printed, and the exit code is 2. With "
+    "--out a corpus is masked: a folder of texts, or a column of a table."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument(
-        "file", type=Path, nargs="?", default=Path("-"), help="UTF-8 text (default: -, stdin)"
+        "file",
+        type=Path,
+        nargs="?",
+        default=STANDARD_INPUT,
+        help="UTF-8 text (default: -, stdin), or a corpus",
     )
     parser.add_argument("--query", help="what will be asked about the text; it is not masked")
     parser.add_argument(
@@ -59,7 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write what the tags stand for to this file, which only you may read",
     )
-    parser.add_argument("--force", action="store_true", help="replace the mapping file")
+    parser.add_argument(
+        "--force", action="store_true", help="replace the mapping file, or begin a corpus anew"
+    )
     parser.add_argument(
         "--unmask",
         action="store_true",
@@ -91,6 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="JSON of a detector's labels to our types, instead of its own",
     )
+    mask_corpus.add_arguments(parser.add_argument_group("a corpus", mask_corpus.DESCRIPTION))
     add_keep(parser)
     add_sampling(parser.add_argument_group("what a chat model is asked"))
     add_endpoint(parser.add_argument_group("how it is called"))
@@ -107,7 +116,21 @@ def run(arguments: argparse.Namespace) -> bool:
     Raises:
         PiiBenchError: wrong arguments or input, or the system gave no usable answer.
     """
-    return _unmask(arguments) if arguments.unmask else _mask(arguments)
+    if arguments.unmask:
+        return _unmask(arguments)
+    return _mask_corpus(arguments) if mask_corpus.is_meant(arguments) else _mask(arguments)
+
+
+def _mask_corpus(arguments: argparse.Namespace) -> bool:
+    mask_corpus.check(arguments)
+    systems = _systems(arguments)
+    corpus = mask_corpus.prepare(arguments)
+    _tell_recipients(systems)
+    counts = mask_corpus.run(corpus, systems, arguments.query, arguments.on_failure)
+    before = f", {corpus.done} of them before, which are not counted here" if corpus.done else ""
+    _say(f"texts: {corpus.total}{before}")
+    _tell(counts)
+    return True
 
 
 def _mask(arguments: argparse.Namespace) -> bool:
@@ -119,9 +142,7 @@ def _mask(arguments: argparse.Namespace) -> bool:
         check_target(mapping, force=arguments.force)
     elif arguments.force:
         raise PiiBenchError("--force is about the file of --mapping: leave it out")
-    systems = masking_systems(build_systems(arguments.model, _options(arguments)))
-    if arguments.local_only:
-        require_local(systems)
+    systems = _systems(arguments)
     text = _read(arguments.file)
     _tell_recipients(systems)
     answers = asyncio.run(_ask(text, systems, arguments))
@@ -129,7 +150,9 @@ def _mask(arguments: argparse.Namespace) -> bool:
     if mapping is not None:
         write_mapping(mapping, masked.mapping, force=arguments.force)
     say_exactly(masked.text)
-    _tell(answers, masked, query)
+    counts = Counts()
+    counts.add(answers, masked, query)
+    _tell(counts)
     if arguments.explain:
         tell(_explanation(answers, masked))
     return True
@@ -138,9 +161,10 @@ def _mask(arguments: argparse.Namespace) -> bool:
 def _unmask(arguments: argparse.Namespace) -> bool:
     if arguments.mapping is None:
         raise PiiBenchError("--unmask needs the file of --mapping")
-    for option, given in (("--query", arguments.query is not None), ("--force", arguments.force)):
-        if given:
-            raise PiiBenchError(f"--unmask has no use for {option}: leave it out")
+    for option in ("query", "force", *mask_corpus.OPTIONS):
+        if getattr(arguments, option) not in (None, False):
+            name = option.replace("_", "-")
+            raise PiiBenchError(f"--unmask has no use for --{name}: leave it out")
     mapping = read_mapping(arguments.mapping)
     answer = _read(arguments.file)
     say_exactly(unmask(answer, mapping))
@@ -149,6 +173,13 @@ def _unmask(arguments: argparse.Namespace) -> bool:
     if inexact := inexact_tags(answer, mapping):
         _say(f"left as they are, for the mapping has other numbers: {', '.join(inexact)}")
     return not inexact
+
+
+def _systems(arguments: argparse.Namespace) -> Sequence[System]:
+    systems = masking_systems(build_systems(arguments.model, _options(arguments)))
+    if arguments.local_only:
+        require_local(systems)
+    return systems
 
 
 def _options(arguments: argparse.Namespace) -> SystemOptions:
@@ -170,18 +201,9 @@ def _refuse_as_mapping(path: Path) -> None:
 
 
 def _read(path: Path) -> str:
-    """A text as it is: no byte of it may change on the way."""
-    name = "standard input" if path == STANDARD_INPUT else path
-    try:
-        data = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
-    except OSError as error:
-        raise InputFileError(name, error.strerror or "cannot be read") from error
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        place = error.start
-    # Outside of the handler: what is chained holds the text.
-    raise InputFileError(name, f"not valid UTF-8 (byte {place})")
+    if path == STANDARD_INPUT:
+        return decode(sys.stdin.buffer.read(), "standard input")
+    return read_text(path)
 
 
 async def _ask(text: str, systems: Sequence[System], arguments: argparse.Namespace) -> Answers:
@@ -198,24 +220,17 @@ def _tell_recipients(systems: Sequence[System]) -> None:
         _say(f"the unmasked text goes to: {recipient}{does_not_say}")
 
 
-def _tell(answers: Answers, masked: Masked, query: str) -> None:
+def _tell(counts: Counts) -> None:
     """Counts alone, by type: what is masked, and what is not."""
-    needed = {normalise(text) for text in answers.needed or ()}
-    absent = {normalise(text) for text in masked.not_found}
-    found = {(normalise(text), pii_type) for text, pii_type in answers.entities}
-    found = {each for each in found if each[0] not in absent}
-    hidden = Counter(pii_type for text, pii_type in found if text not in needed)
-    kept = Counter(pii_type for text, pii_type in found if text in needed)
-    _say(f"masked: {len(masked.mapping)} texts at {masked.places} places{_by_type(hidden)}")
-    if kept:
-        _say(f"left readable, for the query needs it{_by_type(kept)}")
-    if answers.needed is None:
+    _say(f"masked: {counts.values} values at {counts.places} places{_by_type(counts.masked)}")
+    if counts.readable.total():
+        _say(f"left readable, for the query needs it{_by_type(counts.readable)}")
+    if counts.undecided:
         _say("what the query needs was not told: everything that was found is masked")
-    if masked.not_found:
-        _say(f"named by the system, but not found in the text: {len(masked.not_found)}")
-    asked = Locator(query)
-    if named := sum(bool(asked.spans(texts[0])) for texts in masked.mapping.values()):
-        _say(f"the query itself holds {named} of the masked texts: it is not masked")
+    if counts.not_found:
+        _say(f"named by the system, but not found in the text: {counts.not_found}")
+    if counts.in_query:
+        _say(f"the query itself holds {counts.in_query} of the masked values: it is not masked")
 
 
 def _explanation(answers: Answers, masked: Masked) -> str:
@@ -230,7 +245,7 @@ def _explanation(answers: Answers, masked: Masked) -> str:
 
 
 def _by_type(counts: Counter[str]) -> str:
-    listed = ", ".join(f"{pii_type} {count}" for pii_type, count in sorted(counts.items()))
+    listed = ", ".join(f"{pii_type} {count}" for pii_type, count in sorted((+counts).items()))
     return f" ({listed})" if listed else ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -11,6 +12,8 @@ from pii_bench.masking.masked import Masked, mask
 from pii_bench.models.base import CallError, Completion, Finish
 from pii_bench.prompting.parsing.result import Stage
 from pii_bench.runs.predictions.prediction import read_response
+from pii_bench.scorer import normalise
+from pii_bench.scorer.locate import Locator
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -42,6 +45,44 @@ class Answers:
 
     entities: tuple[tuple[str, str], ...] = field(repr=False)
     needed: tuple[str, ...] | None = field(repr=False)
+
+
+@dataclass(slots=True)
+class Counts:
+    """What became of any number of texts, without a word of them.
+
+    Attributes:
+        values: how many tags there are, and `places` where they stand.
+        masked: found values by type, without those left `readable` because a query needs them.
+        not_found: texts that the system named and that are nowhere in the text.
+        in_query: masked values that the query itself holds.
+        undecided: texts of which everything is masked, as the system did not tell the need.
+    """
+
+    values: int = 0
+    places: int = 0
+    masked: Counter[str] = field(default_factory=Counter)
+    readable: Counter[str] = field(default_factory=Counter)
+    not_found: int = 0
+    in_query: int = 0
+    undecided: int = 0
+
+    def add(self, answers: Answers, masked: Masked, query: str) -> None:
+        """Count one text more."""
+        needed = {normalise(text) for text in answers.needed or ()}
+        absent = {normalise(text) for text in masked.not_found}
+        found = {(normalise(text), pii_type) for text, pii_type in answers.entities}
+        left, asked = Locator(masked.text), Locator(query)
+        for text, pii_type in found:
+            if text in needed:
+                self.readable[pii_type] += bool(left.spans(text))
+            elif text not in absent:
+                self.masked[pii_type] += 1
+        self.values += len(masked.mapping)
+        self.places += masked.places
+        self.not_found += len(masked.not_found)
+        self.in_query += sum(bool(asked.spans(texts[0])) for texts in masked.mapping.values())
+        self.undecided += answers.needed is None
 
 
 async def mask_for_query(

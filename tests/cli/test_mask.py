@@ -61,7 +61,7 @@ def test_a_text_is_masked_for_a_query_and_restored(
     assert output.out == MASKED.encode()
     assert output.err.decode().splitlines() == [
         "pii-bench mask: the unmasked text goes to: this machine",
-        "pii-bench mask: masked: 2 texts at 2 places (PER 2)",
+        "pii-bench mask: masked: 2 values at 2 places (PER 2)",
         "pii-bench mask: left readable, for the query needs it (DEM 1)",
     ]
     mapping = letter.parent / "mapping.json"
@@ -110,10 +110,10 @@ def test_nothing_else_is_written_and_no_message_quotes_the_text(
 
     said = capsys.readouterr().err
     assert said.splitlines()[1:] == [
-        "pii-bench mask: masked: 2 texts at 2 places (PER 2)",
+        "pii-bench mask: masked: 2 values at 2 places (PER 2)",
         "pii-bench mask: left readable, for the query needs it (DEM 1)",
         "pii-bench mask: named by the system, but not found in the text: 1",
-        "pii-bench mask: the query itself holds 2 of the masked texts: it is not masked",
+        "pii-bench mask: the query itself holds 2 of the masked values: it is not masked",
     ]
     assert {path.name for path in letter.parent.iterdir()} == {"letter.txt", "said.jsonl"}
 

@@ -3,14 +3,23 @@ from __future__ import annotations
 import asyncio
 import re
 import traceback
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
+from pii_bench.masking import mask
 from pii_bench.models.base import CallError, Completion, Finish, Sampling
 from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
-from pii_bench.runs.mask_text import MaskingError, ask, mask_for_query, masking_systems
+from pii_bench.runs.mask_text import (
+    Answers,
+    Counts,
+    MaskingError,
+    ask,
+    mask_for_query,
+    masking_systems,
+)
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.composed import compose_systems
 from pii_bench.systems.parts import DetectedEntities, PredictedRelevance
@@ -195,3 +204,27 @@ def test_a_blank_query_is_refused_before_anything_is_asked() -> None:
     with pytest.raises(PiiBenchError, match=r"^the query is blank"):
         masked(systems, query=" ")
     assert model.asked == []
+
+
+def test_counts_of_several_texts_are_added_up() -> None:
+    entities = (("Ann Lee", "PER"), ("Bo Ek", "PER"), ("32", "DEM"), ("Cy Orr", "PER"))
+    counts = Counts()
+
+    for text, needed, query in (
+        ("Ann Lee, Bo Ek and Ann Lee are 32.", ("32",), "Is ann lee old?"),
+        ("Bo Ek", ("32",), "Old?"),
+        ("Ann Lee is 32.", None, "Old?"),
+    ):
+        answers = Answers(entities, needed)
+        counts.add(answers, mask(text, entities, needed or ()), query)
+
+    assert counts == Counts(
+        values=5,
+        places=6,
+        masked=Counter(PER=4, DEM=1),
+        # "32" is needed of the second text as well, but is not there.
+        readable=Counter(DEM=1),
+        not_found=1 + 2 + 2,
+        in_query=1,
+        undecided=1,
+    )

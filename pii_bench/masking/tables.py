@@ -1,0 +1,257 @@
+"""Tables with a column of texts: read row by row, and written again with the texts masked.
+
+What is masked already is in `OUT.part`, one write a row, so that a run that was stopped goes on
+behind the last complete row. For JSON Lines and CSV it is the beginning of the output itself.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import json
+import sys
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from itertools import islice
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from pii_bench.errors import InputFileError, MissingExtraError, PiiBenchError, UnknownNameError
+from pii_bench.files import decode, replacing, writing
+from pii_bench.jsonl import RecordError, get, read_records
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+_BOM: Final = b"\xef\xbb\xbf"
+_ROWS_AT_ONCE: Final = 4096
+_PARQUET_TEXTS: Final = ("string", "large_string")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row: where it is, its text and its query (None: no value, no such column).
+
+    `encode` writes the row for `OUT.part` with its masked text.
+    """
+
+    where: str
+    text: str | None = field(repr=False)
+    query: str | None = field(repr=False)
+    encode: Callable[[str | None], str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A file of rows.
+
+    Attributes:
+        rows: reads them from the beginning, one at a time; raises `InputFileError`.
+        finish: turns `OUT.part`, which has all rows, into the output.
+        head: what precedes the first row in `OUT.part`.
+        quoted: whether a line that ends between quotes goes on in the next one.
+    """
+
+    rows: Callable[[], Iterator[Row]]
+    finish: Callable[[Path, Path], None]
+    head: bytes = field(default=b"", repr=False)
+    quoted: bool = False
+
+
+def open_table(path: Path, column: str, query_column: str | None = None) -> Table:
+    """Open a .jsonl, .csv or .parquet file.
+
+    Raises:
+        InputFileError: it cannot be read, or has no such column.
+        MissingExtraError: pyarrow is not installed.
+        UnknownNameError: another ending.
+    """
+    ending = path.suffix.lower()
+    if ending not in _KINDS:
+        raise UnknownNameError("ending of a table", ending, _KINDS)
+    return _KINDS[ending](path, column, query_column)
+
+
+def begin(table: Table, part: Path, *, force: bool) -> int:
+    """Make `OUT.part` ready for the next row: what is complete in it stays, unless `force`.
+
+    Returns:
+        How many rows are masked already.
+
+    Raises:
+        PiiBenchError: it was begun with another table.
+        ResultsError: it cannot be written.
+    """
+    rows = quotes = 0
+    with writing(part), part.open("w+b" if force or not part.exists() else "r+b") as file:
+        start = file.read(len(table.head))
+        if not table.head.startswith(start):
+            raise PiiBenchError(f"{part}: was begun with another table; --force begins anew")
+        file.write(table.head[len(start) :])
+        position = end = file.seek(len(table.head))
+        for line in file:
+            position += len(line)
+            quotes += line.count(b'"')
+            if line.endswith(b"\n") and not (table.quoted and quotes % 2):
+                rows, end = rows + 1, position
+        file.truncate(end)
+    return rows
+
+
+def append(part: Path, row: str) -> None:
+    """Write one row more.
+
+    Raises:
+        ResultsError: it cannot be written; what is torn of it `begin` cuts off.
+    """
+    with writing(part), part.open("ab") as file:
+        # Half a surrogate pair, which UTF-8 cannot hold, turns into its JSON escape.
+        file.write(row.encode("utf-8", "backslashreplace"))
+
+
+def _rename(part: Path, out: Path) -> None:
+    with writing(out):
+        part.replace(out)
+
+
+def _json_lines(path: Path, column: str, query_column: str | None) -> Table:
+    def rows() -> Iterator[Row]:
+        for line, record in read_records(path):
+            try:
+                # A null is a value that is missing; a key that is missing may be misspelt.
+                text = None if record.get(column, "") is None else get(record, column, str)
+                query = query_column and get(record, query_column, str)
+            except RecordError as error:
+                raise InputFileError(path, str(error), line=line) from None
+            yield Row(f"{path}:{line}", text, query, partial(_json_line, record, column))
+
+    return Table(rows, _rename)
+
+
+def _json_line(record: dict[str, Any], column: str, masked: str | None) -> str:
+    return json.dumps(record | {column: masked}, ensure_ascii=False) + "\n"
+
+
+def _csv(path: Path, column: str, query_column: str | None) -> Table:
+    with _open(path) as file:
+        first = file.readline()
+    bom = _BOM if first.startswith(_BOM) else b""
+    line_end = "\r\n" if first.endswith(b"\r\n") else "\n"
+    _, header = next(_csv_records(path, len(bom)), (1, []))
+    place = _place(path, header, column)
+    query_place = None if query_column is None else _place(path, header, query_column)
+
+    def rows() -> Iterator[Row]:
+        records = islice(_csv_records(path, len(bom)), 1, None)
+        for number, (line, cells) in enumerate(records, start=1):
+            if len(cells) != len(header):
+                what = f"row {number} has {len(cells)} cells, the header {len(header)}"
+                raise InputFileError(path, what, line=line)
+            query = None if query_place is None else cells[query_place]
+            encode = partial(_csv_row, cells, place, line_end)
+            yield Row(f"{path}: row {number}", cells[place], query, encode)
+
+    head = bom + _csv_row(header, place, line_end, column).encode()
+    return Table(rows, _rename, head, quoted=True)
+
+
+def _csv_records(path: Path, offset: int) -> Iterator[tuple[int, list[str]]]:
+    """The last line of each row, and its cells; blank lines are skipped."""
+    # A text may be longer than the 131,072 characters that the module takes as it comes.
+    csv.field_size_limit(sys.maxsize)
+    with _open(path) as file:
+        file.seek(offset)
+        lines = (decode(line, path, number) for number, line in enumerate(file, start=1))
+        # Strict: a quote that is not closed would make one text of all rows behind it.
+        reader = csv.reader(lines, strict=True)
+        try:
+            yield from ((reader.line_num, cells) for cells in reader if cells)
+        except csv.Error as error:
+            what = f"not valid CSV: {error}"
+            raise InputFileError(path, what, line=reader.line_num) from None
+
+
+def _csv_row(cells: Sequence[str], place: int, line_end: str, masked: str | None) -> str:
+    line = io.StringIO(newline="")
+    # With another end of the line a cell that holds a carriage return is not quoted.
+    writer = csv.writer(line, lineterminator="\r\n")
+    writer.writerow([*cells[:place], masked or "", *cells[place + 1 :]])
+    return line.getvalue().removesuffix("\r\n") + line_end
+
+
+def _parquet(path: Path, column: str, query_column: str | None) -> Table:
+    """`OUT.part` has the masked texts as lines of JSON: half a Parquet file cannot be read."""
+    arrow, parquet = _import_arrow()
+    with _open(path) as file:
+        try:
+            schema = parquet.read_schema(file)
+        except (OSError, arrow.ArrowInvalid):
+            raise InputFileError(path, "is no Parquet file") from None
+    columns = [column] if query_column is None else [column, query_column]
+    for name in columns:
+        kind = str(schema.field(_place(path, schema.names, name)).type)
+        if kind not in _PARQUET_TEXTS:
+            allowed = " or ".join(_PARQUET_TEXTS)
+            raise InputFileError(path, f"column {name!r} holds {kind}; allowed: {allowed}")
+
+    def batches(columns: list[str] | None = None) -> Iterator[Any]:
+        with parquet.ParquetFile(path) as file:
+            yield from file.iter_batches(_ROWS_AT_ONCE, columns=columns)
+
+    def rows() -> Iterator[Row]:
+        records = (record for batch in batches(columns) for record in batch.to_pylist())
+        for number, record in enumerate(records, start=1):
+            query = None if query_column is None else record[query_column] or ""
+            yield Row(f"{path}: row {number}", record[column], query, _json_text)
+
+    def finish(part: Path, out: Path) -> None:
+        place = schema.names.index(column)
+        with (
+            writing(out),
+            part.open("rb") as lines,
+            replacing(out) as file,
+            parquet.ParquetWriter(file, schema) as writer,
+        ):
+            for batch in batches():
+                texts = [json.loads(line) for line in islice(lines, batch.num_rows)]
+                masked = arrow.array(texts, type=schema.field(place).type)
+                writer.write_batch(batch.set_column(place, schema.field(place), masked))
+        with writing(part):
+            part.unlink()
+
+    return Table(rows, finish)
+
+
+def _json_text(masked: str | None) -> str:
+    return json.dumps(masked) + "\n"
+
+
+def _import_arrow() -> tuple[Any, Any]:
+    try:
+        return import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ModuleNotFoundError:
+        raise MissingExtraError("what reads Parquet", "pip install pyarrow") from None
+
+
+def _open(path: Path) -> io.BufferedReader:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise InputFileError(path, error.strerror or "cannot be read") from error
+
+
+def _place(path: Path, names: Sequence[str], name: str) -> int:
+    """The only column of a name. No other is named: a file without header begins with texts."""
+    if names.count(name) == 1:
+        return names.index(name)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    hint = f"; did you mean {near[0]!r}?" if near and name not in names else ""
+    raise InputFileError(path, f"{names.count(name)} columns are named {name!r}{hint}")
+
+
+_KINDS: Final[Mapping[str, Callable[[Path, str, str | None], Table]]] = MappingProxyType(
+    {".jsonl": _json_lines, ".csv": _csv, ".parquet": _parquet}
+)

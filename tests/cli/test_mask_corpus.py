@@ -1,0 +1,264 @@
+"""Folders and tables, with answers from a replay file or a server."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from pii_bench.cli import main
+from tests.builders import read_folder, read_lines, write_lines
+from tests.protocol_server import ProtocolServer, Reply, completion
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FOUND: Final = 'Subject1{"Ann Lee": "PER", "32": "DEM"}'
+NEEDED: Final = '### Answer: ["32"]'
+ROWS: Final = [{"n": n, "text": f"Ann Lee is {n}.", "ask": "Old?"} for n in (31, 32, 33)]
+MASKED: Final = [row | {"text": f"<Full Name> is {row['n']}."} for row in ROWS]
+
+
+@pytest.fixture
+def replay(own_folder: Path) -> str:
+    answers = [
+        {"id": "text", "prompt": "detection", "text": FOUND, "finish": "stop"},
+        {"id": "text", "text": NEEDED, "finish": "stop"},
+    ]
+    return f"replay:{write_lines(own_folder / 'said' / 'said.jsonl', answers)}"
+
+
+@pytest.fixture
+def letters(own_folder: Path) -> Path:
+    folder = own_folder / "letters"
+    (folder / "old").mkdir(parents=True)
+    (folder / "a.txt").write_bytes(b"Ann Lee is 32.\r\n")
+    (folder / "old" / "b.txt").write_bytes(b"Dear Ann Lee,\nAnn Lee")
+    (folder / "old" / "empty.txt").write_bytes(b" \n")
+    (folder / "notes.md").write_bytes(b"Ann Lee")
+    return folder
+
+
+@pytest.fixture
+def table(own_folder: Path) -> Path:
+    return write_lines(own_folder / "rows.jsonl", ROWS)
+
+
+def mask(*options: object) -> int:
+    return main(["mask", *map(str, options)])
+
+
+def test_every_text_of_a_folder_is_masked(
+    letters: Path, replay: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert mask(letters, "--query", "Is Ann Lee old?", "--out", "out", "--model", replay) == 0
+
+    assert read_folder(letters.parent / "out") == {
+        "a.txt": b"<Full Name> is 32.\r\n",
+        "old/b.txt": b"Dear <Full Name>,\n<Full Name>",
+        "old/empty.txt": b" \n",
+    }
+    output = capsys.readouterr()
+    assert output.out == ""
+    lines = output.err.splitlines()
+    assert lines[:2] == [
+        "pii-bench mask: the unmasked text goes to: this machine",
+        f"pii-bench mask: {letters}: asking about 3",
+    ]
+    assert "3 of 3 done, 0 failed" in lines[2]
+    assert lines[3:] == [
+        "pii-bench mask: texts: 3",
+        "pii-bench mask: masked: 2 values at 3 places (PER 2)",
+        "pii-bench mask: left readable, for the query needs it (DEM 1)",
+        "pii-bench mask: the query itself holds 2 of the masked values: it is not masked",
+    ]
+
+
+def test_files_that_are_there_are_skipped_unless_forced(
+    letters: Path, replay: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = (letters, "--query", "Old?", "--out", "out", "--model", replay)
+    there = letters.parent / "out" / "a.txt"
+    there.parent.mkdir()
+    there.write_text("as it was")
+
+    assert mask(*options) == 0
+    assert there.read_text() == "as it was"
+    assert "mask: texts: 3, 1 of them before, which are not" in capsys.readouterr().err
+    assert mask(*options, "--force") == 0
+    assert there.read_bytes() == b"<Full Name> is 32.\r\n"
+    assert "mask: texts: 3\n" in capsys.readouterr().err
+
+
+def test_a_column_is_masked_for_the_query_of_each_row(
+    table: Path, protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_lines(table, [row | {"ask": f"Number {n}?"} for n, row in enumerate(ROWS)])
+    needed = ("[]", '["32"]', "[]")
+    protocol_server.script(
+        *(completion(said) for each in needed for said in (FOUND, f"### Answer: {each}"))
+    )
+    served = ("--model", "openai/m", "--base-url", protocol_server.url)
+
+    assert (
+        mask(table, "--column", "text", "--query-column", "ask", "--out", "o.jsonl", *served) == 0
+    )
+
+    texts = [row["text"] for row in read_lines(table.parent / "o.jsonl")]
+    assert texts == [row["text"] for row in MASKED]
+    asked = [str(request.body) for request in protocol_server.requests]
+    assert ["Number 0?" in each for each in asked] == [False, True, *[False] * 4]
+    assert ["Number 2?" in each for each in asked] == [*[False] * 5, True]
+    assert "(DEM 1)" in capsys.readouterr().err
+
+
+def test_csv_is_masked_like_json_lines(table: Path, replay: str) -> None:
+    path = table.with_suffix(".csv")
+    path.write_text("n,text\n32,Ann Lee is 32.\n")
+
+    assert mask(path, "--column", "text", "--query", "Q", "--out", "o.csv", "--model", replay) == 0
+
+    assert (table.parent / "o.csv").read_text() == "n,text\n32,<Full Name> is 32.\n"
+
+
+@pytest.mark.usefixtures("no_jitter")
+def test_a_text_on_which_the_system_fails_stops_a_table_which_goes_on_there(
+    table: Path, protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, part = table.parent / "o.jsonl", table.parent / "o.jsonl.part"
+    served = ("--model", "openai/m", "--base-url", protocol_server.url)
+    options = (table, "--column", "text", "--query", "Old?", "--out", out, *served)
+    failed = Reply(status=400, body={"error": {"message": "Ann Lee is 32."}})
+    protocol_server.script(completion(FOUND), completion("### Answer: []"), failed)
+
+    assert mask(*options) == 2
+
+    error = capsys.readouterr().err
+    assert f"pii-bench: {table}:2: system 'openai/m@" in error
+    assert error.endswith("(what precedes it is kept: run again to go on there)\n")
+    assert "Ann" not in error
+    assert read_lines(part) == MASKED[:1]
+    assert not out.exists()
+
+    part.write_bytes(part.read_bytes() + b'{"n": 32, "text": "<Full N')
+    protocol_server.script(*[completion(FOUND), completion(NEEDED)] * 2)
+    before = len(protocol_server.requests)
+    assert mask(*options) == 0
+
+    assert len(protocol_server.requests) == before + 4
+    assert read_lines(out) == MASKED
+    assert not part.exists()
+    assert "texts: 3, 1 of them before, which are not counted" in capsys.readouterr().err
+
+
+def test_a_text_on_which_the_system_fails_stops_a_folder_which_goes_on_there(
+    letters: Path, protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    served = ("--model", "openai/m", "--base-url", protocol_server.url)
+    options = (letters, "--query", "Old?", "--out", "out", *served)
+    protocol_server.script(completion(FOUND), completion(NEEDED), completion("Ann Lee, I think."))
+
+    assert mask(*options, "--on-failure", "mask-all") == 2
+
+    error = capsys.readouterr().err
+    assert f"pii-bench: {letters / 'old' / 'b.txt'}: system 'openai/m@" in error
+    assert "Ann" not in error
+    assert set(read_folder(letters.parent / "out")) == {"a.txt"}
+
+    protocol_server.script(completion(FOUND), completion("Hm."))
+    assert mask(*options, "--on-failure", "mask-all") == 0
+    assert len(read_folder(letters.parent / "out")) == 3
+    assert "was not told: everything that was found is masked" in capsys.readouterr().err
+
+
+def test_a_table_that_is_there_is_replaced_by_force_alone(
+    table: Path, replay: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, part = table.parent / "o.jsonl", table.parent / "o.jsonl.part"
+    out.write_text("mine")
+    options = (table, "--column", "text", "--query", "Old?", "--out", out, "--model", replay)
+
+    assert mask(*options) == 2
+    assert f"--out {out}: is there already; --force replaces it" in capsys.readouterr().err
+    assert out.read_text() == "mine"
+    # A run with --force that was stopped goes on without it.
+    write_lines(part, MASKED[:2])
+    assert mask(*options) == 0
+    assert read_lines(out) == MASKED
+
+    write_lines(part, [{"n": 0}] * 4)
+    assert mask(*options) == 2
+    assert f"{part}: has 4 rows, {table} only 3; --force begins" in capsys.readouterr().err
+    assert mask(*options, "--force") == 0
+    assert [row["n"] for row in read_lines(out)] == [31, 32, 33]
+
+
+def test_a_bad_row_is_told_before_a_text_is_masked(
+    table: Path, protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table.write_text(table.read_text() + json.dumps({"text": 7}) + "\n")
+    served = ("--model", "openai/m", "--base-url", protocol_server.url)
+
+    assert mask(table, "--column", "text", "--query", "Q", "--out", "o.jsonl", *served) == 2
+
+    assert f"pii-bench: {table}:4: record: 'text' must be a string" in capsys.readouterr().err
+    assert protocol_server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ("letters --query Q", "--out is missing: where do the masked texts go?"),
+        ("letters --out o", "what will be asked about the texts? Give --query or --query-column"),
+        ("letters --out o --query Q --query-column ask", "what will be asked about the texts? Gi"),
+        ("letters --out o --query=", "the query is blank: what will be asked about the texts?"),
+        ("letters --out o --query Q --column a", "letters: a folder has no columns; it takes --qu"),
+        ("letters --out o --query Q --mapping m", "--mapping is for one text, not for a corpus"),
+        ("letters --out o --query Q --explain", "--explain is for one text, not for a corpus"),
+        ("letters --out letters --query Q", "--out letters: neither this nor letters may be in"),
+        ("letters --out letters/o --query Q", "--out letters/o: neither this nor letters may be"),
+        ("letters --out . --query Q", "--out .: neither this nor letters may be in the other"),
+        ("said --out o --query Q", "said: no *.txt file is below it"),
+        ("rows.jsonl --out o.jsonl --query Q", "--column is missing: which column of rows.jsonl"),
+        ("rows.jsonl --column text --query Q", "--out is missing: where do the masked texts go?"),
+        ("rows.jsonl --column a --query-column a --out o.jsonl", "--query-column is the column of"),
+        ("rows.jsonl --column text --query Q --out o.csv", "--out o.csv: must end in '.jsonl' as"),
+        (
+            "rows.jsonl --column text --query Q --out rows.jsonl",
+            "--out rows.jsonl: is the input it",
+        ),
+        (
+            "rows.txt --column text --query Q --out o.txt",
+            "unknown ending of a table '.txt' (allowe",
+        ),
+        ("gone.jsonl --column text --query Q --out o.jsonl", "gone.jsonl: No such file or direct"),
+        ("--unmask --mapping m --out o", "--unmask has no use for --out: leave it out"),
+        ("--unmask --mapping m --query-column q", "--unmask has no use for --query-column"),
+    ],
+)
+@pytest.mark.usefixtures("letters")
+def test_wrong_arguments(
+    table: Path, replay: str, capsys: pytest.CaptureFixture[str], arguments: str, what: str
+) -> None:
+    before = read_folder(table.parent)
+
+    assert mask(*arguments.split(), "--model", replay) == 2
+
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.splitlines()[-1].startswith(f"pii-bench: {what}")
+    assert read_folder(table.parent) == before
+
+
+def test_a_system_that_is_refused_leaves_what_was_masked(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    part = write_lines(table.parent / "o.jsonl.part", MASKED[:2])
+    far = ("--model", "openai/m", "--base-url", "https://models.example/v1", "--local-only")
+    options = (table, "--column", "text", "--query", "Q", "--out", "o.jsonl", "--force")
+
+    assert mask(*options, *far) == 2
+
+    assert "--local-only: system" in capsys.readouterr().err
+    assert read_lines(part) == MASKED[:2]
