@@ -99,6 +99,13 @@ def _add_results(parser: argparse.ArgumentParser, kind: Callable[[str], Path]) -
     )
 
 
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Rows for a program to read."""
+    parser.add_argument(
+        "--json", action="store_true", help="print the rows as a JSON array instead of tables"
+    )
+
+
 def add_data_folder(parser: argparse.ArgumentParser) -> None:
     """Where the sets are."""
     parser.add_argument(

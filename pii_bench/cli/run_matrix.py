@@ -124,10 +124,10 @@ def _estimate(matrix: Matrix, arguments: argparse.Namespace, datasets: Sequence[
             tell(f"{cell.name}: {error}")
             incomplete.append(cell.name)
             continue
-        # The strategies of a model share its detection: the first of them asks for it.
-        jobs = [job for job in planned.jobs if job.files.responses not in told]
-        estimates = estimate_jobs(jobs, reasons=planned.reasons, batched=own.batch is not None)
-        told |= {job.files.responses: (job, each) for job, each in estimates}
+        batched = own.batch is not None
+        # By file: the strategies of a model share its detection.
+        for job, each in estimate_jobs(planned.jobs, reasons=planned.reasons, batched=batched):
+            told[job.files.responses] = job, each
         asyncio.run(close_systems(planned.jobs))
     if told:
         print_estimates(list(told.values()), models=True)

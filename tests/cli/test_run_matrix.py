@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.cli import main, run_matrix
-from tests.builders import read_folder, sample_record, write_lines
+from tests.builders import read_folder, write_lines
 from tests.cli.gold import right
 from tests.protocol_server import api_error, completion
 
@@ -245,14 +245,15 @@ def test_the_command_line_goes_before_the_file(own_folder: Path) -> None:
 def test_a_dataset_that_two_names_stand_for_is_run_once(
     own_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = write_lines(own_folder / "mine.jsonl", [sample_record()])
-    config = write(
-        own_folder, 'models = ["gold"]', datasets=f'["demo", "mine.jsonl", "{path}", "demo"]'
-    )
+    label = {"type": "health", "relevance": "1"}
+    line = {"context": "Mo has gout.", "question": "Why?", "piis": {"gout": label, "flu": label}}
+    write_lines(own_folder / "test.jsonl", [line])
+    names = '["capid:test.jsonl", "demo", "capid:./test.jsonl", "demo"]'
 
-    assert run(config) == 0
+    assert run(write(own_folder, 'models = ["gold"]', datasets=names)) == 0
 
-    assert len(re.findall("asking about", capsys.readouterr().err)) == 2
+    # Or its faults would be told twice.
+    assert len(re.findall("annotation faults left out", capsys.readouterr().err)) == 1
 
 
 @pytest.mark.parametrize(
