@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from pii_bench.cli.options import add_dataset, add_stored_results, add_task, positive
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.options import add_dataset, add_json, add_stored_results, add_task, positive
+from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.datasets.catalog import ALL, load_dataset
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import markdown_table
@@ -74,6 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="of each line, show the N samples that differ most (default: %(default)s)",
     )
+    add_json(parser)
     add_stored_results(parser)
 
 
@@ -97,9 +98,16 @@ def run(arguments: argparse.Namespace) -> bool:
     lines = _lines(first, second, dataset)
     if not lines:
         raise PiiBenchError(_nothing(names, first, second))
+    if arguments.json:
+        say_json(_records(names, lines))
+        return _are_complete(lines)
     say(f"A: {names[0]}\nB: {names[1]}\n\n{_table(lines)}\n\n{_METHOD}")
     for line in lines:
         say(f"\n{_samples(line, arguments.samples)}")
+    return _are_complete(lines)
+
+
+def _are_complete(lines: Sequence[_Line]) -> bool:
     return all(line.first.complete and line.second.complete for line in lines)
 
 
@@ -158,6 +166,42 @@ def _table(lines: Sequence[_Line]) -> str:
     ]
     header = ["Dataset", "Task", "Figure", "Samples", "A", "B", "Difference", "p", "Detectable"]
     return markdown_table(header, body)
+
+
+def _records(names: tuple[str, str], lines: Sequence[_Line]) -> list[dict[str, Any]]:
+    """The lines of the table with all digits: keys of A and of B begin with `a` and `b`."""
+    corrected = holm([line.comparison.p for line in lines])
+    return [
+        {
+            "dataset": line.first.dataset,
+            "task": line.first.task,
+            "figure": line.figure,
+            "samples": len(line.comparison.first.ids),
+            "of": line.first.gold,
+            **_side("a", names[0], line.first, line.comparison.first.figure),
+            "a_interval": _bounds(line.comparison.first_interval),
+            **_side("b", names[1], line.second, line.comparison.second.figure),
+            "b_interval": _bounds(line.comparison.second_interval),
+            "difference": line.comparison.difference,
+            "difference_interval": _bounds(line.comparison.difference_interval),
+            "p": p,
+            "detectable": line.comparison.detectable,
+        }
+        for line, p in zip(lines, corrected, strict=True)
+    ]
+
+
+def _side(side: str, name: str, row: Row, value: float) -> dict[str, Any]:
+    return {
+        f"{side}_system": name,
+        f"{side}_source": row.source,
+        f"{side}_oracle": row.oracle,
+        side: value,
+    }
+
+
+def _bounds(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else [interval.low, interval.high]
 
 
 def _common(line: _Line) -> str:

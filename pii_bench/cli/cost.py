@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pii_bench.cli.terminal import say
 from pii_bench.escaping import markdown_table
@@ -15,27 +15,40 @@ from pii_bench.systems.voted import VotedSystem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+Estimates: TypeAlias = "Sequence[tuple[Job, Estimate]]"
+
 _HEADER: Final = ("prompt", "dataset", "calls", "tokens in", "tokens out", "USD")
 _NOTHING: Final = Estimate(0, Range(0, 0, 0), Range(0, 0, 0), Range(0.0, 0.0, 0.0))
 
 
-def print_estimate(jobs: Sequence[Job], *, reasons: bool, batched: bool) -> None:
-    """Print calls, tokens and cost of what has no answer yet: low, expected and high.
+def estimate_jobs(jobs: Sequence[Job], *, reasons: bool, batched: bool) -> Estimates:
+    """What each job would take: calls, tokens and cost of what has no answer yet.
 
     Args:
         jobs: what would be done.
         reasons: whether the model reasons before it answers.
         batched: whether batches would be submitted.
     """
-    estimates = [_estimate(job, reasons=reasons, batched=batched) for job in jobs]
+    return [(job, _estimate(job, reasons=reasons, batched=batched)) for job in jobs]
+
+
+def print_estimates(estimates: Estimates, *, models: bool = False) -> None:
+    """Print what jobs would take: low, expected and high.
+
+    Args:
+        estimates: of the jobs.
+        models: whether to name the model of each.
+    """
     rows = [
-        (job.system.card.prompt, job.dataset.name, *_cells(each))
-        for job, each in zip(jobs, estimates, strict=True)
+        (job.system.card.model, job.system.card.prompt, job.dataset.name, *_cells(each))
+        for job, each in estimates
     ]
+    header, left = ("model", *_HEADER), ("left",) * 3 + ("right",) * 4
     if len(rows) > 1:
-        rows.append(("total", "", *_cells(_sum(estimates))))
-    left = ("left", "left", "right", "right", "right", "right")
-    say(markdown_table(_HEADER, rows, left))
+        total = _cells(_sum([each for _, each in estimates]))
+        rows.append(("total", "", "", *total) if models else ("", "total", "", *total))
+    first = 0 if models else 1
+    say(markdown_table(header[first:], [row[first:] for row in rows], left[first:]))
     say("low / expected / high; nothing was asked. High is a bound, failed attempts aside.")
 
 

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import add_dataset
-from pii_bench.cli.terminal import say
+from pii_bench.cli.options import add_dataset, add_json
+from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.datasets.readme import README, replace_block
-from pii_bench.datasets.statistics import measure, published_statistics, to_markdown
+from pii_bench.datasets.statistics import (
+    compare_means,
+    compare_types,
+    measure,
+    published_statistics,
+    to_markdown,
+)
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
+
+    from pii_bench.datasets.statistics import Statistics
 
 
 DESCRIPTION: Final = (
@@ -23,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     add_dataset(parser)
     parser.add_argument("--write", action="store_true", help="put them into data/README.md too")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -37,13 +48,30 @@ def run(arguments: argparse.Namespace) -> bool:
         ResultsError: the dataset card cannot be written.
     """
     published = published_statistics()
+    measured = {
+        dataset.name: measure(dataset.samples) for dataset in load_datasets(arguments.dataset)
+    }
     markdown = "\n\n".join(
-        f"### {dataset.name}\n\n"
-        + to_markdown(measure(dataset.samples), published.get(dataset.name))
-        for dataset in load_datasets(arguments.dataset)
+        f"### {name}\n\n{to_markdown(ours, published.get(name))}" for name, ours in measured.items()
     )
-    say(markdown)
+    if arguments.json:
+        say_json(
+            [
+                {"dataset": name, **row}
+                for name, ours in measured.items()
+                for row in _rows(ours, published.get(name))
+            ]
+        )
+    else:
+        say(markdown)
     if arguments.write:
         replace_block("statistics", markdown, README)
-        say(f"\nwritten: {README}")
+        (tell if arguments.json else say)(f"\nwritten: {README}")
     return True
+
+
+def _rows(ours: Statistics, paper: Statistics | None) -> Iterator[dict[str, object]]:
+    for table, compared in (("per sample", compare_means), ("entities", compare_types)):
+        for row in compared(ours, paper):
+            yield {"table": table, **asdict(row), "difference": row.difference}
+    yield {"table": "categories", "name": "categories", "ours": ours.categories}

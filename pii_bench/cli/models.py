@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
-from pii_bench.cli.terminal import say
+from pii_bench.cli.options import add_json
+from pii_bench.cli.terminal import say, say_json
 from pii_bench.errors import UnknownNameError
 from pii_bench.models.table import MODELS
 
@@ -41,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("--provider", help="only its models")
     parser.add_argument("--sources", action="store_true", help="print notes and sources too")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -48,7 +51,7 @@ def run(arguments: argparse.Namespace) -> bool:
 
     Args:
         arguments: `provider`: only its models; None for all. `sources`: whether to print
-            notes and sources too.
+            notes and sources too. `json`: all that is known of each as JSON instead.
 
     Returns:
         True.
@@ -60,6 +63,9 @@ def run(arguments: argparse.Namespace) -> bool:
     if arguments.provider is not None and arguments.provider not in providers:
         raise UnknownNameError("provider", arguments.provider, providers)
     cards = [card for card in MODELS.values() if arguments.provider in {None, card.provider}]
+    if arguments.json:
+        say_json([{**asdict(card), "model": card.full_name} for card in cards])
+        return True
     say(
         tabulate(
             [_row(card) for card in cards],

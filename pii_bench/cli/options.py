@@ -7,18 +7,41 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from pii_bench.models.calls import MOST_CALLS
 from pii_bench.systems import KEEP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 DATASET_HELP: Final = "a dataset's name, the path of a file, or capid:PATH"
 WRITTEN_SETS: Final = (
     *("single", "multi", "train-single", "train-multi", "dev-single", "dev-multi"),
     *("twins", "distract"),
 )
-MOST_CALLS: Final = 1000
 TASKS: Final = ("all", "detection", "query-related", "masking")
+
+
+class Given(argparse.Action):
+    """Stores a value, and in `given` the names of the options that the user wrote.
+
+    What `ALONE` names is refused next to `--config`, whose file says it.
+    """
+
+    ALONE: Final = frozenset({"model", "strategy", "dataset", "limit"})
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[object] | None,
+        _: str | None = None,
+    ) -> None:
+        """Store the value, and note the option."""
+        setattr(namespace, self.dest, values)
+        given = namespace.given = {*getattr(namespace, "given", ()), self.dest}
+        if "config" in given and (both := given & self.ALONE):
+            named = ", ".join(f"--{name}" for name in sorted(both))
+            parser.error(f"argument --config: not allowed with argument {named}")
 
 
 def add_calls(parser: argparse._ActionsContainer) -> None:
@@ -73,6 +96,13 @@ def _add_results(parser: argparse.ArgumentParser, kind: Callable[[str], Path]) -
         default=Path("results"),
         metavar="DIR",
         help="folder of runs and leaderboard (default: %(default)s)",
+    )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Rows for a program to read."""
+    parser.add_argument(
+        "--json", action="store_true", help="print the rows as a JSON array instead of tables"
     )
 
 

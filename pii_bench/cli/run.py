@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import datetime as dt
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import (
+    Given,
     add_calls,
     add_dataset,
     add_keep,
@@ -31,6 +33,7 @@ from pii_bench.ranking.source import Source
 from pii_bench.runs.jobs import (
     Job,
     batch_service,
+    missing,
     refuse_uncollected,
     reserved,
     run_jobs,
@@ -41,8 +44,10 @@ from pii_bench.systems.exposure import require_local
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from typing import Literal
 
+    from pii_bench.datasets.catalog import Dataset
     from pii_bench.models.table import ModelCard
     from pii_bench.ranking.rows import Row
     from pii_bench.systems.base import System
@@ -56,6 +61,15 @@ DESCRIPTION: Final = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
+    # For every option that has no action of its own.
+    parser.register("action", None, Given)
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="run every model with every strategy on every dataset that a TOML file names, "
+        "instead of --model, --strategy, --dataset and --limit",
+    )
     parser.add_argument(
         "--model",
         default=DEFAULT_SYSTEM,
@@ -105,9 +119,51 @@ def run(arguments: argparse.Namespace) -> bool:
         PiiBenchError: wrong arguments or input, found before any sample is asked about; or
             the provider refuses, after which what arrived is saved.
     """
+    if arguments.config is not None:
+        from pii_bench.cli.run_matrix import run_matrix
+
+        return run_matrix(arguments)
+    datasets = load_datasets(arguments.dataset)
+    planned = plan(arguments, datasets)
+    for dataset in datasets:
+        print_faults(dataset)
+    if arguments.dry_run:
+        from pii_bench.cli.cost import estimate_jobs, print_estimates
+
+        batched = arguments.batch is not None
+        print_estimates(estimate_jobs(planned.jobs, reasons=planned.reasons, batched=batched))
+        return True
+    try:
+        complete = ask(planned, arguments.batch)
+    except KeyboardInterrupt:
+        return not missing(planned.jobs)
+    print_summary(arguments, datasets, ran(planned.jobs))
+    return complete or print_missing(planned.jobs)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A system on datasets, before anything is asked.
+
+    Attributes:
+        jobs: what to do.
+        concurrency: samples asked about at a time.
+        reasons: whether the model reasons before it answers.
+    """
+
+    jobs: Sequence[Job]
+    concurrency: int
+    reasons: bool
+
+
+def plan(arguments: argparse.Namespace, datasets: Sequence[Dataset]) -> Plan:
+    """Build the system of some arguments, and its jobs.
+
+    Raises:
+        PiiBenchError: a name or an option is wrong, or what the system needs is missing.
+    """
     card = _introduce(arguments.model, arguments.base_url)
     concurrency = arguments.concurrency or _concurrency(arguments.model)
-    datasets = load_datasets(arguments.dataset)
     built = build_systems(arguments.model, _options(arguments, concurrency))
     systems = _for_task(arguments.task, arguments.model, built)
     if arguments.local_only:
@@ -115,30 +171,51 @@ def run(arguments: argparse.Namespace) -> bool:
     if arguments.batch is not None:
         for system in systems:
             batch_service(system)
-    for dataset in datasets:
-        print_faults(dataset)
     root = arguments.results / "runs"
     jobs = [
         Job.of(system, dataset, arguments.limit, root) for dataset in datasets for system in systems
     ]
-    if arguments.dry_run:
-        from pii_bench.cli.cost import print_estimate
+    return Plan(jobs, concurrency, reasons=card is not None and card.reasons)
 
-        reasons = card is not None and card.reasons
-        print_estimate(jobs, reasons=reasons, batched=arguments.batch is not None)
-        return True
+
+def ask(planned: Plan, batch: Literal["submit", "wait"] | None) -> bool:
+    """Ask what is missing; where that ends early, say what is missing still.
+
+    Returns:
+        Whether it is known that nothing is missing any more.
+
+    Raises:
+        KeyboardInterrupt: the user ended it; what arrived is saved.
+        PiiBenchError: likewise the provider, or another run writes there.
+    """
+    jobs = planned.jobs
     with reserved(jobs):
-        if arguments.batch is None:
+        if batch is None:
             refuse_uncollected(jobs)
         try:
             with RunProgress() as progress:
-                complete = asyncio.run(run_jobs(jobs, concurrency, arguments.batch, progress))
+                return asyncio.run(run_jobs(jobs, planned.concurrency, batch, progress))
         except KeyboardInterrupt:
             tell("interrupted")
-            return print_missing(jobs)
+            print_missing(jobs)
+            raise
         except PiiBenchError:
             print_missing(jobs)
             raise
+
+
+def print_summary(
+    arguments: argparse.Namespace,
+    datasets: Iterable[Dataset],
+    shown: Mapping[tuple[str, str, str], None],
+) -> None:
+    """Update the leaderboard, and print the rows of what was run next to the paper's.
+
+    Args:
+        arguments: `results`, `task` and `all` of them.
+        datasets: those that were run.
+        shown: model, prompt and dataset of what was run, in order.
+    """
     from pii_bench.cli.leaderboard import update_leaderboard
     from pii_bench.cli.tables import print_rows
     from pii_bench.ranking.summary import summarise
@@ -146,10 +223,9 @@ def run(arguments: argparse.Namespace) -> bool:
     rows, _ = update_leaderboard(arguments.results, datasets)
     tasks = [*Task] if arguments.task == "all" else [Task(arguments.task)]
     if arguments.all:
-        print_rows([row for row in rows if row.task in tasks and _is_shown(row, jobs)])
+        print_rows([row for row in rows if row.task in tasks and _is_shown(row, shown)])
     else:
-        say(f"\n{summarise(rows, _ran(jobs), tasks)}", end="")
-    return complete or print_missing(jobs)
+        say(f"\n{summarise(rows, shown, tasks)}", end="")
 
 
 def _introduce(name: str, base_url: str | None) -> ModelCard | None:
@@ -206,14 +282,14 @@ def _for_task(task: str, name: str, systems: Sequence[System]) -> list[System]:
     return chosen
 
 
-def _is_shown(row: Row, jobs: Sequence[Job]) -> bool:
+def _is_shown(row: Row, shown: Collection[tuple[str, str, str]]) -> bool:
     """Whether a row is one of this run, or the paper's on a dataset of the same name."""
     if not row.source.is_system:
-        return row.dataset in {job.dataset.name for job in jobs}
-    return row.source is Source.RUN and (row.model, row.strategy, row.dataset) in _ran(jobs)
+        return row.dataset in {dataset for _, _, dataset in shown}
+    return row.source is Source.RUN and (row.model, row.strategy, row.dataset) in shown
 
 
-def _ran(jobs: Sequence[Job]) -> dict[tuple[str, str, str], None]:
+def ran(jobs: Sequence[Job]) -> dict[tuple[str, str, str], None]:
     """Model, prompt and dataset of each job, in their order."""
     return {(job.system.card.model, job.system.card.prompt, job.dataset.name): None for job in jobs}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 class OutputError(PiiBenchError):
@@ -26,6 +27,16 @@ def say(text: str = "", *, end: str = "\n") -> None:
     """
     with _writing():
         print(terminal(text), end=end)
+
+
+def say_json(rows: Sequence[object]) -> None:
+    """Print rows as a JSON array in ASCII; what JSON has no kind for, such as a day, as text.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    # The only character of ASCII that JSON may hold and `say` would show another way.
+    say(json.dumps(rows, indent=2, default=str).replace("\x7f", "\\u007f"))
 
 
 def say_exactly(text: str) -> None:

@@ -101,26 +101,43 @@ def build_model(name: str, options: ModelOptions) -> Model:
         PiiBenchError: the model is retired, or runs on servers of one's own only, and no base
             URL is given; the base URL is not one, or is given where it means nothing.
     """
+    check_model(name)
     if name.startswith(f"{REPLAY}:"):
         from pii_bench.models.replay import ReplayModel
 
         _refuse_base_url(name, options)
         return ReplayModel(Path(name.removeprefix(f"{REPLAY}:")))
-    provider, slash, model = resolve(name).partition("/")
-    if not slash:
-        raise UnknownNameError("model", name, model_names())
+    provider, _, model = resolve(name).partition("/")
     if provider == LOCAL:
         from pii_bench.models.local import LocalModel
 
         _refuse_base_url(name, options)
         return LocalModel(model)
-    if provider not in PROVIDERS:
-        raise UnknownNameError("provider", provider, [*PROVIDERS, LOCAL, f"{REPLAY}:PATH"])
-    if not model:
-        raise PiiBenchError(f"model {name!r}: after {provider}/ comes the name of a model")
     if options.base_url is None:
         _refuse_unserved(name, find_card(provider, model))
     return _connect(provider, model, options)
+
+
+def check_model(name: str) -> None:
+    """Refuse a name that `build_model` could make nothing of, whatever is set or installed.
+
+    Raises:
+        UnknownNameError: no such alias, provider or local model.
+        PiiBenchError: the name of a provider alone.
+    """
+    provider, slash, model = resolve(name).partition("/")
+    if name.startswith(f"{REPLAY}:"):
+        return
+    if not slash:
+        raise UnknownNameError("model", name, model_names())
+    if provider == LOCAL:
+        from pii_bench.models.local import check_local
+
+        check_local(model)
+    elif provider not in PROVIDERS:
+        raise UnknownNameError("provider", provider, [*PROVIDERS, LOCAL, f"{REPLAY}:PATH"])
+    elif not model:
+        raise PiiBenchError(f"model {name!r}: after {provider}/ comes the name of a model")
 
 
 def _refuse_unserved(name: str, card: ModelCard | None) -> None:

@@ -90,8 +90,7 @@ class LocalModel:
     """
 
     def __init__(self, model: str) -> None:
-        if model not in WEIGHTS and not model.endswith(_GGUF):
-            raise UnknownNameError("local model", model, [*WEIGHTS, f"PATH{_GGUF}"])
+        check_local(model)
         if importlib.util.find_spec("xllamacpp") is None:
             raise MissingExtraError("the local model's runtime (xllamacpp)", _INSTALL)
         if model in WEIGHTS:
@@ -154,6 +153,16 @@ class LocalModel:
         if self._server is not None:
             _RUNNING.discard(self._server)
             self._server = None
+
+
+def check_local(model: str) -> None:
+    """Refuse what is neither a name of `WEIGHTS` nor the path of a `.gguf` file.
+
+    Raises:
+        UnknownNameError: no such model.
+    """
+    if model not in WEIGHTS and not model.endswith(_GGUF):
+        raise UnknownNameError("local model", model, [*WEIGHTS, f"PATH{_GGUF}"])
 
 
 def locate(weights: Weights) -> Path:

@@ -114,9 +114,9 @@ def _figure(row: Row) -> float:
 
 
 def _meaning(own: Sequence[Row], rows: Sequence[Row]) -> str:
-    """Two sentences on masking; empty where it was not run."""
+    """Two sentences on masking; empty where it was not run, or by several systems."""
     masking = [row for row in own if row.task is Task.MASKING and row.headline is not None]
-    if not masking:
+    if len({(row.model, row.strategy) for row in masking}) != 1:
         return ""
     protection = fmean(row.metrics["protection"] for row in masking)
     retention = fmean(row.metrics["retention"] for row in masking)

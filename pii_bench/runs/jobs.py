@@ -23,7 +23,7 @@ from pii_bench.runs.store import RunFiles, RunStore, read_lines
 from pii_bench.runs.totals import total
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
     from typing import Literal
 
@@ -160,8 +160,13 @@ async def run_jobs(
                 await _collect(job, progress, wait=True)
         return False
     finally:
-        for job in jobs:
-            await job.system.close()
+        await close_systems(jobs)
+
+
+async def close_systems(jobs: Iterable[Job]) -> None:
+    """Release what the systems of some jobs hold."""
+    for job in jobs:
+        await job.system.close()
 
 
 def refuse_uncollected(jobs: Sequence[Job]) -> None:

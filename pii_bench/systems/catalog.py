@@ -20,6 +20,7 @@ from pii_bench.models.catalog import (
     REPLAY,
     ModelOptions,
     build_model,
+    check_model,
     model_names,
     resolve,
 )
@@ -100,16 +101,42 @@ def build_systems(name: str, options: SystemOptions) -> tuple[System, ...]:
         _refuse_options(name, replace(options, keep=None), takes_label_map=False)
         folder = name.partition(":")[2]
         return encoder_systems(Path(folder) if folder else SHIPPED, options.keep or BALANCED)
-    if "/" in resolve(name) or name.startswith(f"{REPLAY}:"):
+    if is_prompted(name):
         return _prompt(name, options)
     plug_ins = entry_points(group=ENTRY_POINTS)
-    if name in plug_ins.names:
-        _refuse_options(name, options, takes_label_map=False)
-        return plug_in(name, plug_ins[name].value)
-    detector, plus, _ = name.rpartition("+")
-    if plus:
-        raise UnknownNameError("detector", detector, [*detector_names(), GOLD])
-    raise UnknownNameError("model", name, system_names())
+    if name not in plug_ins.names:
+        raise _unknown(name)
+    _refuse_options(name, options, takes_label_map=False)
+    return plug_in(name, plug_ins[name].value)
+
+
+def is_prompted(name: str) -> bool:
+    """Whether a name is that of a chat model, which is asked through the prompt of a strategy."""
+    others = {PYTHON, ENCODER, GOLD, *DETECTORS}
+    if name.partition("+")[0].partition(":")[0] in others:
+        return False
+    return "/" in resolve(name) or name.startswith(f"{REPLAY}:")
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that is in none of the tables, before anything is loaded for it.
+
+    Raises:
+        UnknownNameError: a name that is in none of the tables.
+        PiiBenchError: the name of a provider alone.
+    """
+    if is_prompted(name):
+        check_model(name)
+    elif name.partition("+")[0].partition(":")[0] in {*DETECTORS, GOLD}:
+        from pii_bench.systems.composed_catalog import check_composed
+
+        check_composed(name)
+    elif not (
+        name.startswith(f"{PYTHON}:")
+        or name.partition(":")[0] == ENCODER
+        or name in entry_points(group=ENTRY_POINTS).names
+    ):
+        raise _unknown(name)
 
 
 def system_names() -> list[str]:
@@ -123,6 +150,13 @@ def system_names() -> list[str]:
         *sorted(entry_points(group=ENTRY_POINTS).names),
         f"{PYTHON}:MODULE:FACTORY",
     ]
+
+
+def _unknown(name: str) -> UnknownNameError:
+    detector, plus, _ = name.rpartition("+")
+    if plus:
+        return UnknownNameError("detector", detector, [*detector_names(), GOLD])
+    return UnknownNameError("model", name, system_names())
 
 
 def _prompt(name: str, options: SystemOptions) -> tuple[System, ...]:

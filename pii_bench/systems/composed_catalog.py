@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.systems.base import GOLD, THIS_MACHINE
 from pii_bench.systems.composed import compose_systems
-from pii_bench.systems.detectors.catalog import build_detector
+from pii_bench.systems.detectors.catalog import build_detector, check_detector
 from pii_bench.systems.parts import (
     DetectedEntities,
     GoldEntities,
@@ -36,10 +36,29 @@ def build_composed(name: str, label_map: Path | None) -> tuple[System, ...]:
         InputFileError: a file that a part reads is missing or broken.
         PiiBenchError: a part takes no map of labels.
     """
+    check_composed(name)
+    detector, relevance = _parts(name)
+    chooser = _relevance(relevance) if relevance is not None else None
+    return compose_systems(_entities(detector, label_map), chooser)
+
+
+def check_composed(name: str) -> None:
+    """Refuse a name of which a part is unknown, before anything is loaded for it.
+
+    Raises:
+        UnknownNameError: there is no such part.
+    """
+    detector, relevance = _parts(name)
+    if relevance is not None and relevance not in {*RELEVANCE, GOLD}:
+        raise UnknownNameError("relevance system", relevance, [*RELEVANCE, GOLD])
+    if detector != GOLD:
+        check_detector(detector)
+
+
+def _parts(name: str) -> tuple[str, str | None]:
     # The last: a checkpoint's path may hold others.
     detector, plus, relevance = name.rpartition("+")
-    chooser = _relevance(relevance) if plus else None
-    return compose_systems(_entities(detector if plus else name, label_map), chooser)
+    return (detector, relevance) if plus else (name, None)
 
 
 def _entities(name: str, label_map: Path | None) -> EntitySource:
@@ -53,6 +72,4 @@ def _entities(name: str, label_map: Path | None) -> EntitySource:
 def _relevance(name: str) -> RelevanceSource:
     if name == GOLD:
         return GoldRelevance()
-    if name not in RELEVANCE:
-        raise UnknownNameError("relevance system", name, [*RELEVANCE, GOLD])
     return PredictedRelevance(build_relevance(name), unmasked_text_to=THIS_MACHINE)

@@ -29,6 +29,8 @@ def test_a_run_with_a_model_keeps_every_other_default() -> None:
 
     assert vars(parsed) == {
         "run": run.run,
+        "given": {"model"},
+        "config": None,
         "model": "gpt4o",
         "strategy": None,
         "task": "all",
@@ -53,6 +55,19 @@ def test_a_run_with_a_model_keeps_every_other_default() -> None:
         "keep": None,
         "all": False,
     }
+
+
+@pytest.mark.parametrize(
+    "option", ["--model=encoder", "--strategy=naive", "--dataset=all", "--limit=5"]
+)
+def test_what_a_file_of_runs_says_is_said_there_alone(
+    capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    name = option.partition("=")[0]
+    for arguments in ([option, "--config=b.toml"], ["--config=b.toml", "--batch", option]):
+        refused("run", *arguments)
+
+        assert f"argument --config: not allowed with argument {name}\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,13 @@ WRONG = '### Answer: ["x"]'
 
 
 def compare(
-    first: str, second: str, *, dataset: str = "all", task: str = "all", samples: int = 5
+    first: str,
+    second: str,
+    *,
+    dataset: str = "all",
+    task: str = "all",
+    samples: int = 5,
+    as_json: bool = False,
 ) -> bool:
     return run(
         argparse.Namespace(
@@ -33,6 +40,7 @@ def compare(
             task=task,
             results=Path("results"),
             samples=samples,
+            json=as_json,
         )
     )
 
@@ -85,6 +93,34 @@ def test_both_scores_their_difference_and_what_can_be_said_of_it(
             *("0.008", "0.437"),
         ]
     ]
+
+
+@pytest.mark.usefixtures("two_models")
+def test_the_same_as_json_with_all_digits(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare("fake/one", "fake/two", as_json=True)
+
+    (line,) = json.loads(capsys.readouterr().out)
+    assert line == {
+        "dataset": "demo",
+        "task": "query-related",
+        "figure": "f1",
+        "samples": 12,
+        "of": 12,
+        "a_system": "fake/one",
+        "a_source": "run",
+        "a_oracle": False,
+        "b_system": "fake/two",
+        "b_source": "run",
+        "b_oracle": False,
+        "a": 1.0,
+        "a_interval": [1.0, 1.0],
+        "b": pytest.approx(4 / 12),
+        "b_interval": pytest.approx([1 / 12, 7 / 12]),
+        "difference": pytest.approx(8 / 12),
+        "difference_interval": pytest.approx([5 / 12, 11 / 12]),
+        "p": pytest.approx(2 / 2**8),
+        "detectable": pytest.approx((2 / 9 / 11) ** 0.5 * (2.2010 + 0.8755), abs=1e-4),
+    }
 
 
 @pytest.mark.usefixtures("two_models")

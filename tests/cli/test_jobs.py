@@ -196,6 +196,23 @@ def test_a_batch_holds_no_more_than_the_cap_pays_for(
     )
 
 
+def test_batches_of_the_models_of_a_file_share_its_cap(
+    batches: OpenAIBatches, own_folder: Path
+) -> None:
+    # Three requests of the first may cost 0.003 USD: two of the second fit.
+    config = own_folder / "bench.toml"
+    config.write_text(
+        'models = ["openai/a", "openai/b", "gold"]\ndatasets = ["demo"]\ntask = "detection"\n'
+        "limit = 3\nmax_usd = 0.0055\n"
+    )
+    asked = ("--config", str(config), "--base-url", f"{batches.url}/v1", "--batch")
+    batches.looks = 1
+
+    assert main(["run", *asked, "--price", "0,10", "--max-tokens", "100"]) == 1
+
+    assert [len(job.requests) for job in batches.jobs.values()] == [3, 2]
+
+
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [

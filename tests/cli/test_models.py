@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -67,7 +68,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def shown(
     capsys: pytest.CaptureFixture[str], *, provider: str | None = None, sources: bool = False
 ) -> str:
-    models.run(argparse.Namespace(provider=provider, sources=sources))
+    models.run(argparse.Namespace(provider=provider, sources=sources, json=False))
     return capsys.readouterr().out
 
 
@@ -97,7 +98,41 @@ def test_the_models_of_one_provider(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.usefixtures("table")
 def test_a_provider_without_models() -> None:
     with pytest.raises(UnknownNameError, match=r"unknown provider 'opnai'; did you mean 'openai'"):
-        models.run(argparse.Namespace(provider="opnai", sources=False))
+        models.run(argparse.Namespace(provider="opnai", sources=False, json=False))
+
+
+@pytest.mark.usefixtures("table")
+def test_the_models_as_json_with_all_that_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    models.run(argparse.Namespace(provider="openai", sources=False, json=True))
+
+    first, third = json.loads(capsys.readouterr().out)
+    assert first == {
+        "alias": "first",
+        "provider": "openai",
+        "id": "first-1",
+        "model": "openai/first-1",
+        "price": {
+            "input": 2.5,
+            "output": 10.0,
+            "date": "2026-11-02",
+            "source": "https://example.org/prices",
+            "cached_input": 0.25,
+            "cache_write": 3.125,
+            "batch_factor": 0.5,
+        },
+        "context": 1_050_000,
+        "max_output": 128_000,
+        "reasons": True,
+        "accepts_temperature": False,
+        "needs_base_url": False,
+        "status": "deprecated",
+        "retirement": "2027-01-14",
+        "substitute": "second",
+        "note": "a note",
+        "source": "https://example.org/first",
+        "date": "2026-11-01",
+    }
+    assert (third["model"], third["price"]) == ("openai/org/third", None)
 
 
 def test_every_model_is_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,12 +9,24 @@ import pytest
 
 from pii_bench.cli import INCOMPLETE
 from pii_bench.cli.progress import counted
+from pii_bench.cli.terminal import say_json
 from tests.cli.command import COMMAND, environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FULL = Path("/dev/full")
+
+
+def test_rows_as_json_are_json_and_move_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "\x1b[2J\x7f\x9b\u202e\ud800é"
+
+    say_json([{"model": name}])
+
+    shown = capsys.readouterr().out
+    assert json.loads(shown) == [{"model": name}]
+    assert shown.replace("\n", "").isascii()
+    assert shown.replace("\n", "").isprintable()
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="the system has no /dev/full")

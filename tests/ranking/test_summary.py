@@ -73,6 +73,17 @@ def test_a_run_stands_above_the_ladder_and_the_best_published_figure() -> None:
     )
 
 
+def test_nothing_is_said_of_a_mean_over_several_systems() -> None:
+    rows = [masking(Source.RUN, "m", strategy, 0.7) for strategy in ("naive", "self-cot")]
+
+    shown = summarise(rows, {("m", row.strategy, "single") for row in rows}, [Task.MASKING])
+
+    assert [line.split() for line in shown.splitlines()[-2:]] == [
+        ["m+naive", "0.700"],
+        ["m+self-cot", "0.700"],
+    ]
+
+
 def test_a_detector_that_names_no_subjects_has_ent_f1_in_brackets() -> None:
     rows = [row(Source.RUN, "m", "detection", Task.DETECTION, {"ent_f1": 0.65}, scored=4)]
 

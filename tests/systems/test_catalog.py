@@ -12,7 +12,13 @@ from pii_bench.cli import main
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.models.catalog import ModelOptions
 from pii_bench.systems import catalog
-from pii_bench.systems.catalog import SystemOptions, build_systems, system_names
+from pii_bench.systems.catalog import (
+    SystemOptions,
+    build_systems,
+    check_name,
+    is_prompted,
+    system_names,
+)
 from pii_bench.tasks import Task
 from tests.builders import write_lines
 from tests.conftest import REPOSITORY
@@ -89,10 +95,31 @@ def test_a_composition(name: str, expected: list[tuple[str, bool]]) -> None:
     ],
 )
 def test_a_name_that_is_none(name: str, what: str) -> None:
-    with pytest.raises(UnknownNameError) as caught:
-        build_systems(name, SystemOptions())
+    for refuses in (check_name, lambda name: build_systems(name, SystemOptions())):
+        with pytest.raises(UnknownNameError) as caught:
+            refuses(name)
 
-    assert str(caught.value).startswith(what)
+        assert str(caught.value).startswith(what)
+
+
+@pytest.mark.parametrize(
+    ("name", "prompted"),
+    [
+        *[("gpt4o", True), ("openai/m", True), ("local/a+b.gguf", True), ("replay:a/b", True)],
+        *[("encoder", False), ("encoder:a/b", False), ("gold+encoder", False), ("gold", False)],
+        *[("hf:a/b", False), ("hf:a+b/c+all", False), ("python:m:f", False), ("python:/", False)],
+    ],
+)
+def test_a_name_is_known_before_anything_is_loaded_for_it(name: str, *, prompted: bool) -> None:
+    check_name(name)
+
+    assert is_prompted(name) is prompted
+
+
+def test_a_plug_in_that_is_installed_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(monkeypatch, mine="no_such_module:make")
+
+    check_name("mine")
 
 
 def test_only_the_last_plus_parts_a_name() -> None:

@@ -65,6 +65,17 @@ def detector_names() -> list[str]:
     return [f"{name}:PATH" if entry.path else name for name, entry in DETECTORS.items()]
 
 
+def check_detector(name: str) -> None:
+    """Refuse a name that is none of `detector_names`.
+
+    Raises:
+        UnknownNameError: no such detector.
+    """
+    kind, _, path = name.partition(":")
+    if kind not in DETECTORS or bool(path) != DETECTORS[kind].path:
+        raise UnknownNameError("detector", name, detector_names())
+
+
 def build_detector(name: str, label_map: Path | None = None) -> Detector:
     """Make a detector by name.
 
@@ -78,9 +89,8 @@ def build_detector(name: str, label_map: Path | None = None) -> Detector:
         InputFileError: the map, the model or the checkpoint is broken.
         MissingExtraError: what the detector needs is not installed.
     """
+    check_detector(name)
     kind, _, path = name.partition(":")
-    if kind not in DETECTORS or bool(path) != DETECTORS[kind].path:
-        raise UnknownNameError("detector", name, detector_names())
     entry = DETECTORS[kind]
     if label_map is not None and not entry.mapped:
         raise PiiBenchError(f"detector {name!r} gives our types: it takes no map of labels")

@@ -1,0 +1,161 @@
+"""A file of runs: models, strategies and datasets, each with each."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from pii_bench.datasets.catalog import ALL
+from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
+from pii_bench.models.calls import MOST_CALLS
+from pii_bench.models.catalog import PROVIDERS, resolve
+from pii_bench.prompting.strategies import get_strategy
+from pii_bench.systems.catalog import DEFAULT_STRATEGY, check_name, is_prompted
+from pii_bench.tasks import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+TASKS: Final = (ALL, *map(str, Task))
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One model with one strategy, on every dataset of the matrix.
+
+    Attributes:
+        model: as `--model` takes it.
+        strategy: of a chat model that is asked what a query needs; else None.
+    """
+
+    model: str
+    strategy: str | None
+
+    @property
+    def name(self) -> str:
+        """How it is named to the user."""
+        return f"{self.model}+{self.strategy}" if self.strategy else self.model
+
+    @property
+    def is_chat(self) -> bool:
+        """Whether the model is a chat model."""
+        return is_prompted(self.model)
+
+    @property
+    def is_called(self) -> bool:
+        """Whether it is a chat model behind an endpoint, whose calls may cost money."""
+        return self.is_chat and resolve(self.model).partition("/")[0] in PROVIDERS
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """What a file says; paths are relative to the working directory.
+
+    Attributes:
+        models: as `--model` takes them, at least one.
+        datasets: as `--dataset` takes them, at least one.
+        strategies: of the chat models, at least one.
+        task: as `--task` takes it.
+        limit: only the first samples of each dataset; None for all.
+        concurrency: samples asked about at a time; None for what suits the model.
+        max_usd: the most that all calls of one command may cost; None for no cap.
+        results: folder of runs and leaderboard.
+    """
+
+    models: tuple[str, ...]
+    datasets: tuple[str, ...]
+    strategies: tuple[str, ...] = (DEFAULT_STRATEGY,)
+    task: str = ALL
+    limit: int | None = None
+    concurrency: int | None = None
+    max_usd: float | None = None
+    results: Path = Path("results")
+
+    def cells(self) -> list[Cell]:
+        """Every model with every strategy that applies, model by model."""
+        return [
+            Cell(model, strategy)
+            for model in self.models
+            for strategy in (
+                # Detection has one prompt.
+                self.strategies if is_prompted(model) and self.task != Task.DETECTION else [None]
+            )
+        ]
+
+
+def read_matrix(path: Path) -> Matrix:
+    """Read a file of runs; the datasets are not looked for.
+
+    Raises:
+        InputFileError: it cannot be read or is no TOML; a key is unknown, absent or of another
+            kind; a model, strategy or task is unknown.
+    """
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputFileError(path, error.strerror or "cannot be read") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputFileError(path, f"not valid TOML: {error}") from error
+    try:
+        return _matrix(values)
+    except PiiBenchError as error:
+        raise InputFileError(path, str(error)) from None
+
+
+def _matrix(values: dict[str, Any]) -> Matrix:
+    for key, value in values.items():
+        if key not in _RULES:
+            raise UnknownNameError("key", key, _RULES)
+        wanted, is_right = _RULES[key]
+        if not is_right(value):
+            raise PiiBenchError(f"{key!r} must be {wanted}, not {value!r}")
+    for key in ("models", "datasets"):
+        if key not in values:
+            raise PiiBenchError(f"{key!r} is missing: it must be {_NAMES}")
+    made: dict[str, Any] = {
+        key: tuple(dict.fromkeys(value)) if isinstance(value, list) else value
+        for key, value in values.items()
+    }
+    matrix = Matrix(**made | {"results": Path(made.get("results", "results"))})
+    for model in matrix.models:
+        check_name(model)
+    for strategy in matrix.strategies:
+        get_strategy(strategy)
+    if matrix.task not in TASKS:
+        raise UnknownNameError("task", matrix.task, TASKS)
+    return matrix
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _are_names(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(_is_text, value))
+
+
+_NAMES: Final = "a list of at least one name"
+# Not isinstance: a boolean is no number.
+_RULES: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = MappingProxyType(
+    {
+        "models": (_NAMES, _are_names),
+        "strategies": (_NAMES, _are_names),
+        "datasets": (_NAMES, _are_names),
+        "task": ("a name", _is_text),
+        "limit": ("a whole number from 1", lambda value: type(value) is int and value > 0),
+        "concurrency": (
+            f"a whole number from 1 to {MOST_CALLS}",
+            lambda value: type(value) is int and 0 < value <= MOST_CALLS,
+        ),
+        "max_usd": (
+            "a sum above 0 in USD",
+            lambda value: type(value) in {int, float} and 0 < value < math.inf,
+        ),
+        "results": ("the path of a folder", _is_text),
+    }
+)
+"""The keys of the file: what each must be, in words and as a check."""
