@@ -19,6 +19,7 @@ from pii_bench.systems.catalog import (
     is_prompted,
     system_names,
 )
+from pii_bench.systems.plug_in import ENTRY_POINTS
 from pii_bench.tasks import Task
 from tests.builders import write_lines
 from tests.conftest import REPOSITORY
@@ -44,7 +45,7 @@ def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def installed(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
-    points = [EntryPoint(name, value, catalog.ENTRY_POINTS) for name, value in values.items()]
+    points = [EntryPoint(name, value, ENTRY_POINTS) for name, value in values.items()]
     monkeypatch.setattr(
         catalog, "entry_points", lambda *, group: EntryPoints(points).select(group=group)
     )
