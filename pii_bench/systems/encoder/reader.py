@@ -151,12 +151,15 @@ class Reader:
                 names.setdefault(normalise(text[span[0] : span[1]]), []).append(span)
         if len(names) < 2:
             return dict.fromkeys(spans, tuple(names))
+        seen = [
+            _placed(window, hidden, spans) for window, hidden in zip(windows, states, strict=True)
+        ]
         owners: dict[tuple[int, int, PiiType], tuple[str, ...]] = {}
         for span in spans:
             if span[2] is PiiType.PER:
                 owners[span] = (normalise(text[span[0] : span[1]]),)
             else:
-                scores = self._scores_of_owners(span, names, windows, states)
+                scores = self._scores_of_owners(span, names, seen)
                 owners[span] = _best(scores) or (_named_before(span, names),)
         return owners
 
@@ -164,43 +167,25 @@ class Reader:
         self,
         span: tuple[int, int, PiiType],
         names: Mapping[str, Sequence[tuple[int, int, PiiType]]],
-        windows: Sequence[Window],
-        states: Sequence[Floats],
+        seen: Sequence[Mapping[tuple[int, int, PiiType], tuple[int, Floats]]],
     ) -> dict[str, float]:
         """By name how surely the span is that person's; those named in a window with it."""
         scores: dict[str, float] = {}
-        for window, hidden in zip(windows, states, strict=True):
-            own = _pooled(window, hidden, span)
-            if own is None:
+        for placed in seen:
+            if span not in placed:
                 continue
+            place, own = placed[span]
             for name, mentions in names.items():
-                score = self._owner_score(window, hidden, (own, span), mentions)
-                if score is not None:
+                told = [(place - placed[m][0], placed[m][1]) for m in mentions if m in placed]
+                if told:
+                    gap, person = min(told, key=lambda item: abs(item[0]))
+                    score = self._owner_score(own, person, gap)
                     scores[name] = max(scores.get(name, 0.0), score)
         return scores
 
-    def _owner_score(
-        self,
-        window: Window,
-        hidden: Floats,
-        target: tuple[Floats, tuple[int, int, PiiType]],
-        mentions: Sequence[tuple[int, int, PiiType]],
-    ) -> float | None:
-        own, span = target
-        place = subwords_of(window, span[0], span[1])
-        told = [
-            (place[0] - where[0], vector)
-            for m in mentions
-            if place is not None
-            and (where := subwords_of(window, m[0], m[1])) is not None
-            and (vector := _pooled(window, hidden, m)) is not None
-        ]
-        if not told:
-            return None
-        gap, person = min(told, key=lambda item: abs(item[0]))
+    def _owner_score(self, own: Floats, person: Floats, gap: int) -> float:
         distance = self._heads["distance"][bucket(gap)]
-        seen = np.concatenate([own, person, own * person, distance])
-        return _sigmoid(self._mlp("owner", seen))
+        return _sigmoid(self._mlp("owner", np.concatenate([own, person, own * person, distance])))
 
     def _mlp(self, name: str, seen: Floats) -> float:
         hidden = self._heads[f"{name}.0.weight"] @ seen + self._heads[f"{name}.0.bias"]
@@ -289,6 +274,18 @@ def _pooled(
         return None
     own: Floats = hidden[window.first + place[0] : window.first + place[1]].mean(axis=0)
     return own
+
+
+def _placed(
+    window: Window, hidden: Floats, spans: Sequence[tuple[int, int, PiiType]]
+) -> dict[tuple[int, int, PiiType], tuple[int, Floats]]:
+    """Of each span in a window its first subword and the mean of its states."""
+    found = {}
+    for span in spans:
+        if (place := subwords_of(window, span[0], span[1])) is not None:
+            states: Floats = hidden[window.first + place[0] : window.first + place[1]]
+            found[span] = place[0], states.mean(axis=0)
+    return found
 
 
 def _merge(
