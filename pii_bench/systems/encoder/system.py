@@ -36,6 +36,11 @@ class _Shared:
         self.threshold = read_threshold(folder, keep)
         self.detect = lru_cache(_REMEMBERED)(self._detect)
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """Those of both systems: one is read with the answers of the other."""
+        return {"weights": self.reader.sha256, "threshold": repr(self.threshold)}
+
     def _detect(self, text: str) -> tuple[Found, ...]:
         return tuple(self.reader.detect(text))
 
@@ -59,7 +64,7 @@ class EncoderDetection:
             prompt_sha256="",
             task=Task.DETECTION,
             oracle=False,
-            settings={"weights": self.shared.reader.sha256},
+            settings=self.shared.settings,
             unmasked_text_to=THIS_MACHINE,
         )
 
@@ -95,10 +100,7 @@ class EncoderRelevance:
             prompt_sha256="",
             task=Task.QUERY_RELATED,
             oracle=False,
-            settings={
-                "weights": self.shared.reader.sha256,
-                "threshold": repr(self.shared.threshold),
-            },
+            settings=self.shared.settings,
             unmasked_text_to=THIS_MACHINE,
         )
 
