@@ -51,20 +51,16 @@ def test_options_are_for_named_systems(tmp_path: Path) -> None:
 
 
 def test_a_text_is_masked_in_one_call() -> None:
-    masked = pii_bench.mask(
-        "You can write to a.lee@mail.example.org about it.", "Where?", "bilstm-crf+none"
-    )
+    masked = pii_bench.mask("I am Ann Lee. Write to me.", "Where?", "bilstm-crf+none")
 
-    assert masked.text == "You can write to <Email Address> about it."
+    assert masked.text == "I am <Full Name>. Write to me."
 
 
 def test_it_works_where_a_loop_is_running_as_in_a_notebook() -> None:
     async def cell() -> str:
-        return pii_bench.mask(
-            "You can write to a.lee@mail.example.org about it.", "Where?", "bilstm-crf+none"
-        ).text
+        return pii_bench.mask("I am Ann Lee. Write to me.", "Where?", "bilstm-crf+none").text
 
-    assert asyncio.run(cell()) == "You can write to <Email Address> about it."
+    assert asyncio.run(cell()) == "I am <Full Name>. Write to me."
 
 
 def test_predictions_are_scored(tmp_path: Path) -> None:
