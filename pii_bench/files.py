@@ -1,4 +1,4 @@
-"""Reading a text as it is, and writing files so that nobody ever meets half of one."""
+"""Reading a text as it is, and writing files whole or not at all."""
 
 from __future__ import annotations
 

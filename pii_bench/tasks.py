@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 
 class Task(StrEnum):
@@ -11,3 +12,8 @@ class Task(StrEnum):
     DETECTION = "detection"
     QUERY_RELATED = "query-related"
     MASKING = "masking"
+
+
+ALL_TASKS: Final = "all"
+TASK_CHOICES: Final = (ALL_TASKS, *map(str, Task))
+"""What `--task` takes."""

@@ -15,6 +15,7 @@ from pii_bench.construction.derived import (
     conversation_sheets,
     twin_sheet,
 )
+from pii_bench.construction.frontier import FRONTIER, FRONTIER_SIZE, frontier_sheet
 from pii_bench.construction.recorded import Recorded
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import write_whole
@@ -64,6 +65,8 @@ def _told(name: str) -> tuple[int, Callable[[int], str]]:
     """How many texts a set has, and what tells a writer about a portion of it."""
     if name in ORDERS:
         return ORDERS[name].size, partial(sheet, ORDERS[name])
+    if name == FRONTIER:
+        return FRONTIER_SIZE, frontier_sheet
     recorded = Recorded.load()
     if name == "twins":
         return 2 * TWINS_PER_SOURCE, partial(twin_sheet, recorded)

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     add_data_folder(parser)
     parser.add_argument(
-        "--beside",
+        "--compare",
         metavar="DATASET",
         help="print the most frequent words with those of a dataset, such as capid:PATH",
     )
@@ -58,19 +58,19 @@ def run(arguments: argparse.Namespace) -> bool:
 
     Raises:
         InputFileError: a set is missing or broken, or the README has no place for the figures.
-        UnknownNameError: `--beside` names no dataset.
+        UnknownNameError: `--compare` names no dataset.
         ResultsError: the README cannot be written.
     """
     data: Path = arguments.data
-    beside: str | None = arguments.beside
+    other: str | None = arguments.compare
     sets = {name: _read(data / f"{name}.jsonl") for name in _SETS}
     measures = text_measures(sets)
     measures += [trivial_measure(build_relevance(name), sets) for name in _TRIVIAL]
     table = render(measures)
     say(table)
     replace_block("quality", table, data / "README.md")
-    if beside is not None:
-        _print_words({**sets, beside: load_dataset(beside).samples})
+    if other is not None:
+        _print_words({**sets, other: load_dataset(other).samples})
     return True
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pii_bench.models.calls import MOST_CALLS
 from pii_bench.systems import KEEP
+from pii_bench.tasks import ALL_TASKS, TASK_CHOICES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,9 +17,8 @@ if TYPE_CHECKING:
 DATASET_HELP: Final = "a dataset's name, the path of a file, or capid:PATH"
 WRITTEN_SETS: Final = (
     *("single", "multi", "train-single", "train-multi", "dev-single", "dev-multi"),
-    *("twins", "distract"),
+    *("twins", "distract", "frontier"),
 )
-TASKS: Final = ("all", "detection", "query-related", "masking")
 
 
 class Given(argparse.Action):
@@ -133,7 +133,9 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
 
 def add_task(parser: argparse.ArgumentParser) -> None:
     """One task, or all."""
-    parser.add_argument("--task", default="all", choices=TASKS, help="default: %(default)s")
+    parser.add_argument(
+        "--task", default=ALL_TASKS, choices=TASK_CHOICES, help="default: %(default)s"
+    )
 
 
 def positive(text: str) -> int:

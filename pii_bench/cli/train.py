@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import add_data_folder, positive
 from pii_bench.cli.terminal import finish, say
+from pii_bench.systems.encoder.augment import ALL
 from pii_bench.systems.tagger.settings import Settings
 from pii_bench.systems.tagger.train import train
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 
 ENCODER_HEADS: Final = ("linear", "crf", "charcnn-crf")
-AUGMENTATIONS: Final = ("typos", "scanned", "no punctuation", "small letters", "values")
 
 DESCRIPTION: Final = (
     "Train the BiLSTM-CRF on the sets to train and tune on; or fine-tune an encoder for "
@@ -51,8 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     encoder.add_argument(
         "--augment",
         nargs="*",
-        choices=AUGMENTATIONS,
-        default=AUGMENTATIONS,
+        choices=ALL,
+        default=ALL,
         help="ways to rewrite half of the samples, which are learnt from a second time (all)",
     )
     encoder.add_argument(

@@ -22,6 +22,7 @@ from pii_bench.construction.derived import (
     twin_kinds,
     twin_sources,
 )
+from pii_bench.construction.frontier import FRONTIER, FRONTIER_SIZE, frontier_commission
 from pii_bench.construction.marked import (
     Marked,
     MarkedQuery,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from pii_bench.construction.frontier import FrontierCommission
     from pii_bench.datasets.sample import Sample
 
 _SLACK: Final = 0.2
@@ -75,6 +77,7 @@ class Terms:
         query_chars: length of a query, likewise.
         registers: kinds of text, one of which the header names; none for twins.
         exact: whether every value, not only names and numbers, is one of `allowed`.
+        any_form: whether names may stand in another script, and numbers be grouped or broken.
     """
 
     facts: Mapping[str, str]
@@ -86,6 +89,7 @@ class Terms:
     query_chars: tuple[int, int] = (60, 420)
     registers: tuple[str, ...] = ()
     exact: bool = False
+    any_form: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,7 @@ def accept(written: Sequence[Marked], folder: Path = TEXTS) -> list[Verdict]:
 def _judge(marked: Marked, recorded: Recorded, rivals: Rivals) -> tuple[Verdict, Marked | None]:
     name = marked.id.rpartition("-")[0]
     try:
-        terms = _terms(marked.id, recorded)
+        terms = _terms(marked, recorded)
     except _UnknownError as error:
         problem = Problem(marked.id, "commission", str(error))
         return Verdict(marked.id, (problem,), 0, 0), None
@@ -151,7 +155,8 @@ class _UnknownError(Exception):
     """Nothing was asked for under an id."""
 
 
-def _terms(sample_id: str, recorded: Recorded) -> Terms:
+def _terms(marked: Marked, recorded: Recorded) -> Terms:
+    sample_id = marked.id
     name, _, digits = sample_id.rpartition("-")
     number = int(digits) if digits.isdecimal() else 0
     if name in ORDERS and 1 <= number <= ORDERS[name].size:
@@ -163,6 +168,8 @@ def _terms(sample_id: str, recorded: Recorded) -> Terms:
         return _of_twins(sources[number - 1])
     if name == "distract" and 1 <= number <= CONVERSATIONS:
         return _of_conversation(conversation(recorded, number))
+    if name == FRONTIER and 1 <= number <= FRONTIER_SIZE:
+        return _of_frontier(marked, frontier_commission(number))
     raise _UnknownError("no commission has this id")
 
 
@@ -222,6 +229,34 @@ def _of_conversation(asked: Conversation) -> Terms:
         needs=(3, 9),
         query_chars=(450, 1300),
         exact=True,
+    )
+
+
+def _of_frontier(marked: Marked, asked: FrontierCommission) -> Terms:
+    """The writer declares the facts; names and numbers are those of the cast."""
+    facts = facts_of(marked.header.get("facts", ""))
+    cast = {member.letter: member for member in asked.cast}
+    for tag, category in facts.items():
+        if category not in TYPE_OF_CATEGORY or tag[:1] not in cast:
+            raise _UnknownError(
+                f"header: {f'{tag} {category}'!r} is no tag of the cast and category"
+            )
+    return Terms(
+        facts=facts,
+        allowed={tag: cast[tag[0]].allowed(category) for tag, category in facts.items()},
+        kinds=("query",),
+        chars=asked.chars,
+        header={
+            "reasons": " ".join(asked.reasons),
+            "voice": asked.voice,
+            "theme": asked.theme,
+            "chars": str(asked.chars),
+            "facts": _told(facts),
+        },
+        needs=(0, len(facts)),
+        query_chars=(40, 700),
+        registers=tuple(load_voices().registers),
+        any_form="forms" in asked.reasons,
     )
 
 
@@ -309,6 +344,9 @@ def _value_problems(name: str, tag: str, text: str, terms: Terms) -> Iterator[Pr
         national = {value.partition("-")[2] for value in allowed}
         digits = _DIGITS.sub("", text)
         known = text in allowed or any(digits.endswith(n.lstrip("0")) for n in national if n)
+    elif terms.any_form:
+        bare = {_bare(value) for value in allowed}
+        known = pii_type is not PiiType.CODE or _bare(text) in bare
     elif terms.exact or pii_type in {PiiType.PER, PiiType.CODE}:
         known = text in allowed
     else:
@@ -316,6 +354,10 @@ def _value_problems(name: str, tag: str, text: str, terms: Terms) -> Iterator[Pr
     if not known:
         reason = f"{text!r} ({tag} {category}) is none of {_quoted(allowed)}"
         yield Problem(name, "value", reason)
+
+
+def _bare(text: str) -> str:
+    return "".join(character for character in text.casefold() if character.isalnum())
 
 
 def _wording_problems(sample: Sample) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ A file holds one sample after another:
 `{A1|...}` marks an entity by the tag of its commission, `{A2+B3|...}` one that two people share,
 `{-|...}` something of an entity's look that is about no person of the text. The header may have
 further lines `key: value`; recorded samples have there what the commission asked for. A query
-names the tags that it needs, its way of reference, its domain and who asks.
+names the tags that it needs (`-` for none), its way of reference, its domain and who asks.
 
 Twins have no text of their own: a header line `of: single-0001`, and queries that are headed
 `--- second:`, `--- paraphrase:` and `--- turned:`.
@@ -205,8 +205,9 @@ def to_samples(marked: Marked) -> Iterator[Sample]:
         for key in ("register", "relation", "voice", "theme", "form", "template")
         if key in marked.header
     }
-    if "joined" in marked.header:
-        meta["joined"] = marked.header["joined"].split()
+    meta |= {
+        key: marked.header[key].split() for key in ("joined", "reasons") if key in marked.header
+    }
     for number, query in enumerate(marked.queries, start=1):
         yield Sample(
             id=marked.id if number == 1 else f"{marked.id}-{number}",
@@ -316,7 +317,7 @@ def _query(path: Path, line: int, heading: str, text: str) -> MarkedQuery:
     if kind not in KINDS or len(fields) != _FIELDS:
         wanted = "'--- query: A2 A5 | implied | travel | near' (tags, reference, domain, asker)"
         raise MarkedError(path, line, f"{heading!r} is not of the form {wanted}")
-    tags = fields[0].split()
+    tags = fields[0].removeprefix("-").split()
     for tag in tags:
         if not _TAG.fullmatch(tag):
             raise MarkedError(path, line, f"{tag!r} is no tag of a fact such as A2")
@@ -327,7 +328,8 @@ def _lines(sample: Marked) -> str:
     header = "".join(f"{key}: {value}\n" for key, value in sample.header.items())
     text = f"--- text\n{sample.text}\n" if "of" not in sample.header else ""
     queries = "".join(
-        f"--- {q.kind}: {' '.join(q.needs)} | {q.reference} | {q.domain} | {q.asker}\n{q.text}\n"
+        f"--- {q.kind}: {' '.join(q.needs) or '-'} | {q.reference} | {q.domain} | {q.asker}\n"
+        f"{q.text}\n"
         for q in sample.queries
     )
     return f"=== {sample.id}\n{header}{text}{queries}"

@@ -100,11 +100,11 @@ class Census:
         b = self._settle("B", categories, other, facets, lent, alias=alias)
         return self._settle_pair(a, b, relation, (draw, other), lent)
 
-    def _draw(self, beside: Draw | None = None) -> Draw:
+    def _draw(self, other: Draw | None = None) -> Draw:
         random = self.random
         countries = self.pools.countries
-        if beside is not None:
-            place = beside.place
+        if other is not None:
+            place = other.place
         else:
             american = random.random() < _AMERICAN_SHARE
             name = _AMERICAN if american else random.choice(sorted(set(countries) - {_AMERICAN}))

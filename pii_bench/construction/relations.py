@@ -21,7 +21,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A relation between A and B; its words are in `relations/<name>.txt`.
+    """A relation between A and B.
 
     Attributes:
         shared: (category, facet) pairs that both may have with one value.

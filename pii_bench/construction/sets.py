@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.construction.commissions import ORDERS
 from pii_bench.construction.derived import CONVERSATIONS, TWINS_PER_SOURCE
 from pii_bench.construction.hard import hard_set
-from pii_bench.construction.recorded import NAMES
 from pii_bench.datasets.check import CANARY
 from pii_bench.datasets.check.sets import OUR_SETS
 from pii_bench.errors import PiiBenchError
@@ -38,13 +37,13 @@ def build_sets(recorded: Recorded) -> dict[str, tuple[Sample, ...]]:
     Raises:
         PiiBenchError: texts of a set are missing.
     """
-    for name in NAMES:
+    for name in TEXTS:
         if len(recorded.sets[name]) != TEXTS[name]:
             there = len(recorded.sets[name])
             raise PiiBenchError(
                 f"{name}: {there} texts are recorded in {recorded.folder / name}, not {TEXTS[name]}"
             )
-    sets = {name: tuple(recorded.samples(name)) for name in NAMES}
+    sets = {name: tuple(recorded.samples(name)) for name in TEXTS}
     sets["hard"] = hard_set([sets["single"], sets["multi"]], HARD_PER_SOURCE)
     return {
         name: _with_canary(samples) if name in OUR_SETS else samples

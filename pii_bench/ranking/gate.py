@@ -75,7 +75,7 @@ def shortfalls(rows: Sequence[Row], least: Sequence[Least], baseline: Baseline) 
                     f"at least {each.figure:.3f} is asked for"
                 )
     for row in rows:
-        ours, theirs = row.by_sample.get(row.headline_name), baseline.get(_key(row))
+        ours, theirs = row.by_sample.get(row.headline_name), baseline.get((row.dataset, row.task))
         comparison = compare(ours, theirs) if ours is not None and theirs is not None else None
         if comparison and comparison.difference < 0 and comparison.p < SIGNIFICANT:
             yield (
@@ -121,10 +121,6 @@ def _scores(record: Mapping[str, Any]) -> Scores:
         tuple(record["values"]),
         None if parts is None else (tuple(parts[0]), tuple(parts[1])),
     )
-
-
-def _key(row: Row) -> tuple[str, str]:
-    return row.dataset, row.task
 
 
 def _is_share(text: str) -> bool:

@@ -102,8 +102,8 @@ def paper_table(number: int, rows: Iterable[Row], published: Iterable[Row]) -> s
     known: list[_Line] = []
     others = ours
     for line in theirs:
-        here = [own for own in ours if own.stands_beside(line)]
-        known += [line, *(replace(own, beside=line.cells) for own in here)]
+        here = [own for own in ours if own.is_of_same_line(line)]
+        known += [line, *(replace(own, published=line.cells) for own in here)]
         others = [own for own in others if own not in here]
     parts += [_NOTE, _markdown(table, known)]
     if others:
@@ -134,9 +134,9 @@ class _Line:
     model: str
     strategy: str
     cells: Mapping[Column, Row]
-    beside: Mapping[Column, Row] | None = None
+    published: Mapping[Column, Row] | None = None
 
-    def stands_beside(self, theirs: _Line) -> bool:
+    def is_of_same_line(self, theirs: _Line) -> bool:
         """Whether it is of the model and strategy of a published line."""
         same = published_name(self.model) == theirs.model
         return same and self.strategy == theirs.strategy
@@ -160,7 +160,7 @@ class _Line:
             return "-" if column.metric in undefined else ""
         if row.source.is_system and not row.complete:
             return f"{value:.3f} ({row.scored}/{row.gold})"
-        other = self.beside.get(column) if self.beside else None
+        other = self.published.get(column) if self.published else None
         theirs = other.metrics.get(column.metric) if other else None
         return f"{value:.3f}" if theirs is None else f"{value:.3f} ({value - theirs:+z.3f})"
 
@@ -248,7 +248,7 @@ def _without_a_run(theirs: Sequence[_Line], ours: Sequence[_Line]) -> str:
     """The published lines without a run of ours, by model, and what would run it."""
     absent: dict[str, list[str]] = {}
     for line in theirs:
-        if not any(own.stands_beside(line) for own in ours):
+        if not any(own.is_of_same_line(line) for own in ours):
             absent.setdefault(line.model, []).append(line.strategy)
     items = []
     for model, strategies in absent.items():

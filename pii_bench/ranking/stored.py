@@ -144,8 +144,8 @@ class Run:
         """The file of its scores, by all that they depend on; None for what is submitted."""
         if self.files is None:
             return None
-        beside = () if self.detection is None else self.detection.hashes
-        return KeptScores.beside(self.files, [self.dataset.sha256, *self.hashes, *beside])
+        others = () if self.detection is None else self.detection.hashes
+        return KeptScores.of_run(self.files, [self.dataset.sha256, *self.hashes, *others])
 
     @cached_property
     def _loaded(self) -> RunScores | None:
@@ -241,9 +241,7 @@ def with_detection(runs: Iterable[Run]) -> list[Run]:
     """The runs, each query-related one with its detection."""
     found = list(runs)
     return [
-        replace(run, detection=_detection_beside(run, found))
-        if run.task is Task.QUERY_RELATED
-        else run
+        replace(run, detection=_detection_of(run, found)) if run.task is Task.QUERY_RELATED else run
         for run in found
     ]
 
@@ -285,7 +283,7 @@ def _submitted(
     )
 
 
-def _detection_beside(run: Run, runs: Iterable[Run]) -> Run | None:
+def _detection_of(run: Run, runs: Iterable[Run]) -> Run | None:
     # A vote draws at a temperature of its own, and detection has no vote.
     own = _VOTED if "votes" in run.manifest.system.settings else frozenset[str]()
     for other in runs:

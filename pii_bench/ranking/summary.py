@@ -54,8 +54,8 @@ def summarise(
     for task in tasks:
         shown = [row for row in own if row.task is task]
         if shown:
-            beside = [row for row in rows if row.task is task and row.dataset in datasets]
-            parts.append(f"{task} ({HEADLINES[task]})\n\n{_table(shown, beside, datasets)}\n")
+            of_task = [row for row in rows if row.task is task and row.dataset in datasets]
+            parts.append(f"{task} ({HEADLINES[task]})\n\n{_table(shown, of_task, datasets)}\n")
     if meaning := _meaning(own, rows):
         parts.append(meaning + "\n")
     return "\n".join(parts)

@@ -63,7 +63,7 @@ class KeptScores:
     key: str
 
     @classmethod
-    def beside(cls, files: RunFiles, hashes: Sequence[str]) -> Self:
+    def of_run(cls, files: RunFiles, hashes: Sequence[str]) -> Self:
         """The file next to the responses of a run, for contents of these hashes."""
         key = hashlib.sha256("\n".join([code_sha256(), *hashes]).encode()).hexdigest()
         return cls(files.manifest.with_name(files.responses.stem + ".scores.npz"), key)

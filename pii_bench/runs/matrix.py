@@ -9,18 +9,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from pii_bench.datasets.catalog import ALL
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
 from pii_bench.models.calls import MOST_CALLS
 from pii_bench.models.catalog import PROVIDERS, resolve
 from pii_bench.prompting.strategies import get_strategy
 from pii_bench.systems.catalog import DEFAULT_STRATEGY, check_name, is_prompted
-from pii_bench.tasks import Task
+from pii_bench.tasks import ALL_TASKS, TASK_CHOICES, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-TASKS: Final = (ALL, *map(str, Task))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,7 @@ class Matrix:
     models: tuple[str, ...]
     datasets: tuple[str, ...]
     strategies: tuple[str, ...] = (DEFAULT_STRATEGY,)
-    task: str = ALL
+    task: str = ALL_TASKS
     limit: int | None = None
     concurrency: int | None = None
     max_usd: float | None = None
@@ -125,8 +122,8 @@ def _matrix(values: dict[str, Any]) -> Matrix:
         check_name(model)
     for strategy in matrix.strategies:
         get_strategy(strategy)
-    if matrix.task not in TASKS:
-        raise UnknownNameError("task", matrix.task, TASKS)
+    if matrix.task not in TASK_CHOICES:
+        raise UnknownNameError("task", matrix.task, TASK_CHOICES)
     return matrix
 
 

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from pii_bench.models.table import ModelCard
     from pii_bench.prompting.schemas import Output
 
+Kind = Literal["python", "composed", "encoder", "prompted", "entry point"]
+"""What a name of `--model` can be."""
+
 DEFAULT_STRATEGY: Final = "naive"
 
 _REMOTE_TOKENS: Final = 2048
@@ -86,36 +89,48 @@ def build_systems(name: str, options: SystemOptions) -> tuple[System, ...]:
         InputFileError: a file that the system reads is missing or broken.
         PiiBenchError: an option that does not apply to it, or a factory that makes no systems.
     """
+    match _kind(name):
+        case "python":
+            _refuse_options(name, options, takes_label_map=False)
+            return plug_in(name, name.removeprefix(f"{PYTHON}:"))
+        case "composed":
+            from pii_bench.systems.composed_catalog import build_composed
+
+            _refuse_options(name, options, takes_label_map=True)
+            return build_composed(name, options.label_map)
+        case "encoder":
+            from pii_bench.systems.encoder.reader import SHIPPED
+            from pii_bench.systems.encoder.system import encoder_systems
+
+            _refuse_options(name, replace(options, keep=None), takes_label_map=False)
+            folder = name.partition(":")[2]
+            return encoder_systems(Path(folder) if folder else SHIPPED, options.keep or BALANCED)
+        case "prompted":
+            return _prompt(name, options)
+        case "entry point":
+            _refuse_options(name, options, takes_label_map=False)
+            return plug_in(name, entry_points(group=ENTRY_POINTS)[name].value)
+        case _:
+            raise _unknown(name)
+
+
+def _kind(name: str) -> Kind | None:
+    """What a name is, by its look and the tables; None for a name that is in none of them."""
+    head = name.partition("+")[0].partition(":")[0]
     if name.startswith(f"{PYTHON}:"):
-        _refuse_options(name, options, takes_label_map=False)
-        return plug_in(name, name.removeprefix(f"{PYTHON}:"))
-    if name.partition("+")[0].partition(":")[0] in {*DETECTORS, GOLD}:
-        from pii_bench.systems.composed_catalog import build_composed
-
-        _refuse_options(name, options, takes_label_map=True)
-        return build_composed(name, options.label_map)
+        return "python"
+    if head in {*DETECTORS, GOLD}:
+        return "composed"
     if name.partition(":")[0] == ENCODER:
-        from pii_bench.systems.encoder.reader import SHIPPED
-        from pii_bench.systems.encoder.system import encoder_systems
-
-        _refuse_options(name, replace(options, keep=None), takes_label_map=False)
-        folder = name.partition(":")[2]
-        return encoder_systems(Path(folder) if folder else SHIPPED, options.keep or BALANCED)
-    if is_prompted(name):
-        return _prompt(name, options)
-    plug_ins = entry_points(group=ENTRY_POINTS)
-    if name not in plug_ins.names:
-        raise _unknown(name)
-    _refuse_options(name, options, takes_label_map=False)
-    return plug_in(name, plug_ins[name].value)
+        return "encoder"
+    if head not in {PYTHON, ENCODER} and ("/" in resolve(name) or name.startswith(f"{REPLAY}:")):
+        return "prompted"
+    return "entry point" if name in entry_points(group=ENTRY_POINTS).names else None
 
 
 def is_prompted(name: str) -> bool:
     """Whether a name is that of a chat model, which is asked through the prompt of a strategy."""
-    others = {PYTHON, ENCODER, GOLD, *DETECTORS}
-    if name.partition("+")[0].partition(":")[0] in others:
-        return False
-    return "/" in resolve(name) or name.startswith(f"{REPLAY}:")
+    return _kind(name) == "prompted"
 
 
 def check_name(name: str) -> None:
@@ -125,18 +140,15 @@ def check_name(name: str) -> None:
         UnknownNameError: a name that is in none of the tables.
         PiiBenchError: the name of a provider alone.
     """
-    if is_prompted(name):
-        check_model(name)
-    elif name.partition("+")[0].partition(":")[0] in {*DETECTORS, GOLD}:
-        from pii_bench.systems.composed_catalog import check_composed
+    match _kind(name):
+        case "prompted":
+            check_model(name)
+        case "composed":
+            from pii_bench.systems.composed_catalog import check_composed
 
-        check_composed(name)
-    elif not (
-        name.startswith(f"{PYTHON}:")
-        or name.partition(":")[0] == ENCODER
-        or name in entry_points(group=ENTRY_POINTS).names
-    ):
-        raise _unknown(name)
+            check_composed(name)
+        case None:
+            raise _unknown(name)
 
 
 def system_names() -> list[str]:

@@ -63,7 +63,7 @@ class EntitySource(Part, Protocol):
 
 
 class RelevanceSource(Part, Protocol):
-    """Tells which entities the query of a sample needs; it reads the entities beside."""
+    """Tells which entities the query of a sample needs, given its entities."""
 
     def needed(self, sample: Sample, entities: Sequence[Candidate]) -> list[str]:
         """Texts of the needed ones among the entities, each once, in their order."""

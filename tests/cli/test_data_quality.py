@@ -60,7 +60,7 @@ def test_the_figures_are_printed_and_stand_in_the_readme(
 def test_the_most_frequent_words_beside_those_of_another_dataset(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["data", "quality", "--beside", str(data / "single.jsonl")]) == 0
+    assert main(["data", "quality", "--compare", str(data / "single.jsonl")]) == 0
 
     assert capsys.readouterr().out.splitlines()[-1].split() == ["lives", "100.0%"] * 3
 

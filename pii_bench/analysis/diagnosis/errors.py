@@ -86,7 +86,7 @@ class ErrorClass(StrEnum):
 
 
 NEED_DETECTION: Final = frozenset({ErrorClass.MISSED, ErrorClass.WRONG_TYPE})
-"""The classes that cannot occur where a query-related answer has no detection answer beside."""
+"""The classes that cannot occur without an answer to detection for the same sample."""
 
 
 class Side(StrEnum):

@@ -48,7 +48,7 @@ def error_table(runs: Iterable[Run]) -> pd.DataFrame:
             tasks.append((Task.MASKING, masking))
         for task, answers in tasks:
             scored, counts = _errors(task, run, answers)
-            beside = {
+            common = {
                 **_named(run),
                 "task": task,
                 "scored": scored,
@@ -56,7 +56,7 @@ def error_table(runs: Iterable[Run]) -> pd.DataFrame:
             }
             rows += [
                 {
-                    **beside,
+                    **common,
                     "class": kind,
                     "side": side,
                     "errors": None
@@ -83,7 +83,7 @@ def leak_table(runs: Iterable[Run]) -> pd.DataFrame:
         if (masking := run.masking) is None:
             continue
         found = account(run.dataset.samples, masking)
-        beside = {
+        common = {
             **_named(run),
             "gold": found.samples,
             "answered": found.answered,
@@ -92,7 +92,7 @@ def leak_table(runs: Iterable[Run]) -> pd.DataFrame:
         exposures = {ANSWERED: found.of_answered, OPEN: found.open, CLOSED: found.closed}
         rows += [
             {
-                **beside,
+                **common,
                 "on_failure": on_failure,
                 **_rates(exposure),
                 **{f"leak_tier_{tier}": exposure.leak_of(tier) for tier in TIERS},

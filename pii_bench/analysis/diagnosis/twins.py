@@ -1,7 +1,7 @@
 """Counterfactual twins: does a system read the query at all?
 
-Twins are samples with one description and different queries (`construction.twins`). Answers are
-compared with each other as sets of texts, as they came; whether they are right is said beside.
+Twins are samples with one description and different queries (`construction.derived`). Answers are
+compared with each other as sets of texts, as they came; whether they are right has its own columns.
 """
 
 from __future__ import annotations

@@ -177,11 +177,11 @@ def _shown(scored: Iterable[tuple[Run, list[Row]]]) -> list[_Shown]:
         _Shown(run, (*rows, *detections.get(id(run.detection), (run, ()))[1]), _answers(run))
         for run, rows in related
     ]
-    beside = {id(run.detection) for run, _ in related}
+    used = {id(run.detection) for run, _ in related}
     return shown + [
         _Shown(run, tuple(rows), _answers(run))
         for number, (run, rows) in detections.items()
-        if number not in beside
+        if number not in used
     ]
 
 

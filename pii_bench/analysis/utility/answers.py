@@ -104,9 +104,9 @@ def answer_pairs(
     """
     pairs = {}
     for sample_id, response in masked.items():
-        answer, beside = _read(response), _read(unmasked.get(sample_id))
-        if answer is not None and beside is not None:
-            pairs[sample_id] = AnswerPair(answer, beside)
+        answer, plain = _read(response), _read(unmasked.get(sample_id))
+        if answer is not None and plain is not None:
+            pairs[sample_id] = AnswerPair(answer, plain)
     return pairs
 
 

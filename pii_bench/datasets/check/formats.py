@@ -45,7 +45,7 @@ def format_problems(sample: Sample) -> Iterator[Problem]:
     Rules: `category`, it is one of the 55 and belongs to the entity's type; `format`, the
     text is in a form of the category: the paper's or, for dates, times, durations, amounts,
     measures and phone numbers, another one in use (`forms`). Foreign entities without a
-    category pass.
+    category pass, and those of a sample whose difficulty is its forms (`meta.reasons`).
     """
     for entity in sample.entities:
         if entity.category is not None:
@@ -60,6 +60,9 @@ def _entity_problems(sample: Sample, entity: Entity, category: str) -> Iterator[
     if entity.type != pii_type:
         reason = f"{entity.text!r}: {category} is of type {pii_type}, not {entity.type}"
         yield Problem(sample.id, "category", reason)
+    reasons = sample.meta.get("reasons")
+    if isinstance(reasons, list) and "forms" in reasons:
+        return
     if not FORMATS.get(category, _is_line)(entity.text):
         yield Problem(sample.id, "format", f"{entity.text!r} is no {category}")
 

@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from faker import Faker
-
 from pii_bench.datasets.sample import Related
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from random import Random
+
+    from faker import Faker
 
     from pii_bench.datasets.sample import Entity, Sample
 
@@ -125,6 +125,8 @@ def _pieces(sample: Sample) -> Iterator[Piece]:
 
 def _other_values(sample: Sample, random: Random) -> dict[str, str]:
     """Another value for each entity that the query does not quote: text to text."""
+    from faker import Faker
+
     faker = Faker(random.choice(_LOCALES))
     faker.seed_instance(random.random())
     query = (sample.query or "").lower()

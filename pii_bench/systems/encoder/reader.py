@@ -133,7 +133,8 @@ class Reader:
         for window, hidden in zip(windows, states, strict=True):
             opening = hidden[0]
             for span in item.spans:
-                if (own := _pooled(window, hidden, span)) is not None:
+                if (pooled := _pooled(window, hidden, span)) is not None:
+                    own = pooled[1]
                     seen = np.concatenate([own, opening, own * opening])
                     scores.append(_sigmoid(self._mlp("relevance", seen)))
         return max(scores, default=0.0)
@@ -268,24 +269,21 @@ def _spans(
 
 def _pooled(
     window: Window, hidden: Floats, span: tuple[int, int] | tuple[int, int, PiiType]
-) -> Floats | None:
+) -> tuple[int, Floats] | None:
+    """A span's first subword in a window and the mean of its states; None where it is elsewhere."""
     place = subwords_of(window, span[0], span[1])
     if place is None:
         return None
-    own: Floats = hidden[window.first + place[0] : window.first + place[1]].mean(axis=0)
-    return own
+    states: Floats = hidden[window.first + place[0] : window.first + place[1]]
+    return place[0], states.mean(axis=0)
 
 
 def _placed(
     window: Window, hidden: Floats, spans: Sequence[tuple[int, int, PiiType]]
 ) -> dict[tuple[int, int, PiiType], tuple[int, Floats]]:
-    """Of each span in a window its first subword and the mean of its states."""
-    found = {}
-    for span in spans:
-        if (place := subwords_of(window, span[0], span[1])) is not None:
-            states: Floats = hidden[window.first + place[0] : window.first + place[1]]
-            found[span] = place[0], states.mean(axis=0)
-    return found
+    """Those of the spans that are in a window, see `_pooled`."""
+    pooled = {span: _pooled(window, hidden, span) for span in spans}
+    return {span: found for span, found in pooled.items() if found is not None}
 
 
 def _merge(

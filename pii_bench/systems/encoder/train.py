@@ -22,6 +22,7 @@ from transformers import (
 
 from pii_bench.files import write_whole
 from pii_bench.systems.encoder.augment import ALL, augmented
+from pii_bench.systems.encoder.conversations import conversations
 from pii_bench.systems.encoder.examples import collate, examples_of
 from pii_bench.systems.encoder.export import export
 from pii_bench.systems.encoder.files import LOG
@@ -49,6 +50,7 @@ class Settings:
         patience: epochs without a better dev score after which training stops.
         augmented: share of samples that are learnt from a second time, rewritten.
         kinds: of rewriting, see `augment`.
+        joined: conversations that are made of several samples, as a share of the samples.
         half: whether matrices are multiplied in bfloat16, which recent processors do fast.
     """
 
@@ -65,6 +67,7 @@ class Settings:
     half: bool = True
     augmented: float = 0.5
     kinds: tuple[str, ...] = ALL
+    joined: float = 0.15
     seed: int = 13
 
 
@@ -74,11 +77,6 @@ class Data:
 
     train: Mapping[str, Sequence[Sample]]
     dev: Mapping[str, Sequence[Sample]]
-
-    @staticmethod
-    def all_of(sets: Mapping[str, Sequence[Sample]]) -> list[Sample]:
-        """The samples of all sets in their order."""
-        return [sample for samples in sets.values() for sample in samples]
 
 
 class Examples(torch.utils.data.Dataset[dict[str, Any]]):
@@ -97,6 +95,10 @@ class Examples(torch.utils.data.Dataset[dict[str, Any]]):
             example
             for sample in [*samples, *further]
             for example in examples_of(tokenizer, sample, asked=chance.random() >= settings.unasked)
+        ]
+        talks = conversations(samples, round(settings.joined * len(samples)), chance)
+        self._examples += [
+            example for talk in talks for example in examples_of(tokenizer, talk, asked=True)
         ]
 
     def __len__(self) -> int:
@@ -174,7 +176,8 @@ def train(
     Returns:
         The figures of the written files on dev, see `measure`.
     """
-    train_samples, dev_samples = data.all_of(data.train), data.all_of(data.dev)
+    train_samples = [sample for samples in data.train.values() for sample in samples]
+    dev_samples = [sample for samples in data.dev.values() for sample in samples]
     torch.manual_seed(settings.seed)
     np.random.seed(settings.seed)
     tokenizer_file = checkpoint / "tokenizer.json"

@@ -19,7 +19,7 @@ SPELLED: Final = 512
 _SPELLED_CHARACTERS: Final = 16
 _OVERLAP: Final = 96
 # A query that is longer leaves too little room for the text; its end is cut.
-_QUERY_TOKENS: Final = 160
+_QUERY_TOKENS: Final = 256
 
 
 @dataclass(frozen=True, slots=True)

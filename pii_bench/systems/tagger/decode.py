@@ -24,7 +24,7 @@ WINDOW: Final = 256
 """Tokens of a piece whose scores are kept."""
 
 CONTEXT: Final = 64
-"""Tokens that a piece sees on either side besides."""
+"""Further tokens that a piece sees on either side."""
 
 
 def decode(

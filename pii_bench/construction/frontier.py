@@ -1,0 +1,206 @@
+"""Commissions for `frontier`: texts that a careful reader gets right and a quick one does not.
+
+A commission names reasons for difficulty, a cast with names and numbers, a voice and a length. The
+writer chooses the facts and declares them in the header, as `facts: A1 Full Name, A2 Age`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.construction.commissions import PORTION, SEED
+from pii_bench.construction.names import Names
+from pii_bench.construction.pools import load_pools
+from pii_bench.construction.profiles import Census, Unresolvable
+from pii_bench.construction.values import draw_value
+from pii_bench.construction.voices import WRITERS, load_voices
+from pii_bench.taxonomy import PiiType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+FRONTIER: Final = "frontier"
+FRONTIER_SIZE: Final = 300
+
+REASONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "several": "several of a kind: three addresses, two employers, four dates; only one is "
+        "meant, and the text says which, once, elsewhere",
+        "time": "corrections and time: a figure corrected later, a status that has ended, "
+        '"until August we lived..."',
+        "chain": "what is needed follows from knowledge of the matter; 3 to 6 facts",
+        "none": "nothing needed: the request can be met without any fact of a person, though the "
+        "text is full of tempting ones; no tag",
+        "most": "nearly all needed: masking would ruin the answer; all facts but the names and "
+        "one to three others",
+        "who": "four to eight people, kinship and roles crossing, quoted speech, pronouns across "
+        "paragraphs; the query points by relation",
+        "conditions": "the request forbids or demands a fact, or changes one: "
+        '"if I registered at my mother\'s instead", "leave my illness out of it"',
+        "length": "3,000 to 10,000 characters of thread, file or minutes; the matter stands in "
+        "two places far apart",
+        "forms": "values in words, split over lines, with typos, in another script or language, "
+        "in tables, in signatures and quoted e-mail headers",
+    }
+)
+"""Why a sample is difficult; the texts are what a writer is told."""
+
+# One issue of the plan has two sides, so each of them is dealt half as often.
+_DEALT: Final = (
+    *("several", "time", "chain", "who", "conditions", "length", "forms"),
+    *("several", "time", "chain", "who", "conditions", "length", "forms"),
+    *("none", "most"),
+)
+# A second reason that goes with any other.
+_SECOND: Final = ("several", "time", "who", "conditions", "forms")
+_CODES: Final = 4
+_CHARS: Final = (1000, 2200)
+_LONG: Final = (3100, 5200)
+_OFFERED: Final = 5
+_TRIES: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One person of the cast.
+
+    Attributes:
+        names: the name and two spares.
+        home: for example where they live.
+        codes: category to numbers that may be used for them.
+    """
+
+    letter: str
+    pronoun: str
+    names: tuple[str, ...]
+    home: str
+    codes: Mapping[str, tuple[str, ...]]
+
+    def allowed(self, category: str) -> tuple[str, ...]:
+        """The values that a name or number of this person may have."""
+        return self.names if category == "Full Name" else self.codes.get(category, ())
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierCommission:
+    """One sample that is to be written.
+
+    Attributes:
+        reasons: names of `REASONS`.
+        cast: of whom the writer uses as many as the text needs.
+        chars: length of the text.
+    """
+
+    id: str
+    reasons: tuple[str, ...]
+    cast: tuple[Member, ...]
+    writer: str
+    voice: str
+    theme: str
+    registers: tuple[str, ...]
+    domain: str
+    chars: int
+
+
+def frontier_commission(number: int) -> FrontierCommission:
+    """Draw the commission of a number, from 1.
+
+    Raises:
+        MissingExtraError: Faker is not installed.
+        InputFileError: a pool or table is broken.
+    """
+    random = Random(f"{SEED}/{FRONTIER}/{number}")
+    voices = load_voices()
+    first, domain = _plan()[number - 1]
+    second = random.choice([reason for reason in _SECOND if reason != first])
+    reasons = (first, second)
+    theme = random.choice(sorted(voices.themes))
+    writer = random.choice(WRITERS)
+    people = random.randint(4, 7) if "who" in reasons else random.randint(2, 3)
+    possible = voices.registers_of(writer, people)
+    who = random.choice(voices.who(writer, theme))
+    return FrontierCommission(
+        id=f"{FRONTIER}-{number:04d}",
+        reasons=reasons,
+        cast=_cast(people, random),
+        writer=writer,
+        voice=f"{who}; {random.choice(voices.on)}; {random.choice(voices.manner)}",
+        theme=theme,
+        registers=tuple(random.sample(possible, min(_OFFERED, len(possible)))),
+        domain=domain,
+        chars=10 * round(random.uniform(*(_LONG if first == "length" else _CHARS)) / 10),
+    )
+
+
+@cache
+def _plan() -> Sequence[tuple[str, str]]:
+    """The first reason and the domain of each sample, dealt so that every share is met."""
+    random = Random(f"{SEED}/{FRONTIER}")
+    domains = load_voices().domains
+    reasons = [_DEALT[n % len(_DEALT)] for n in range(FRONTIER_SIZE)]
+    themes = [domains[n % len(domains)] for n in range(FRONTIER_SIZE)]
+    random.shuffle(reasons)
+    random.shuffle(themes)
+    return tuple(zip(reasons, themes, strict=True))
+
+
+def _cast(people: int, random: Random) -> tuple[Member, ...]:
+    pools = load_pools("test")
+    census = Census(pools, Names(pools), random)
+    cast: list[Member] = []
+    for _ in range(_TRIES):
+        try:
+            profile = census.single((PiiType.CODE,) * _CODES, alias=False)
+        except Unresolvable:
+            continue
+        draw = profile.draw
+        if draw is None:  # pragma: no cover - a drawn profile has what it was drawn from
+            continue
+        names = tuple(
+            dict.fromkeys(
+                [profile.name.value, *(draw_value("Full Name", "", draw) for _ in range(2))]
+            )
+        )
+        codes = {
+            fact.category: tuple(
+                dict.fromkeys([fact.value, draw_value(fact.category, fact.facet, draw)])
+            )
+            for fact in profile.others
+        }
+        home = f"{profile.home.country}, for example in {profile.home.city}"
+        cast.append(Member("ABCDEFGH"[len(cast)], profile.pronoun, names, home, codes))
+        if len(cast) == people:
+            return tuple(cast)
+    raise RuntimeError(f"no {people} people without conflicts in {_TRIES} attempts")
+
+
+def frontier_sheet(portion: int) -> str:
+    """The commissions of a portion, from 1, for a writer to read."""
+    first = (portion - 1) * PORTION + 1
+    last = min(portion * PORTION, FRONTIER_SIZE)
+    return "\n".join(_told(frontier_commission(n)) for n in range(first, last + 1))
+
+
+def _told(asked: FrontierCommission) -> str:
+    least, most = round(asked.chars * 0.85), round(asked.chars * 1.15)
+    lines = [
+        f"=== {asked.id}",
+        *(f"reason: {name} ({REASONS[name]})" for name in asked.reasons),
+        f"voice: {asked.voice} ({asked.writer})",
+        f"matter: {asked.theme}",
+        f"kind of text, for example: {', '.join(asked.registers)}",
+        f"length: {asked.chars} characters ({least} to {most})",
+        f"query about, for example: {asked.domain}",
+    ]
+    for member in asked.cast:
+        name, *spares = member.names
+        lines.append(
+            f"{member.letter}: {name} [or: {', '.join(spares)}]; {member.pronoun}; lives in "
+            f"{member.home}"
+        )
+        lines += [f"  {category}: {' or '.join(v)}" for category, v in member.codes.items()]
+    return "\n".join(lines) + "\n"
