@@ -11,6 +11,7 @@ from pii_bench.analysis.agreement import Agreement, Consistency, agreements, con
 from pii_bench.analysis.curves import CurvePoint, curves
 from pii_bench.analysis.drops import Drop, drops
 from pii_bench.analysis.headlines import Headline, headlines, published_headlines
+from pii_bench.analysis.reasons import OfReason, by_reason
 from pii_bench.analysis.recall import Share, shares
 from pii_bench.analysis.runs import BASE, CURVES, RunName, pooled
 from pii_bench.escaping import csv_cell
@@ -35,6 +36,7 @@ class Analysis:
         curves: F1 by size.
         recall: what is found of each type and category.
         drops: hard and distract against single and multi.
+        reasons: figures by the reason why a sample is difficult.
         consistency: PCS of each system on two datasets.
         agreement: Spearman's rho and the mean PCS of two datasets.
     """
@@ -43,6 +45,7 @@ class Analysis:
     curves: tuple[CurvePoint, ...]
     recall: tuple[Share, ...]
     drops: tuple[Drop, ...]
+    reasons: tuple[OfReason, ...]
     consistency: tuple[Consistency, ...]
     agreement: tuple[Agreement, ...]
 
@@ -61,6 +64,7 @@ def analyse(runs: Sequence[EvaluatedRun], published: Iterable[Row]) -> Analysis:
         curves=tuple(curves(whole)),
         recall=tuple(shares(whole)),
         drops=tuple(drops(means)),
+        reasons=tuple(by_reason(runs)),
         consistency=tuple(systems),
         agreement=tuple(agreements(systems)),
     )
@@ -97,6 +101,7 @@ _KINDS: Final[Mapping[str, type]] = {
     "curves": CurvePoint,
     "recall": Share,
     "drops": Drop,
+    "reasons": OfReason,
     "consistency": Consistency,
     "agreement": Agreement,
 }
