@@ -81,7 +81,7 @@ code { font-size: .8rem; overflow-wrap: anywhere }
 
 def to_csv(rows: Sequence[Row]) -> str:
     """The table with four decimals; what is unknown is empty."""
-    flat = map(_flat, rows)
+    flat = map(record_of, rows)
     return csv_text(_COLUMNS, ([row.get(name) for name in _COLUMNS] for row in flat))
 
 
@@ -210,7 +210,8 @@ def _tabulate(rows: Sequence[Row], style: str) -> str:
     return str(tabulate(lines, header, tablefmt=style, disable_numparse=True))
 
 
-def _flat(row: Row) -> dict[str, object]:
+def record_of(row: Row) -> dict[str, object]:
+    """A row as one record, the columns of the CSV file by name; those it lacks are left out."""
     return {
         "source": row.source,
         "model": row.model,
