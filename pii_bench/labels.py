@@ -9,6 +9,7 @@ other taxonomies hold a given name and a surname next to each other as one name.
 from __future__ import annotations
 
 import csv
+import hashlib
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -82,6 +83,11 @@ def any_taxonomy() -> Mapping[str, Meaning]:
     return MappingProxyType(
         {label: meaning for table in tables for label, meaning in table.items()}
     )
+
+
+def sha256_of_labels() -> str:
+    """Hash of all tables, for the signature of scores that they are part of."""
+    return hashlib.sha256(_FILE.read_bytes()).hexdigest()
 
 
 def types_of(name: str) -> Mapping[str, PiiType | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -13,9 +14,17 @@ from pii_bench.datasets.capid import read_capid
 from pii_bench.datasets.card import card_path, read_card
 from pii_bench.datasets.checksums import sha256_of, sha256_of_folder
 from pii_bench.datasets.native import iterate_native, read_native
-from pii_bench.datasets.span_files import SPAN_FORMATS, Misfits, read_samples, span_source
+from pii_bench.datasets.span_files import (
+    SPAN_FORMATS,
+    Document,
+    Misfits,
+    read_documents,
+    read_samples,
+    span_source,
+)
 from pii_bench.datasets.tab import read_tab
 from pii_bench.errors import InputFileError, UnknownNameError
+from pii_bench.labels import taxonomy
 from pii_bench.resources import DATA
 
 if TYPE_CHECKING:
@@ -23,6 +32,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.datasets.span_files import SpanSource
+    from pii_bench.labels import Meaning
 
 ALL: Final = "all"
 
@@ -117,6 +127,23 @@ class DatasetStream:
     names_subjects: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class DocumentStream:
+    """A dataset as texts with labelled spans, read anew whenever they are asked for.
+
+    Attributes:
+        name: as of a `Dataset`, and so the next.
+        sha256: likewise.
+        labels: what its labels mean.
+        read: gives the documents one by one and tells what does not fit.
+    """
+
+    name: str
+    sha256: str
+    labels: Mapping[str, Meaning]
+    read: Callable[[Misfits], Iterator[Document]]
+
+
 FOREIGN_FORMATS: Final[
     Mapping[str, Callable[[Path], tuple[tuple[Sample, ...], tuple[str, ...]]]]
 ] = MappingProxyType({"capid": read_capid, "tab": read_tab})
@@ -165,6 +192,33 @@ def open_dataset(source: str) -> DatasetStream:
     return DatasetStream(
         dataset.name, dataset.source, dataset.sha256, dataset.faults, lambda: iter(samples)
     )
+
+
+def open_documents(source: str) -> DocumentStream:
+    """Open any dataset as documents with labelled spans.
+
+    Raises:
+        UnknownNameError: neither a name nor a file.
+        InputFileError: as `open_dataset`.
+    """
+    if (spans := span_source(source)) is not None:
+        labels = SPAN_FORMATS[spans.format].labels()
+        return DocumentStream(*_named(spans), labels, partial(read_documents, spans))
+    dataset, ours = open_dataset(source), taxonomy("paper")
+
+    def read(misfits: Misfits) -> Iterator[Document]:
+        for fault in dataset.faults:
+            misfits.add(0, fault.partition(": ")[2])
+        for sample in dataset.read():
+            spans = {
+                (*span, label if label in ours else entity.type)
+                for entity in sample.entities
+                for label in [entity.category or ""]
+                for span in entity.spans
+            }
+            yield Document(sample.id, sample.description, tuple(sorted(spans)))
+
+    return DocumentStream(dataset.name, dataset.sha256, ours, read)
 
 
 def load_dataset(source: str) -> Dataset:

@@ -62,7 +62,8 @@ class HuggingFaceDetector:
         transformers.utils.logging.disable_progress_bar()
         model, tokenizer = _load(transformers, folder)
         tags = _bio_tags(model.config.id2label)
-        self._labels.check(tag.partition("-")[2] for tag in tags.values() if tag != _OUTSIDE)
+        found = (tag.partition("-")[2] for tag in tags.values() if tag != _OUTSIDE)
+        self.types = self._labels.check(found)
         model.config.id2label = tags
         self._pipeline = transformers.pipeline(
             "token-classification",
