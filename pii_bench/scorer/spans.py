@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 RESAMPLES: Final = 4_000
 SEED: Final = 250218545
 _TAIL: Final = 0.025
+_CHUNK: Final = 100
 
 
 class _Span(NamedTuple):
@@ -190,11 +191,12 @@ def f1_interval(
         return None
     kinds = sorted(alike)
     shares = np.array([alike[kind] for kind in kinds]) / number
-    matched, sizes = np.array(kinds, np.float64).T
-    times = np.random.default_rng(seed).multinomial(number, shares, size=resamples)
-    whole = times @ sizes
+    columns, random = np.array(kinds, np.float64), np.random.default_rng(seed)
+    chunks = (min(_CHUNK, resamples - start) for start in range(0, resamples, _CHUNK))
+    drawn = [random.multinomial(number, shares, size=chunk) @ columns for chunk in chunks]
+    matched, whole = np.concatenate(drawn).T
     # A draw of empty documents alone: nothing to find and nothing found.
-    figures = np.divide(2 * (times @ matched), whole, out=np.ones(resamples), where=whole > 0)
+    figures = np.divide(2 * matched, whole, out=np.ones(resamples), where=whole > 0)
     low, high = np.quantile(figures, [_TAIL, 1 - _TAIL])
     return round(float(low), 12), round(float(high), 12)
 
