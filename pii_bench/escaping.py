@@ -7,15 +7,16 @@ text there: they move no cursor, run no script, add no column and are no formula
 
 from __future__ import annotations
 
+import csv
 import html
+import io
 import re
+from math import isnan
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-    import pandas as pd
 
 # Control characters (C0, DEL, C1), marks that turn the direction of a line or end it, and
 # halves of surrogate pairs, which UTF-8 cannot hold.
@@ -96,10 +97,25 @@ def csv_cell(value: object) -> object:
     return f"'{shown}" if shown.startswith(_FORMULA) else shown
 
 
-def for_csv(table: pd.DataFrame) -> pd.DataFrame:
-    """A table whose texts are cells of CSV."""
-    texts = table.select_dtypes(include=["object", "str"]).columns
-    return table.assign(**{str(name): table[name].map(csv_cell) for name in texts})
+def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]], figure: str = ".4f") -> str:
+    """A table as CSV.
+
+    Args:
+        header: names of its columns, of our own.
+        rows: their cells; None and NaN are empty.
+        figure: format of floats.
+    """
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([_csv_cell(cell, figure) for cell in row] for row in rows)
+    return table.getvalue()
+
+
+def _csv_cell(cell: object, figure: str) -> object:
+    if isinstance(cell, float):
+        return "" if isnan(cell) else format(cell, figure)
+    return csv_cell(cell)
 
 
 def _escape(match: re.Match[str]) -> str:

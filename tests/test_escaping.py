@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.escaping import (
     csv_cell,
-    for_csv,
+    csv_text,
     html_text,
     latex,
     markdown,
@@ -105,12 +105,14 @@ def test_a_tab_before_a_formula_is_shown() -> None:
     assert csv_cell("\t=1") == r"\t=1"
 
 
-def test_in_a_frame_texts_alone_are_changed() -> None:
-    frame = pd.DataFrame({"name": ["=1", None], "n": [-1, 2], "f": [-0.5, None]})
+def test_in_a_table_texts_alone_are_changed() -> None:
+    rows = [["=1", -1, -0.5], [None, 2, math.nan]]
 
-    written = for_csv(frame).to_csv(index=False, lineterminator="\n")
+    assert csv_text(["name", "n", "f"], rows) == "name,n,f\n'=1,-1,-0.5000\n,2,\n"
 
-    assert written == "name,n,f\n'=1,-1,-0.5\n,2,\n"
+
+def test_figures_have_the_digits_that_are_asked_for() -> None:
+    assert csv_text(["f"], [[1 / 3]], figure=".6g") == "f\n0.333333\n"
 
 
 @given(ANY)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
@@ -11,9 +9,10 @@ from pii_bench.analysis.agreement import Agreement, Consistency, agreements, con
 from pii_bench.analysis.curves import CurvePoint, curves
 from pii_bench.analysis.drops import Drop, drops
 from pii_bench.analysis.headlines import Headline, headlines, published_headlines
+from pii_bench.analysis.reasons import OfReason, by_reason
 from pii_bench.analysis.recall import Share, shares
 from pii_bench.analysis.runs import BASE, CURVES, RunName, pooled
-from pii_bench.escaping import csv_cell
+from pii_bench.escaping import csv_text
 from pii_bench.files import write_whole
 
 if TYPE_CHECKING:
@@ -35,6 +34,7 @@ class Analysis:
         curves: F1 by size.
         recall: what is found of each type and category.
         drops: hard and distract against single and multi.
+        reasons: figures by the reason why a sample is difficult.
         consistency: PCS of each system on two datasets.
         agreement: Spearman's rho and the mean PCS of two datasets.
     """
@@ -43,6 +43,7 @@ class Analysis:
     curves: tuple[CurvePoint, ...]
     recall: tuple[Share, ...]
     drops: tuple[Drop, ...]
+    reasons: tuple[OfReason, ...]
     consistency: tuple[Consistency, ...]
     agreement: tuple[Agreement, ...]
 
@@ -61,6 +62,7 @@ def analyse(runs: Sequence[EvaluatedRun], published: Iterable[Row]) -> Analysis:
         curves=tuple(curves(whole)),
         recall=tuple(shares(whole)),
         drops=tuple(drops(means)),
+        reasons=tuple(by_reason(runs)),
         consistency=tuple(systems),
         agreement=tuple(agreements(systems)),
     )
@@ -71,11 +73,7 @@ def to_csv(kind: type, results: Iterable[object]) -> str:
 
     A run's name takes the first columns; rates that follow from counts stand after them.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_columns(kind))
-    writer.writerows(map(_cells, results))
-    return text.getvalue()
+    return csv_text(_columns(kind), map(_cells, results))
 
 
 def write_csvs(analysis: Analysis, results: Path) -> list[Path]:
@@ -97,6 +95,7 @@ _KINDS: Final[Mapping[str, type]] = {
     "curves": CurvePoint,
     "recall": Share,
     "drops": Drop,
+    "reasons": OfReason,
     "consistency": Consistency,
     "agreement": Agreement,
 }
@@ -114,15 +113,8 @@ def _columns(kind: type) -> list[str]:
     return [*names, *_RATES.get(kind, ())]
 
 
-def _cells(result: object) -> list[str]:
+def _cells(result: object) -> list[object]:
     run = getattr(result, "run", None)
     of_run = _columns(RunName) if run else []
     own = _columns(type(result))[len(of_run) :]
-    values = [getattr(run, name) for name in of_run] + [getattr(result, name) for name in own]
-    return [_cell(value) for value in values]
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    return f"{value:.4f}" if isinstance(value, float) else str(csv_cell(value))
+    return [getattr(run, name) for name in of_run] + [getattr(result, name) for name in own]

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
     from pii_bench.analysis.agreement import Agreement
     from pii_bench.analysis.drops import Drop
+    from pii_bench.analysis.reasons import OfReason
 
 
 DESCRIPTION: Final = (
     "Analyse stored runs as the paper does: F1 by size, recall by type and category, drops on "
-    "hard and distract, agreement of datasets. Writes CSV files and figures into "
-    "DIR/analysis."
+    "hard and distract, figures by reason of difficulty, agreement of datasets. Writes CSV files "
+    "and figures into DIR/analysis."
 )
 
 
@@ -60,6 +61,9 @@ def run(arguments: argparse.Namespace) -> bool:
         say(_table(ours) + "\n")
     else:
         say("no run of ours is complete on single, multi and a harder set: no drops")
+    if analysis.reasons:
+        say("by the reason why a sample is difficult:\n")
+        say(_reasons(analysis.reasons) + "\n")
     if agreeing := transfers(analysis.headlines):
         say("ranking of systems next to that of other datasets:\n")
         say(_transfers(agreeing) + "\n")
@@ -87,6 +91,22 @@ def _table(drops: Sequence[Drop]) -> str:
         for line, sets in sorted(lines.items())
     ]
     header = ["Model", "Strategy", "Task", "Figure", "Source", "+".join(BASE), *HARDER]
+    return markdown_table(header, cells)
+
+
+def _reasons(found: Sequence[OfReason]) -> str:
+    """One line per system, task and figure, a column for each reason."""
+    lines: dict[tuple[str, ...], dict[str, OfReason]] = {}
+    for each in found:
+        run = each.run
+        line = (run.model, run.strategy, run.dataset, str(run.task), each.metric, str(run.source))
+        lines.setdefault(line, {})[each.reason] = each
+    reasons = sorted({each.reason for each in found})
+    cells = [
+        [*line, *(f"{own[r].value:.3f}" if r in own else "" for r in reasons)]
+        for line, own in sorted(lines.items())
+    ]
+    header = ["Model", "Strategy", "Dataset", "Task", "Figure", "Source", *reasons]
     return markdown_table(header, cells)
 
 

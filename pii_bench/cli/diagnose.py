@@ -21,7 +21,7 @@ from pii_bench.analysis.diagnosis.tables import (
 from pii_bench.cli.options import add_stored_results
 from pii_bench.cli.terminal import say, tell
 from pii_bench.errors import PiiBenchError
-from pii_bench.escaping import for_csv, markdown_table
+from pii_bench.escaping import csv_text, markdown_table
 from pii_bench.files import write_whole
 from pii_bench.ranking.stored import read_runs
 
@@ -100,8 +100,9 @@ def run(arguments: argparse.Namespace) -> bool:
     }
     folder = arguments.results / FOLDER
     for name, table in tables.items():
-        csv = for_csv(table).to_csv(index=False, float_format="%.6g", lineterminator="\n")
-        write_whole(folder / f"{name}.csv", csv)
+        known = table.astype(object).where(table.notna(), None)
+        text = csv_text(list(table.columns), known.itertuples(index=False), figure=".6g")
+        write_whole(folder / f"{name}.csv", text)
     _print_errors(tables["errors"])
     _print_leak(tables["leak"])
     _print_twins(tables["twins"])

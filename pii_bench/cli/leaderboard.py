@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import add_stored_results, positive
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.options import add_json, add_stored_results, positive
+from pii_bench.cli.terminal import say, say_json, tell
+from pii_bench.errors import PiiBenchError
 from pii_bench.ranking.board import update
 from pii_bench.ranking.collect import collect
 from pii_bench.ranking.published import published_rows
+from pii_bench.ranking.render import record_of
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
@@ -30,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="print ours in the layout of table N of the paper, with the differences",
     )
+    add_json(parser)
     add_stored_results(parser)
 
 
@@ -45,24 +48,32 @@ def run(arguments: argparse.Namespace) -> bool:
     results: Path = arguments.results
     table: int | None = arguments.table
     if table is not None:
+        if arguments.json:
+            raise PiiBenchError("--table prints a table of the paper: leave --json out")
         from pii_bench.ranking.paper_tables import paper_table
 
         collection = collect(results)
         _say_left_out(collection.left_out)
         say(paper_table(table, collection.rows, published_rows()), end="")
         return not collection.left_out
-    rows, complete = update_leaderboard(results)
+    rows, complete = update_leaderboard(results, report=tell if arguments.json else say)
+    if arguments.json:
+        say_json([record_of(row) for row in rows])
+        return complete
     ours = sum(bool(row.signature) for row in rows)
     say(f"{ours} rows of ours, {len(rows) - ours} published")
     return complete
 
 
-def update_leaderboard(results: Path, loaded: Iterable[Dataset] = ()) -> tuple[list[Row], bool]:
+def update_leaderboard(
+    results: Path, loaded: Iterable[Dataset] = (), *, report: Callable[[str], None] = say
+) -> tuple[list[Row], bool]:
     """Write the leaderboard.
 
     Args:
         results: folder of the runs.
         loaded: datasets that need not be read again.
+        report: is told where it is.
 
     Returns:
         Its rows, and whether every run found its dataset.
@@ -74,7 +85,7 @@ def update_leaderboard(results: Path, loaded: Iterable[Dataset] = ()) -> tuple[l
     board = update(results, loaded)
     _say_left_out(board.left_out)
     first, *others = board.files
-    say(f"leaderboard: {first} (also {', '.join(path.suffix for path in others)})")
+    report(f"leaderboard: {first} (also {', '.join(path.suffix for path in others)})")
     return list(board.rows), not board.left_out
 
 

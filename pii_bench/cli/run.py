@@ -14,6 +14,7 @@ from pii_bench.cli.options import (
     add_calls,
     add_dataset,
     add_filters,
+    add_json,
     add_keep,
     add_results,
     add_sampling,
@@ -25,7 +26,7 @@ from pii_bench.cli.options import (
 )
 from pii_bench.cli.progress import RunProgress
 from pii_bench.cli.tables import print_faults, print_missing
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls.guarded import CallPolicy
@@ -109,6 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print every column of the rows of this run and of the published ones",
     )
+    add_json(parser)
     add_results(parser)
 
 
@@ -221,12 +223,17 @@ def print_summary(
     """
     from pii_bench.cli.leaderboard import update_leaderboard
     from pii_bench.cli.tables import print_rows
+    from pii_bench.ranking.render import record_of
     from pii_bench.ranking.summary import summarise
 
-    rows, _ = update_leaderboard(arguments.results, datasets)
+    report = tell if arguments.json else say
+    rows, _ = update_leaderboard(arguments.results, datasets, report=report)
     tasks = [*Task] if arguments.task == "all" else [Task(arguments.task)]
-    if arguments.all:
-        print_rows([row for row in rows if row.task in tasks and _is_shown(row, shown)])
+    chosen = [row for row in rows if row.task in tasks and _is_shown(row, shown)]
+    if arguments.json:
+        say_json([record_of(row) for row in chosen if row.source.is_system])
+    elif arguments.all:
+        print_rows(chosen)
     else:
         say(f"\n{summarise(rows, shown, tasks)}", end="")
 

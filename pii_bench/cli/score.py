@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.leaderboard import update_leaderboard
-from pii_bench.cli.options import DATASET_HELP, add_results
+from pii_bench.cli.options import DATASET_HELP, add_json, add_results
 from pii_bench.cli.progress import counted
 from pii_bench.cli.tables import print_faults, print_rows
-from pii_bench.cli.terminal import say
+from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.datasets.catalog import load_dataset, open_dataset
 from pii_bench.errors import PiiBenchError
+from pii_bench.ranking.render import record_of
 from pii_bench.ranking.rows import row_of, with_intervals
 from pii_bench.ranking.source import Source
 from pii_bench.ranking.statistics.scores import Clusters
@@ -28,8 +29,9 @@ from pii_bench.runs.signature import Signature
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
-    from pii_bench.datasets.catalog import Dataset
+    from pii_bench.ranking.rows import Row
 
 
 DESCRIPTION: Final = "Score a file of predictions made anywhere."
@@ -45,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "analyse, diagnose and report",
     )
     parser.add_argument("--force", action="store_true", help="replace what is kept under the name")
+    add_json(parser)
     add_results(parser)
 
 
@@ -97,7 +100,7 @@ def run(arguments: argparse.Namespace) -> bool:
         )
         for tally in tallies
     ]
-    print_rows(with_intervals(rows))
+    _show(with_intervals(rows), as_json=arguments.json)
     return all(row.complete for row in rows)
 
 
@@ -110,13 +113,17 @@ def _keep(arguments: argparse.Namespace, name: str) -> bool:
     if not predicted_tasks(predictions):
         raise PiiBenchError(f"{path}: no line has an answer; nothing to score")
     kept = keep_submission(arguments.results, name, dataset, predictions, force=arguments.force)
-    say(f"kept: {kept}")
-    return _print_submitted(arguments.results, name, dataset)
-
-
-def _print_submitted(results: Path, name: str, dataset: Dataset) -> bool:
-    rows, _ = update_leaderboard(results, [dataset])
+    report = tell if arguments.json else say
+    report(f"kept: {kept}")
+    rows, _ = update_leaderboard(arguments.results, [dataset], report=report)
     own = (Source.SUBMITTED, name, dataset.name)
     shown = [row for row in rows if (row.source, row.model, row.dataset) == own]
-    print_rows(shown)
+    _show(shown, as_json=arguments.json)
     return all(row.complete for row in shown)
+
+
+def _show(rows: Sequence[Row], *, as_json: bool) -> None:
+    if as_json:
+        say_json([record_of(row) for row in rows])
+    else:
+        print_rows(rows)

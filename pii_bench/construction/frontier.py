@@ -55,6 +55,11 @@ _DEALT: Final = (
     *("several", "time", "chain", "who", "conditions", "length", "forms"),
     *("none", "most"),
 )
+# Of the last samples: every reason comes to 40 samples, none and most together.
+_LAST: Final = (
+    *("length", "chain", "length", "chain", "length", "none", "most"),
+    *("chain", "length", "chain", "length", "none", "most", "length", "most"),
+)
 # A second reason that goes with any other.
 _SECOND: Final = ("several", "time", "who", "conditions", "forms")
 _CODES: Final = 4
@@ -144,6 +149,7 @@ def _plan() -> Sequence[tuple[str, str]]:
     reasons = [_DEALT[n % len(_DEALT)] for n in range(FRONTIER_SIZE)]
     themes = [domains[n % len(domains)] for n in range(FRONTIER_SIZE)]
     random.shuffle(reasons)
+    reasons[-len(_LAST) :] = _LAST
     random.shuffle(themes)
     return tuple(zip(reasons, themes, strict=True))
 

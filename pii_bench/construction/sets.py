@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.commissions import ORDERS
 from pii_bench.construction.derived import CONVERSATIONS, TWINS_PER_SOURCE
+from pii_bench.construction.frontier import FRONTIER, FRONTIER_SIZE
 from pii_bench.construction.hard import hard_set
 from pii_bench.datasets.check import CANARY
 from pii_bench.datasets.check.sets import OUR_SETS
@@ -24,6 +25,7 @@ TEXTS: Final[Mapping[str, int]] = {
     **{name: order.size for name, order in ORDERS.items()},
     "twins": 2 * TWINS_PER_SOURCE,
     "distract": CONVERSATIONS,
+    FRONTIER: FRONTIER_SIZE,
 }
 """How many texts, or texts with twins, are recorded for each written set."""
 

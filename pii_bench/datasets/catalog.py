@@ -74,6 +74,7 @@ DATASETS: Final[Mapping[str, Entry]] = MappingProxyType(
         for entry in (
             *(Entry(name, name, _BUILD) for name in ("single", "multi", "hard", "distract")),
             Entry("twins", "twins", _BUILD),
+            Entry("frontier", "frontier", _BUILD),
             Entry("demo", "demo", "restore it from the repository"),
             *(
                 Entry(name, "train-dev", _BUILD)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from html import escape
 from itertools import groupby
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from tabulate import tabulate
 
 from pii_bench.escaping import (
-    csv_cell,
+    csv_text,
     html_text,
     latex,
     markdown,
@@ -83,17 +81,8 @@ code { font-size: .8rem; overflow-wrap: anywhere }
 
 def to_csv(rows: Sequence[Row]) -> str:
     """The table with four decimals; what is unknown is empty."""
-    table = io.StringIO()
-    writer = csv.DictWriter(table, _COLUMNS, restval="", lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow(
-            {
-                name: f"{value:.4f}" if isinstance(value, float) else csv_cell(value)
-                for name, value in _flat(row).items()
-            }
-        )
-    return table.getvalue()
+    flat = map(record_of, rows)
+    return csv_text(_COLUMNS, ([row.get(name) for name in _COLUMNS] for row in flat))
 
 
 def to_markdown(rows: Sequence[Row]) -> str:
@@ -221,7 +210,8 @@ def _tabulate(rows: Sequence[Row], style: str) -> str:
     return str(tabulate(lines, header, tablefmt=style, disable_numparse=True))
 
 
-def _flat(row: Row) -> dict[str, object]:
+def record_of(row: Row) -> dict[str, object]:
+    """A row as one record, the columns of the CSV file by name; those it lacks are left out."""
     return {
         "source": row.source,
         "model": row.model,

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,7 +25,10 @@ RUN = "source,model,strategy,dataset,task,oracle,complete"
 
 def small(dataset: str, text: str) -> EvaluatedRun:
     """A run over two samples that answers the same to both."""
-    samples = [asked(f"{dataset}-1", "32"), asked(f"{dataset}-2", "32", "Halifax")]
+    samples = [
+        replace(asked(f"{dataset}-1", "32"), meta={"reasons": ["time"]}),
+        asked(f"{dataset}-2", "32", "Halifax"),
+    ]
     return evaluated(run_name(dataset), samples, {sample.id: answer(text) for sample in samples})
 
 

@@ -92,6 +92,19 @@ def test_the_rows_printed_are_those_of_the_leaderboard(
     assert all(f"- `{line}`\n" in markdown for line in printed)
 
 
+def test_rows_as_json_are_all_that_is_printed(
+    gold_answers: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(f"replay:{gold_answers}", "--json") == 0
+
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["task"]: row["source"] for row in rows} == {
+        "detection": "run",
+        "query-related": "run",
+        "masking": "run",
+    }
+
+
 @pytest.mark.parametrize(
     ("task", "shown", "asked"),
     [

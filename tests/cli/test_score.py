@@ -55,6 +55,22 @@ def test_gold_as_predictions_is_perfect(
         assert row == ["", "mine", "", *figures, *interval, "12/12", "", "", "run"]
 
 
+@pytest.mark.parametrize("name", [[], ["--name", "ours"]])
+def test_rows_as_json_are_all_that_is_printed(
+    own_folder: Path, capsys: pytest.CaptureFixture[str], name: list[str]
+) -> None:
+    path = write_lines(own_folder / "mine.jsonl", gold_predictions())
+
+    assert main(["score", str(path), "--dataset", "demo", "--json", *name]) == 0
+
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["task"]: row["scored"] for row in rows} == {
+        "detection": 12,
+        "query-related": 12,
+        "masking": 12,
+    }
+
+
 def test_named_predictions_are_kept_and_enter_the_leaderboard(
     own_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-import pandas as pd
-
 from pii_bench.analysis.utility.figures import Mean, Missing, SampleFigures, UtilityRow
 from pii_bench.analysis.utility.stored import FOLDER
-from pii_bench.escaping import for_csv, markdown, markdown_code, markdown_table
+from pii_bench.escaping import csv_text, markdown, markdown_code, markdown_table
 from pii_bench.files import write_whole
 from pii_bench.ranking.source import source_marks
 
@@ -40,8 +38,6 @@ _COLUMNS: Final = (
     *("privacy", "utility", "balanced", "n_privacy", "n_utility", "n_balanced"),
     *("samples", "asked", *Missing, "rating_masked", "rating_unmasked", "signature", "note"),
 )
-_COUNTS: Final = ("n_privacy", "n_utility", "n_balanced", "samples", "asked", *Missing)
-
 _REASONS: Final = {
     Missing.NO_MASKING: "without masking",
     Missing.NO_ANSWER: "without answer",
@@ -52,16 +48,14 @@ _REASONS: Final = {
 
 def to_csv(rows: Sequence[UtilityRow]) -> str:
     """One line per row, four decimals; what is unknown is empty."""
-    frame = pd.DataFrame([_flat(row) for row in rows], columns=[*map(str, _COLUMNS)])
-    frame = frame.astype(dict.fromkeys(map(str, _COUNTS), "Int64"))
-    return for_csv(frame).to_csv(index=False, float_format="%.4f", lineterminator="\n")
+    flat = map(_flat, rows)
+    return csv_text(_COLUMNS, ([row[name] for name in _COLUMNS] for row in flat))
 
 
 def samples_to_csv(measured: Sequence[Measured]) -> str:
     """One line per row and sample."""
     lines = [_sample(row, figures) for row, samples in measured for figures in samples]
-    frame = pd.DataFrame(lines, columns=list(_SAMPLE_COLUMNS))
-    return for_csv(frame).to_csv(index=False, float_format="%.4f", lineterminator="\n")
+    return csv_text(_SAMPLE_COLUMNS, ([line[name] for name in _SAMPLE_COLUMNS] for line in lines))
 
 
 def to_markdown(rows: Sequence[UtilityRow]) -> str:

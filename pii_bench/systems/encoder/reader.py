@@ -13,6 +13,7 @@ from pii_bench.errors import InputFileError
 from pii_bench.resources import DATA
 from pii_bench.scorer import normalise
 from pii_bench.systems.encoder.files import GRAPH, HEADS, TOKENIZER
+from pii_bench.systems.encoder.fixed_forms import with_fixed_forms
 from pii_bench.systems.encoder.windows import padded, spelled_of, subwords_of, windows_of
 from pii_bench.systems.tagger.labels import OUTSIDE
 from pii_bench.systems.tagger.viterbi import Transitions, best_labels
@@ -93,7 +94,7 @@ class Reader:
         """Everything personal in a text, in order of its first place; nothing is relevant yet."""
         windows = windows_of(self._tokenizer, text)
         states, tags = self._run(windows)
-        spans = decode(text, windows, tags, self._transitions)
+        spans = with_fixed_forms(text, decode(text, windows, tags, self._transitions))
         return _merge(text, spans, self._owners(text, spans, windows, states)) if spans else []
 
     def weigh(self, text: str, found: Sequence[Found], query: str) -> list[Found]:

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from pii_bench.systems.encoder.fixed_forms import fixed_forms, with_fixed_forms
+from pii_bench.taxonomy import PiiType
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "ann.lee+home@mail.example.org",
+        "192.0.2.17",
+        "2001:db8:2ad4:fad::1b2",
+        "d41d8cd98f00b204e9800998ecf8427e",
+        "GB29 NWBK 6016 1331 9268 19",
+        "DE89370400440532013000",
+        "4111 1111 1111 1111",
+        "4111111111111111",
+        "+49 30 1234567",
+        "+1-2025550148",
+        "078-05-1120",
+    ],
+)
+def test_a_code_is_found_whole(code: str) -> None:
+    text = f"Reach me by {code}, please."
+
+    assert [text[start:end] for start, end, _ in with_fixed_forms(text, [])] == [code]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "version 1.2.3 of 10:15:30",
+        "300.1.1.1 is no address",
+        "4111 1111 1111 1112 fails Luhn's check",
+        "GB28 NWBK 6016 1331 9268 19 has other check digits",
+        "order 123456 of 2024-03-04",
+        "she said: yes, and he: no",
+        "::",
+    ],
+)
+def test_what_only_looks_like_one_is_left(text: str) -> None:
+    assert list(fixed_forms(text)) == []
+
+
+def test_a_rule_takes_the_place_of_what_overlaps_it() -> None:
+    text = "Ann, ann@x.example"
+    spans = [(0, 3, PiiType.PER), (5, 8, PiiType.ORG), (9, 18, PiiType.ORG)]
+
+    assert with_fixed_forms(text, spans) == [(0, 3, PiiType.PER), (5, 18, PiiType.CODE)]
