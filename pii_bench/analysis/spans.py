@@ -37,7 +37,7 @@ COLUMNS: Final = (
 )
 """Precision, recall and F1 without another word are of exact spans with their types."""
 
-Row = dict[str, str]
+Row = dict[str, str | int | float | None]
 
 
 @dataclass(slots=True)
@@ -83,12 +83,12 @@ class SpanTally:
 
     def rows(self, dataset: str, signature: str) -> list[Row]:
         """All documents, types, tiers, the dataset's labels, and what was not scored."""
-        common = {"model": self.detector.name, "dataset": dataset}
+        common: Row = {"model": self.detector.name, "dataset": dataset}
         score = self.total
-        rows = [
+        rows: list[Row] = [
             {
                 "slice": "all",
-                "documents": str(self.documents),
+                "documents": self.documents,
                 **_sizes(score.counts),
                 **self._figures_with_intervals(),
                 "macro_f1": _f1(score.macro),
@@ -107,15 +107,15 @@ class SpanTally:
             rows.append(
                 {
                     "slice": name,
-                    "gold": str(exact.gold),
-                    "recall": _shown(exact.recall),
-                    "overlap_recall": _shown(overlapped.recall),
-                    "target_recall": _shown(TARGETS[int(tier)] if kind == "tier" else None),
+                    "gold": exact.gold,
+                    "recall": exact.recall,
+                    "overlap_recall": overlapped.recall,
+                    "target_recall": TARGETS[int(tier)] if kind == "tier" else None,
                 }
             )
         for what, number in sorted(self.unscored.items()):
-            rows.append({"slice": f"not scored: {what}", what.partition(" ")[0]: str(number)})
-        return [{column: {**common, **row}.get(column, "") for column in COLUMNS} for row in rows]
+            rows.append({"slice": f"not scored: {what}", what.partition(" ")[0]: number})
+        return [{column: {**common, **row}.get(column) for column in COLUMNS} for row in rows]
 
     def _gold(self, document: Document) -> tuple[list[tuple[int, int, str]], list[tuple[int, int]]]:
         """The gold spans that are scored, and the places of those without a type."""
@@ -154,8 +154,8 @@ class SpanTally:
         for name, counts in _counted(self.total).items():
             interval = f1_interval(self._alike[name].elements())
             low, high = (None, None) if interval is None else interval
-            ends = {f"{name}f1_low": _shown(low), f"{name}f1_high": _shown(high)}
-            found |= _figures(name, None if counts.empty else counts.prf) | ends
+            found |= {f"{name}f1_low": low, f"{name}f1_high": high}
+            found |= {} if counts.empty else _figures(name, counts.prf)
         return found
 
 
@@ -184,19 +184,15 @@ def _counted(score: SpanScore) -> dict[str, Counts]:
     return {"": score.counts, "token_": score.tokens or Counts(), "overlap_": score.overlap}
 
 
-def _figures(name: str, prf: PRF | None) -> Row:
-    values = (None,) * 3 if prf is None else (prf.precision, prf.recall, prf.f1)
+def _figures(name: str, prf: PRF) -> Row:
+    figures = (prf.precision, prf.recall, prf.f1)
     keys = ("precision", "recall", "f1")
-    return {f"{name}{key}": _shown(value) for key, value in zip(keys, values, strict=True)}
+    return {f"{name}{key}": value for key, value in zip(keys, figures, strict=True)}
 
 
 def _sizes(counts: Counts) -> Row:
-    return {"gold": str(counts.gold), "predicted": str(counts.predicted)}
+    return {"gold": counts.gold, "predicted": counts.predicted}
 
 
-def _f1(prf: PRF | None) -> str:
-    return _shown(None if prf is None else prf.f1)
-
-
-def _shown(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
+def _f1(prf: PRF | None) -> float | None:
+    return None if prf is None else prf.f1

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
 from pii_bench.analysis.spans import COLUMNS, SpanTally, build_local
-from pii_bench.cli.options import DATASET_HELP, add_filters, filtered
+from pii_bench.cli.options import DATASET_HELP, add_filters, add_json, filtered
 from pii_bench.cli.progress import counted
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.datasets.catalog import open_documents
 from pii_bench.datasets.span_files import Misfits
+from pii_bench.escaping import csv_text
 from pii_bench.files import write_whole
 from pii_bench.labels import sha256_of_labels
 from pii_bench.runs.signature import Signature
@@ -35,12 +35,9 @@ DESCRIPTION: Final = (
     "express is listed and not scored."
 )
 
-_SHOWN: Final = tuple(
-    column
-    for column in COLUMNS
-    if column not in {"model", "dataset", "documents", "signature"}
-    and not column.startswith(("token_p", "token_r", "overlap_p"))
-    and not column.endswith(("_low", "_high"))
+_SHOWN: Final = (
+    *("slice", "gold", "predicted", "precision", "recall", "target_recall", "f1", "macro_f1"),
+    *("semeval_partial_f1", "semeval_type_f1", "token_f1", "overlap_recall", "overlap_f1"),
 )
 
 
@@ -62,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="JSON of a detector's labels to our types, instead of its own",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write all figures there as CSV")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -83,14 +81,12 @@ def run(arguments: argparse.Namespace) -> bool:
         rows += _score(stream, detector, misfits)
     for message in misfits.messages():
         tell(f"{arguments.dataset}: {message}")
-    for model, own in groupby(rows, key=lambda row: row["model"]):
+    if arguments.json:
+        say_json(rows)
+    for model, own in groupby([] if arguments.json else rows, key=itemgetter("model")):
         say(f"\n{model} on {stream.name}\n\n{_table([*own])}")
     if arguments.out is not None:
-        file = io.StringIO(newline="")
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        write_whole(arguments.out, file.getvalue())
+        write_whole(arguments.out, csv_text(COLUMNS, [[*row.values()] for row in rows]))
     return True
 
 
@@ -109,7 +105,7 @@ def _score(stream: DocumentStream, detector: Detector, misfits: Misfits) -> list
 
 
 def _table(rows: Sequence[Row]) -> str:
-    columns = [column for column in _SHOWN if any(row[column] for row in rows)]
+    columns = [column for column in _SHOWN if any(row[column] is not None for row in rows)]
     headers = [column.replace("_", " ") for column in columns]
     cells = [[row[column] for column in columns] for row in rows]
-    return tabulate(cells, headers, tablefmt="github", disable_numparse=True)
+    return tabulate(cells, headers, tablefmt="github", floatfmt=".4f", missingval="")

@@ -21,7 +21,7 @@ import re
 import warnings
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import chain, count
 from pathlib import Path
 from types import MappingProxyType
@@ -162,7 +162,14 @@ def read_documents(source: SpanSource, misfits: Misfits) -> Iterator[Document]:
         MissingExtraError: pyarrow is not installed.
     """
     kind = SPAN_FORMATS[source.format]
-    names = _Names(kind.labels())
+    labels = kind.labels()
+
+    @cache
+    def written(label: str) -> str:
+        if not _LABEL.fullmatch(label):
+            raise RecordError("a label that is no name")
+        return name_in(labels, label) or label
+
     numbers, fitting = count(1), 0
     for path in _files(source):
         misfits.path = path
@@ -174,7 +181,7 @@ def read_documents(source: SpanSource, misfits: Misfits) -> Iterator[Document]:
                 if not _is_asked_for(row, path, source, kind):
                     continue
                 text, spans = kind.parse(row, left_out)
-                named = sorted({(start, end, names[label]) for start, end, label in spans})
+                named = sorted({(start, end, written(label)) for start, end, label in spans})
             except RecordError as error:
                 misfits.add(line, str(error))
                 continue
@@ -235,19 +242,6 @@ def joined(document: Document, labels: Mapping[str, Meaning]) -> list[LabelledSp
             spans.append((start, end, label))
         before = label
     return spans
-
-
-class _Names(dict[str, str]):
-    """How a taxonomy writes each label that was met; what it lacks stays as it came."""
-
-    def __init__(self, labels: Mapping[str, Meaning]) -> None:
-        self._labels = labels
-
-    def __missing__(self, label: str) -> str:
-        if not _LABEL.fullmatch(label):
-            raise RecordError("a label that is no name")
-        self[label] = name_in(self._labels, label) or label
-        return self[label]
 
 
 def _files(source: SpanSource) -> list[Path]:

@@ -223,11 +223,13 @@ def _semeval(
     *,
     half: bool = False,
 ) -> SemEval:
-    near = _Near(gold)
+    starts = [span.start for span in gold]
+    furthest = [*accumulate((span.end for span in gold), max)]
     taken: set[int] = set()
     correct = wrong = 0
     for span in predicted:
-        free = [place for place in near.places(span) if place not in taken]
+        near = range(bisect_right(furthest, span.start), bisect_left(starts, span.end))
+        free = [place for place in near if place not in taken and _overlaps(span, gold[place])]
         right = [place for place in free if is_right(span, gold[place])]
         correct += bool(right)
         wrong += bool(free) and not right
@@ -242,23 +244,9 @@ def _semeval(
     )
 
 
-class _Near:
-    """The spans of a sorted list that one overlaps, without a look at all of them."""
-
-    def __init__(self, gold: Sequence[_Span]) -> None:
-        self._gold = gold
-        self._starts = [span.start for span in gold]
-        self._furthest = [*accumulate((span.end for span in gold), max)]
-
-    def places(self, span: _Span) -> list[int]:
-        first = bisect_right(self._furthest, span.start)
-        last = bisect_left(self._starts, span.end)
-        return [place for place in range(first, last) if self._enough(span, self._gold[place])]
-
-    @staticmethod
-    def _enough(span: _Span, gold: _Span) -> bool:
-        shared = min(span.end, gold.end) - max(span.start, gold.start)
-        return shared > 0 and 100 * shared >= gold.end - gold.start
+def _overlaps(span: _Span, gold: _Span) -> bool:
+    shared = min(span.end, gold.end) - max(span.start, gold.start)
+    return shared > 0 and 100 * shared >= gold.end - gold.start
 
 
 def _apart(a: _Span, b: _Span) -> int:

@@ -31,17 +31,17 @@ SPANS = (
 def rows_of(
     detector: WordDetector, *, count: int = 1, labels: str = "ai4privacy"
 ) -> dict[str, Mapping[str, str]]:
-    """The rows by slice, without empty cells."""
+    """The rows by slice as they are shown, without empty cells."""
     tally = SpanTally(taxonomy(labels), detector)
     for number in range(count):
         tally.add(Document(f"x-{number}", TEXT, SPANS))
     rows = tally.rows("x", "signature")
     assert all([*row] == [*COLUMNS] for row in rows)
     return {
-        row["slice"]: {
-            key: value
+        str(row["slice"]): {
+            key: f"{value:.4f}" if isinstance(value, float) else str(value)
             for key, value in row.items()
-            if value and key not in {"model", "dataset", "slice"}
+            if value is not None and key not in {"model", "dataset", "slice"}
         }
         for row in rows
     }
@@ -138,8 +138,9 @@ def test_nothing_scored_has_no_figures() -> None:
 
     (row,) = tally.rows("x", "s")
 
-    assert row["documents"] == "1"
-    assert not any(value for key, value in row.items() if key.endswith(("f1", "low", "recall")))
+    assert row["documents"] == 1
+    figures = [column for column in COLUMNS if column.endswith(("f1", "low", "recall"))]
+    assert {row[column] for column in figures} == {None}
 
 
 def test_a_local_detector_by_name(tmp_path: Path) -> None:
