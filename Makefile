@@ -81,6 +81,13 @@ foreign: .venv/.detectors ## Run systems on CAPID's and TAB's test files, [OTHER
 	done
 	grep -E '^(source|run),' build/foreign/leaderboard.csv > results/foreign.csv
 
+SPANS := presidio-research:../shared/datasets/presidio_research/synth_dataset_v2.json
+
+.PHONY: spans
+spans: .venv/.detectors ## Score where detectors find PII on presidio-research's texts, [SPANS=], and write results/spans.csv
+	$(BIN)/pii-bench spans --model encoder bilstm-crf bilstm-crf-words spacy presidio \
+	  --dataset $(SPANS) --out results/spans.csv >/dev/null
+
 .PHONY: detectors
 detectors: .venv/.detectors ## Install Presidio, spaCy and its model (200 MB)
 

@@ -112,6 +112,7 @@ def score(predictions: Path | str, dataset: str | Dataset) -> list[Row]:
                 clusters,
                 source=Source.RUN,
                 oracle=False,
+                names_subjects=gold.names_subjects,
             )
             for task in tasks
         ]

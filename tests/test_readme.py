@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import subprocess
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 README: Final = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 RUNNING: Final = (REPOSITORY / "docs/running.md").read_text(encoding="utf-8")
+SPANS: Final = (REPOSITORY / "docs/spans.md").read_text(encoding="utf-8")
 PAGES: Final = "\n".join(
     [README, *(p.read_text(encoding="utf-8") for p in sorted((REPOSITORY / "docs").glob("*.md")))]
 )
@@ -107,3 +109,18 @@ def test_examples_in_python_run(page: str, tmp_path: Path) -> None:
             env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
             capture_output=True,
         )
+
+
+def test_the_figures_of_detectors_on_presidio_research_are_those_of_results() -> None:
+    with (REPOSITORY / "results/spans.csv").open(encoding="utf-8") as file:
+        rows = {(row["model"], row["slice"]): row for row in csv.DictReader(file)}
+    told = re.findall(r"^\| `([a-z-]+)` \| (\d+) \| (.*) \|$", SPANS, re.MULTILINE)
+
+    assert [model for model, *_ in told] == [model for model, part in rows if part == "all"]
+    for model, gold, cells in told:
+        whole = rows[model, "all"]
+        figures = [whole[f"{name}f1"] for name in ("", "token_", "overlap_")]
+        figures += [rows.get((model, f"tier {n}"), {}).get("recall", "") for n in range(1, 5)]
+        shown = [cell.partition(" ")[0] for cell in cells.split(" | ")]
+        assert gold == whole["gold"]
+        assert shown == [f"{float(each):.3f}" if each else "-" for each in figures]

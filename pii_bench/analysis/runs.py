@@ -119,7 +119,7 @@ def evaluated(run: Run) -> Iterator[EvaluatedRun]:
             complete=evaluation.complete,
         )
         samples = tuple(applicable(task, dataset.samples))
-        yield EvaluatedRun(name, system.names_subjects, samples, predictions[task], evaluation)
+        yield EvaluatedRun(name, run.names_subjects, samples, predictions[task], evaluation)
 
 
 def pooled(runs: Iterable[EvaluatedRun], names: Sequence[str]) -> Iterator[EvaluatedRun]:

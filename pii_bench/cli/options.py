@@ -6,7 +6,10 @@ import argparse
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
+from urllib.parse import urlencode
 
+from pii_bench.datasets.span_files import SPAN_FORMATS
+from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import MOST_CALLS
 from pii_bench.systems import KEEP
 from pii_bench.tasks import ALL_TASKS, TASK_CHOICES
@@ -14,7 +17,9 @@ from pii_bench.tasks import ALL_TASKS, TASK_CHOICES
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-DATASET_HELP: Final = "a dataset's name, the path of a file, or capid:PATH"
+DATASET_HELP: Final = (
+    "a dataset's name, the path of a file, or FORMAT:PATH (capid, tab, ai4privacy...)"
+)
 WRITTEN_SETS: Final = (
     *("single", "multi", "train-single", "train-multi", "dev-single", "dev-multi"),
     *("twins", "distract", "frontier"),
@@ -129,6 +134,30 @@ def add_keep(parser: argparse.ArgumentParser) -> None:
 def add_dataset(parser: argparse.ArgumentParser) -> None:
     """One dataset, or all."""
     parser.add_argument("--dataset", default="all", help=f"all (the default), {DATASET_HELP}")
+
+
+def add_filters(parser: argparse._ActionsContainer) -> None:
+    """Which rows of a dataset of spans."""
+    parser.add_argument(
+        "--language", metavar="CODE", help="only the rows in one language, of ai4privacy:PATH..."
+    )
+    parser.add_argument("--split", metavar="NAME", help="only the rows of one split, likewise")
+
+
+def filtered(arguments: argparse.Namespace) -> str:
+    """The dataset asked for, with the filters.
+
+    Raises:
+        PiiBenchError: it takes none.
+    """
+    given = {key: value for key in ("language", "split") if (value := getattr(arguments, key))}
+    source: str = arguments.dataset
+    if not given:
+        return source
+    if source.partition(":")[0] not in SPAN_FORMATS or "#" in source:
+        named = " and ".join(f"--{key}" for key in given)
+        raise PiiBenchError(f"dataset {source!r} takes no {named}: {', '.join(SPAN_FORMATS)} do")
+    return f"{source}#{urlencode(given)}"
 
 
 def add_task(parser: argparse.ArgumentParser) -> None:

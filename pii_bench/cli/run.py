@@ -13,11 +13,13 @@ from pii_bench.cli.options import (
     Given,
     add_calls,
     add_dataset,
+    add_filters,
     add_json,
     add_keep,
     add_results,
     add_sampling,
     add_task,
+    filtered,
     number_in,
     positive,
     usd,
@@ -83,6 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_task(parser)
     add_dataset(parser)
+    add_filters(parser)
     parser.add_argument(
         "--limit", type=positive, metavar="N", help="only the first N samples of each dataset"
     )
@@ -125,7 +128,7 @@ def run(arguments: argparse.Namespace) -> bool:
         from pii_bench.cli.run_matrix import run_matrix
 
         return run_matrix(arguments)
-    datasets = load_datasets(arguments.dataset)
+    datasets = load_datasets(filtered(arguments))
     planned = plan(arguments, datasets)
     for dataset in datasets:
         print_faults(dataset)

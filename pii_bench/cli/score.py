@@ -95,6 +95,7 @@ def run(arguments: argparse.Namespace) -> bool:
             clusters.by_id,
             source=Source.RUN,
             oracle=False,
+            names_subjects=dataset.names_subjects,
             names_types=typed,
         )
         for tally in tallies

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.capid import read_capid
 from pii_bench.datasets.card import card_path, read_card
-from pii_bench.datasets.checksums import sha256_of
+from pii_bench.datasets.checksums import sha256_of, sha256_of_folder
 from pii_bench.datasets.native import iterate_native, read_native
+from pii_bench.datasets.span_files import (
+    SPAN_FORMATS,
+    Document,
+    Misfits,
+    read_documents,
+    read_samples,
+    span_source,
+)
 from pii_bench.datasets.tab import read_tab
 from pii_bench.errors import InputFileError, UnknownNameError
+from pii_bench.labels import taxonomy
 from pii_bench.resources import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pii_bench.datasets.sample import Sample
+    from pii_bench.datasets.span_files import SpanSource
+    from pii_bench.labels import Meaning
 
 ALL: Final = "all"
 
@@ -82,6 +95,8 @@ class Dataset:
         sha256: hash of the file's bytes.
         samples: in the file's order.
         faults: annotations that could not be used, one message each.
+        names_subjects: whether it says whose its entities are. Where it does not, no figure
+            that depends on subjects is shown.
     """
 
     name: str
@@ -89,6 +104,7 @@ class Dataset:
     sha256: str
     samples: tuple[Sample, ...]
     faults: tuple[str, ...] = ()
+    names_subjects: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +117,7 @@ class DatasetStream:
         sha256: likewise.
         faults: likewise.
         read: gives the samples one by one, and may raise InputFileError at their end.
+        names_subjects: as of a `Dataset`.
     """
 
     name: str
@@ -108,11 +125,31 @@ class DatasetStream:
     sha256: str
     faults: tuple[str, ...]
     read: Callable[[], Iterator[Sample]]
+    names_subjects: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentStream:
+    """A dataset as texts with labelled spans, read anew whenever they are asked for.
+
+    Attributes:
+        name: as of a `Dataset`, and so the next.
+        sha256: likewise.
+        labels: what its labels mean.
+        read: gives the documents one by one and tells what does not fit.
+    """
+
+    name: str
+    sha256: str
+    labels: Mapping[str, Meaning]
+    read: Callable[[Misfits], Iterator[Document]]
 
 
 FOREIGN_FORMATS: Final[
     Mapping[str, Callable[[Path], tuple[tuple[Sample, ...], tuple[str, ...]]]]
 ] = MappingProxyType({"capid": read_capid, "tab": read_tab})
+
+_PREFIXES: Final = (*FOREIGN_FORMATS, *SPAN_FORMATS)
 
 
 def load_datasets(source: str) -> tuple[Dataset, ...]:
@@ -133,7 +170,7 @@ def load_datasets(source: str) -> tuple[Dataset, ...]:
 
 
 def open_dataset(source: str) -> DatasetStream:
-    """Open what `load_dataset` loads; of a file in our format no more is held than is in use.
+    """Open what `load_dataset` loads; in our format and of spans no more is held than is in use.
 
     Raises:
         UnknownNameError: neither a name nor a file.
@@ -143,11 +180,46 @@ def open_dataset(source: str) -> DatasetStream:
         sha256 = sha256_of(path)
         name = _file_name(path.stem, sha256)
         return DatasetStream(name, source, sha256, (), lambda: iterate_native(path))
+    if (spans := span_source(source)) is not None:
+        misfits = Misfits()
+        # Read once to know what does not fit.
+        deque(read_samples(spans, misfits), maxlen=0)
+        name, sha256 = _named(spans)
+        return DatasetStream(
+            name, source, sha256, misfits.messages(), lambda: read_samples(spans, Misfits()), False
+        )
     dataset = load_dataset(source)
     samples = dataset.samples
     return DatasetStream(
         dataset.name, dataset.source, dataset.sha256, dataset.faults, lambda: iter(samples)
     )
+
+
+def open_documents(source: str) -> DocumentStream:
+    """Open any dataset as documents with labelled spans.
+
+    Raises:
+        UnknownNameError: neither a name nor a file.
+        InputFileError: as `open_dataset`.
+    """
+    if (spans := span_source(source)) is not None:
+        labels = SPAN_FORMATS[spans.format].labels()
+        return DocumentStream(*_named(spans), labels, partial(read_documents, spans))
+    dataset, ours = open_dataset(source), taxonomy("paper")
+
+    def read(misfits: Misfits) -> Iterator[Document]:
+        for fault in dataset.faults:
+            misfits.add(0, fault.partition(": ")[2])
+        for sample in dataset.read():
+            spans = {
+                (*span, label if label in ours else entity.type)
+                for entity in sample.entities
+                for label in [entity.category or ""]
+                for span in entity.spans
+            }
+            yield Document(sample.id, sample.description, tuple(sorted(spans)))
+
+    return DocumentStream(dataset.name, dataset.sha256, ours, read)
 
 
 def load_dataset(source: str) -> Dataset:
@@ -165,9 +237,14 @@ def load_dataset(source: str) -> Dataset:
         sha256 = sha256_of(path)
         samples, faults = FOREIGN_FORMATS[prefix](path)
         return Dataset(_file_name(f"{prefix}-{path.stem}", sha256), source, sha256, samples, faults)
+    if (spans := span_source(source)) is not None:
+        misfits = Misfits()
+        found = tuple(read_samples(spans, misfits))
+        name, sha256 = _named(spans)
+        return Dataset(name, source, sha256, found, misfits.messages(), names_subjects=False)
     own = _own_file(source)
     if own is None:
-        names = [*DATASETS, *(f"{prefix}:PATH" for prefix in FOREIGN_FORMATS), "PATH.jsonl"]
+        names = [*DATASETS, *(f"{prefix}:PATH" for prefix in _PREFIXES), "PATH.jsonl"]
         raise UnknownNameError("dataset", source, names)
     sha256 = sha256_of(own)
     return Dataset(_file_name(own.stem, sha256), source, sha256, read_native(own))
@@ -176,7 +253,7 @@ def load_dataset(source: str) -> Dataset:
 def _own_file(source: str) -> Path | None:
     """The path of a file in our format; None where a source is no path."""
     prefix, colon, _ = source.partition(":")
-    if source in DATASETS or (colon and prefix in FOREIGN_FORMATS):
+    if source in DATASETS or (colon and prefix in _PREFIXES):
         return None
     path = Path(source)
     named = path.suffix == ".jsonl" or path.name != source or _exists(path)
@@ -211,6 +288,12 @@ def _lines(path: Path) -> int:
     # Not read as samples: a file that differs may be broken too.
     with path.open("rb") as file:
         return sum(bool(line.strip()) for line in file)
+
+
+def _named(spans: SpanSource) -> tuple[str, str]:
+    path = spans.path
+    sha256 = sha256_of_folder(path) if path.is_dir() else sha256_of(path)
+    return _file_name(spans.name, sha256), sha256
 
 
 def _file_name(stem: str, sha256: str) -> str:

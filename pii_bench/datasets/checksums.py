@@ -31,6 +31,23 @@ def sha256_of(path: Path) -> str:
         raise InputFileError(path, "no file has such a name") from error
 
 
+def sha256_of_folder(folder: Path) -> str:
+    """Hash of a folder's files: of their list as `sha256sum` writes it, by relative path.
+
+    Hidden files and folders do not count.
+
+    Raises:
+        InputFileError: a file cannot be read.
+    """
+    paths = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
+    lines = [
+        f"{sha256_of(path)}  {relative.as_posix()}\n"
+        for relative, path in sorted(paths.items())
+        if not any(part.startswith(".") for part in relative.parts)
+    ]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
 def write_checksums(folder: Path, names: Iterable[str]) -> Path:
     """Write the hashes of a folder's files to its `SHA256SUMS`, sorted by name.
 

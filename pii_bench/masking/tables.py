@@ -10,24 +10,28 @@ import csv
 import difflib
 import io
 import json
-import sys
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
 from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from pii_bench.errors import InputFileError, MissingExtraError, PiiBenchError, UnknownNameError
-from pii_bench.files import decode, replacing, writing
+from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
+from pii_bench.files import replacing, writing
 from pii_bench.jsonl import RecordError, get, read_records
+from pii_bench.rows import (
+    BOM,
+    csv_records,
+    import_arrow,
+    open_binary,
+    parquet_batches,
+    parquet_schema,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-_BOM: Final = b"\xef\xbb\xbf"
-_ROWS_AT_ONCE: Final = 4096
 _PARQUET_TEXTS: Final = ("string", "large_string")
 
 
@@ -136,16 +140,16 @@ def _json_line(record: dict[str, Any], column: str, masked: str | None) -> str:
 
 
 def _csv(path: Path, column: str, query_column: str | None) -> Table:
-    with _open(path) as file:
+    with open_binary(path) as file:
         first = file.readline()
-    bom = _BOM if first.startswith(_BOM) else b""
+    bom = BOM if first.startswith(BOM) else b""
     line_end = "\r\n" if first.endswith(b"\r\n") else "\n"
-    _, header = next(_csv_records(path, len(bom)), (1, []))
+    _, header = next(csv_records(path, len(bom)), (1, []))
     place = _place(path, header, column)
     query_place = None if query_column is None else _place(path, header, query_column)
 
     def rows() -> Iterator[Row]:
-        records = islice(_csv_records(path, len(bom)), 1, None)
+        records = islice(csv_records(path, len(bom)), 1, None)
         for number, (line, cells) in enumerate(records, start=1):
             if len(cells) != len(header):
                 what = f"row {number} has {len(cells)} cells, the header {len(header)}"
@@ -158,22 +162,6 @@ def _csv(path: Path, column: str, query_column: str | None) -> Table:
     return Table(rows, _rename, head, quoted=True)
 
 
-def _csv_records(path: Path, offset: int) -> Iterator[tuple[int, list[str]]]:
-    """The last line of each row, and its cells; blank lines are skipped."""
-    # A text may be longer than the 131,072 characters that the module takes as it comes.
-    csv.field_size_limit(sys.maxsize)
-    with _open(path) as file:
-        file.seek(offset)
-        lines = (decode(line, path, number) for number, line in enumerate(file, start=1))
-        # Strict: a quote that is not closed would make one text of all rows behind it.
-        reader = csv.reader(lines, strict=True)
-        try:
-            yield from ((reader.line_num, cells) for cells in reader if cells)
-        except csv.Error as error:
-            what = f"not valid CSV: {error}"
-            raise InputFileError(path, what, line=reader.line_num) from None
-
-
 def _csv_row(cells: Sequence[str], place: int, line_end: str, masked: str | None) -> str:
     line = io.StringIO(newline="")
     # With another end of the line a cell that holds a carriage return is not quoted.
@@ -184,12 +172,8 @@ def _csv_row(cells: Sequence[str], place: int, line_end: str, masked: str | None
 
 def _parquet(path: Path, column: str, query_column: str | None) -> Table:
     """`OUT.part` has the masked texts as lines of JSON: half a Parquet file cannot be read."""
-    arrow, parquet = _import_arrow()
-    with _open(path) as file:
-        try:
-            schema = parquet.read_schema(file)
-        except (OSError, arrow.ArrowInvalid):
-            raise InputFileError(path, "is no Parquet file") from None
+    arrow, parquet = import_arrow()
+    schema = parquet_schema(path)
     columns = [column] if query_column is None else [column, query_column]
     for name in columns:
         kind = str(schema.field(_place(path, schema.names, name)).type)
@@ -197,12 +181,10 @@ def _parquet(path: Path, column: str, query_column: str | None) -> Table:
             allowed = " or ".join(_PARQUET_TEXTS)
             raise InputFileError(path, f"column {name!r} holds {kind}; allowed: {allowed}")
 
-    def batches(columns: list[str] | None = None) -> Iterator[Any]:
-        with parquet.ParquetFile(path) as file:
-            yield from file.iter_batches(_ROWS_AT_ONCE, columns=columns)
-
     def rows() -> Iterator[Row]:
-        records = (record for batch in batches(columns) for record in batch.to_pylist())
+        records = (
+            record for batch in parquet_batches(path, columns) for record in batch.to_pylist()
+        )
         for number, record in enumerate(records, start=1):
             query = None if query_column is None else record[query_column] or ""
             yield Row(f"{path}: row {number}", record[column], query, _json_text)
@@ -215,7 +197,7 @@ def _parquet(path: Path, column: str, query_column: str | None) -> Table:
             replacing(out) as file,
             parquet.ParquetWriter(file, schema) as writer,
         ):
-            for batch in batches():
+            for batch in parquet_batches(path):
                 texts = [json.loads(line) for line in islice(lines, batch.num_rows)]
                 masked = arrow.array(texts, type=schema.field(place).type)
                 writer.write_batch(batch.set_column(place, schema.field(place), masked))
@@ -227,20 +209,6 @@ def _parquet(path: Path, column: str, query_column: str | None) -> Table:
 
 def _json_text(masked: str | None) -> str:
     return json.dumps(masked) + "\n"
-
-
-def _import_arrow() -> tuple[Any, Any]:
-    try:
-        return import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ModuleNotFoundError:
-        raise MissingExtraError("what reads Parquet", "pip install pyarrow") from None
-
-
-def _open(path: Path) -> io.BufferedReader:
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise InputFileError(path, error.strerror or "cannot be read") from error
 
 
 def _place(path: Path, names: Sequence[str], name: str) -> int:

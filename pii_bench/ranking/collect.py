@@ -59,7 +59,7 @@ def _row(runs: list[Run], evaluation: Evaluation, clusters: Mapping[str, str]) -
         clusters,
         source=runs[-1].source,
         oracle=system.oracle,
-        names_subjects=system.names_subjects,
+        names_subjects=runs[-1].names_subjects,
         unmasked_text_to=", ".join(recipients),
     )
 

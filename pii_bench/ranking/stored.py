@@ -75,6 +75,11 @@ class Run:
         """What was asked: detection or query-related."""
         return self.manifest.system.task
 
+    @property
+    def names_subjects(self) -> bool:
+        """Whether both its detection and its dataset tell whose an entity is."""
+        return self.manifest.system.names_subjects and self.dataset.names_subjects
+
     @cached_property
     def answers(self) -> Answers:
         """What its responses say."""

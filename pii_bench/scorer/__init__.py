@@ -18,6 +18,7 @@ from pii_bench.scorer.related import (
     score_masking,
     score_query_related,
 )
+from pii_bench.scorer.spans import SemEval, SpanScore, f1_interval, score_spans
 from pii_bench.scorer.text import NORMALISER, ROUGE_L_TOKENISER, normalise, normalise_type
 
 __all__ = [
@@ -30,6 +31,9 @@ __all__ = [
     "MaskedTextScore",
     "MaskingScore",
     "QueryRelatedScore",
+    "SemEval",
+    "SpanScore",
+    "f1_interval",
     "macro",
     "masking_headline",
     "micro",
@@ -39,4 +43,5 @@ __all__ = [
     "score_masked_text",
     "score_masking",
     "score_query_related",
+    "score_spans",
 ]

@@ -35,6 +35,8 @@ def test_a_run_with_a_model_keeps_every_other_default() -> None:
         "strategy": None,
         "task": "all",
         "dataset": "all",
+        "language": None,
+        "split": None,
         "limit": None,
         "concurrency": None,
         "base_url": None,

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.datasets.checksums import sha256_of, write_checksums
+from pii_bench.datasets.checksums import sha256_of, sha256_of_folder, write_checksums
 from pii_bench.errors import InputFileError
 
 if TYPE_CHECKING:
@@ -50,3 +51,27 @@ def test_sha256sum_reads_the_list(folder: Path) -> None:
     )
 
     assert (done.returncode, done.stdout) == (0, "a.txt: OK\nb.txt: OK\n")
+
+
+def test_the_hash_of_a_folder_is_that_of_its_checksums(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "weights").write_bytes(b"1")
+    (tmp_path / "a.json").write_bytes(b"2")
+    checksums = (
+        "d4735e3a265e16eee03f59718b9b5d03019c07d8b6c51f90da3a666eec13ab35  a.json\n"
+        "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b  b/weights\n"
+    )
+
+    assert sha256_of_folder(tmp_path) == hashlib.sha256(checksums.encode()).hexdigest()
+
+
+def test_hidden_files_do_not_count(tmp_path: Path) -> None:
+    (tmp_path / "weights").write_bytes(b"1")
+    before = sha256_of_folder(tmp_path)
+    (tmp_path / ".cache").mkdir()
+    (tmp_path / ".cache" / "lock").touch()
+
+    assert sha256_of_folder(tmp_path) == before
+
+    (tmp_path / "more").touch()
+    assert sha256_of_folder(tmp_path) != before

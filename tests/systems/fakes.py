@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pii_bench.scorer.locate import DetectedSpan
+from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pii_bench.systems.relevance.base import Candidate
-    from pii_bench.taxonomy import PiiType
 
 
 @dataclass
@@ -23,6 +23,7 @@ class WordDetector:
     name: str = "words"
     identity: Mapping[str, str] = field(default_factory=lambda: {"weights": "w1"})
     asked: list[str] = field(default_factory=list)
+    types: frozenset[PiiType] = frozenset(PiiType)
 
     def detect(self, text: str) -> list[DetectedSpan]:
         self.asked.append(text)

@@ -197,7 +197,7 @@ def _answers(run: Run) -> Answers:
     if (masking := run.masking) is not None:
         by_task[Task.MASKING] = masking
     return Answers(
-        names_subjects=detection is not None and detection.manifest.system.names_subjects,
+        names_subjects=detection is not None and detection.names_subjects,
         by_task=by_task,
     )
 

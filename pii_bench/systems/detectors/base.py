@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pii_bench.scorer.locate import DetectedSpan
+    from pii_bench.taxonomy import PiiType
 
 
 class Detector(Protocol):
@@ -21,6 +22,11 @@ class Detector(Protocol):
     @property
     def identity(self) -> Mapping[str, str]:
         """What tells it from any other of its name: versions, hashes of weights."""
+        ...
+
+    @property
+    def types(self) -> frozenset[PiiType]:
+        """The types that its labels have; of others it finds nothing."""
         ...
 
     def detect(self, text: str) -> list[DetectedSpan]:

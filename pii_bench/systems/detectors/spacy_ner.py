@@ -38,7 +38,7 @@ class SpacyDetector:
         self._nlp = spacy.load(locate_spacy_model(), exclude=_EXCLUDED)
         # The limit is there to save memory, which the entity recognizer hardly takes.
         self._nlp.max_length = sys.maxsize
-        self._labels.check(self._nlp.get_pipe("ner").labels)
+        self.types = self._labels.check(self._nlp.get_pipe("ner").labels)
 
     @property
     def name(self) -> str:

@@ -10,15 +10,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.models.base import Completion, Finish
+from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.systems import BALANCED, ENCODER
 from pii_bench.systems.base import THIS_MACHINE, SystemCard
 from pii_bench.systems.encoder.dial import is_kept
 from pii_bench.systems.encoder.files import read_threshold
 from pii_bench.systems.encoder.measure import subjects_of
-from pii_bench.systems.encoder.reader import Reader
+from pii_bench.systems.encoder.reader import SHIPPED, Reader
 from pii_bench.tasks import Task
+from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
@@ -47,6 +50,31 @@ class _Shared:
     def weigh(self, text: str, query: str) -> list[Found]:
         """What was found, with its relevance."""
         return self.reader.weigh(text, self.detect(text), query)
+
+
+class EncoderDetector:
+    """The spans alone (`Detector`).
+
+    Raises:
+        InputFileError: a file of the weights is missing or broken.
+    """
+
+    types = frozenset(PiiType)
+    name = ENCODER
+
+    def __init__(self, folder: Path = SHIPPED) -> None:
+        self._reader = Reader(folder)
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """The hash of the weights."""
+        return {"weights": self._reader.sha256}
+
+    def detect(self, text: str) -> list[DetectedSpan]:
+        """The spans of a text in order, none overlapping another; any text is fine."""
+        found = self._reader.detect(text)
+        spans = (DetectedSpan(*span, each.type) for each in found for span in each.spans)
+        return sorted(spans, key=lambda span: span.start)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.errors import MissingExtraError
-from pii_bench.systems.detectors.installed import import_part, sha256_of_folder, version_of
+from pii_bench.systems.detectors.installed import import_part, version_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,27 +36,3 @@ def test_what_a_module_lacks_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_version_is_told_with_its_name() -> None:
     assert version_of("pytest") == f"pytest {pytest.__version__}"
-
-
-def test_the_hash_of_a_folder_is_that_of_its_checksums(tmp_path: Path) -> None:
-    (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "weights").write_bytes(b"1")
-    (tmp_path / "a.json").write_bytes(b"2")
-    checksums = (
-        "d4735e3a265e16eee03f59718b9b5d03019c07d8b6c51f90da3a666eec13ab35  a.json\n"
-        "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b  b/weights\n"
-    )
-
-    assert sha256_of_folder(tmp_path) == hashlib.sha256(checksums.encode()).hexdigest()
-
-
-def test_hidden_files_do_not_count(tmp_path: Path) -> None:
-    (tmp_path / "weights").write_bytes(b"1")
-    before = sha256_of_folder(tmp_path)
-    (tmp_path / ".cache").mkdir()
-    (tmp_path / ".cache" / "lock").touch()
-
-    assert sha256_of_folder(tmp_path) == before
-
-    (tmp_path / "more").touch()
-    assert sha256_of_folder(tmp_path) != before

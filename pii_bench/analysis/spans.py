@@ -1,0 +1,198 @@
+"""Where a detector finds PII in the documents of any dataset, as rows of one table.
+
+Both sides are compared in our seven types (labels.py). What a taxonomy cannot express is counted
+and not scored: gold labels without a type or with one that the detector does not have, predicted
+types that the dataset does not have, and what is predicted only where a gold label has no type.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.datasets.span_files import joined
+from pii_bench.errors import PiiBenchError, UnknownNameError
+from pii_bench.labels import TARGETS
+from pii_bench.scorer import PRF, Counts, SpanScore, f1_interval, score_spans
+from pii_bench.scorer.locate import overlap
+from pii_bench.systems import ENCODER
+from pii_bench.systems.detectors.catalog import DETECTORS, build_detector, detector_names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pii_bench.datasets.span_files import Document
+    from pii_bench.labels import Meaning
+    from pii_bench.systems.detectors.base import Detector
+
+COLUMNS: Final = (
+    *("model", "dataset", "slice", "documents", "gold", "predicted"),
+    *("precision", "recall", "target_recall", "f1", "f1_low", "f1_high", "macro_f1"),
+    *("semeval_strict_f1", "semeval_exact_f1", "semeval_partial_f1", "semeval_type_f1"),
+    *("token_precision", "token_recall", "token_f1", "token_f1_low", "token_f1_high"),
+    *("overlap_precision", "overlap_recall", "overlap_f1", "overlap_f1_low", "overlap_f1_high"),
+    "signature",
+)
+"""Precision, recall and F1 without another word are of exact spans with their types."""
+
+Row = dict[str, str | int | float | None]
+
+
+@dataclass(slots=True)
+class SpanTally:
+    """Scores of the documents that were added; a million take as much memory as one.
+
+    Attributes:
+        total: of all documents.
+        documents: their number.
+        unscored: what was not scored, by what it is.
+    """
+
+    labels: Mapping[str, Meaning]
+    detector: Detector
+    total: SpanScore = field(default_factory=SpanScore)
+    documents: int = 0
+    unscored: Counter[str] = field(default_factory=Counter)
+    _found: defaultdict[str, tuple[Counts, Counts]] = field(
+        default_factory=lambda: defaultdict(lambda: (Counts(), Counts()))
+    )
+    _alike: defaultdict[str, Counter[Counts]] = field(default_factory=lambda: defaultdict(Counter))
+
+    def add(self, document: Document) -> None:
+        """Detect and score one document."""
+        gold, untyped = self._gold(document)
+        typed = {(start, end, self._type(label)) for start, end, label in gold}
+        predicted = self._predicted(document.text, [span[:2] for span in typed], untyped)
+        score = score_spans(predicted, typed, document.text)
+        self.total += score
+        self.documents += 1
+        for name, counts in _counted(score).items():
+            self._alike[name][counts] += 1
+        groups = defaultdict(list)
+        for span in gold:
+            groups[f"label {span[2]}"].append(span)
+            if (tier := self.labels[span[2]].tier) is not None:
+                groups[f"tier {tier}"].append(span)
+        for name, spans in groups.items():
+            own = {(start, end, self._type(label)) for start, end, label in spans}
+            found = score_spans(predicted, own)
+            exact, overlapped = self._found[name]
+            self._found[name] = exact + found.counts, overlapped + found.overlap
+
+    def rows(self, dataset: str, signature: str) -> list[Row]:
+        """All documents, types, tiers, the dataset's labels, and what was not scored."""
+        common: Row = {"model": self.detector.name, "dataset": dataset}
+        score = self.total
+        rows: list[Row] = [
+            {
+                "slice": "all",
+                "documents": self.documents,
+                **_sizes(score.counts),
+                **self._figures_with_intervals(),
+                "macro_f1": _f1(score.macro),
+                "semeval_strict_f1": _f1(score.strict.prf),
+                "semeval_exact_f1": _f1(score.exact.prf),
+                "semeval_partial_f1": _f1(score.partial.prf),
+                "semeval_type_f1": _f1(score.type.prf),
+                "signature": signature,
+            }
+        ]
+        for label, counts in sorted(score.labels.items()):
+            rows.append({"slice": f"type {label}", **_sizes(counts), **_figures("", counts.prf)})
+        for name in sorted(self._found, key=lambda name: (name.startswith("label"), name)):
+            exact, overlapped = self._found[name]
+            kind, _, tier = name.partition(" ")
+            rows.append(
+                {
+                    "slice": name,
+                    "gold": exact.gold,
+                    "recall": exact.recall,
+                    "overlap_recall": overlapped.recall,
+                    "target_recall": TARGETS[int(tier)] if kind == "tier" else None,
+                }
+            )
+        for what, number in sorted(self.unscored.items()):
+            rows.append({"slice": f"not scored: {what}", what.partition(" ")[0]: number})
+        return [{column: {**common, **row}.get(column) for column in COLUMNS} for row in rows]
+
+    def _gold(self, document: Document) -> tuple[list[tuple[int, int, str]], list[tuple[int, int]]]:
+        """The gold spans that are scored, and the places of those without a type."""
+        gold, untyped = [], []
+        for span in joined(document, self.labels):
+            meaning = self.labels.get(span[2])
+            if meaning is None or meaning.type is None:
+                untyped.append(span[:2])
+                self.unscored[f"gold {span[2]} (no such type)"] += 1
+            elif meaning.type not in self.detector.types:
+                self.unscored[f"gold {span[2]} (the detector has no {meaning.type})"] += 1
+            else:
+                gold.append(span)
+        return gold, untyped
+
+    def _predicted(
+        self, text: str, scored: list[tuple[int, int]], untyped: list[tuple[int, int]]
+    ) -> list[tuple[int, int, str]]:
+        known = {meaning.type for meaning in self.labels.values()}
+        predicted = []
+        for span in self.detector.detect(text):
+            place = [(span.start, span.end)]
+            if span.type not in known:
+                self.unscored[f"predicted {span.type} (the dataset has none)"] += 1
+            elif overlap(place, untyped) and not overlap(place, scored):
+                self.unscored[f"predicted {span.type} (where gold has no type)"] += 1
+            else:
+                predicted.append((span.start, span.end, str(span.type)))
+        return predicted
+
+    def _type(self, label: str) -> str:
+        return str(self.labels[label].type)
+
+    def _figures_with_intervals(self) -> Row:
+        found: Row = {}
+        for name, counts in _counted(self.total).items():
+            interval = f1_interval(self._alike[name].elements())
+            low, high = (None, None) if interval is None else interval
+            found |= {f"{name}f1_low": low, f"{name}f1_high": high}
+            found |= {} if counts.empty else _figures(name, counts.prf)
+        return found
+
+
+def build_local(name: str, label_map: Path | None = None) -> Detector:
+    """Make a detector by name, or the encoder as one.
+
+    Raises:
+        UnknownNameError: no such detector.
+        PiiBenchError: see `build_detector`.
+    """
+    head, _, folder = name.partition(":")
+    if head not in {*DETECTORS, ENCODER}:
+        raise UnknownNameError("detector", name, [*detector_names(), ENCODER, f"{ENCODER}:DIR"])
+    if head != ENCODER:
+        return build_detector(name, label_map)
+    if label_map is not None:
+        raise PiiBenchError(f"detector {name!r} gives our types: it takes no map of labels")
+    from pii_bench.systems.encoder.reader import SHIPPED
+    from pii_bench.systems.encoder.system import EncoderDetector
+
+    return EncoderDetector(Path(folder) if folder else SHIPPED)
+
+
+def _counted(score: SpanScore) -> dict[str, Counts]:
+    """What has a precision, a recall and an interval, by how its columns begin."""
+    return {"": score.counts, "token_": score.tokens or Counts(), "overlap_": score.overlap}
+
+
+def _figures(name: str, prf: PRF) -> Row:
+    figures = (prf.precision, prf.recall, prf.f1)
+    keys = ("precision", "recall", "f1")
+    return {f"{name}{key}": value for key, value in zip(keys, figures, strict=True)}
+
+
+def _sizes(counts: Counts) -> Row:
+    return {"gold": counts.gold, "predicted": counts.predicted}
+
+
+def _f1(prf: PRF | None) -> float | None:
+    return None if prf is None else prf.f1

@@ -1,0 +1,111 @@
+"""`pii-bench spans`."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tabulate import tabulate
+
+from pii_bench.analysis.spans import COLUMNS, SpanTally, build_local
+from pii_bench.cli.options import DATASET_HELP, add_filters, add_json, filtered
+from pii_bench.cli.progress import counted
+from pii_bench.cli.terminal import say, say_json, tell
+from pii_bench.datasets.catalog import open_documents
+from pii_bench.datasets.span_files import Misfits
+from pii_bench.escaping import csv_text
+from pii_bench.files import write_whole
+from pii_bench.labels import sha256_of_labels
+from pii_bench.runs.signature import Signature
+from pii_bench.tasks import Task
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from pii_bench.analysis.spans import Row
+    from pii_bench.datasets.catalog import DocumentStream
+    from pii_bench.systems.detectors.base import Detector
+
+DESCRIPTION: Final = (
+    "Score where local detectors find PII, in our seven types: exact spans, SemEval's four "
+    "schemas, tokens, overlap without types, and recall by tier and label. What a taxonomy cannot "
+    "express is listed and not scored."
+)
+
+_SHOWN: Final = (
+    *("slice", "gold", "predicted", "precision", "recall", "target_recall", "f1", "macro_f1"),
+    *("semeval_partial_f1", "semeval_type_f1", "token_f1", "overlap_recall", "overlap_f1"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument(
+        "--model",
+        nargs="+",
+        required=True,
+        metavar="DETECTOR",
+        help="encoder, spacy, hf:PATH...",
+    )
+    parser.add_argument("--dataset", required=True, help=DATASET_HELP)
+    add_filters(parser)
+    parser.add_argument(
+        "--label-map",
+        type=Path,
+        metavar="FILE",
+        help="JSON of a detector's labels to our types, instead of its own",
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write all figures there as CSV")
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> bool:
+    """Print the scores of each detector, and write them.
+
+    Returns:
+        True: they are complete.
+
+    Raises:
+        PiiBenchError: a name is wrong, a file cannot be read, or something is not installed.
+    """
+    stream = open_documents(filtered(arguments))
+    detectors = [build_local(name, arguments.label_map) for name in arguments.model]
+    rows: list[Row] = []
+    misfits = Misfits()
+    for detector in detectors:
+        # Each reads the same files.
+        misfits = Misfits()
+        rows += _score(stream, detector, misfits)
+    for message in misfits.messages():
+        tell(f"{arguments.dataset}: {message}")
+    if arguments.json:
+        say_json(rows)
+    for model, own in groupby([] if arguments.json else rows, key=itemgetter("model")):
+        say(f"\n{model} on {stream.name}\n\n{_table([*own])}")
+    if arguments.out is not None:
+        write_whole(arguments.out, csv_text(COLUMNS, [[*row.values()] for row in rows]))
+    return True
+
+
+def _score(stream: DocumentStream, detector: Detector, misfits: Misfits) -> list[Row]:
+    tally = SpanTally(stream.labels, detector)
+    for document in counted(stream.read(misfits), f"documents read by {detector.name}"):
+        tally.add(document)
+    signature = Signature(
+        stream.name,
+        stream.sha256,
+        Task.DETECTION,
+        model=detector.name,
+        settings={**detector.identity, "taxonomies": sha256_of_labels()},
+    )
+    return tally.rows(stream.name, str(signature))
+
+
+def _table(rows: Sequence[Row]) -> str:
+    columns = [column for column in _SHOWN if any(row[column] is not None for row in rows)]
+    headers = [column.replace("_", " ") for column in columns]
+    cells = [[row[column] for column in columns] for row in rows]
+    return tabulate(cells, headers, tablefmt="github", floatfmt=".4f", missingval="")

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import csv
+import json
+from typing import TYPE_CHECKING
+
+from pii_bench.cli import main
+from tests.builders import sample_record, write_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+TEXT = "Rosalind Achebe lives in Gothenburg; write to rosalind@example.com."
+ROW = {
+    "full_text": TEXT,
+    "spans": [
+        {
+            "entity_type": "PERSON",
+            "entity_value": "Rosalind Achebe",
+            "start_position": 0,
+            "end_position": 15,
+        },
+        {
+            "entity_type": "EMAIL_ADDRESS",
+            "entity_value": "rosalind@example.com",
+            "start_position": 46,
+            "end_position": 66,
+        },
+    ],
+}
+BROKEN = {"full_text": "Zebedee", "spans": [{"start_position": 99}]}
+
+
+def written(folder: Path) -> str:
+    (folder / "synth.json").write_text(json.dumps([ROW, BROKEN, ROW]), encoding="utf-8")
+    return f"presidio-research:{folder / 'synth.json'}"
+
+
+def test_detectors_are_scored_and_written(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, out = written(own_folder), own_folder / "spans.csv"
+
+    code = main(
+        ["spans", "--model", "bilstm-crf", "encoder", "--dataset", source, "--out", str(out)]
+    )
+
+    assert code == 0
+    printed = capsys.readouterr()
+    assert printed.out.count("| slice") == 2
+    assert "1 left out: span: 'end_position' is missing (first at synth.json:1)" in printed.err
+    with out.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    whole = {row["model"]: row for row in rows if row["slice"] == "all"}
+    assert [*whole] == ["bilstm-crf", "encoder"]
+    assert whole["encoder"]["documents"] == "2"
+    assert whole["encoder"]["gold"] == "4"
+    assert whole["encoder"]["signature"].startswith("data:presidio-research-synth-")
+    # Scores, not texts.
+    assert not any(word in out.read_text() for word in ("Rosalind", "Gothenburg", "Zebedee"))
+    assert "Zebedee" not in printed.out + printed.err
+
+
+def test_a_dataset_of_ours_has_spans_too(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_lines(own_folder / "mine.jsonl", [sample_record()])
+
+    assert main(["spans", "--model", "bilstm-crf", "--dataset", str(path)]) == 0
+
+    assert "| label Full Name" in capsys.readouterr().out
+
+
+def test_a_dataset_without_known_subjects_has_no_strict_f1(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = written(own_folder)
+    answer = {"subjects": [[{"text": "Rosalind Achebe", "type": "PER"}]]}
+    ids = ["presidio-research-000001", "presidio-research-000003"]
+    predictions = write_lines(own_folder / "own.jsonl", [{"id": each, **answer} for each in ids])
+
+    assert main(["run", "--model", "encoder", "--dataset", source]) == 0
+    assert main(["score", str(predictions), "--dataset", source, "--name", "own"]) == 0
+    assert main(["score", str(predictions), "--dataset", source]) == 0
+
+    with (own_folder / "results" / "leaderboard.csv").open(encoding="utf-8") as file:
+        rows = {
+            row["model"]: row for row in csv.DictReader(file) if row["dataset"].startswith("pres")
+        }
+    assert rows["own"]["ent_f1"] == "0.6667"
+    assert {row["strict_f1"] for row in rows.values()} == {""}
+    assert {row["rank"] for row in rows.values()} == {""}
+    printed = capsys.readouterr().out
+    assert "2/2" in printed or "(" in printed
+
+
+def test_filters_are_for_datasets_of_spans(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = written(own_folder)
+
+    def told(*options: str) -> str:
+        assert main(["spans", "--model", "bilstm-crf", *options]) == 2
+        return capsys.readouterr().err
+
+    assert main(["spans", "--model", "bilstm-crf", "--dataset", source, "--language", "en"]) == 0
+    capsys.readouterr()
+    assert "takes no --split" in told("--dataset", "demo", "--split", "test")
+    assert "no row fits presidio-research language 'fr'" in told(
+        "--dataset", source, "--language", "fr"
+    )
+
+
+def test_every_row_as_json(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["spans", "--model", "bilstm-crf", "--dataset", written(own_folder), "--json"]) == 0
+
+    whole, *others = json.loads(capsys.readouterr().out)
+    assert (whole["slice"], whole["documents"], whole["gold"]) == ("all", 2, 4)
+    assert {row["model"] for row in others} == {"bilstm-crf"}

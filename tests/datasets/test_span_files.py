@@ -1,0 +1,446 @@
+from __future__ import annotations
+
+import csv
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pii_bench.datasets.catalog import load_dataset, open_dataset
+from pii_bench.datasets.span_files import (
+    SPAN_FORMATS,
+    Document,
+    Misfits,
+    SpanSource,
+    joined,
+    read_documents,
+    span_source,
+)
+from pii_bench.errors import InputFileError, PiiBenchError
+from pii_bench.labels import taxonomy
+from tests.builders import write_lines
+from tests.conftest import REPOSITORY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHARED: Final = REPOSITORY.parent / "shared" / "datasets"
+TEXT: Final = "Hi, I am Ann Lee."
+ANN: Final = {"value": "Ann", "start": 9, "end": 12, "label": "FIRSTNAME"}
+LEE: Final = {"value": "Lee", "start": 13, "end": 16, "label": "LASTNAME"}
+ROW: Final = {"source_text": TEXT, "privacy_mask": [ANN, LEE], "language": "en", "set": "train"}
+SPANS: Final = ((9, 12, "FIRSTNAME"), (13, 16, "LASTNAME"))
+
+
+def read(source: str) -> tuple[list[Document], tuple[str, ...]]:
+    misfits = Misfits()
+    parsed = span_source(source)
+    assert parsed is not None
+    return list(read_documents(parsed, misfits)), misfits.messages()
+
+
+def read_rows_of(kind: str, folder: Path, *rows: Any) -> tuple[list[Document], tuple[str, ...]]:
+    return read(f"{kind}:{write_lines(folder / 'rows.jsonl', rows)}")
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        [ANN, LEE],
+        json.dumps([LEE, ANN]),
+        str([ANN, LEE]),
+        # As NumPy writes a list of objects.
+        str([ANN, LEE]).replace("}, {", "}\n {"),
+        [{**ANN, "label": "FIRSTNAME_1"}, {**LEE, "label": "lastname"}],
+        [ANN, LEE, {"value": "", "start": 0, "end": 0, "label": "CITY"}],
+    ],
+    ids=["list", "JSON", "Python", "without commas", "running numbers", "an empty value"],
+)
+def test_ai4privacy_in_all_its_notations(tmp_path: Path, mask: object) -> None:
+    (document,), _ = read_rows_of("ai4privacy", tmp_path, {**ROW, "privacy_mask": mask})
+
+    assert document == Document("ai4privacy-000001", TEXT, SPANS)
+
+
+def test_ai4privacys_span_labels(tmp_path: Path) -> None:
+    labels = json.dumps([[0, 9, "O"], [9, 12, "FIRSTNAME"], [12, 13, "O"], [13, 16, "LASTNAME"]])
+
+    (document,), _ = read_rows_of(
+        "ai4privacy", tmp_path, {"source_text": TEXT, "span_labels": labels}
+    )
+
+    assert document.spans == SPANS
+
+
+@pytest.mark.parametrize(
+    ("kind", "row", "spans"),
+    [
+        (
+            "nemotron",
+            {
+                "text": TEXT,
+                "spans": "[{'start': 9, 'end': 12, 'text': 'Ann', 'label': 'first_name'}]",
+            },
+            ((9, 12, "first_name"),),
+        ),
+        (
+            "gretel",
+            {"generated_text": TEXT, "pii_spans": '[{"start": 9, "end": 16, "label": "name"}]'},
+            ((9, 16, "name"),),
+        ),
+        (
+            "gretel",
+            {"text": "Ann, Anna, Ann", "entities": "[{'entity': 'Ann', 'types': ['first_name']}]"},
+            ((0, 3, "first_name"), (11, 14, "first_name")),
+        ),
+        (
+            "presidio-research",
+            {
+                "full_text": TEXT,
+                "spans": [
+                    {
+                        "entity_type": "PERSON",
+                        "entity_value": "Ann Lee",
+                        "start_position": 9,
+                        "end_position": 16,
+                    }
+                ],
+            },
+            ((9, 16, "PERSON"),),
+        ),
+        (
+            "spia",
+            {
+                "text": TEXT,
+                "subjects": [
+                    {
+                        "PIIs": [
+                            {"tag": "NAME", "keyword": "Ann Lee"},
+                            {"tag": "AGE", "keyword": ""},
+                        ]
+                    }
+                ],
+            },
+            ((9, 16, "NAME"),),
+        ),
+        (
+            "bio",
+            {"tokens": ["Ann", "Lee", "of", "Ulm"], "tags": ["B-PER", "I-PER", "O", "S-LOC"]},
+            ((0, 7, "PER"), (11, 14, "LOC")),
+        ),
+    ],
+)
+def test_rows_of_each_format(
+    tmp_path: Path, kind: str, row: dict[str, Any], spans: tuple[tuple[int, int, str], ...]
+) -> None:
+    (document,), messages = read_rows_of(kind, tmp_path, row)
+
+    assert document.spans == spans
+    assert messages == ()
+
+
+def test_columns_of_tokens_and_tags(tmp_path: Path) -> None:
+    path = tmp_path / "test.conll"
+    path.write_text(
+        "-DOCSTART- -X- O\n\nAnn NNP B-PER\nLee NNP I-PER\n\nUlm NNP I-LOC\nBonn NNP I-PER\n\n"
+        "alone\n\nBonn\tcity\tB-LOC",
+        encoding="utf-8",
+    )
+
+    documents, messages = read(f"bio:{path}")
+
+    assert [(each.text, each.spans) for each in documents] == [
+        ("Ann Lee", ((0, 7, "PER"),)),
+        # An inside tag begins a span where none of its label is open.
+        ("Ulm Bonn", ((0, 3, "LOC"), (4, 8, "PER"))),
+        ("Bonn", ((0, 4, "LOC"),)),
+    ]
+    assert messages == (
+        "1 left out: a sentence with a line that has no token and tag (first at test.conll:9)",
+    )
+
+
+def test_files_of_all_kinds_say_the_same(tmp_path: Path) -> None:
+    write_lines(tmp_path / "a.jsonl", [ROW, ROW])
+    (tmp_path / "a.json").write_text(json.dumps([ROW, ROW], indent=1), encoding="utf-8")
+    write_lines(tmp_path / "lines.json", [ROW, ROW])
+    with (tmp_path / "a.csv").open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.DictWriter(file, [*ROW])
+        writer.writeheader()
+        writer.writerows([{**ROW, "privacy_mask": str(ROW["privacy_mask"])}] * 2)
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.Table.from_pylist([ROW, ROW]), tmp_path / "a.parquet")
+
+    found = {path.name: read(f"ai4privacy:{path}") for path in tmp_path.iterdir()}
+
+    assert len(found) == 5
+    assert len({json.dumps([[d.text, d.spans] for d in each]) for each, _ in found.values()}) == 1
+    documents, messages = read(f"ai4privacy:{tmp_path}")
+    assert [each.id for each in documents] == [f"ai4privacy-{n:06d}" for n in range(1, 11)]
+    assert messages == ()
+
+
+SECRET: Final = "Zebedee"  # noqa: S105 -- a name
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"privacy_mask": [ANN]}, "record: 'source_text' is missing"),
+        ({"source_text": SECRET}, "record: 'privacy_mask' is missing"),
+        ({"source_text": SECRET, "privacy_mask": [ANN]}, "offsets outside of the text"),
+        (
+            {"source_text": SECRET * 3, "privacy_mask": [ANN]},
+            "offsets that do not hold their value",
+        ),
+        (
+            {"source_text": SECRET, "privacy_mask": f"[{SECRET}"},
+            "record: 'privacy_mask' is a string that holds no list",
+        ),
+        (
+            {"source_text": SECRET, "privacy_mask": ["1", SECRET]},
+            "record: privacy_mask must be an object, not a string",
+        ),
+        (
+            {"source_text": TEXT, "privacy_mask": [{**ANN, "label": f"{SECRET}, my friend"}]},
+            "a label that is no name",
+        ),
+        (
+            {"source_text": TEXT, "privacy_mask": [{**ANN, "start": "9"}]},
+            "span: 'start' must be a whole number, not a string",
+        ),
+    ],
+)
+def test_rows_that_do_not_fit_are_counted_by_reason_and_never_quoted(
+    tmp_path: Path, row: dict[str, Any], reason: str
+) -> None:
+    documents, (message,) = read_rows_of("ai4privacy", tmp_path, ROW, row, row, ROW)
+
+    assert [each.id for each in documents] == ["ai4privacy-000001", "ai4privacy-000004"]
+    assert message == f"2 left out: {reason} (first at rows.jsonl:2, rows.jsonl:3)"
+
+
+def test_the_first_five_places_are_named_and_the_most_frequent_reason_is_first(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(
+        "\n".join([json.dumps(ROW), "[]", *["{broken"] * 3, *["{"] * 4]), encoding="utf-8"
+    )
+
+    _, messages = read(f"ai4privacy:{path}")
+
+    places = ", ".join(f"rows.jsonl:{line}" for line in range(3, 8))
+    assert messages == (
+        f"7 left out: not valid JSON (first at {places})",
+        "1 left out: a line must be a JSON object, not a list (first at rows.jsonl:2)",
+    )
+
+
+def test_values_that_are_not_in_the_text_are_left_out_alone(tmp_path: Path) -> None:
+    entities = [{"entity": "Ann", "types": ["first_name"]}, {"entity": "Bo", "types": ["name"]}]
+
+    (document,), messages = read_rows_of("gretel", tmp_path, {"text": TEXT, "entities": entities})
+
+    assert document.spans == ((9, 12, "first_name"),)
+    assert messages == ("1 left out: a value that is not in the text (first at rows.jsonl:1)",)
+
+
+def test_no_row_that_fits_is_an_error_with_the_reasons(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "rows.jsonl", [{"text": SECRET}])
+
+    with pytest.raises(InputFileError) as caught:
+        read(f"ai4privacy:{path}")
+
+    assert str(caught.value).startswith(f"{path}: no row fits ai4privacy; 1 left out: ")
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "what"),
+    [
+        ("rows.json", '[{"source_text": "Zebedee"}, {"sou', ":1: not valid JSON"),
+        ("rows.json", '[{"a": 1},\n{"b": Zebedee}]', ":2: not valid JSON"),
+        ("rows.json", '[{"a": "Zeb\\ud8', ":1: not valid JSON"),
+        ("rows.csv", 'source_text\n"Zebedee', "not valid CSV"),
+        ("rows.xml", "<Zebedee>", "must end in one of .jsonl, .ndjson, .json, .csv, .parquet"),
+    ],
+)
+def test_a_file_that_breaks_off_is_named_and_not_quoted(
+    tmp_path: Path, name: str, content: str, what: str
+) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+
+    with pytest.raises(InputFileError) as caught:
+        read(f"ai4privacy:{tmp_path / name}")
+
+    assert what in str(caught.value)
+    assert SECRET not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_a_file_that_is_no_parquet(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    (tmp_path / "rows.parquet").write_bytes(b"PAR1")
+
+    with pytest.raises(InputFileError, match="is no Parquet file"):
+        read(f"ai4privacy:{tmp_path}")
+
+
+def test_a_long_list_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pii_bench.rows._AT_ONCE", 7)
+    rows = [{**ROW, "id": number} for number in range(5)]
+    path = tmp_path / "rows.json"
+    path.write_text("\n" + json.dumps(rows, indent=1), encoding="utf-8")
+    whole = [{}, *rows, 12, *rows]
+    (tmp_path / "more.json").write_text(json.dumps(whole), encoding="utf-8")
+
+    documents, messages = read(f"ai4privacy:{path}")
+
+    assert [each.spans for each in documents] == [SPANS] * 5
+    assert messages == ()
+    assert len(read(f"ai4privacy:{tmp_path / 'more.json'}")[0]) == 10
+
+
+ROWS_OF_TWO: Final = [
+    {**ROW, "language": "en", "split": "train"},
+    {**ROW, "language": "French", "split": "test"},
+    {**ROW, "language": "fr-CA", "split": "train"},
+    {key: value for key, value in ROW.items() if key not in {"language", "set"}},
+]
+
+
+@pytest.mark.parametrize(
+    ("filters", "numbers"),
+    [
+        ("#language=fr", [2, 3]),
+        ("#language=French&split=train", [3]),
+        ("#language=EN", [1]),
+        # The file's name says it of the last row.
+        ("#split=test", [2, 4]),
+        ("", [1, 2, 3, 4]),
+    ],
+)
+def test_filters(tmp_path: Path, filters: str, numbers: list[int]) -> None:
+    path = write_lines(tmp_path / "test-00000-of-00001.jsonl", ROWS_OF_TWO)
+
+    documents, messages = read(f"ai4privacy:{path}{filters}")
+
+    assert [int(each.id[-1]) for each in documents] == numbers
+    # A row that does not say its language may be in the one asked for.
+    assert len(messages) == ("language" in filters)
+
+
+def test_filters_that_leave_nothing_or_are_none(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "rows.jsonl", [ROW])
+
+    with pytest.raises(InputFileError, match="no row fits ai4privacy language 'de' split 'dev'"):
+        read(f"ai4privacy:{path}#language=de&split=dev")
+    with pytest.raises(PiiBenchError, match="only language= and split= are allowed"):
+        span_source(f"ai4privacy:{path}#size=3")
+
+
+@pytest.mark.parametrize(
+    ("text", "spans", "expected"),
+    [
+        (TEXT, SPANS, [(9, 16, "FIRSTNAME")]),
+        ("Ann, Lee", ((0, 3, "FIRSTNAME"), (5, 8, "LASTNAME")), [(0, 3), (5, 8)]),
+        ("Ann Bo", ((0, 3, "FIRSTNAME"), (4, 6, "FIRSTNAME")), [(0, 3), (4, 6)]),
+        (
+            "12 Elm Ulm",
+            ((0, 2, "BUILDINGNUMBER"), (3, 6, "STREET"), (7, 10, "CITY")),
+            [(0, 6), (7, 10)],
+        ),
+        ("Ann Lee", ((0, 7, "LASTNAME"), (4, 7, "FIRSTNAME")), [(0, 7), (4, 7)]),
+    ],
+)
+def test_parts_of_one_value_are_joined(
+    text: str, spans: tuple[tuple[int, int, str], ...], expected: list[tuple[int, ...]]
+) -> None:
+    found = joined(Document("x", text, spans), taxonomy("ai4privacy"))
+
+    assert [span[: len(expected[0])] for span in found] == expected
+
+
+def test_a_dataset_of_spans_becomes_samples_without_known_subjects(tmp_path: Path) -> None:
+    row = {
+        **ROW,
+        "privacy_mask": [ANN, LEE, {"value": "Hi", "start": 0, "end": 2, "label": "PREFIX"}],
+    }
+    source = f"ai4privacy:{write_lines(tmp_path / 'rows.jsonl', [row])}"
+
+    dataset, stream = load_dataset(source), open_dataset(source)
+
+    (sample,) = dataset.samples
+    assert [(e.text, e.type, e.category, e.spans) for e in sample.entities] == [
+        ("Ann Lee", "PER", "Full Name", ((9, 16),))
+    ]
+    assert (sample.query, sample.related) == (None, ())
+    assert not dataset.names_subjects
+    assert dataset.faults == ("1 left out: a span, as label PREFIX has none of the seven types",)
+    assert (stream.name, stream.sha256, stream.faults) == (
+        dataset.name,
+        dataset.sha256,
+        dataset.faults,
+    )
+    assert tuple(stream.read()) == dataset.samples
+    assert load_dataset(f"{source}#language=en").name.startswith("ai4privacy-rows-en-")
+
+
+KEYS: Final = (
+    *("source_text", "privacy_mask", "span_labels", "full_text", "text", "spans", "entities"),
+    *("generated_text", "pii_spans", "subjects", "tokens", "tags"),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    kind=st.sampled_from(sorted(SPAN_FORMATS)),
+    values=st.dictionaries(
+        st.sampled_from(KEYS),
+        st.recursive(
+            st.none() | st.integers(-2, 20) | st.text(max_size=8) | st.just("[{}]"),
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(
+                    st.sampled_from(["start", "end", "label", "value", "types"]), inner
+                )
+            ),
+            max_leaves=8,
+        ),
+    ),
+)
+def test_whatever_comes_is_a_document_or_a_misfit(
+    tmp_path: Path, kind: str, values: dict[str, Any]
+) -> None:
+    path = write_lines(tmp_path / "rows.jsonl", [values])
+    misfits = Misfits()
+
+    try:
+        documents = list(read_documents(SpanSource(kind, path), misfits))
+    except InputFileError:
+        assert misfits.messages()
+    else:
+        for document in documents:
+            assert all(0 <= start < end <= len(document.text) for start, end, _ in document.spans)
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="other people's data is not here")
+def test_all_of_presidio_research_and_spia_is_read() -> None:
+    documents, messages = read(f"presidio-research:{SHARED / 'presidio_research'}")
+
+    assert (len(documents), sum(len(each.spans) for each in documents)) == (1500, 2863)
+    assert messages == ()
+    assert {label for each in documents for *_, label in each.spans} == {
+        *taxonomy("presidio-research")
+    }
+
+    documents, messages = read(f"spia:{SHARED / 'spia_tab' / 'spia_tab_144.jsonl'}")
+
+    assert len(documents) == 144
+    # Of 3,350 facts; they are inferred.
+    (message,) = messages
+    assert message.startswith("2188 left out: a value that is not in the text")
