@@ -106,7 +106,7 @@ def test_a_tab_before_a_formula_is_shown() -> None:
 
 
 def test_in_a_table_texts_alone_are_changed() -> None:
-    rows = [["=1", -1, -0.5], [None, 2, math.nan]]
+    rows: list[list[object]] = [["=1", -1, -0.5], [None, 2, math.nan]]
 
     assert csv_text(["name", "n", "f"], rows) == "name,n,f\n'=1,-1,-0.5000\n,2,\n"
 
