@@ -62,9 +62,12 @@ reference: .venv/.detectors .venv/.minilm ## Run the reference runs again: half 
 	for system in $(REFERENCE); do \
 	  $(BIN)/pii-bench run --model $$system --results build/reference >/dev/null || exit; \
 	done
-	for system in encoder bilstm-crf+keyword bilstm-crf+embedding gold+embedding; do \
-	  $(BIN)/pii-bench run --model $$system --dataset twins --results build/reference >/dev/null || exit; \
+	for dataset in twins frontier; do \
+	  for system in encoder bilstm-crf+keyword bilstm-crf+embedding gold+embedding; do \
+	    $(BIN)/pii-bench run --model $$system --dataset $$dataset --results build/reference >/dev/null || exit; \
+	  done; \
 	done
+	$(BIN)/pii-bench run --model replay:data/readings/frontier-quick.jsonl --dataset frontier --results build/reference >/dev/null
 	rm -rf results/reference && mkdir -p results/reference
 	cp -r build/reference/runs/. results/reference
 	rm -rf results/reference/*/.lock build/reference

@@ -77,6 +77,8 @@ class Reader:
             self._heads: Mapping[str, Floats] = dict(heads)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
+        # Weights of 8 bits become floats at loading; otherwise activations are rounded too.
+        options.add_session_config_entry("session.disable_quant_qdq", "1")
         try:
             self._session: Any = onnxruntime.InferenceSession(
                 folder / GRAPH, options, providers=["CPUExecutionProvider"]
