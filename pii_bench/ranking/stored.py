@@ -268,7 +268,9 @@ def _read(manifest: Manifest, responses: Path) -> Answers:
     for _, record in read_lines(responses, unreadable):
         returned.update(each.model for each in record.completions if each.model)
         if not isinstance(record.response, Failure):
-            predictions[record.id] = read_response(system.task, record.response, system.output)
+            predictions[record.id] = read_response(
+                system.task, record.response, system.output, system.taxonomy
+            )
         elif record.id not in predictions or not predictions[record.id].status.scored:
             predictions[record.id] = Prediction(_status_of(record.response))
     return Answers(predictions, frozenset(returned), tuple(unreadable))
@@ -301,7 +303,7 @@ def _asked(run: Run, own: frozenset[str]) -> tuple[object, ...]:
     # The settings too: another endpoint or sampling is another model to the reader.
     system, dataset = run.manifest.system, run.manifest.dataset
     settings = {key: value for key, value in system.settings.items() if key not in own}
-    return system.model, system.output, settings, dataset.name, dataset.sha256
+    return system.model, system.output, system.taxonomy, settings, dataset.name, dataset.sha256
 
 
 def _status_of(failure: Failure) -> Status:

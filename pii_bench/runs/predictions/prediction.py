@@ -6,12 +6,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pii_bench.labels import taxonomy
 from pii_bench.models.base import Draws
 from pii_bench.prompting.outcome import Status
 from pii_bench.prompting.parsing import (
     parse_detection,
+    parse_labelled,
     parse_related,
     parse_structured_detection,
+    parse_structured_labelled,
     parse_structured_related,
 )
 from pii_bench.scorer import normalise
@@ -43,20 +46,35 @@ class Prediction:
     repairs: tuple[str, ...] = ()
 
 
-def read_response(task: Task, response: Response, output: Output = "text") -> Prediction:
+def read_response(
+    task: Task, response: Response, output: Output = "text", labels_of: str | None = None
+) -> Prediction:
     """Read the raw response to a detection or query-related prompt; pure, no response raises.
 
-    Several draws are read one by one and put to the vote.
+    Several draws are read one by one and put to the vote; where detection answers in labels of
+    a taxonomy, they are of pieces of one text, whose entities are put together.
+
+    Args:
+        task: what was asked.
+        response: what came.
+        output: the form of it.
+        labels_of: the taxonomy whose labels detection answers in; None for the seven types.
 
     Raises:
-        ValueError: the task has no such response: masking none, detection none of several
-            draws.
+        ValueError: the task has no such response: masking none, detection in the seven types
+            none of several draws.
     """
     if isinstance(response, Draws):
+        if task is Task.DETECTION and labels_of is not None:
+            return _joined(
+                [_read_labelled(each, output, labels_of) for each in response.completions]
+            )
         if task is not Task.QUERY_RELATED:
             raise ValueError(f"{task} has no vote: only query-related answers have one")
         return vote([read_response(task, each, output) for each in response.completions])
     match task:
+        case Task.DETECTION if labels_of is not None:
+            return _read_labelled(response, output, labels_of)
         case Task.DETECTION:
             return _read_detection(response, output)
         case Task.QUERY_RELATED:
@@ -116,6 +134,40 @@ def _read_detection(response: Completion, output: Output) -> Prediction:
     parse = parse_detection if output == "text" else parse_structured_detection
     read = parse(response.text, response.finish)
     return Prediction(read.status, subjects=read.subjects, repairs=read.repairs)
+
+
+def _read_labelled(response: Completion, output: Output, labels_of: str) -> Prediction:
+    """The entities with our types; those whose label has none are left out."""
+    labels = taxonomy(labels_of)
+    parse = parse_labelled if output == "text" else parse_structured_labelled
+    read = parse(response.text, labels, response.finish)
+    if read.subjects is None:
+        return Prediction(read.status)
+    # What is no label of the taxonomy stays, as a wrong one.
+    typed = (
+        tuple(
+            (text, str(pii_type))
+            for text, label in subject
+            if (pii_type := labels[label].type if label in labels else label) is not None
+        )
+        for subject in read.subjects
+    )
+    subjects = tuple(subject for subject in typed if subject)
+    return Prediction(read.status, subjects=subjects, repairs=read.repairs)
+
+
+def _joined(pieces: Sequence[Prediction]) -> Prediction:
+    """The entities of all pieces of a text, each once; a piece without an answer fails it."""
+    if failed := [piece.status for piece in pieces if not piece.status.answered]:
+        return Prediction(failed[0])
+    pairs = dict.fromkeys(
+        pair for piece in pieces for subject in piece.subjects or () for pair in subject
+    )
+    return Prediction(
+        Status.REPAIRED if Status.REPAIRED in {each.status for each in pieces} else Status.OK,
+        subjects=(tuple(pairs),) if pairs else (),
+        repairs=tuple(dict.fromkeys(stage for each in pieces for stage in each.repairs)),
+    )
 
 
 def _read_related(response: Completion, output: Output) -> Prediction:
