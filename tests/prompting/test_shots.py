@@ -135,7 +135,7 @@ def test_the_seed_draws_and_fewer_examples_are_the_first_of_more() -> None:
 
 def test_a_text_is_never_its_own_example(source: str) -> None:
     for by in ("seed", "similarity"):
-        shots = Shots(2, source, by)  # type: ignore[arg-type]
+        shots = Shots(2, source, by)
         examples = draw_examples(shots, "ai4privacy", definitions("ai4privacy"))
         for text, _ in ROWS[:3]:
             shown = [each.text for each in choose(examples, shots, text)]
