@@ -114,7 +114,12 @@ def score_answers(
         completions: one per prompt, in order.
     """
     predictions = [
-        read_response(prompt.strategy.task, completion, labels_of=prompt.taxonomy)
+        read_response(
+            prompt.strategy.task,
+            completion,
+            labels_of=prompt.taxonomy,
+            text=questions.samples[sample_id].description,
+        )
         for prompt, completion in zip(questions.prompts, completions, strict=True)
     ]
     prediction = compose(*predictions) if questions.task is Task.MASKING else predictions[0]
