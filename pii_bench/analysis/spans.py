@@ -14,17 +14,21 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.span_files import joined
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.labels import TARGETS
+from pii_bench.labels import TARGETS, types_of
+from pii_bench.ranking.naming import system_name
 from pii_bench.scorer import PRF, Counts, SpanScore, f1_interval, score_spans
-from pii_bench.scorer.locate import overlap
+from pii_bench.scorer.locate import DetectedSpan, overlap, place
 from pii_bench.systems import ENCODER
 from pii_bench.systems.detectors.catalog import DETECTORS, build_detector, detector_names
+from pii_bench.tasks import Task
+from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pii_bench.datasets.span_files import Document
     from pii_bench.labels import Meaning
+    from pii_bench.ranking.stored import Run
     from pii_bench.systems.detectors.base import Detector
 
 COLUMNS: Final = (
@@ -157,6 +161,69 @@ class SpanTally:
             found |= {f"{name}f1_low": low, f"{name}f1_high": high}
             found |= {} if counts.empty else _figures(name, counts.prf)
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDetector:
+    """What the answers of a stored run found, by text (`Detector`).
+
+    Attributes:
+        name: model and prompt.
+        identity: the prompt's hash and the settings.
+        types: those that its labels have.
+        unplaced: what has no place or no type of ours, by what it is.
+    """
+
+    name: str
+    identity: Mapping[str, str]
+    types: frozenset[PiiType]
+    unplaced: Counter[str]
+    _found: Mapping[str, list[DetectedSpan]]
+
+    @classmethod
+    def of_run(cls, run: Run) -> StoredDetector:
+        """Look for the values of each answer in its text.
+
+        An answer that cannot be used found nothing. A text without any is not known; of one that
+        was asked about twice, the first answer counts.
+
+        Raises:
+            PiiBenchError: it is no run of detection.
+        """
+        system = run.manifest.system
+        if run.task is not Task.DETECTION:
+            raise PiiBenchError(f"{system.model} ({system.prompt}) answers {run.task}: no places")
+        types = set(PiiType) if system.taxonomy is None else types_of(system.taxonomy).values()
+        found: dict[str, list[DetectedSpan]] = {}
+        unplaced: Counter[str] = Counter()
+        for sample in run.dataset.samples:
+            answer, text = run.predictions.get(sample.id), sample.description
+            if answer is None or not answer.status.scored or text in found:
+                continue
+            pairs = [pair for subject in answer.subjects or () for pair in subject]
+            typed = [pair for pair in pairs if pair[1] in set(PiiType)]
+            unplaced["predicted without a type of ours"] += len(pairs) - len(typed)
+            placed, invented = place(text, typed)
+            unplaced.update(f"predicted {kind} (not in the text)" for _, kind in invented)
+            found[text] = [DetectedSpan(start, end, PiiType(kind)) for start, end, kind in placed]
+        return cls(
+            name=system_name(system.model, system.prompt),
+            identity={
+                "prompt": f"{system.prompt}@{system.prompt_sha256[:12]}",
+                **{key: str(value) for key, value in system.settings.items()},
+            },
+            types=frozenset(kind for kind in types if kind is not None),
+            unplaced=+unplaced,
+            _found=found,
+        )
+
+    def __contains__(self, text: str) -> bool:
+        """Whether it was asked about a text."""
+        return text in self._found
+
+    def detect(self, text: str) -> list[DetectedSpan]:
+        """What it found in a text that it was asked about."""
+        return self._found[text]
 
 
 def build_local(name: str, label_map: Path | None = None) -> Detector:

@@ -228,6 +228,36 @@ def add_sampling(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def add_labelled(group: argparse._ArgumentGroup) -> None:
+    """What the strategy `json` asks."""
+    group.add_argument(
+        "--taxonomy",
+        metavar="NAME",
+        help="whose labels it asks for: paper (the seven types, the default), ai4privacy, datafog, "
+        "nemotron, presidio, spacy...",
+    )
+    group.add_argument("--shots", type=positive, metavar="N", help="examples shown (default: none)")
+    group.add_argument(
+        "--shots-from",
+        dest="shots_source",
+        metavar="DATASET",
+        help="whose train split they come from: train-single (the default), train-multi, or "
+        "ai4privacy:PATH...",
+    )
+    group.add_argument(
+        "--shots-by",
+        choices=("seed", "similarity"),
+        help="the same ones for every text (the default), or those most like it",
+    )
+    group.add_argument("--shots-seed", type=int, metavar="SEED", help="of their draw (default: 0)")
+    group.add_argument(
+        "--chunk",
+        type=positive,
+        metavar="CHARACTERS",
+        help="ask about longer texts in pieces (default: whole texts)",
+    )
+
+
 def add_reader(parser: argparse.ArgumentParser) -> None:
     """Which of the two readers."""
     parser.add_argument("--reader", choices=("a", "b"), required=True)

@@ -16,6 +16,7 @@ from pii_bench.cli.options import (
     add_filters,
     add_json,
     add_keep,
+    add_labelled,
     add_results,
     add_sampling,
     add_task,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.models.table import ModelCard
+    from pii_bench.prompting.shots import Shots
     from pii_bench.ranking.rows import Row
     from pii_bench.systems.base import System
 
@@ -81,7 +83,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "DETECTOR, DETECTOR+RELEVANCE, python:MODULE:FACTORY or a plug-in (default: %(default)s)",
     )
     parser.add_argument(
-        "--strategy", help="a chat model's prompt for query-related PII (default: naive)"
+        "--strategy",
+        help="a chat model's prompt for query-related PII (default: naive), or json for detection "
+        "in the labels of any taxonomy",
     )
     add_task(parser)
     add_dataset(parser)
@@ -102,6 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_keep(parser)
     add_sampling(parser.add_argument_group("what a chat model is asked"))
+    add_labelled(parser.add_argument_group("what the strategy json asks"))
     calls = parser.add_argument_group("how it is called")
     add_calls(calls)
     _add_money(calls)
@@ -272,7 +277,26 @@ def _options(arguments: argparse.Namespace, concurrency: int) -> SystemOptions:
         ),
         label_map=arguments.label_map,
         keep=arguments.keep,
+        taxonomy=arguments.taxonomy,
+        shots=_shots(arguments),
+        chunk=arguments.chunk,
     )
+
+
+def _shots(arguments: argparse.Namespace) -> Shots | None:
+    """The examples asked for; what the user did not say is as `Shots` has it."""
+    given = {
+        key: value
+        for key in ("source", "by", "seed")
+        if (value := getattr(arguments, f"shots_{key}")) is not None
+    }
+    if arguments.shots is not None:
+        from pii_bench.prompting.shots import Shots
+
+        return Shots(arguments.shots, **given)
+    if given:
+        raise PiiBenchError("--shots-from, --shots-by and --shots-seed need --shots")
+    return None
 
 
 def _concurrency(name: str) -> int:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _OVERRIDING: Final = frozenset({"task", "concurrency", "max_usd", "results"})
 """What the command line may say instead of the file."""
 
+_OF_LABELLED: Final = dict.fromkeys(
+    ("taxonomy", "shots", "shots_source", "shots_by", "shots_seed", "chunk")
+)
 _OF_CHATS: Final = {"max_tokens": None, "temperature": None, "votes": None, "output": "text"}
 _OF_CALLS: Final = dict.fromkeys(("base_url", "rpm", "tpm", "price", "max_usd", "batch"))
 
@@ -101,6 +104,8 @@ def _of_cell(
     }
     if not cell.is_chat:
         values |= _OF_CHATS
+    if not cell.is_labelled:
+        values |= _OF_LABELLED
     if not cell.is_called:
         values |= _OF_CALLS
     return argparse.Namespace(**values)

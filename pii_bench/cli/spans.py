@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
-from pii_bench.analysis.spans import COLUMNS, SpanTally, build_local
+from pii_bench.analysis.spans import COLUMNS, SpanTally, StoredDetector, build_local
 from pii_bench.cli.options import DATASET_HELP, add_filters, add_json, filtered
 from pii_bench.cli.progress import counted
 from pii_bench.cli.terminal import say, say_json, tell
-from pii_bench.datasets.catalog import open_documents
+from pii_bench.datasets.catalog import load_dataset, open_documents
 from pii_bench.datasets.span_files import Misfits
+from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.escaping import csv_text
 from pii_bench.files import write_whole
 from pii_bench.labels import sha256_of_labels
+from pii_bench.ranking.stored import read_run
 from pii_bench.runs.signature import Signature
 from pii_bench.tasks import Task
 
@@ -30,9 +32,9 @@ if TYPE_CHECKING:
     from pii_bench.systems.detectors.base import Detector
 
 DESCRIPTION: Final = (
-    "Score where local detectors find PII, in our seven types: exact spans, SemEval's four "
-    "schemas, tokens, overlap without types, and recall by tier and label. What a taxonomy cannot "
-    "express is listed and not scored."
+    "Score where local detectors, or the stored answers of prompts, find PII, in our seven types: "
+    "exact spans, SemEval's four schemas, tokens, overlap without types, and recall by tier and "
+    "label. What a taxonomy cannot express is listed and not scored."
 )
 
 _SHOWN: Final = (
@@ -46,9 +48,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         nargs="+",
-        required=True,
+        default=[],
         metavar="DETECTOR",
         help="encoder, spacy, hf:PATH...",
+    )
+    parser.add_argument(
+        "--run",
+        dest="manifests",
+        nargs="+",
+        default=[],
+        type=Path,
+        metavar="FILE.run.json",
+        help="stored runs of detection on the dataset, whose values are looked for in the texts",
     )
     parser.add_argument("--dataset", required=True, help=DATASET_HELP)
     add_filters(parser)
@@ -72,7 +83,12 @@ def run(arguments: argparse.Namespace) -> bool:
         PiiBenchError: a name is wrong, a file cannot be read, or something is not installed.
     """
     stream = open_documents(filtered(arguments))
-    detectors = [build_local(name, arguments.label_map) for name in arguments.model]
+    detectors: list[Detector] = [
+        *(build_local(name, arguments.label_map) for name in arguments.model),
+        *_stored(arguments.manifests, filtered(arguments)),
+    ]
+    if not detectors:
+        raise PiiBenchError("nothing to score: give --model, --run or both")
     rows: list[Row] = []
     misfits = Misfits()
     for detector in detectors:
@@ -90,10 +106,33 @@ def run(arguments: argparse.Namespace) -> bool:
     return True
 
 
+def _stored(paths: Sequence[Path], source: str) -> list[StoredDetector]:
+    """The runs of manifests, which must be on the dataset."""
+    if not paths:
+        return []
+    dataset = load_dataset(source)
+    found = []
+    for path in paths:
+        run = read_run(path, dataset)
+        asked = run.manifest.dataset
+        if (asked.name, asked.sha256) != (dataset.name, dataset.sha256):
+            raise InputFileError(path, f"is a run on {asked.name}, not on {dataset.name}")
+        found.append(StoredDetector.of_run(run))
+    return found
+
+
 def _score(stream: DocumentStream, detector: Detector, misfits: Misfits) -> list[Row]:
     tally = SpanTally(stream.labels, detector)
+    unasked = 0
     for document in counted(stream.read(misfits), f"documents read by {detector.name}"):
-        tally.add(document)
+        if isinstance(detector, StoredDetector) and document.text not in detector:
+            unasked += 1
+        else:
+            tally.add(document)
+    if isinstance(detector, StoredDetector):
+        tally.unscored.update(detector.unplaced)
+    if unasked:
+        tell(f"{detector.name}: {unasked} documents have no answer and are left out")
     signature = Signature(
         stream.name,
         stream.sha256,

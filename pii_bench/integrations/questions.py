@@ -73,7 +73,7 @@ def load_questions(dataset: str, task: str, strategy: str) -> Questions:
     Args:
         dataset: a dataset's name, the path of a file, or `capid:PATH`.
         task: `detection`, `query-related` or `masking`.
-        strategy: the prompt for query-related PII; detection has one of its own.
+        strategy: the prompt for query-related PII; detection has one of its own, or `json`.
 
     Raises:
         UnknownNameError: no such dataset, task or strategy.
@@ -83,12 +83,14 @@ def load_questions(dataset: str, task: str, strategy: str) -> Questions:
     if task not in set(Task):
         raise UnknownNameError("task", task, Task)
     asked = get_strategy(strategy)
+    if asked.task is Task.DETECTION and task != Task.DETECTION:
+        raise PiiBenchError(f"strategy {strategy!r} answers detection, not {task}")
     if asked.voted:
         single = ", ".join(each.name for each in STRATEGIES.values() if not each.voted)
         what = f"strategy {strategy!r} draws several times, which only `pii-bench run` does"
         raise PiiBenchError(f"{what} (allowed: {single})")
     strategies = {
-        Task.DETECTION: (DETECTION,),
+        Task.DETECTION: (asked if asked.task is Task.DETECTION else DETECTION,),
         Task.QUERY_RELATED: (asked,),
         Task.MASKING: (DETECTION, asked),
     }[Task(task)]
@@ -112,7 +114,12 @@ def score_answers(
         completions: one per prompt, in order.
     """
     predictions = [
-        read_response(prompt.strategy.task, completion)
+        read_response(
+            prompt.strategy.task,
+            completion,
+            labels_of=prompt.taxonomy,
+            text=questions.samples[sample_id].description,
+        )
         for prompt, completion in zip(questions.prompts, completions, strict=True)
     ]
     prediction = compose(*predictions) if questions.task is Task.MASKING else predictions[0]

@@ -75,7 +75,7 @@ class Request:
         messages: what is sent.
         sampling: how the answer is drawn.
         schema: what the answer must look like; None for free text.
-        draw: which of several draws of the same question, from 0. Never sent.
+        draw: which of several questions about one sample, from 0. Never sent.
     """
 
     sample_id: str
@@ -151,7 +151,10 @@ def _possible(usage: Usage | None, wrote: bool) -> Usage | None:
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """What a model answered when it was asked the same several times, by `Request.draw`."""
+    """What a model answered when it was asked several times about a sample, by `Request.draw`.
+
+    It was asked the same each time, or about one piece of the text after another.
+    """
 
     completions: tuple[Completion, ...]
 

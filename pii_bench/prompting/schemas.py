@@ -14,7 +14,7 @@ from pii_bench.tasks import Task
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pii_bench.prompting.strategies import Strategy
 
@@ -24,12 +24,20 @@ Output: TypeAlias = Literal["text", "schema"]
 _TEXT: Mapping[str, Any] = {"type": "string"}
 
 
-def answer_schema(strategy: Strategy) -> AnswerSchema:
+def answer_schema(strategy: Strategy, labels: Iterable[str] = tuple(PiiType)) -> AnswerSchema:
     """The shape of a strategy's answers.
 
-    Detection answers `{"subjects": [{"entities": [{"text": ..., "type": ...}]}]}`, any
-    other strategy `{..., "answer": [...]}` with what it reasons in before the answer.
+    Detection answers `{"subjects": [{"entities": [{"text": ..., "type": ...}]}]}`, with the
+    labels of a taxonomy `{"PII": {"LABEL": ["value", ...]}}`, any other strategy
+    `{..., "answer": [...]}` with what it reasons in before the answer.
+
+    Args:
+        strategy: whose answers.
+        labels: those that are asked for, where they are those of a taxonomy.
     """
+    if strategy.labelled:
+        values = {str(label): _list(_TEXT) for label in labels}
+        return AnswerSchema("pii", _object(PII=_object(**values)))
     if strategy.task is Task.DETECTION:
         types = [pii_type.value for pii_type in PiiType]
         entity = _object(text=_TEXT, type={**_TEXT, "enum": types})

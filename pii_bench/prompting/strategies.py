@@ -1,19 +1,20 @@
-"""The detection prompt and the strategies for query-related PII.
+"""The detection prompt and the strategies for query-related PII, and one for detection.
 
 Six are the paper's (Section 4). The seventh, `self-consistency-vote`, is self-consistency as
 Wang et al. (2022, arXiv:2203.11171) define it, where the paper asks for several reflections
-in one call.
+in one call. `json` detects in the labels of any taxonomy, with or without examples.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import UnknownNameError
 from pii_bench.models.base import Message
+from pii_bench.prompting.definitions import PAPER, definitions
 from pii_bench.prompting.schemas import answer_schema
 from pii_bench.prompting.template import (
     Template,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import AnswerSchema
     from pii_bench.prompting.schemas import Output
+    from pii_bench.prompting.shots import Example, Shots
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class Strategy:
         reasoning: what it writes before its answer, in order; keys of its schema.
         text: the strategy whose text it has; None for its own, the file `<name>.txt`.
         voted: whether it is asked several times, and the majority is the answer.
+        labelled: whether its answers are values by label of a taxonomy, whoever they belong to.
     """
 
     name: str
@@ -56,6 +59,7 @@ class Strategy:
     reasoning: tuple[str, ...] = ()
     text: str | None = None
     voted: bool = False
+    labelled: bool = False
 
 
 _PLAIN: Final = frozenset({"description", "query"})
@@ -91,6 +95,12 @@ STRATEGIES: Final[Mapping[str, Strategy]] = MappingProxyType(
                 text="self-cot",
                 voted=True,
             ),
+            Strategy(
+                "json",
+                Task.DETECTION,
+                frozenset({"definitions", "examples", "description"}),
+                labelled=True,
+            ),
         )
     }
 )
@@ -104,6 +114,10 @@ class Prompt:
         sha256: hash of every text that reaches the model besides the sample's own.
         schema: what the provider enforces; None where the prompt's words make the form.
         instruction: how the answer goes into the schema, told after the prompt; else empty.
+        taxonomy: whose labels the answer has; None for the seven types and for texts alone.
+        definitions: what its labels mean.
+        shots: which examples are shown; None for none.
+        examples: those that may be shown.
     """
 
     strategy: Strategy
@@ -112,11 +126,30 @@ class Prompt:
     sha256: str
     schema: AnswerSchema | None = None
     instruction: str = ""
+    taxonomy: str | None = None
+    definitions: Mapping[str, str] = field(default_factory=dict)
+    shots: Shots | None = None
+    examples: tuple[Example, ...] = ()
 
     @property
     def name(self) -> str:
-        """The strategy's, with `+schema` where the provider enforces one."""
-        return f"{self.strategy.name}+schema" if self.schema else self.strategy.name
+        """The strategy's, with what makes it another condition: `json+ai4privacy+5-shot+schema`."""
+        parts = [self.strategy.name]
+        if self.taxonomy not in {None, PAPER}:
+            parts.append(str(self.taxonomy))
+        if self.shots is not None:
+            parts.append(f"{self.shots.number}-{'shot' if self.shots.by == 'seed' else 'similar'}")
+        return "+".join([*parts, "schema"] if self.schema else parts)
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """What was chosen of its labels and examples."""
+        told: dict[str, object] = {} if self.taxonomy is None else {"taxonomy": self.taxonomy}
+        if self.shots is not None:
+            shots = asdict(self.shots)
+            told |= {"shots": shots.pop("number")}
+            told |= {f"shots_{key}": value for key, value in shots.items()}
+        return told
 
     def messages(self, sample: Sample) -> tuple[Message, ...]:
         """What is sent for a sample: one user message, as in the paper."""
@@ -136,27 +169,65 @@ def get_strategy(name: str) -> Strategy:
     return STRATEGIES[name]
 
 
-def load_prompt(strategy: Strategy, folder: Path = PROMPTS, output: Output = "text") -> Prompt:
-    """Read a strategy's files.
+def load_prompt(
+    strategy: Strategy,
+    folder: Path = PROMPTS,
+    output: Output = "text",
+    taxonomy: str = PAPER,
+    shots: Shots | None = None,
+) -> Prompt:
+    """Read a strategy's files, and of one that is labelled the labels and the examples.
 
     A schema takes nothing from the prompt: the texts of both outputs differ in one paragraph
     at the end, the file `schema.<shape>.txt`, which replaces the form asked for before.
 
+    Args:
+        strategy: what to read.
+        folder: of the files.
+        output: who makes the form of the answers.
+        taxonomy: whose labels a labelled strategy asks for.
+        shots: the examples that it shows; None for none.
+
     Raises:
         PromptError: a file is absent, or its placeholders are not the strategy's fields.
+        UnknownNameError: there is no such taxonomy.
+        PiiBenchError: there are no such examples.
     """
     template = load_template(folder / f"{strategy.text or strategy.name}.txt", strategy.fields)
     demonstrations = (
         read_prompt_text(folder / strategy.demonstrations) if strategy.demonstrations else ""
     )
     texts = [template.text, demonstrations]
-    if output == "text":
-        return Prompt(strategy, template, demonstrations, content_hash(*texts))
-    schema = answer_schema(strategy)
-    instruction = read_prompt_text(folder / f"schema.{schema.name}.txt")
-    # Not sorted: the order of the keys is the order in which they are written.
-    texts += [instruction, json.dumps(schema.schema)]
-    return Prompt(strategy, template, demonstrations, content_hash(*texts), schema, instruction)
+    labels: Mapping[str, str] = {}
+    examples: tuple[Example, ...] = ()
+    if strategy.labelled:
+        labels = definitions(taxonomy)
+        texts.append(json.dumps(dict(labels)))
+        if shots is not None:
+            # Few runs show examples.
+            from pii_bench.prompting.shots import draw_examples
+
+            examples = draw_examples(shots, taxonomy, labels)
+            texts += [f"{shots.number} by {shots.by}"]
+            texts += [json.dumps([each.text, each.values]) for each in examples]
+    schema, instruction = None, ""
+    if output == "schema":
+        schema = answer_schema(strategy, labels)
+        instruction = read_prompt_text(folder / f"schema.{schema.name}.txt")
+        # Not sorted: the order of the keys is the order in which they are written.
+        texts += [instruction, json.dumps(schema.schema)]
+    return Prompt(
+        strategy=strategy,
+        template=template,
+        demonstrations=demonstrations,
+        sha256=content_hash(*texts),
+        schema=schema,
+        instruction=instruction,
+        taxonomy=taxonomy if strategy.labelled else None,
+        definitions=labels,
+        shots=shots,
+        examples=examples,
+    )
 
 
 def _choices(_: Prompt, sample: Sample) -> str:
@@ -172,11 +243,34 @@ def _choices(_: Prompt, sample: Sample) -> str:
     return "\n".join(f"- {text}" for text in sorted(places, key=lambda text: places[text]))
 
 
+def _definitions(prompt: Prompt, _: Sample) -> str:
+    return "\n".join(
+        f"- {label}: {what}" if what else f"- {label}" for label, what in prompt.definitions.items()
+    )
+
+
+def _examples(prompt: Prompt, sample: Sample) -> str:
+    """Each with a blank line behind it."""
+    if prompt.shots is None:
+        return ""
+    from pii_bench.prompting.shots import choose
+
+    shown = []
+    for example in choose(prompt.examples, prompt.shots, sample.description):
+        # A schema has every label.
+        values = {key: each for key, each in example.values.items() if each or prompt.schema}
+        answer = json.dumps({"PII": values}, ensure_ascii=False)
+        shown.append(f"Text:\n{example.text}\n\nYour object:\n{answer}\n\n")
+    return "".join(shown)
+
+
 _FILLERS: Final[Mapping[str, Callable[[Prompt, Sample], str]]] = MappingProxyType(
     {
         "description": lambda _, sample: sample.description,
         "query": lambda _, sample: sample.query or "",
         "choices": _choices,
         "demonstrations": lambda prompt, _: prompt.demonstrations,
+        "definitions": _definitions,
+        "examples": _examples,
     }
 )

@@ -91,5 +91,8 @@ def _only(model: str, rows: Iterable[Row]) -> str:
 def _belongs(row: Row, strategy: str) -> bool:
     if row.task is not Task.DETECTION or row.strategy == strategy:
         return row.strategy == strategy
+    if row.strategy.partition("+")[0] in STRATEGIES:
+        # Detection by a strategy of its own belongs to that alone.
+        return False
     # `detection+schema` next to `naive+schema`, `detection` next to `naive`.
     return row.strategy.partition("+")[2] == strategy.partition("+")[2]

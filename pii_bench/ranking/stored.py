@@ -252,23 +252,28 @@ def with_detection(runs: Iterable[Run]) -> list[Run]:
 
 
 def _run(source: Source, dataset: Dataset, manifest: Manifest, files: RunFiles) -> Run:
-    return Run(source, dataset, manifest, partial(_read, manifest, files.responses), files=files)
+    return Run(
+        source, dataset, manifest, partial(_read, manifest, dataset, files.responses), files=files
+    )
 
 
-def _read(manifest: Manifest, responses: Path) -> Answers:
-    """Read the responses of a run.
+def _read(manifest: Manifest, dataset: Dataset, responses: Path) -> Answers:
+    """Read the responses of a run on a dataset.
 
     Raises:
         InputFileError: they cannot be opened.
     """
     unreadable: list[str] = []
     system = manifest.system
+    texts = {sample.id: sample.description for sample in dataset.samples}
     predictions: dict[str, Prediction] = {}
     returned: set[str] = set()
     for _, record in read_lines(responses, unreadable):
         returned.update(each.model for each in record.completions if each.model)
         if not isinstance(record.response, Failure):
-            predictions[record.id] = read_response(system.task, record.response, system.output)
+            predictions[record.id] = read_response(
+                system.task, record.response, system.output, system.taxonomy, texts.get(record.id)
+            )
         elif record.id not in predictions or not predictions[record.id].status.scored:
             predictions[record.id] = Prediction(_status_of(record.response))
     return Answers(predictions, frozenset(returned), tuple(unreadable))
@@ -301,7 +306,7 @@ def _asked(run: Run, own: frozenset[str]) -> tuple[object, ...]:
     # The settings too: another endpoint or sampling is another model to the reader.
     system, dataset = run.manifest.system, run.manifest.dataset
     settings = {key: value for key, value in system.settings.items() if key not in own}
-    return system.model, system.output, settings, dataset.name, dataset.sha256
+    return system.model, system.output, system.taxonomy, settings, dataset.name, dataset.sha256
 
 
 def _status_of(failure: Failure) -> Status:

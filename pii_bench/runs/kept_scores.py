@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from pii_bench.runs.store import RunFiles
 
 _PACKAGES: Final = ("scorer", "prompting", "masking", "datasets", "runs")
-_MODULES: Final = ("jsonl", "ranking/stored", "tasks", "taxonomy")
+_FILES: Final = (
+    *("jsonl.py", "labels.csv", "labels.py", "ranking/stored.py", "tasks.py", "taxonomy.py"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +121,10 @@ class KeptScores:
 
 @cache
 def code_sha256() -> str:
-    """A hash of the modules that read and score responses."""
+    """A hash of the modules and the table that read and score responses."""
     root = Path(pii_bench.__file__).parent
     paths = [path for name in _PACKAGES for path in sorted((root / name).rglob("*.py"))]
-    paths += [root / f"{name}.py" for name in _MODULES]
+    paths += [root / name for name in _FILES]
     digest = hashlib.sha256()
     for path in paths:
         digest.update(path.read_bytes())

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pii_bench
+from pii_bench.errors import UnknownNameError
 from pii_bench.files import write_json
 from pii_bench.jsonl import RecordError, get, read_object
+from pii_bench.labels import taxonomy
 from pii_bench.systems.base import UNKNOWN_RECIPIENT, SystemCard
 from pii_bench.tasks import Task
 
@@ -84,6 +86,7 @@ def _manifest(record: dict[str, Any]) -> Manifest:
             if "unmasked_text_to" in system
             else UNKNOWN_RECIPIENT,
             output=_output(system),
+            taxonomy=_taxonomy(system),
         ),
         dataset=DatasetRef(
             name=get(dataset, "name", str, "dataset"),
@@ -93,6 +96,18 @@ def _manifest(record: dict[str, Any]) -> Manifest:
         ),
         version=get(record, "version", str),
     )
+
+
+def _taxonomy(system: dict[str, Any]) -> str | None:
+    # Older manifests lack it: there were only the seven types then.
+    if system.get("taxonomy") is None:
+        return None
+    name = get(system, "taxonomy", str, "system")
+    try:
+        taxonomy(name)
+    except UnknownNameError as error:
+        raise RecordError(f"system: {error}") from None
+    return name
 
 
 def _output(system: dict[str, Any]) -> Output:

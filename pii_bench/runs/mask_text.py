@@ -171,7 +171,9 @@ async def _ask(system: System, sample: Sample) -> Prediction:
     except CallError as error:
         reason = f"the call failed ({error})"
     else:
-        prediction = read_response(card.task, response, card.output)
+        prediction = read_response(
+            card.task, response, card.output, card.taxonomy, sample.description
+        )
         reason = _failure(card.task, response, prediction)
         if not reason:
             return prediction

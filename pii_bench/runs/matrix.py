@@ -26,7 +26,7 @@ class Cell:
 
     Attributes:
         model: as `--model` takes it.
-        strategy: of a chat model that is asked what a query needs; else None.
+        strategy: of a chat model; None for its detection alone and for another system.
     """
 
     model: str
@@ -41,6 +41,11 @@ class Cell:
     def is_chat(self) -> bool:
         """Whether the model is a chat model."""
         return is_prompted(self.model)
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether its strategy asks for the labels of a taxonomy."""
+        return self.strategy is not None and get_strategy(self.strategy).labelled
 
     @property
     def is_called(self) -> bool:
@@ -77,11 +82,17 @@ class Matrix:
         return [
             Cell(model, strategy)
             for model in self.models
-            for strategy in (
-                # Detection has one prompt.
-                self.strategies if is_prompted(model) and self.task != Task.DETECTION else [None]
-            )
+            for strategy in (self._asked() if is_prompted(model) else [None])
         ]
+
+    def _asked(self) -> list[str | None]:
+        """The strategies; of detection, its one prompt in the place of those of another task."""
+        if self.task != Task.DETECTION:
+            return [*self.strategies]
+        own = {
+            each if get_strategy(each).task is Task.DETECTION else None for each in self.strategies
+        }
+        return sorted(own, key=lambda each: each or "")
 
 
 def read_matrix(path: Path) -> Matrix:

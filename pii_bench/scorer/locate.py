@@ -193,6 +193,38 @@ def overlap(spans: Iterable[Span], others: Sequence[Span]) -> bool:
     return any(a < d and c < b for a, b in spans for c, d in others)
 
 
+def place(
+    text: str, entities: Iterable[tuple[str, str]]
+) -> tuple[list[tuple[int, int, str]], list[tuple[str, str]]]:
+    """Where entities that come without places are: each wherever the text writes it.
+
+    Longer values go first, then those named first; no character is of two. A value is looked for
+    as words of its own (`VERBATIM`), and only then as the scorer compares texts (`EQUAL`).
+
+    Args:
+        text: where to look.
+        entities: pairs of value and label.
+
+    Returns:
+        Spans with their labels, in order; and the pairs whose value is nowhere in the text:
+        invented ones.
+    """
+    locator = locator_of(text)
+    taken = bytearray(len(text))
+    placed: list[tuple[int, int, str]] = []
+    invented: list[tuple[str, str]] = []
+    # A stable sort: values of one length stay in order.
+    for value, label in sorted(dict.fromkeys(entities), key=lambda pair: -len(pair[0])):
+        spans = locator.spans(value, Strictness.VERBATIM) or locator.spans(value, Strictness.EQUAL)
+        if not spans:
+            invented.append((value, label))
+        for start, end in spans:
+            if not any(taken[start:end]):
+                taken[start:end] = b"\1" * (end - start)
+                placed.append((start, end, label))
+    return sorted(placed), invented
+
+
 class Claim(NamedTuple):
     """A span that is to be masked.
 

@@ -37,6 +37,8 @@ class SystemCard:
         unmasked_text_to: who is sent the texts as they are, `provider (URL)`; a masker that
             ships them away is not the same as one that does not.
         output: the form of its responses, which tells how they are read.
+        taxonomy: whose labels its detection answers with (`pii_bench.labels`); None for the
+            seven types.
     """
 
     model: str
@@ -48,6 +50,7 @@ class SystemCard:
     names_subjects: bool = True
     unmasked_text_to: str = UNKNOWN_RECIPIENT
     output: Output = "text"
+    taxonomy: str | None = None
 
 
 @runtime_checkable
@@ -68,7 +71,9 @@ class System(Protocol):
         ...
 
     async def respond(self, sample: Sample) -> Response:
-        """Answer one sample; several draws only where the task is query-related.
+        """Answer one sample.
+
+        Several draws are for query-related alone, and for detection in the labels of a taxonomy.
 
         Raises:
             CallError: this sample got no answer; it may be asked again later.

@@ -25,9 +25,11 @@ from pii_bench.models.catalog import (
     resolve,
 )
 from pii_bench.models.table import find_card
+from pii_bench.prompting.definitions import PAPER
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
 from pii_bench.systems import BALANCED, ENCODER
 from pii_bench.systems.base import GOLD, System
+from pii_bench.systems.chunked import ChunkedSystem
 from pii_bench.systems.detectors.catalog import DETECTORS, detector_names
 from pii_bench.systems.plug_in import ENTRY_POINTS, PYTHON, plug_in
 from pii_bench.systems.prompted import PromptedSystem
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from pii_bench.models.base import Model
     from pii_bench.models.table import ModelCard
     from pii_bench.prompting.schemas import Output
+    from pii_bench.prompting.shots import Shots
+    from pii_bench.prompting.strategies import Strategy
 
 Kind = Literal["python", "composed", "encoder", "prompted", "entry point"]
 """What a name of `--model` can be."""
@@ -66,6 +70,9 @@ class SystemOptions:
         calls: how its calls are made.
         label_map: a detector's map of labels, instead of its own.
         keep: how much the encoder leaves readable, a setting of its dial; None for balanced.
+        taxonomy: whose labels the strategy `json` asks for; None for the paper's.
+        shots: the examples that it shows; None for none.
+        chunk: the most characters that it is asked about at once; None for whole texts.
     """
 
     strategy: str | None = None
@@ -77,6 +84,9 @@ class SystemOptions:
     calls: CallPolicy = field(default_factory=CallPolicy)
     label_map: Path | None = None
     keep: str | None = None
+    taxonomy: str | None = None
+    shots: Shots | None = None
+    chunk: int | None = None
 
 
 def build_systems(name: str, options: SystemOptions) -> tuple[System, ...]:
@@ -173,7 +183,6 @@ def _unknown(name: str) -> UnknownNameError:
 
 def _prompt(name: str, options: SystemOptions) -> tuple[System, ...]:
     strategy = get_strategy(options.strategy or DEFAULT_STRATEGY)
-    prompts = [load_prompt(each, output=options.output) for each in (DETECTION, strategy)]
     if options.label_map is not None:
         raise PiiBenchError(f"model {name!r} is no detector: --label-map does not apply to it")
     if options.keep is not None:
@@ -182,10 +191,33 @@ def _prompt(name: str, options: SystemOptions) -> tuple[System, ...]:
         voted = ", ".join(each.name for each in STRATEGIES.values() if each.voted)
         what = f"strategy {strategy.name!r} has no vote"
         raise PiiBenchError(f"{what}: leave --votes out (allowed with: {voted})")
+    if strategy.labelled:
+        return (_labelled(name, strategy, options),)
+    _refuse_labelled(f"strategy {strategy.name!r}", options)
+    prompts = [load_prompt(each, output=options.output) for each in (DETECTION, strategy)]
     model = _guarded(name, options)
     sampling = _sampling(name, options)
     detection, related = (PromptedSystem(model, prompt, sampling) for prompt in prompts)
     return detection, _vote(related, options) if strategy.voted else related
+
+
+def _labelled(name: str, strategy: Strategy, options: SystemOptions) -> System:
+    """Detection in the labels of a taxonomy."""
+    labels = options.taxonomy or PAPER
+    prompt = load_prompt(strategy, output=options.output, taxonomy=labels, shots=options.shots)
+    system = PromptedSystem(_guarded(name, options), prompt, _sampling(name, options))
+    return system if options.chunk is None else ChunkedSystem(system, options.chunk)
+
+
+def _refuse_labelled(who: str, options: SystemOptions) -> None:
+    given = {
+        "--taxonomy": options.taxonomy,
+        "--shots": options.shots,
+        "--chunk": options.chunk,
+    }
+    for option, value in given.items():
+        if value is not None:
+            raise PiiBenchError(f"{who} has no use for {option}: leave it out")
 
 
 def _guarded(name: str, options: SystemOptions) -> Model:
@@ -264,4 +296,5 @@ def _refuse_options(name: str, options: SystemOptions, *, takes_label_map: bool)
     for option, value in given.items():
         if value is not None:
             raise PiiBenchError(f"system {name!r} has no use for {option}: leave it out")
+    _refuse_labelled(f"system {name!r}", options)
     _refuse_caps(name, options.calls)

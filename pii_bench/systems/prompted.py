@@ -27,7 +27,7 @@ class PromptedSystem:
 
     @property
     def card(self) -> SystemCard:
-        """The model's name and identity, the prompt's hash, the sampling."""
+        """The model's name and identity, the prompt's hash, settings and sampling."""
         strategy = self.prompt.strategy
         # Said only where it is a schema: the settings of other runs stay what they were.
         output = {"output": "schema"} if self.prompt.schema else {}
@@ -37,9 +37,16 @@ class PromptedSystem:
             prompt_sha256=self.prompt.sha256,
             task=strategy.task,
             oracle=strategy.oracle,
-            settings={**self.model.identity, **asdict(self.sampling), **output},
+            settings={
+                **self.model.identity,
+                **asdict(self.sampling),
+                **output,
+                **self.prompt.settings,
+            },
+            names_subjects=not strategy.labelled,
             unmasked_text_to=recipient(self.model),
             output="schema" if self.prompt.schema else "text",
+            taxonomy=self.prompt.taxonomy,
         )
 
     def request(self, sample: Sample) -> Request:

@@ -17,6 +17,8 @@ from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Draws
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import Model, Request
     from pii_bench.systems.base import SystemCard
@@ -79,21 +81,29 @@ class VotedSystem:
             CallError: a draw got no answer: the sample is asked again whole.
             ProviderRefusedError: no draw of any sample will get an answer.
         """
-        complete = self.model.complete
-        requests = self.requests(sample)
-        try:
-            async with asyncio.TaskGroup() as group:
-                draws = [group.create_task(complete(request)) for request in requests]
-        except ExceptionGroup as failed:
-            error = _one_of(failed)
-        else:
-            return Draws(tuple(draw.result() for draw in draws))
-        # Outside of the handler: the group would travel along as context.
-        raise error
+        return await ask_all(self.model, self.requests(sample))
 
     async def close(self) -> None:
         """Close the model."""
         await self.prompted.close()
+
+
+async def ask_all(model: Model, requests: Iterable[Request]) -> Draws:
+    """Ask at the same time; where one fails, those in flight are given up.
+
+    Raises:
+        CallError: one got no answer.
+        ProviderRefusedError: none will get an answer.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            draws = [group.create_task(model.complete(request)) for request in requests]
+    except ExceptionGroup as failed:
+        error = _one_of(failed)
+    else:
+        return Draws(tuple(draw.result() for draw in draws))
+    # Outside of the handler: the group would travel along as context.
+    raise error
 
 
 def _one_of(failed: ExceptionGroup[Exception]) -> Exception:

@@ -55,7 +55,14 @@ def test_a_run_with_a_model_keeps_every_other_default() -> None:
         "price": None,
         "local_only": False,
         "keep": None,
+        "taxonomy": None,
+        "shots": None,
+        "shots_source": None,
+        "shots_by": None,
+        "shots_seed": None,
+        "chunk": None,
         "all": False,
+        "json": False,
     }
 
 

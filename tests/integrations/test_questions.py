@@ -62,8 +62,19 @@ def test_an_unknown_task_is_named_with_the_nearest(ann: str) -> None:
         load_questions(ann, "maskin", "naive")
 
 
+def test_detection_may_be_asked_in_labels(ann: str) -> None:
+    questions = load_questions(ann, "detection", "json")
+
+    answer = Completion('{"PII": {"PER": ["Ann Lee"], "DEM": ["32"]}}')
+
+    assert questions.prompts == (load_prompt(get_strategy("json")),)
+    assert score_answers(questions, "s1", [answer]).metrics["ent_f1"] == 1.0
+    with pytest.raises(PiiBenchError, match="'json' answers detection, not masking"):
+        load_questions(ann, "masking", "json")
+
+
 def test_a_strategy_that_draws_several_times_is_refused(ann: str) -> None:
-    with pytest.raises(PiiBenchError, match=r"draws several times.*\(allowed: naive, .*ps-cot\)"):
+    with pytest.raises(PiiBenchError, match=r"draws several times.*\(allowed: naive, .*, json\)"):
         load_questions(ann, "query-related", "self-consistency-vote")
 
 

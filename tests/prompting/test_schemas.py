@@ -5,9 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.prompting.parsing import parse_structured_detection, parse_structured_related
+from pii_bench.prompting.parsing import (
+    parse_structured_detection,
+    parse_structured_labelled,
+    parse_structured_related,
+)
 from pii_bench.prompting.schemas import answer_schema
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, Strategy
+from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,6 +45,13 @@ def test_the_schema_of_detection() -> None:
     assert instance(schema.schema) == {"subjects": [{"entities": [{"text": "32", "type": "PER"}]}]}
     enums = [node["enum"] for node in nodes(schema.schema) if "enum" in node]
     assert enums == [["PER", "CODE", "LOC", "ORG", "DEM", "DATETIME", "QUANTITY"]]
+
+
+def test_the_schema_of_labels_has_each_of_them() -> None:
+    schema = answer_schema(STRATEGIES["json"], ["AGE", "SEX"])
+
+    assert schema.name == "pii"
+    assert instance(schema.schema) == {"PII": {"AGE": ["32"], "SEX": ["32"]}}
 
 
 @pytest.mark.parametrize(
@@ -79,6 +91,12 @@ def test_what_has_the_form_of_a_schema_is_read() -> None:
     said = json.dumps(instance(answer_schema(DETECTION).schema))
 
     assert parse_structured_detection(said).subjects == ((("32", "PER"),),)
+    said = json.dumps(instance(answer_schema(STRATEGIES["json"], ["AGE", "SEX"]).schema))
+    assert parse_structured_labelled(said, ["AGE", "SEX"]).subjects == (
+        (("32", "AGE"), ("32", "SEX")),
+    )
     for strategy in STRATEGIES.values():
+        if strategy.task is Task.DETECTION:
+            continue
         said = json.dumps(instance(answer_schema(strategy).schema))
         assert parse_structured_related(said).texts == ("32",)

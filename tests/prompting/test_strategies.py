@@ -72,7 +72,7 @@ def test_what_is_sent_with_a_schema(
     assert_golden(f"prompts/{strategy.name}+schema.txt", message.content + "\n")
 
 
-def test_the_strategies_of_the_paper_and_the_vote() -> None:
+def test_the_strategies_of_the_paper_the_vote_and_one_for_detection() -> None:
     assert list(STRATEGIES) == [
         "naive",
         "naive-choice",
@@ -81,9 +81,11 @@ def test_the_strategies_of_the_paper_and_the_vote() -> None:
         "self-consistency",
         "ps-cot",
         "self-consistency-vote",
+        "json",
     ]
-    assert {strategy.task for strategy in STRATEGIES.values()} == {Task.QUERY_RELATED}
-    assert DETECTION.task is Task.DETECTION
+    detecting = [each.name for each in ALL if each.task is Task.DETECTION]
+    assert detecting == ["detection", "json"]
+    assert {each.task for each in ALL} == {Task.DETECTION, Task.QUERY_RELATED}
 
 
 def test_only_the_strategy_that_is_told_gold_is_an_oracle() -> None:

@@ -75,6 +75,15 @@ def test_detection_belongs_to_the_strategies_with_the_same_form_of_answer() -> N
     assert found(rows, f"{GPT}:naive+schema") == SCHEMA
 
 
+def test_detection_by_a_strategy_of_its_own_belongs_to_no_other() -> None:
+    (own,) = rows_of(GPT, "self-cot", detection="json+3-shot")[:1]
+    rows = [own, *PROMPTED]
+
+    assert found(rows, f"{GPT}:self-cot") == PROMPTED
+    assert found(rows, f"{GPT}:json+3-shot") == [own]
+    assert system_name(GPT, "json+3-shot") == f"{GPT}:json+3-shot"
+
+
 def test_a_run_goes_before_a_reference_and_a_source_can_be_named() -> None:
     reference = rows_of("bilstm-crf", "embedding", source=Source.REFERENCE)
     # Masking was not run, so there the reference is all there is.

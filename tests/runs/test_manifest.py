@@ -81,6 +81,27 @@ def test_a_form_that_is_none_is_named(tmp_path: Path) -> None:
         read_manifest(path)
 
 
+def test_the_taxonomy_of_the_labels_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "demo.run.json"
+    card = replace(MANIFEST.system, taxonomy="spacy")
+    write_manifest(path, replace(MANIFEST, system=card))
+
+    assert read_manifest(path).system.taxonomy == "spacy"
+    path.write_text(path.read_text().replace('"spacy"', '"spcy"'))
+    with pytest.raises(InputFileError, match="unknown taxonomy 'spcy'; did you mean 'spacy'"):
+        read_manifest(path)
+
+
+def test_a_manifest_of_before_is_of_our_types(tmp_path: Path) -> None:
+    path = tmp_path / "demo.run.json"
+    write_manifest(path, MANIFEST)
+    record = json.loads(path.read_text())
+    del record["system"]["taxonomy"]
+    path.write_text(json.dumps(record))
+
+    assert read_manifest(path) == MANIFEST
+
+
 def test_it_refers_to_a_dataset() -> None:
     demo = load_dataset("demo")
 

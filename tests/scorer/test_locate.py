@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.scorer import locate, normalise
-from pii_bench.scorer.locate import Claim, Locator, Strictness, overlap, reading, settle
+from pii_bench.scorer.locate import Claim, Locator, Strictness, overlap, place, reading, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -384,3 +384,36 @@ class TestSettle:
     def test_white_space_at_the_ends_is_granted_to_nobody(self) -> None:
         assert settle(" ab ", [Claim(0, 4, 0, "A")], []) == [Claim(1, 3, 0, "A")]
         assert settle("a  b", [Claim(1, 3, 0, "A")], []) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "entities", "spans", "invented"),
+    [
+        # Everywhere, in order of the text.
+        ("Ann, Bo, Ann", [("Bo", "PER"), ("Ann", "PER")], [(0, 3), (5, 7), (9, 12)], []),
+        # The longest first: inside of it there is no other.
+        ("Ann Lee saw Ann", [("Ann", "PER"), ("Ann Lee", "PER")], [(0, 7), (12, 15)], []),
+        ("Ann Lee", [("Ann", "PER"), ("Ann Lee", "PER")], [(0, 7)], []),
+        # As a word of its own, where it is one.
+        ("Annual: Ann", [("Ann", "PER")], [(8, 11)], []),
+        ("aged 25yo", [("25", "DEM")], [(5, 7)], []),
+        # White space as the scorer compares it.
+        ("Ann\n Lee", [("Ann Lee", "PER")], [(0, 8)], []),
+        ("Ann", [("Zoe", "PER"), ("ann", "PER")], [], [("Zoe", "PER"), ("ann", "PER")]),
+        ("", [("Ann", "PER")], [], [("Ann", "PER")]),
+    ],
+)
+def test_values_without_places_are_looked_for(
+    text: str,
+    entities: list[tuple[str, str]],
+    spans: list[tuple[int, int]],
+    invented: list[tuple[str, str]],
+) -> None:
+    placed, left = place(text, entities)
+
+    assert [span[:2] for span in placed] == spans
+    assert left == invented
+
+
+def test_of_one_value_with_two_labels_the_first_named_counts() -> None:
+    assert place("Paris", [("Paris", "PER"), ("Paris", "LOC")]) == ([(0, 5, "PER")], [])

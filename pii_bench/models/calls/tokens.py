@@ -58,6 +58,7 @@ _ANSWERS: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
         "ps-cot": (100, 400),
         "self-consistency": (150, 700),
         "self-consistency-vote": (50, 250),
+        "json": (10, 150),
     }
 )
 _OTHER_ANSWER: Final = (1, 500)
@@ -82,12 +83,14 @@ def output_tokens(request: Request, *, reasons: bool = False) -> Range[int]:
         request: whose prompt tells how much there is to say.
         reasons: whether the model reasons first, which counts.
     """
-    if request.prompt == "detection":
+    # `naive+schema` answers what `naive` does.
+    name = request.prompt.partition("+")[0]
+    if name == "detection":
         low, expected = (
             math.ceil(_size(request) * share / _ANSWER_BYTES) for share in _DETECTION_SHARE
         )
     else:
-        low, expected = _ANSWERS.get(request.prompt, _OTHER_ANSWER)
+        low, expected = _ANSWERS.get(name, _OTHER_ANSWER)
     if reasons:
         low, expected = low + _REASONING[0], expected + _REASONING[1]
     longest = request.sampling.max_tokens

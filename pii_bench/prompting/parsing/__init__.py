@@ -5,6 +5,7 @@ sees no description and no gold: whether an entity occurs is checked elsewhere.
 """
 
 from pii_bench.prompting.parsing.detection import parse_detection
+from pii_bench.prompting.parsing.labelled import parse_labelled
 from pii_bench.prompting.parsing.related import parse_related
 from pii_bench.prompting.parsing.result import (
     PARSER,
@@ -15,6 +16,7 @@ from pii_bench.prompting.parsing.result import (
 )
 from pii_bench.prompting.parsing.structured import (
     parse_structured_detection,
+    parse_structured_labelled,
     parse_structured_related,
 )
 
@@ -25,7 +27,9 @@ __all__ = [
     "Stage",
     "Subject",
     "parse_detection",
+    "parse_labelled",
     "parse_related",
     "parse_structured_detection",
+    "parse_structured_labelled",
     "parse_structured_related",
 ]

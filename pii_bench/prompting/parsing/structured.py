@@ -8,6 +8,7 @@ texts stay, as the schema allows them; the scorer leaves them out.
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from pii_bench.models.base import Finish
@@ -17,7 +18,7 @@ from pii_bench.prompting.parsing.entity_types import TYPES
 from pii_bench.prompting.parsing.result import ParsedDetection, ParsedRelated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from pii_bench.prompting.parsing.result import Subject
 
@@ -58,6 +59,23 @@ def parse_structured_related(
     return ParsedRelated(*_read(completion_text, finish, _answer))
 
 
+def parse_structured_labelled(
+    completion_text: str, labels: Collection[str], finish: Finish = Finish.UNKNOWN
+) -> ParsedDetection:
+    """Read `{"PII": {"LABEL": ["value", ...]}}`.
+
+    Args:
+        completion_text: the completion, raw.
+        labels: those that may come.
+        finish: why the model stopped.
+
+    Returns:
+        Pairs of value and label as those of one subject, with `ok`, or the status that says why
+        there are none.
+    """
+    return ParsedDetection(*_read(completion_text, finish, partial(_labelled, labels)))
+
+
 def _read(
     text: str, finish: Finish, payload_of: Callable[[object], _Payload]
 ) -> tuple[_Payload | None, Status]:
@@ -84,6 +102,14 @@ def _entity(value: object) -> tuple[str, str]:
     if not isinstance(pii_type, str) or pii_type not in TYPES:
         raise _ShapeError
     return _text(text), pii_type
+
+
+def _labelled(labels: Collection[str], value: object) -> tuple[Subject, ...]:
+    (found,) = _members(value, "PII")
+    if not isinstance(found, dict) or not found.keys() <= set(labels):
+        raise _ShapeError
+    pairs = [(_text(each), label) for label, values in found.items() for each in _items(values)]
+    return (tuple(pairs),) if pairs else ()
 
 
 def _answer(value: object) -> tuple[str, ...]:

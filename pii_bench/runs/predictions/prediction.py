@@ -6,20 +6,26 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pii_bench.datasets.span_files import Document, joined
+from pii_bench.labels import taxonomy
 from pii_bench.models.base import Draws
 from pii_bench.prompting.outcome import Status
 from pii_bench.prompting.parsing import (
     parse_detection,
+    parse_labelled,
     parse_related,
     parse_structured_detection,
+    parse_structured_labelled,
     parse_structured_related,
 )
 from pii_bench.scorer import normalise
+from pii_bench.scorer.locate import place
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from pii_bench.labels import Meaning
     from pii_bench.models.base import Completion, Response
     from pii_bench.prompting.schemas import Output
 
@@ -43,19 +49,38 @@ class Prediction:
     repairs: tuple[str, ...] = ()
 
 
-def read_response(task: Task, response: Response, output: Output = "text") -> Prediction:
+def read_response(
+    task: Task,
+    response: Response,
+    output: Output = "text",
+    labels_of: str | None = None,
+    text: str | None = None,
+) -> Prediction:
     """Read the raw response to a detection or query-related prompt; pure, no response raises.
 
-    Several draws are read one by one and put to the vote.
+    Several draws are read one by one and put to the vote; where detection answers in labels of
+    a taxonomy, they are of pieces of one text, whose entities are put together.
+
+    Args:
+        task: what was asked.
+        response: what came.
+        output: the form of it.
+        labels_of: the taxonomy whose labels detection answers in; None for the seven types.
+            Entities get our types, and those whose label has none are left out.
+        text: what was asked about, in which parts of one value (given name, surname) are
+            joined; None to leave them as they are.
 
     Raises:
-        ValueError: the task has no such response: masking none, detection none of several
-            draws.
+        ValueError: the task has no such response: masking none, detection in the seven types
+            none of several draws.
     """
+    draws = response.completions if isinstance(response, Draws) else (response,)
+    if task is Task.DETECTION and labels_of is not None:
+        return _read_labelled(draws, output, labels_of, text)
     if isinstance(response, Draws):
         if task is not Task.QUERY_RELATED:
             raise ValueError(f"{task} has no vote: only query-related answers have one")
-        return vote([read_response(task, each, output) for each in response.completions])
+        return vote([read_response(task, each, output) for each in draws])
     match task:
         case Task.DETECTION:
             return _read_detection(response, output)
@@ -116,6 +141,44 @@ def _read_detection(response: Completion, output: Output) -> Prediction:
     parse = parse_detection if output == "text" else parse_structured_detection
     read = parse(response.text, response.finish)
     return Prediction(read.status, subjects=read.subjects, repairs=read.repairs)
+
+
+def _read_labelled(
+    completions: Sequence[Completion], output: Output, labels_of: str, text: str | None
+) -> Prediction:
+    """The entities of all pieces of a text, each once; a piece without an answer fails it."""
+    labels = taxonomy(labels_of)
+    parse = parse_labelled if output == "text" else parse_structured_labelled
+    read = [parse(each.text, labels, each.finish) for each in completions]
+    pairs: dict[tuple[str, str], None] = {}
+    for each in read:
+        if each.subjects is None:
+            return Prediction(each.status)
+        pairs.update(dict.fromkeys(pair for subject in each.subjects for pair in subject))
+    whole = list(pairs) if text is None else _whole(pairs, labels, text)
+    # What is no label of the taxonomy stays, as a wrong one.
+    typed = [
+        (value, str(pii_type))
+        for value, label in whole
+        if (pii_type := labels[label].type if label in labels else label) is not None
+    ]
+    return Prediction(
+        Status.REPAIRED if Status.REPAIRED in {each.status for each in read} else Status.OK,
+        subjects=(tuple(typed),) if typed else (),
+        repairs=tuple(dict.fromkeys(stage for each in read for stage in each.repairs)),
+    )
+
+
+def _whole(
+    pairs: Iterable[tuple[str, str]], labels: Mapping[str, Meaning], text: str
+) -> list[tuple[str, str]]:
+    """Pairs of value and label, with parts that are neighbours in the text made one, as in gold."""
+    parts = {pair: pair[1] in labels and labels[pair[1]].part is not None for pair in pairs}
+    placed, invented = place(text, [pair for pair, is_part in parts.items() if is_part])
+    spans = joined(Document("", text, tuple(placed)), labels)
+    found = [pair for pair, is_part in parts.items() if not is_part]
+    found += [(text[start:end], label) for start, end, label in spans]
+    return list(dict.fromkeys([*found, *invented]))
 
 
 def _read_related(response: Completion, output: Output) -> Prediction:

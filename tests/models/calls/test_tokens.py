@@ -57,6 +57,9 @@ def test_what_detection_writes_grows_with_the_text() -> None:
         ("ps-cot", 100, 400),
         ("self-consistency", 150, 700),
         ("self-consistency-vote", 50, 250),
+        ("json", 10, 150),
+        ("json+ai4privacy+5-shot", 10, 150),
+        ("naive+schema", 5, 40),
         ("of-somebody-else", 1, 500),
     ],
 )

@@ -88,6 +88,69 @@ def test_draws_of_a_schema_vote() -> None:
     assert read_response(Task.QUERY_RELATED, draws, "schema") == RELATED
 
 
+def labelled(
+    *said: str, labels_of: str = "ai4privacy", text: str | None = None, finish: Finish = Finish.STOP
+) -> Prediction:
+    draws = tuple(Completion(each, finish) for each in said)
+    response = draws[0] if len(draws) == 1 else Draws(draws)
+    return read_response(Task.DETECTION, response, labels_of=labels_of, text=text)
+
+
+def test_labels_become_types_and_what_has_none_is_left_out() -> None:
+    said = '{"PII": {"EMAIL": ["a@b.de"], "TITLE": ["Dr."], "CITY": ["Ulm"]}}'
+
+    assert labelled(said) == Prediction(Status.OK, subjects=((("a@b.de", "CODE"), ("Ulm", "LOC")),))
+    assert labelled('{"PII": {"TITLE": ["Dr."]}}') == Prediction(Status.OK, subjects=())
+
+
+def test_one_label_may_mean_another_type_in_another_taxonomy() -> None:
+    said = '{"PII": {"QUANTITY": ["2 m"]}}'
+
+    assert labelled(said, labels_of="spacy").subjects == ((("2 m", "DEM"),),)
+    assert labelled(said, labels_of="paper").subjects == ((("2 m", "QUANTITY"),),)
+
+
+def test_a_label_that_is_none_stays_as_a_wrong_type() -> None:
+    assert labelled('{"PII": {"PET": ["Rex"]}}') == Prediction(
+        Status.REPAIRED, subjects=((("Rex", "PET"),),), repairs=("unknown-type",)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (None, {"Mia", "Ortega"}),
+        ("Mia Ortega is here.", {"Mia Ortega"}),
+        ("Mia and Mia Ortega", {"Mia", "Mia Ortega"}),
+        ("Ortega, Mia", {"Ortega", "Mia"}),
+        # What is invented has no neighbour.
+        ("Mia Lee", {"Mia", "Ortega"}),
+    ],
+)
+def test_parts_that_are_neighbours_in_the_text_are_one_value(
+    text: str | None, names: set[str]
+) -> None:
+    said = '{"PII": {"FIRSTNAME": ["Mia"], "LASTNAME": ["Ortega"], "AGE": ["41"]}}'
+
+    (found,) = labelled(said, text=text).subjects or ()
+
+    assert set(found) == {*((name, "PER") for name in names), ("41", "DEM")}
+
+
+def test_pieces_of_a_text_are_put_together() -> None:
+    first, second = '{"PII": {"AGE": ["41"], "CITY": ["Ulm"]}}', "{'PII': {'AGE': ['41', '7']}}"
+
+    assert labelled(first, second) == Prediction(
+        Status.REPAIRED,
+        subjects=((("41", "DEM"), ("Ulm", "LOC"), ("7", "DEM")),),
+        repairs=("single-quotes",),
+    )
+
+
+def test_a_piece_without_an_answer_fails_the_text() -> None:
+    assert labelled('{"PII": {"AGE": ["41"]}}', "What a day.") == Prediction(Status.MALFORMED)
+
+
 @pytest.mark.parametrize("task", [Task.DETECTION, Task.MASKING])
 def test_only_query_related_answers_vote(task: Task) -> None:
     with pytest.raises(ValueError, match=f"^{task} has no vote"):

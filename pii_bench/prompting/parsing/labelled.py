@@ -1,0 +1,148 @@
+"""The parser of answers to the prompt `json`: `{"PII": {"LABEL": ["value", ...]}}`."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.labels import name_in
+from pii_bench.models.base import Finish
+from pii_bench.prompting.outcome import Status
+from pii_bench.prompting.parsing.completion import mend_surrogates, read_completion, unreadable
+from pii_bench.prompting.parsing.prose import says_nothing
+from pii_bench.prompting.parsing.reader import Group, Leaf, Literal, read_literal
+from pii_bench.prompting.parsing.result import ParsedDetection, Stage, Subject
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pii_bench.labels import Meaning
+    from pii_bench.prompting.parsing.reader import Node
+
+KEY: Final = "PII"
+
+
+def parse_labelled(
+    completion_text: str, labels: Mapping[str, Meaning], finish: Finish = Finish.UNKNOWN
+) -> ParsedDetection:
+    """Read the values by label; all are of one subject, or of none where there are no values.
+
+    An answer in the expected form is never changed beyond JSON itself; any other goes through
+    the stages of `Stage`. Of several objects the last that has an answer counts. No text raises.
+
+    Args:
+        completion_text: the completion, raw.
+        labels: of the taxonomy that was asked for. A label in other case or with a running
+            number is written as there; one that is not there stays, in upper case.
+        finish: why the model stopped.
+
+    Returns:
+        Pairs of value and label with `ok` or `repaired`, or the status that says why there are
+        none.
+    """
+    expected, tolerant = partial(_expected_form, labels), partial(_tolerant_form, labels)
+    return ParsedDetection(*read_completion(completion_text, finish, expected, tolerant))
+
+
+def _expected_form(labels: Mapping[str, Meaning], text: str) -> tuple[Subject, ...] | None:
+    try:
+        # As pairs: a label may come twice.
+        value = json.loads(text, object_pairs_hook=tuple)
+    except (ValueError, RecursionError):
+        return None
+    match value:
+        case ((str(key), tuple(found)),) if key == KEY:
+            pairs = []
+            for label, values in found:
+                if label not in labels or not isinstance(values, list):
+                    return None
+                if not all(isinstance(each, str) and _is_plain(each) for each in values):
+                    return None
+                pairs += [(each, label) for each in values]
+            return _subjects(pairs)
+        case _:
+            return None
+
+
+def _is_plain(value: str) -> bool:
+    return bool(value.strip()) and mend_surrogates(value) == value
+
+
+def _tolerant_form(
+    labels: Mapping[str, Meaning], text: str, finish: Finish, repairs: set[Stage]
+) -> tuple[Subject, ...] | Status:
+    answers = [
+        (start, literal, group)
+        for start, literal in _objects(text)
+        if (group := _answer(literal.group, labels)) is not None
+    ]
+    if not answers:
+        if "{" not in text and "\n" not in text.strip() and says_nothing(text.strip()):
+            repairs.add(Stage.EXPLICIT_NONE)
+            return ()
+        return unreadable(text, finish)
+    start, literal, group = next(
+        (answer for answer in reversed(answers) if answer[1].closed), answers[-1]
+    )
+    if finish is Finish.LENGTH and not literal.closed:
+        return Status.TRUNCATED
+    if len(answers) > 1:
+        repairs.add(Stage.LAST_GROUP)
+    if (text[:start] + text[literal.end :]).strip():
+        repairs.add(Stage.PROSE_AROUND)
+    if group is literal.group:
+        repairs.add(Stage.OTHER_SHAPE)
+    repairs |= literal.repairs
+    return _subjects(_pairs(group, labels, repairs))
+
+
+def _objects(text: str) -> Iterator[tuple[int, Literal]]:
+    start = text.find("{")
+    while start != -1:
+        literal = read_literal(text, start, len(text))
+        yield start, literal
+        start = text.find("{", literal.end)
+
+
+def _answer(group: Group, labels: Mapping[str, Meaning]) -> Group | None:
+    """What stands under `PII`, or a group of labels without it."""
+    keys = [entry.key.text.strip() for entry in group.entries if entry.key is not None]
+    for entry in group.entries:
+        if entry.key is not None and entry.key.text.strip().upper() == KEY:
+            return entry.value if isinstance(entry.value, Group) else None
+    return group if any(name_in(labels, key) for key in keys) or not group.entries else None
+
+
+def _pairs(
+    group: Group, labels: Mapping[str, Meaning], repairs: set[Stage]
+) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    for entry in group.entries:
+        if entry.key is None:
+            repairs.add(Stage.STRAY_TEXT)
+            continue
+        written = entry.key.text.strip()
+        label = name_in(labels, written)
+        if label is None:
+            repairs.add(Stage.UNKNOWN_TYPE)
+        elif label != entry.key.text:
+            repairs.add(Stage.TYPE_ALIAS)
+        if isinstance(entry.value, Leaf) or entry.value.opener != "[":
+            repairs.add(Stage.OTHER_SHAPE)
+        for value in _texts(entry.value):
+            if value.strip():
+                pairs.append((value, label or written.upper()))
+            else:
+                repairs.add(Stage.BLANK_ITEM)
+    return pairs
+
+
+def _texts(node: Node) -> list[str]:
+    if isinstance(node, Leaf):
+        return [node.text]
+    return [text for entry in node.entries for text in _texts(entry.value)]
+
+
+def _subjects(pairs: list[tuple[str, str]]) -> tuple[Subject, ...]:
+    return (tuple(pairs),) if pairs else ()
