@@ -59,7 +59,7 @@ def test_every_provider_and_its_key_is_named() -> None:
 def test_every_option_that_is_named_exists(capsys: pytest.CaptureFixture[str]) -> None:
     commands = [
         *("run", "score", "models", "convert capid-outputs", "leaderboard", "mask", "utility"),
-        *("report", "export every-eval-ever", "data build", "data stats", "gate", "train"),
+        *("report", "export every-eval-ever", "data build", "data stats", "gate", "train", "cost"),
     ]
 
     # What other harnesses take is theirs.
