@@ -29,6 +29,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "convert": "turn answers in another project's format into a predictions file",
         "leaderboard": "write leaderboard.csv and leaderboard.md from the results",
         "compare": "compare two systems on their stored runs",
+        "cost": "say what many documents take: money, time, and people who check",
         "analyse": "analyse stored runs: curves, types, drops, agreement of datasets",
         "diagnose": "say what kinds of error stored runs make, and what leaks",
         "report": "write the leaderboard and every sample as one HTML file",

@@ -138,7 +138,7 @@ def run(arguments: argparse.Namespace) -> bool:
     for dataset in datasets:
         print_faults(dataset)
     if arguments.dry_run:
-        from pii_bench.cli.cost import estimate_jobs, print_estimates
+        from pii_bench.cli.estimates import estimate_jobs, print_estimates
 
         batched = arguments.batch is not None
         print_estimates(estimate_jobs(planned.jobs, reasons=planned.reasons, batched=batched))

@@ -7,7 +7,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.cost import estimate_jobs, print_estimates
+from pii_bench.cli.estimates import estimate_jobs, print_estimates
 from pii_bench.cli.run import ask, plan, print_summary, ran
 from pii_bench.cli.tables import print_faults, print_missing
 from pii_bench.cli.terminal import tell

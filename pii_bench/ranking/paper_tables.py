@@ -278,6 +278,14 @@ _DETECTORS: Final = (
     *("llama-3.1-70b-instruct", "qwen2.5-72b-instruct"),
     *_MIDDLE,
 )
+_REAL: Final = (
+    "PII-Real, 20 profiles of researchers, was never released: no run of ours is on it. Nearest "
+    "is table {nearest}, on `{datasets}`."
+)
+_UNKNOWN: Final = (
+    "We have no figures of it: `data/published/paper_results.csv` holds none, so there is nothing "
+    "to compare with."
+)
 _STRATEGIES: Final = (
     *("naive", "self-cot", "auto-cot", "self-consistency", "ps-cot"),
     "naive-choice",
@@ -289,17 +297,23 @@ def _columns(task: Task, datasets: Sequence[str], metrics: Sequence[str]) -> tup
 
 
 def _detection(
-    number: int, title: str, models: tuple[str, ...], metrics: Sequence[str]
+    number: int,
+    title: str,
+    models: tuple[str, ...],
+    metrics: Sequence[str],
+    datasets: Sequence[str] = _SETS,
+    *,
+    missing: str = "",
 ) -> PaperTable:
-    columns = _columns(Task.DETECTION, _SETS, metrics)
-    return PaperTable(number, title, columns, models, (DETECTION.name,))
+    columns = _columns(Task.DETECTION, datasets, metrics)
+    return PaperTable(number, title, columns, models, (DETECTION.name,), missing)
 
 
 def _prompted(
-    number: int, title: str, models: tuple[str, ...], task: Task, *datasets: str
+    number: int, title: str, models: tuple[str, ...], task: Task, *datasets: str, missing: str = ""
 ) -> PaperTable:
     columns = _columns(task, datasets, _SET_METRICS)
-    return PaperTable(number, title, columns, models, _STRATEGIES)
+    return PaperTable(number, title, columns, models, _STRATEGIES, missing)
 
 
 PAPER_TABLES: Final[Mapping[int, PaperTable]] = MappingProxyType(
@@ -353,6 +367,30 @@ PAPER_TABLES: Final[Mapping[int, PaperTable]] = MappingProxyType(
                 "single",
             ),
             _prompted(14, "masking by small models", _SMALL, Task.MASKING, BOTH),
+            _detection(
+                18,
+                "detection in profiles of real people",
+                _DETECTORS[1:],
+                _DETECTION_METRICS,
+                ("real",),
+                missing=_REAL.format(nearest=6, datasets="single"),
+            ),
+            _prompted(
+                19,
+                "query-related PII of real people",
+                (*_LARGE, *_MIDDLE),
+                Task.QUERY_RELATED,
+                "real",
+                missing=_REAL.format(nearest=7, datasets="single"),
+            ),
+            _prompted(
+                20,
+                "masking of real people",
+                (*_LARGE, *_MIDDLE),
+                Task.MASKING,
+                "real",
+                missing=_REAL.format(nearest=4, datasets=BOTH),
+            ),
             _prompted(
                 21,
                 "query-related PII, two people",
@@ -360,7 +398,9 @@ PAPER_TABLES: Final[Mapping[int, PaperTable]] = MappingProxyType(
                 Task.QUERY_RELATED,
                 "multi",
             ),
+            PaperTable(22, "without figures here", (), (), (), missing=_UNKNOWN),
             _detection(23, "detection by newer models", _NEWER, ("strict_f1",)),
+            PaperTable(24, "without figures here", (), (), (), missing=_UNKNOWN),
             _prompted(
                 25,
                 "query-related PII by newer models, one person",

@@ -193,7 +193,15 @@ print(json.dumps([shown.getvalue(), list(sys.modules)]))
 
 @pytest.mark.parametrize(
     "command",
-    ["leaderboard", "report", "analyse", "diagnose", "compare a b", "export every-eval-ever"],
+    [
+        "leaderboard",
+        "report",
+        "analyse",
+        "cost",
+        "diagnose",
+        "compare a b",
+        "export every-eval-ever",
+    ],
 )
 def test_results_that_are_not_there_are_refused(own_folder: Path, command: str) -> None:
     out = ["--out", "out"] if command.startswith("export") else []

@@ -1,306 +1,165 @@
-"""What a run costs: told before, kept under a cap, and added up after."""
-
 from __future__ import annotations
 
-import csv
 import json
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pii_bench.cli import main
-from tests.builders import read_folder, sample_record, write_lines
-from tests.cli.gold import right
-from tests.protocol_server import api_error, completion
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.protocol_server import ProtocolServer, Reply
-
-# USD per million tokens.
-PRICE: Final = ("--price", "2,10")
+from tests.builders import write_lines
+from tests.ranking.stored_runs import ANN, BO, store_run, tiny_dataset
 
 
-def run(server: ProtocolServer, *options: str) -> int:
-    url = f"{server.url}/v1"
-    return main(["run", "--model", "openai/m", "--base-url", url, "--dataset", "demo", *options])
+def answered(folder: Path, *, model: str = "fake/one", to: str = "this machine") -> None:
+    """Detection and query of both samples, which mask as they should."""
+    dataset = tiny_dataset(folder / "tiny.jsonl")
+    runs = folder / "results" / "runs"
+    store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO}, model=model, unmasked_text_to=to)
+    answers = {"s1": '### Answer: ["32"]', "s2": '### Answer: ["40"]'}
+    store_run(runs, dataset, "naive", answers, model=model, unmasked_text_to=to)
 
 
-def detect(server: ProtocolServer, *options: str) -> int:
-    return run(server, "--task", "detection", *options)
+def tiny(*options: str) -> int:
+    """The command on that dataset, which is named by its path."""
+    return main(["cost", "--dataset", str(Path.cwd() / "tiny.jsonl"), *options])
 
 
-def table(shown: str) -> list[list[str]]:
-    """The cells of the printed table's rows."""
-    lines = [line for line in shown.splitlines() if line.startswith("| ")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
-
-
-def totals(results: Path, prompt: str) -> dict[str, Any]:
-    (path,) = results.glob(f"runs/*/{prompt}/demo.run.json")
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["totals"]
+def rows(capsys: pytest.CaptureFixture[str], *options: str) -> list[dict[str, Any]]:
+    assert tiny("--json", *options) == 0
+    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
     return found
 
 
-def counted(text: str) -> Reply:
-    """An answer of 1,000 tokens, of which 200 are cached, and 50, of which 20 are reasoning."""
-    counts = {
-        "prompt_tokens_details": {"cached_tokens": 200},
-        "completion_tokens_details": {"reasoning_tokens": 20},
+def test_the_sums_of_the_source(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answered(own_folder)
+
+    # Of the source only the sums are known: the defaults and 15 USD per 100,000 give both.
+    assert tiny("--documents", "100000", "--usd", "fake/one:naive=0.00015") == 0
+
+    shown = capsys.readouterr().out
+    assert "100,000 documents, masking on tiny-" in shown
+    assert "All by hand: 1,667 h, 33,333 USD\n" in shown
+    (line,) = [line for line in shown.splitlines() if line.startswith("| fake/one:naive")]
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert cells[3:] == ["0.0%", "100.0%", "", "15", "556", "11,111", "11,126", "22,207"]
+    assert (
+        "Assumed: --documents 100000 --wage 20 --hand-seconds 60 --review-seconds 20 --machine 0"
+    ) in shown
+    assert "- model USD, --usd: fake/one:naive\n" in shown
+    assert "- model h, unknown: stored runs hold no times; give --seconds or --measure: " in shown
+
+
+def test_every_assumption_is_in_the_output(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answered(own_folder)
+
+    (row,) = rows(
+        capsys,
+        *("--documents", "3600", "--wage", "10", "--hand-seconds", "30", "--review-seconds", "4"),
+        *("--review-share", "0.9", "--review-share", "fake/one=0.25"),
+        *("--seconds", "fake/one:naive=2", "--machine", "1.5"),
+    )
+
+    assert row["assumed"] == {
+        "documents": 3600,
+        "wage": 10.0,
+        "hand_seconds": 30.0,
+        "review_seconds": 4.0,
+        "review_share": 0.25,
+        "machine": 1.5,
     }
-    return completion(text, usage=(1000, 50), counts=counts)
+    # 3,600 x 2 s are 2 h, at 1.5 USD; a quarter checked in 4 s each is an hour, at 10 USD.
+    assert (row["model_hours"], row["model_usd"]) == (2.0, pytest.approx(3.0))
+    assert (row["people_usd"], row["total_usd"]) == (10.0, pytest.approx(13.0))
+    assert (row["by_hand_usd"], row["saved_usd"]) == (300.0, pytest.approx(287.0))
+    assert (row["system"], row["metric"], row["quality"]) == ("fake/one:naive", "h", 1.0)
 
 
-def test_a_dry_run_tells_what_would_be_asked_and_asks_nothing(
-    protocol_server: ProtocolServer,
-    own_folder: Path,
-    capsys: pytest.CaptureFixture[str],
-    assert_golden: Callable[[str, str], None],
+def test_stored_tokens_are_paid_at_the_price_of_the_table(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(protocol_server, "--dry-run", *PRICE) == 0
+    # gpt-4o-2024-08-06 takes 2.5 and 10 USD per million: 0.0025 for 1,000 in, 0.001 for 100 out.
+    answered(own_folder, model="openai/gpt-4o-2024-08-06", to="openai (https://api.openai.com)")
+    usage = {"input_tokens": 1000, "output_tokens": 100}
+    for path in (own_folder / "results" / "runs").glob("*/*/*.jsonl"):
+        answers = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        write_lines(path, [answer | {"usage": usage} for answer in answers])
 
-    assert_golden("dry-run.txt", capsys.readouterr().out)
-    assert protocol_server.requests == []
-    assert not (own_folder / "results").exists()
+    (row,) = rows(capsys)
+
+    # A document takes detection and the query's answer.
+    assert row["usd_per_document"] == pytest.approx(2 * 0.0035)
+    assert row["usd_from"].startswith("stored tokens at 2.5 in, 10 out per million tokens, ")
 
 
-def test_a_dry_run_counts_only_what_has_no_answer_yet(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: pytest.CaptureFixture[str]
+def test_what_is_unknown_stays_empty(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answered(own_folder, to="fake (https://example.org)")
+
+    (row,) = rows(capsys, "--measure", "1")
+
+    assert row["usd_per_document"] is row["model_usd"] is row["total_usd"] is None
+    assert row["seconds_per_document"] is row["model_hours"] is None
+    assert row["usd_from"] == "unknown: no price or no counted tokens; give --usd"
+
+
+def test_systems_of_this_machine_are_timed_on_request(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    protocol_server.script(right(completion))
-    detect(protocol_server, "--limit", "5")
-    before = read_folder(own_folder)
-    protocol_server.requests.clear()
+    results = str(own_folder / "results")
+    assert main(["run", "--model", "encoder", "--dataset", "demo", "--results", results]) == 0
     capsys.readouterr()
 
-    run(protocol_server, "--dry-run")
+    assert main(["cost", "--dataset", "demo", "--measure", "2", "--json"]) == 0
 
-    rows = table(capsys.readouterr().out)
-    assert [row[:3] for row in rows] == [
-        ["detection", "demo", "7"],
-        ["naive", "demo", "12"],
-        ["total", "", "19"],
-    ]
-    assert protocol_server.requests == []
-    assert read_folder(own_folder) == before
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["seconds_per_document"] > 0
+    assert row["seconds_from"] == "measured now on this machine, 2 samples of demo"
+    assert row["model_usd"] == 0
 
 
-def test_a_vote_is_as_many_calls_as_it_has_draws(
-    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--wage", "-1"], "must be a number from 0, not '-1'"),
+        (["--hand-seconds", "soon"], "must be a number from 0, not 'soon'"),
+        (["--review-share", "fake/one=1.5"], "must be a share from 0 to 1, not '1.5'"),
+        (["--usd", "0.1"], "must be SYSTEM=NUMBER, not '0.1'"),
+        (["--documents", "0"], "must be a whole number from 1, not '0'"),
+    ],
+)
+def test_wrong_options_are_refused(
+    capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:
-    vote = ("--strategy", "self-consistency-vote", "--votes", "3")
+    with pytest.raises(SystemExit) as refused:
+        main(["cost", "--results", ".", *options])
 
-    run(protocol_server, *vote, "--task", "query-related", "--dry-run")
+    assert refused.value.code == 2
+    assert message in capsys.readouterr().err
 
-    assert [row[2] for row in table(capsys.readouterr().out)] == ["36"]
 
-
-def test_what_no_price_is_known_of_has_no_known_cost(
-    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--usd", "fake/won=1"], "unknown system among the rows 'fake/won'; did you mean"),
+        (["--dataset", "tinny.jsonl"], "unknown dataset among the stored runs 'tinny.jsonl'"),
+    ],
+)
+def test_names_without_a_row_are_refused(
+    own_folder: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:
-    detect(protocol_server, "--dry-run")
+    answered(own_folder)
 
-    assert [row[-1] for row in table(capsys.readouterr().out)] == ["unknown"]
-
-
-def test_what_calls_nobody_costs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--model", "gold+all", "--dataset", "demo", "--dry-run"]) == 0
-
-    rows = table(capsys.readouterr().out)
-    assert {row[2] for row in rows} == {"0"}
-    assert {row[-1] for row in rows} == {"0.00 / 0.00 / 0.00"}
+    assert tiny(*options) == 2
+    assert message in capsys.readouterr().err
 
 
-def test_what_is_answered_costs_nothing_more_though_no_price_is_known(
-    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+def test_a_task_without_a_row_is_refused(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    protocol_server.script(right(completion))
-    detect(protocol_server, "--limit", "1")
-    capsys.readouterr()
+    dataset = tiny_dataset(own_folder / "tiny.jsonl")
+    store_run(own_folder / "results" / "runs", dataset, "detection", {"s1": ANN, "s2": BO})
 
-    detect(protocol_server, "--limit", "1", "--dry-run")
-
-    assert [row[-1] for row in table(capsys.readouterr().out)] == ["0.00 / 0.00 / 0.00"]
-
-
-def test_a_batch_costs_its_part_and_no_key_is_needed_to_be_told_so(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    arguments = ["run", "--model", "claude-fable-5.1", "--dataset", "demo", "--dry-run"]
-
-    def expected(*options: str) -> float:
-        main([*arguments, "--task", "detection", *options])
-        ((*_, usd),) = table(capsys.readouterr().out)
-        return float(usd.split(" / ")[1])
-
-    assert expected("--batch") == pytest.approx(expected() / 2, abs=0.01)
-    assert expected() > 0.1
-
-
-def test_a_run_stops_before_its_cap_and_a_higher_one_goes_on(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    # 100 tokens may cost 0.001 USD; an answer takes 50. After three, 0.0015 are spent, and
-    # another call might bring them to 0.0025.
-    protocol_server.script(right(lambda text: completion(text, usage=(900, 50))))
-    capped = ("--price", "0,10", "--max-tokens", "100", "--concurrency", "1", "--max-usd")
-
-    assert detect(protocol_server, *capped, "0.0022") == 1
-
-    assert len(protocol_server.requests) == 3
-    output = capsys.readouterr()
-    assert output.err.splitlines()[-1] == (
-        "detection on demo: 9 of 12 samples have no answer, skipped_budget 9; "
-        "run again to ask only these"
-    )
-    assert "9 failed, " in output.err
-    assert ", 0.0015 USD\n" in output.err
-    assert " 3/12" in output.out
-    with (own_folder / "results" / "leaderboard.csv").open(encoding="utf-8", newline="") as file:
-        (row,) = [row for row in csv.DictReader(file) if row["source"] == "run"]
-    assert (row["coverage"], row["rate_skipped_budget"]) == ("0.2500", "0.7500")
-    assert row["rate_infra_error"] == "0.0000"
-
-    assert detect(protocol_server, *capped, "1") == 0
-
-    assert len(protocol_server.requests) == 12
-    assert capsys.readouterr().out.splitlines()[-1].endswith(" 1.000")
-
-
-def test_calls_in_flight_count_against_the_cap(protocol_server: ProtocolServer) -> None:
-    # Each call may cost 0.001 USD and does: two at a time, whatever the concurrency.
-    protocol_server.script(
-        right(lambda text: completion(text, usage=(900, 100), delay=0.01)),
-    )
-
-    detect(protocol_server, "--price", "0,10", "--max-tokens", "100", "--max-usd", "0.0025")
-
-    assert len(protocol_server.requests) == 2
-
-
-def test_a_vote_that_the_cap_cuts_short_is_no_answer(
-    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    protocol_server.script(right(lambda text: completion(text, usage=(900, 100))))
-    vote = ("--strategy", "self-consistency-vote", "--votes", "2", "--task", "query-related")
-    capped = ("--price", "0,10", "--max-tokens", "100", "--concurrency", "1", "--max-usd")
-
-    assert run(protocol_server, *vote, *capped, "0.0035") == 1
-
-    assert "11 of 12 samples have no answer, skipped_budget 11" in capsys.readouterr().err
-    assert len(protocol_server.requests) == 3
-
-
-def test_a_cap_needs_a_price(protocol_server: ProtocolServer, own_folder: Path) -> None:
-    assert run(protocol_server, "--max-usd", "5") == 2
-    assert not (own_folder / "results").exists()
-
-
-def test_without_a_price_it_is_said_how_to_give_one(
-    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run(protocol_server, "--max-usd", "5")
-
-    assert capsys.readouterr().err == (
-        "pii-bench: --max-usd 5: the model's price is unknown; give it with --price IN,OUT "
-        "(USD per million tokens)\n"
-    )
-
-
-@pytest.mark.parametrize("option", ["--max-usd", "--rpm", "--tpm"])
-@pytest.mark.parametrize("model", ["gold+all", "replay:gold.jsonl"])
-@pytest.mark.usefixtures("gold_answers")
-def test_what_calls_nobody_takes_no_cap(
-    capsys: pytest.CaptureFixture[str], model: str, option: str
-) -> None:
-    assert main(["run", "--model", model, "--dataset", "demo", option, "5"]) == 2
-
-    assert capsys.readouterr().err == (
-        f"pii-bench: system {model!r} makes no calls: leave {option} out\n"
-    )
-
-
-def test_the_manifest_says_what_the_answers_took(
-    protocol_server: ProtocolServer, own_folder: Path
-) -> None:
-    protocol_server.script(right(counted))
-
-    detect(protocol_server, *PRICE)
-
-    found = totals(own_folder / "results", "detection")
-    price = found.pop("price")
-    assert price.startswith("2 in, 10 out, 20")
-    assert price.endswith(", --price")
-    # 12 times 1,000 tokens at 2 USD and 50 at 10 USD per million.
-    assert found == {
-        "completions": 12,
-        "uncounted": 0,
-        "input_tokens": 12_000,
-        "output_tokens": 600,
-        "reasoning_tokens": 240,
-        "cached_tokens": 2_400,
-        "usd": 0.03,
-    }
-
-
-def test_every_draw_of_a_vote_is_added_up(
-    protocol_server: ProtocolServer, own_folder: Path
-) -> None:
-    protocol_server.script(right(counted))
-    vote = ("--strategy", "self-consistency-vote", "--votes", "3", "--task", "query-related")
-
-    run(protocol_server, *vote, "--limit", "2")
-
-    found = totals(own_folder / "results", "self-consistency-vote")
-    assert (found["completions"], found["input_tokens"], found["usd"]) == (6, 6_000, None)
-
-
-@pytest.mark.usefixtures("no_jitter")
-def test_a_run_that_was_stopped_and_went_on_took_what_one_in_one_piece_did(
-    protocol_server: ProtocolServer, own_folder: Path
-) -> None:
-    # Retried, refused for good, and gone on with: only stored answers count.
-    early = api_error(429, "rate_limit_exceeded", headers={"Retry-After": "0"})
-    protocol_server.script(right(counted), early, right(counted), api_error(401))
-    assert detect(protocol_server, *PRICE, "--concurrency", "1", "--results", "stopped") == 2
-    protocol_server.script(right(counted))
-    assert run(protocol_server, *PRICE, "--limit", "7", "--results", "stopped") == 0
-
-    assert run(protocol_server, *PRICE, "--results", "stopped") == 0
-    assert run(protocol_server, *PRICE, "--results", "whole") == 0
-
-    assert totals(own_folder / "stopped", "detection")["usd"] == 0.03
-    for prompt in ("detection", "naive"):
-        stopped, whole = (totals(own_folder / each, prompt) for each in ("stopped", "whole"))
-        # On the day it was given.
-        assert stopped | {"price": ""} == whole | {"price": ""}
-
-
-def test_an_answer_whose_tokens_nobody_tells_is_counted_apart(
-    protocol_server: ProtocolServer, own_folder: Path
-) -> None:
-    uncounted = right(lambda text: completion(text, usage=None))
-    protocol_server.script(uncounted, right(counted))
-
-    detect(protocol_server, "--concurrency", "1", "--limit", "2", *PRICE)
-
-    found = totals(own_folder / "results", "detection")
-    assert (found["completions"], found["uncounted"], found["usd"]) == (2, 1, 0.0025)
-
-
-def test_samples_of_ones_own_are_estimated(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = write_lines(own_folder / "mine.jsonl", [sample_record(query=None, related=[])])
-
-    assert run(protocol_server, "--dataset", str(path), "--dry-run") == 0
-
-    # Without a query there is nothing to ask but detection.
-    rows = table(capsys.readouterr().out)
-    assert [(row[0], row[2]) for row in rows] == [
-        ("detection", "1"),
-        ("naive", "0"),
-        ("total", "1"),
-    ]
+    assert tiny() == 2
+    assert "tiny.jsonl is stored there" in capsys.readouterr().err

@@ -35,7 +35,7 @@ def test_the_page_is_written_into_the_results(
 
     output = capsys.readouterr()
     assert output.out.startswith("report: results/report.html (")
-    assert output.out.endswith(" rows, 2 runs, 0.2 MB)\n")
+    assert output.out.endswith(" rows, 2 runs, 0.3 MB)\n")
     assert output.err == f"no figures: {NOT_INSTALLED}\n"
     page = (own_folder / "results" / "report.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")

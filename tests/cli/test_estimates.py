@@ -1,0 +1,306 @@
+"""What a run costs: told before, kept under a cap, and added up after."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from pii_bench.cli import main
+from tests.builders import read_folder, sample_record, write_lines
+from tests.cli.gold import right
+from tests.protocol_server import api_error, completion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.protocol_server import ProtocolServer, Reply
+
+# USD per million tokens.
+PRICE: Final = ("--price", "2,10")
+
+
+def run(server: ProtocolServer, *options: str) -> int:
+    url = f"{server.url}/v1"
+    return main(["run", "--model", "openai/m", "--base-url", url, "--dataset", "demo", *options])
+
+
+def detect(server: ProtocolServer, *options: str) -> int:
+    return run(server, "--task", "detection", *options)
+
+
+def table(shown: str) -> list[list[str]]:
+    """The cells of the printed table's rows."""
+    lines = [line for line in shown.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
+
+
+def totals(results: Path, prompt: str) -> dict[str, Any]:
+    (path,) = results.glob(f"runs/*/{prompt}/demo.run.json")
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["totals"]
+    return found
+
+
+def counted(text: str) -> Reply:
+    """An answer of 1,000 tokens, of which 200 are cached, and 50, of which 20 are reasoning."""
+    counts = {
+        "prompt_tokens_details": {"cached_tokens": 200},
+        "completion_tokens_details": {"reasoning_tokens": 20},
+    }
+    return completion(text, usage=(1000, 50), counts=counts)
+
+
+def test_a_dry_run_tells_what_would_be_asked_and_asks_nothing(
+    protocol_server: ProtocolServer,
+    own_folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    assert_golden: Callable[[str, str], None],
+) -> None:
+    assert run(protocol_server, "--dry-run", *PRICE) == 0
+
+    assert_golden("dry-run.txt", capsys.readouterr().out)
+    assert protocol_server.requests == []
+    assert not (own_folder / "results").exists()
+
+
+def test_a_dry_run_counts_only_what_has_no_answer_yet(
+    protocol_server: ProtocolServer, own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    protocol_server.script(right(completion))
+    detect(protocol_server, "--limit", "5")
+    before = read_folder(own_folder)
+    protocol_server.requests.clear()
+    capsys.readouterr()
+
+    run(protocol_server, "--dry-run")
+
+    rows = table(capsys.readouterr().out)
+    assert [row[:3] for row in rows] == [
+        ["detection", "demo", "7"],
+        ["naive", "demo", "12"],
+        ["total", "", "19"],
+    ]
+    assert protocol_server.requests == []
+    assert read_folder(own_folder) == before
+
+
+def test_a_vote_is_as_many_calls_as_it_has_draws(
+    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vote = ("--strategy", "self-consistency-vote", "--votes", "3")
+
+    run(protocol_server, *vote, "--task", "query-related", "--dry-run")
+
+    assert [row[2] for row in table(capsys.readouterr().out)] == ["36"]
+
+
+def test_what_no_price_is_known_of_has_no_known_cost(
+    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    detect(protocol_server, "--dry-run")
+
+    assert [row[-1] for row in table(capsys.readouterr().out)] == ["unknown"]
+
+
+def test_what_calls_nobody_costs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--model", "gold+all", "--dataset", "demo", "--dry-run"]) == 0
+
+    rows = table(capsys.readouterr().out)
+    assert {row[2] for row in rows} == {"0"}
+    assert {row[-1] for row in rows} == {"0.00 / 0.00 / 0.00"}
+
+
+def test_what_is_answered_costs_nothing_more_though_no_price_is_known(
+    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    protocol_server.script(right(completion))
+    detect(protocol_server, "--limit", "1")
+    capsys.readouterr()
+
+    detect(protocol_server, "--limit", "1", "--dry-run")
+
+    assert [row[-1] for row in table(capsys.readouterr().out)] == ["0.00 / 0.00 / 0.00"]
+
+
+def test_a_batch_costs_its_part_and_no_key_is_needed_to_be_told_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = ["run", "--model", "claude-fable-5.1", "--dataset", "demo", "--dry-run"]
+
+    def expected(*options: str) -> float:
+        main([*arguments, "--task", "detection", *options])
+        ((*_, usd),) = table(capsys.readouterr().out)
+        return float(usd.split(" / ")[1])
+
+    assert expected("--batch") == pytest.approx(expected() / 2, abs=0.01)
+    assert expected() > 0.1
+
+
+def test_a_run_stops_before_its_cap_and_a_higher_one_goes_on(
+    protocol_server: ProtocolServer, own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # 100 tokens may cost 0.001 USD; an answer takes 50. After three, 0.0015 are spent, and
+    # another call might bring them to 0.0025.
+    protocol_server.script(right(lambda text: completion(text, usage=(900, 50))))
+    capped = ("--price", "0,10", "--max-tokens", "100", "--concurrency", "1", "--max-usd")
+
+    assert detect(protocol_server, *capped, "0.0022") == 1
+
+    assert len(protocol_server.requests) == 3
+    output = capsys.readouterr()
+    assert output.err.splitlines()[-1] == (
+        "detection on demo: 9 of 12 samples have no answer, skipped_budget 9; "
+        "run again to ask only these"
+    )
+    assert "9 failed, " in output.err
+    assert ", 0.0015 USD\n" in output.err
+    assert " 3/12" in output.out
+    with (own_folder / "results" / "leaderboard.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = [row for row in csv.DictReader(file) if row["source"] == "run"]
+    assert (row["coverage"], row["rate_skipped_budget"]) == ("0.2500", "0.7500")
+    assert row["rate_infra_error"] == "0.0000"
+
+    assert detect(protocol_server, *capped, "1") == 0
+
+    assert len(protocol_server.requests) == 12
+    assert capsys.readouterr().out.splitlines()[-1].endswith(" 1.000")
+
+
+def test_calls_in_flight_count_against_the_cap(protocol_server: ProtocolServer) -> None:
+    # Each call may cost 0.001 USD and does: two at a time, whatever the concurrency.
+    protocol_server.script(
+        right(lambda text: completion(text, usage=(900, 100), delay=0.01)),
+    )
+
+    detect(protocol_server, "--price", "0,10", "--max-tokens", "100", "--max-usd", "0.0025")
+
+    assert len(protocol_server.requests) == 2
+
+
+def test_a_vote_that_the_cap_cuts_short_is_no_answer(
+    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    protocol_server.script(right(lambda text: completion(text, usage=(900, 100))))
+    vote = ("--strategy", "self-consistency-vote", "--votes", "2", "--task", "query-related")
+    capped = ("--price", "0,10", "--max-tokens", "100", "--concurrency", "1", "--max-usd")
+
+    assert run(protocol_server, *vote, *capped, "0.0035") == 1
+
+    assert "11 of 12 samples have no answer, skipped_budget 11" in capsys.readouterr().err
+    assert len(protocol_server.requests) == 3
+
+
+def test_a_cap_needs_a_price(protocol_server: ProtocolServer, own_folder: Path) -> None:
+    assert run(protocol_server, "--max-usd", "5") == 2
+    assert not (own_folder / "results").exists()
+
+
+def test_without_a_price_it_is_said_how_to_give_one(
+    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(protocol_server, "--max-usd", "5")
+
+    assert capsys.readouterr().err == (
+        "pii-bench: --max-usd 5: the model's price is unknown; give it with --price IN,OUT "
+        "(USD per million tokens)\n"
+    )
+
+
+@pytest.mark.parametrize("option", ["--max-usd", "--rpm", "--tpm"])
+@pytest.mark.parametrize("model", ["gold+all", "replay:gold.jsonl"])
+@pytest.mark.usefixtures("gold_answers")
+def test_what_calls_nobody_takes_no_cap(
+    capsys: pytest.CaptureFixture[str], model: str, option: str
+) -> None:
+    assert main(["run", "--model", model, "--dataset", "demo", option, "5"]) == 2
+
+    assert capsys.readouterr().err == (
+        f"pii-bench: system {model!r} makes no calls: leave {option} out\n"
+    )
+
+
+def test_the_manifest_says_what_the_answers_took(
+    protocol_server: ProtocolServer, own_folder: Path
+) -> None:
+    protocol_server.script(right(counted))
+
+    detect(protocol_server, *PRICE)
+
+    found = totals(own_folder / "results", "detection")
+    price = found.pop("price")
+    assert price.startswith("2 in, 10 out, 20")
+    assert price.endswith(", --price")
+    # 12 times 1,000 tokens at 2 USD and 50 at 10 USD per million.
+    assert found == {
+        "completions": 12,
+        "uncounted": 0,
+        "input_tokens": 12_000,
+        "output_tokens": 600,
+        "reasoning_tokens": 240,
+        "cached_tokens": 2_400,
+        "usd": 0.03,
+    }
+
+
+def test_every_draw_of_a_vote_is_added_up(
+    protocol_server: ProtocolServer, own_folder: Path
+) -> None:
+    protocol_server.script(right(counted))
+    vote = ("--strategy", "self-consistency-vote", "--votes", "3", "--task", "query-related")
+
+    run(protocol_server, *vote, "--limit", "2")
+
+    found = totals(own_folder / "results", "self-consistency-vote")
+    assert (found["completions"], found["input_tokens"], found["usd"]) == (6, 6_000, None)
+
+
+@pytest.mark.usefixtures("no_jitter")
+def test_a_run_that_was_stopped_and_went_on_took_what_one_in_one_piece_did(
+    protocol_server: ProtocolServer, own_folder: Path
+) -> None:
+    # Retried, refused for good, and gone on with: only stored answers count.
+    early = api_error(429, "rate_limit_exceeded", headers={"Retry-After": "0"})
+    protocol_server.script(right(counted), early, right(counted), api_error(401))
+    assert detect(protocol_server, *PRICE, "--concurrency", "1", "--results", "stopped") == 2
+    protocol_server.script(right(counted))
+    assert run(protocol_server, *PRICE, "--limit", "7", "--results", "stopped") == 0
+
+    assert run(protocol_server, *PRICE, "--results", "stopped") == 0
+    assert run(protocol_server, *PRICE, "--results", "whole") == 0
+
+    assert totals(own_folder / "stopped", "detection")["usd"] == 0.03
+    for prompt in ("detection", "naive"):
+        stopped, whole = (totals(own_folder / each, prompt) for each in ("stopped", "whole"))
+        # On the day it was given.
+        assert stopped | {"price": ""} == whole | {"price": ""}
+
+
+def test_an_answer_whose_tokens_nobody_tells_is_counted_apart(
+    protocol_server: ProtocolServer, own_folder: Path
+) -> None:
+    uncounted = right(lambda text: completion(text, usage=None))
+    protocol_server.script(uncounted, right(counted))
+
+    detect(protocol_server, "--concurrency", "1", "--limit", "2", *PRICE)
+
+    found = totals(own_folder / "results", "detection")
+    assert (found["completions"], found["uncounted"], found["usd"]) == (2, 1, 0.0025)
+
+
+def test_samples_of_ones_own_are_estimated(
+    protocol_server: ProtocolServer, own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_lines(own_folder / "mine.jsonl", [sample_record(query=None, related=[])])
+
+    assert run(protocol_server, "--dataset", str(path), "--dry-run") == 0
+
+    # Without a query there is nothing to ask but detection.
+    rows = table(capsys.readouterr().out)
+    assert [(row[0], row[2]) for row in rows] == [
+        ("detection", "1"),
+        ("naive", "0"),
+        ("total", "1"),
+    ]

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.datasets.catalog import load_dataset
+from pii_bench.models.base import CallError, Completion, Draws, Usage
+from pii_bench.models.table import Price
+from pii_bench.prompting.outcome import Status
+from pii_bench.ranking.costs import (
+    Assumptions,
+    Bill,
+    bill,
+    failed_share,
+    seconds_per_document,
+    usd_per_document,
+)
+from pii_bench.runs.records import Failure, RunRecord
+
+if TYPE_CHECKING:
+    from pii_bench.datasets.sample import Sample
+    from pii_bench.systems.base import SystemCard
+
+PRICE = Price(input=2.0, output=10.0, date=dt.date(2026, 1, 1), source="a test")
+THOUSAND_IN_HUNDRED_OUT = Completion("a", usage=Usage(1000, 100))  # 0.002 + 0.001 USD
+UNCOUNTED = Completion("a")
+
+
+def record(response: Completion | Draws | Failure) -> RunRecord:
+    return RunRecord("s1", "hash", response)
+
+
+@pytest.mark.parametrize(
+    ("review_seconds", "review_share"),
+    [(20, 1.0), (60, 1 / 3)],
+    ids=["all are checked, in a third of the time", "a third is done again"],
+)
+def test_the_example_of_the_source(review_seconds: float, review_share: float) -> None:
+    # The source has the two sums alone; these assumptions are ours. By hand: 100,000 minutes are
+    # 1,666.67 h, at 20 USD 33,333.33. A third of that is 11,111.11; 100,000 x 0.00015 is 15.
+    assumed = Assumptions(100_000, 20, 60, review_seconds, review_share)
+
+    found = bill(assumed, usd_per_document=0.00015, seconds_per_document=None)
+
+    assert found.total_usd is not None
+    assert f"{found.total_usd:,.0f}" == "11,126"
+    assert f"{found.by_hand_usd:,.0f}" == "33,333"
+
+
+def test_people_check_a_share_and_mask_what_failed() -> None:
+    # 3,600 documents; a second for each is an hour. A quarter failed: 900 x 60 s = 15 h by hand.
+    # Of the other 2,700 half are checked: 1,350 x 20 s = 7.5 h. 22.5 h at 10 USD are 225.
+    assumed = Assumptions(
+        documents=3600, wage=10, hand_seconds=60, review_seconds=20, review_share=0.5
+    )
+
+    assert bill(assumed, usd_per_document=0.01, seconds_per_document=2, failed=0.25) == Bill(
+        model_usd=36,
+        model_hours=2,
+        people_hours=22.5,
+        people_usd=225,
+        total_usd=261,
+        by_hand_usd=600,
+        saved_usd=339,
+    )
+
+
+def test_what_is_unknown_is_in_no_sum() -> None:
+    found = bill(Assumptions(3600, 10, 60, 20, 1), usd_per_document=None, seconds_per_document=None)
+
+    assert (found.model_usd, found.model_hours, found.total_usd, found.saved_usd) == (None,) * 4
+    assert found.people_usd == 200
+
+
+def test_a_document_costs_all_its_draws() -> None:
+    # 0.003 and twice that: 0.0045 on average. Failures and uncounted answers say nothing.
+    records = [
+        record(THOUSAND_IN_HUNDRED_OUT),
+        record(Draws((THOUSAND_IN_HUNDRED_OUT, THOUSAND_IN_HUNDRED_OUT))),
+        record(Draws((THOUSAND_IN_HUNDRED_OUT, UNCOUNTED))),
+        record(UNCOUNTED),
+        record(Failure("timeout", "")),
+    ]
+
+    assert usd_per_document(records, PRICE) == pytest.approx(0.0045)
+
+
+def test_without_a_price_or_counts_no_price_is_made_up() -> None:
+    assert usd_per_document([record(THOUSAND_IN_HUNDRED_OUT)], None) is None
+    assert usd_per_document([record(UNCOUNTED)], PRICE) is None
+    assert usd_per_document([], PRICE) is None
+
+
+def test_failed_are_those_that_the_system_caused() -> None:
+    rates = {Status.OK: 0.5, Status.REPAIRED: 0.1, Status.REFUSED: 0.2, Status.INFRA_ERROR: 0.2}
+
+    assert failed_share(rates) == pytest.approx(0.25)  # 0.2 of 0.8
+    assert failed_share({Status.INFRA_ERROR: 1.0}) == 0
+    assert failed_share(None) == 0
+
+
+class Sleeper:
+    """Answers after 20 ms."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self.fails = fails
+        self.closed = False
+
+    @property
+    def card(self) -> SystemCard:
+        raise NotImplementedError
+
+    def request_hash(self, sample: Sample) -> str:
+        raise NotImplementedError
+
+    async def respond(self, _: Sample) -> Completion:
+        await asyncio.sleep(0.02)
+        if self.fails:
+            raise CallError("timeout", "")
+        return Completion("")
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+def test_the_time_of_a_document_is_that_of_all_its_systems() -> None:
+    systems = [Sleeper(), Sleeper()]
+
+    found = asyncio.run(seconds_per_document(systems, load_dataset("demo").samples[:3]))
+
+    assert found is not None
+    assert found >= 0.039  # no less than both sleep
+    assert all(system.closed for system in systems)
+
+
+def test_what_is_not_timed_has_no_time() -> None:
+    samples = load_dataset("demo").samples
+
+    assert asyncio.run(seconds_per_document([Sleeper()], samples[:1])) is None
+    assert asyncio.run(seconds_per_document([Sleeper(fails=True)], samples[:3])) is None
