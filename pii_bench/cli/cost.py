@@ -12,14 +12,6 @@ from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.escaping import markdown_table
-<<<<<<< HEAD
-from pii_bench.models.calls.budget import Estimate, estimate
-from pii_bench.models.calls.tokens import Range
-from pii_bench.runs.jobs import Job, ledger_of
-from pii_bench.systems.chunked import ChunkedSystem
-from pii_bench.systems.prompted import PromptedSystem
-from pii_bench.systems.voted import VotedSystem
-=======
 from pii_bench.models.table import find_card
 from pii_bench.prompting.strategies import STRATEGIES
 from pii_bench.ranking.collect import rows_of
@@ -39,7 +31,6 @@ from pii_bench.systems import ENCODER
 from pii_bench.systems.base import THIS_MACHINE
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.tasks import Task
->>>>>>> costs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,53 +72,10 @@ class _System:
         return system_name(self.row.model, self.row.strategy)
 
 
-<<<<<<< HEAD
-def print_estimates(estimates: Estimates, *, models: bool = False) -> None:
-    """Print what jobs would take: low, expected and high.
-
-    Args:
-        estimates: of the jobs.
-        models: whether to name the model of each.
-    """
-    rows = [
-        (job.system.card.model, job.system.card.prompt, job.dataset.name, *_cells(each))
-        for job, each in estimates
-    ]
-    header, left = ("model", *_HEADER), ("left",) * 3 + ("right",) * 4
-    if len(rows) > 1:
-        total = _cells(_sum([each for _, each in estimates]))
-        rows.append(("total", "", "", *total) if models else ("", "total", "", *total))
-    first = 0 if models else 1
-    say(markdown_table(header[first:], [row[first:] for row in rows], left[first:]))
-    say("low / expected / high; nothing was asked. High is a bound, failed attempts aside.")
-
-
-def _estimate(job: Job, *, reasons: bool, batched: bool) -> Estimate:
-    system, ledger = job.system, ledger_of(job.system)
-    if not isinstance(system, PromptedSystem | VotedSystem | ChunkedSystem) or ledger is None:
-        return _NOTHING
-    submitted = job.in_batches() if batched else set[str]()
-    samples = (sample for sample in job.unanswered() if sample.id not in submitted)
-    requests = (each for sample in samples for each in system.requests(sample))
-    told = estimate(requests, ledger.price, reasons=reasons, batched=batched)
-    # Whatever a call costs, none costs nothing.
-    return told if told.calls else _NOTHING
-
-
-def _sum(estimates: Sequence[Estimate]) -> Estimate:
-    costs = [each.usd for each in estimates]
-    known = [usd for usd in costs if usd is not None]
-    return Estimate(
-        calls=sum(each.calls for each in estimates),
-        input_tokens=sum((each.input_tokens for each in estimates), start=Range(0, 0, 0)),
-        output_tokens=sum((each.output_tokens for each in estimates), start=Range(0, 0, 0)),
-        usd=sum(known, start=Range(0.0, 0.0, 0.0)) if len(known) == len(costs) else None,
-=======
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument(
         "--documents", type=positive, default=100_000, metavar="N", help="default: %(default)s"
->>>>>>> costs
     )
     parser.add_argument(
         "--dataset", default="single", help="a name or a path, of the rows (default: %(default)s)"

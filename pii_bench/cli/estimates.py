@@ -9,6 +9,7 @@ from pii_bench.escaping import markdown_table
 from pii_bench.models.calls.budget import Estimate, estimate
 from pii_bench.models.calls.tokens import Range
 from pii_bench.runs.jobs import Job, ledger_of
+from pii_bench.systems.chunked import ChunkedSystem
 from pii_bench.systems.prompted import PromptedSystem
 from pii_bench.systems.voted import VotedSystem
 
@@ -54,7 +55,7 @@ def print_estimates(estimates: Estimates, *, models: bool = False) -> None:
 
 def _estimate(job: Job, *, reasons: bool, batched: bool) -> Estimate:
     system, ledger = job.system, ledger_of(job.system)
-    if not isinstance(system, PromptedSystem | VotedSystem) or ledger is None:
+    if not isinstance(system, PromptedSystem | VotedSystem | ChunkedSystem) or ledger is None:
         return _NOTHING
     submitted = job.in_batches() if batched else set[str]()
     samples = (sample for sample in job.unanswered() if sample.id not in submitted)
