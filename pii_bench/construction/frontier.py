@@ -1,4 +1,4 @@
-"""Commissions for `frontier`: texts that a careful reader gets right and a quick one does not.
+"""Commissions for `frontier`: texts that are difficult for reasons that life has.
 
 A commission names reasons for difficulty, a cast with names and numbers, a voice and a length. The
 writer chooses the facts and declares them in the header, as `facts: A1 Full Name, A2 Age`.

@@ -13,7 +13,7 @@ from pii_bench.errors import PiiBenchError
 if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
 
-TEST_SETS = ("single", "multi", "hard", "distract", "twins")
+TEST_SETS = ("single", "multi", "hard", "distract", "twins", "frontier")
 
 
 @pytest.fixture(scope="module")
