@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pii_bench.datasets.sample import reasons_of
 from pii_bench.ranking.statistics.bootstrap import intervals
 from pii_bench.ranking.statistics.scores import clusters_of, scores_of
 
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pii_bench.analysis.runs import EvaluatedRun, RunName
-    from pii_bench.datasets.sample import Sample
     from pii_bench.ranking.statistics.scores import Scores
 
 
@@ -48,12 +48,6 @@ def by_reason(runs: Iterable[EvaluatedRun]) -> list[OfReason]:
         replace(each, interval_low=interval.low, interval_high=interval.high) if interval else each
         for (each, _), interval in zip(found, ends, strict=True)
     ]
-
-
-def reasons_of(sample: Sample) -> tuple[str, ...]:
-    """Why a sample is difficult, as its `meta` says."""
-    reasons = sample.meta.get("reasons")
-    return tuple(map(str, reasons)) if isinstance(reasons, list) else ()
 
 
 def _of_run(run: EvaluatedRun) -> Iterator[tuple[OfReason, Scores]]:

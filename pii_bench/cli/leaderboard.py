@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import add_json, add_stored_results, positive
-from pii_bench.cli.terminal import say, say_json, tell
+from pii_bench.cli.tables import print_json
+from pii_bench.cli.terminal import say, tell
 from pii_bench.errors import PiiBenchError
 from pii_bench.ranking.board import update
 from pii_bench.ranking.collect import collect
 from pii_bench.ranking.published import published_rows
-from pii_bench.ranking.render import record_of
 
 if TYPE_CHECKING:
     import argparse
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> bool:
         return not collection.left_out
     rows, complete = update_leaderboard(results, report=tell if arguments.json else say)
     if arguments.json:
-        say_json([record_of(row) for row in rows])
+        print_json(rows)
         return complete
     ours = sum(bool(row.signature) for row in rows)
     say(f"{ours} rows of ours, {len(rows) - ours} published")

@@ -27,7 +27,7 @@ from pii_bench.cli.options import (
 )
 from pii_bench.cli.progress import RunProgress
 from pii_bench.cli.tables import print_faults, print_missing
-from pii_bench.cli.terminal import say, say_json, tell
+from pii_bench.cli.terminal import say, tell
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls.guarded import CallPolicy
@@ -227,8 +227,7 @@ def print_summary(
         shown: model, prompt and dataset of what was run, in order.
     """
     from pii_bench.cli.leaderboard import update_leaderboard
-    from pii_bench.cli.tables import print_rows
-    from pii_bench.ranking.render import record_of
+    from pii_bench.cli.tables import print_json, print_rows
     from pii_bench.ranking.summary import summarise
 
     report = tell if arguments.json else say
@@ -236,7 +235,7 @@ def print_summary(
     tasks = [*Task] if arguments.task == "all" else [Task(arguments.task)]
     chosen = [row for row in rows if row.task in tasks and _is_shown(row, shown)]
     if arguments.json:
-        say_json([record_of(row) for row in chosen if row.source.is_system])
+        print_json(row for row in chosen if row.source.is_system)
     elif arguments.all:
         print_rows(chosen)
     else:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.cli.leaderboard import update_leaderboard
 from pii_bench.cli.options import DATASET_HELP, add_json, add_results
 from pii_bench.cli.progress import counted
-from pii_bench.cli.tables import print_faults, print_rows
-from pii_bench.cli.terminal import say, say_json, tell
+from pii_bench.cli.tables import print_faults, print_json, print_rows
+from pii_bench.cli.terminal import say, tell
 from pii_bench.datasets.catalog import load_dataset, open_dataset
 from pii_bench.errors import PiiBenchError
-from pii_bench.ranking.render import record_of
 from pii_bench.ranking.rows import row_of, with_intervals
 from pii_bench.ranking.source import Source
 from pii_bench.ranking.statistics.scores import Clusters
@@ -124,6 +123,6 @@ def _keep(arguments: argparse.Namespace, name: str) -> bool:
 
 def _show(rows: Sequence[Row], *, as_json: bool) -> None:
     if as_json:
-        say_json([record_of(row) for row in rows])
+        print_json(rows)
     else:
         print_rows(rows)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.runs.jobs import missing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pii_bench.datasets.catalog import Dataset, DatasetStream
     from pii_bench.ranking.rows import Row
@@ -28,6 +28,13 @@ def print_rows(rows: Sequence[Row]) -> None:
     for row in rows:
         if row.signature:
             say(row.signature)
+
+
+def print_json(rows: Iterable[Row]) -> None:
+    """Rows as a JSON array, each with the columns of the leaderboard that it has."""
+    from pii_bench.ranking.render import record_of
+
+    say_json([record_of(row) for row in rows])
 
 
 def print_faults(dataset: Dataset | DatasetStream) -> None:

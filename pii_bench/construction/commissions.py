@@ -258,7 +258,7 @@ def _plan(name: str) -> _Plan:
     order, voices = ORDERS[name], load_voices()
     random = Random(f"{SEED}/{name}")
     queries = order.size * order.queries
-    writers = _dealt(WRITERS, order.size, random)
+    writers = dealt(WRITERS, order.size, random)
     sizes = [
         size for size, share in _NEEDS[order.people].items() for _ in range(round(queries * share))
     ]
@@ -269,15 +269,16 @@ def _plan(name: str) -> _Plan:
         writers=writers,
         registers=_offers(voices, order.people, writers, random),
         needs=sizes[:queries],
-        references=_dealt(REFERENCES, queries, random),
-        domains=_dealt(voices.domains, queries, random),
+        references=dealt(REFERENCES, queries, random),
+        domains=dealt(voices.domains, queries, random),
     )
 
 
-def _dealt(items: Sequence[Item], size: int, random: Random) -> list[Item]:
-    dealt = [items[number % len(items)] for number in range(size)]
-    random.shuffle(dealt)
-    return dealt
+def dealt(items: Sequence[Item], size: int, random: Random) -> list[Item]:
+    """Items in turn, as many as `size`, in random order: each about equally often."""
+    found = [items[number % len(items)] for number in range(size)]
+    random.shuffle(found)
+    return found
 
 
 def _offers(
@@ -349,9 +350,12 @@ def _spares(profiles: Mapping[str, Profile]) -> dict[tuple[str, str], tuple[str,
 
 def sheet(order: Order, portion: int) -> str:
     """The commissions of a portion, from 1, for a writer to read."""
-    first = (portion - 1) * PORTION + 1
-    last = min(portion * PORTION, order.size)
-    return "\n".join(told(commission(order, n)) for n in range(first, last + 1))
+    return "\n".join(told(commission(order, n)) for n in numbers_of(portion, order.size))
+
+
+def numbers_of(portion: int, size: int) -> range:
+    """The numbers, from 1, of a portion, from 1, of a set of this size."""
+    return range((portion - 1) * PORTION + 1, min(portion * PORTION, size) + 1)
 
 
 _WRITER: Final = {

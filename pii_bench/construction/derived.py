@@ -7,7 +7,7 @@ from functools import cache
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.construction.commissions import ORDERS, PORTION, SEED
+from pii_bench.construction.commissions import ORDERS, SEED, numbers_of
 from pii_bench.construction.marked import OPENING, facts_of, resolve
 from pii_bench.errors import PiiBenchError
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
@@ -87,9 +87,9 @@ def _can_be_turned(source: Marked) -> bool:
 def twin_sheet(recorded: Recorded, portion: int) -> str:
     """The twins of a portion, from 1, for a writer."""
     sources = twin_sources(recorded)
-    first = (portion - 1) * PORTION
     told = []
-    for number, source in enumerate(sources[first : first + PORTION], start=first + 1):
+    for number in numbers_of(portion, len(sources)):
+        source = sources[number - 1]
         query = source.queries[0]
         told.append(
             f"=== twins-{number:04d}\nof: {source.id}\nwanted: {', '.join(twin_kinds(source))}\n"
@@ -191,9 +191,8 @@ def conversation_sheets(recorded: Recorded, portion: int) -> str:
     Raises:
         PiiBenchError: a text that one of them joins is not recorded.
     """
-    first = (portion - 1) * PORTION + 1
-    last = min(portion * PORTION, CONVERSATIONS)
-    return "\n".join(conversation_sheet(recorded, n) for n in range(first, last + 1))
+    numbers = numbers_of(portion, CONVERSATIONS)
+    return "\n".join(conversation_sheet(recorded, n) for n in numbers)
 
 
 @cache

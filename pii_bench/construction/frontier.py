@@ -12,7 +12,7 @@ from random import Random
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.construction.commissions import PORTION, SEED
+from pii_bench.construction.commissions import SEED, dealt, numbers_of
 from pii_bench.construction.names import Names
 from pii_bench.construction.pools import load_pools
 from pii_bench.construction.profiles import Census, Unresolvable
@@ -145,13 +145,10 @@ def frontier_commission(number: int) -> FrontierCommission:
 def _plan() -> Sequence[tuple[str, str]]:
     """The first reason and the domain of each sample, dealt so that every share is met."""
     random = Random(f"{SEED}/{FRONTIER}")
-    domains = load_voices().domains
-    reasons = [_DEALT[n % len(_DEALT)] for n in range(FRONTIER_SIZE)]
-    themes = [domains[n % len(domains)] for n in range(FRONTIER_SIZE)]
-    random.shuffle(reasons)
+    reasons = dealt(_DEALT, FRONTIER_SIZE, random)
     reasons[-len(_LAST) :] = _LAST
-    random.shuffle(themes)
-    return tuple(zip(reasons, themes, strict=True))
+    domains = dealt(load_voices().domains, FRONTIER_SIZE, random)
+    return tuple(zip(reasons, domains, strict=True))
 
 
 def _cast(people: int, random: Random) -> tuple[Member, ...]:
@@ -186,9 +183,8 @@ def _cast(people: int, random: Random) -> tuple[Member, ...]:
 
 def frontier_sheet(portion: int) -> str:
     """The commissions of a portion, from 1, for a writer to read."""
-    first = (portion - 1) * PORTION + 1
-    last = min(portion * PORTION, FRONTIER_SIZE)
-    return "\n".join(_told(frontier_commission(n)) for n in range(first, last + 1))
+    numbers = numbers_of(portion, FRONTIER_SIZE)
+    return "\n".join(_told(frontier_commission(n)) for n in numbers)
 
 
 def _told(asked: FrontierCommission) -> str:

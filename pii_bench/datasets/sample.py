@@ -71,6 +71,12 @@ class Sample:
         return tuple(entity for subject in self.subjects for entity in subject.entities)
 
 
+def reasons_of(sample: Sample) -> tuple[str, ...]:
+    """Why a sample is difficult, as its `meta` says."""
+    reasons = sample.meta.get("reasons")
+    return tuple(map(str, reasons)) if isinstance(reasons, list) else ()
+
+
 def applicable(task: Task, samples: Sequence[Sample]) -> list[Sample]:
     """The samples that a task applies to: all for detection, those with a query otherwise."""
     if task is Task.DETECTION:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.analysis.reasons import by_reason, reasons_of
+from pii_bench.analysis.reasons import by_reason
+from pii_bench.datasets.sample import reasons_of
 from tests.analysis.evaluated import answer, asked, evaluated, run_name
 
 if TYPE_CHECKING:

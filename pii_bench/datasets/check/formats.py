@@ -7,7 +7,6 @@ one line of text.
 from __future__ import annotations
 
 import datetime as dt
-import ipaddress
 import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -29,6 +28,8 @@ from pii_bench.datasets.check.values import (
     parse_metres,
     parse_percentage,
 )
+from pii_bench.datasets.codes import is_ip_address, luhn_holds
+from pii_bench.datasets.sample import reasons_of
 from pii_bench.taxonomy import TYPE_OF_CATEGORY
 
 if TYPE_CHECKING:
@@ -60,8 +61,7 @@ def _entity_problems(sample: Sample, entity: Entity, category: str) -> Iterator[
     if entity.type != pii_type:
         reason = f"{entity.text!r}: {category} is of type {pii_type}, not {entity.type}"
         yield Problem(sample.id, "category", reason)
-    reasons = sample.meta.get("reasons")
-    if isinstance(reasons, list) and "forms" in reasons:
+    if "forms" in reasons_of(sample):
         return
     if not FORMATS.get(category, _is_line)(entity.text):
         yield Problem(sample.id, "format", f"{entity.text!r} is no {category}")
@@ -96,19 +96,7 @@ def _is_full_name(text: str) -> bool:
 
 def _is_card_number(text: str) -> bool:
     """Sixteen digits whose last one is right by Luhn's formula (ISO/IEC 7812-1)."""
-    if not _like(r"\d{16}")(text):
-        return False
-    doubled = [int(digit) * (2 - place % 2) for place, digit in enumerate(text)]
-    return sum(digit - 9 if digit > 9 else digit for digit in doubled) % 10 == 0
-
-
-def _is_ip_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    # A zone, "fe80::1%eth0", is of one machine and no part of the address.
-    return "%" not in text
+    return _like(r"\d{16}")(text) and luhn_holds(text)
 
 
 def _is_iso_date(text: str) -> bool:
@@ -132,7 +120,7 @@ FORMATS: Final[Mapping[str, Predicate]] = MappingProxyType(
         "Bank Account": _like(r"\d{10,12}"),
         "Credit Card": _is_card_number,
         "Phone Number": _either(_like(r"\+[1-9]\d{0,2}-\d{10}"), is_phone),
-        "IP Address": _is_ip_address,
+        "IP Address": is_ip_address,
         "Email Address": _like(r"[A-Za-z0-9._%+-]+@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}"),
         "Password Hash": _like(r"[0-9a-fA-F]{64}"),
         "Passport Number": _LICENCE,
