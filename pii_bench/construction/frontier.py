@@ -1,4 +1,4 @@
-"""Commissions for `frontier`: texts that are difficult for reasons that life has.
+"""Commissions for `frontier`: difficult texts, with the reason for the difficulty.
 
 A commission names reasons for difficulty, a cast with names and numbers, a voice and a length. The
 writer chooses the facts and declares them in the header, as `facts: A1 Full Name, A2 Age`.
@@ -49,7 +49,7 @@ REASONS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Why a sample is difficult; the texts are what a writer is told."""
 
-# One issue of the plan has two sides, so each of them is dealt half as often.
+# None and most count as one reason, so each of them is dealt half as often.
 _DEALT: Final = (
     *("several", "time", "chain", "who", "conditions", "length", "forms"),
     *("several", "time", "chain", "who", "conditions", "length", "forms"),

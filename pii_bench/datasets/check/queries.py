@@ -55,7 +55,7 @@ def _related_problems(sample: Sample) -> Iterator[Problem]:
             reason = f"{text!r} of subject {subject_id} is listed {times} times"
             yield Problem(sample.id, "related-repeated", reason)
     allowed = _JOINED if "joined" in sample.meta else _ONE
-    # Of the set with headroom some queries need nothing, and some nearly everything.
+    # In `frontier` some queries need nothing, and some nearly everything.
     if "reasons" not in sample.meta and len(needed) not in allowed:
         reason = f"{len(needed)} entities are needed, not {allowed[0]} to {allowed[-1]}"
         yield Problem(sample.id, "related-count", reason)

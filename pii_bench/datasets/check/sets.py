@@ -120,7 +120,7 @@ def _shape_problems(name: str, sample: Sample) -> Iterator[Problem]:
     if _link(sample)[0] != _MADE_BY.get(name, ""):
         wanted = f"only meta.{_MADE_BY[name]}" if name in _MADE_BY else "nothing in meta"
         yield Problem(sample.id, "set-shape", f"{wanted} may say what it was made from")
-    # Of the set with headroom a name may stand in two scripts.
+    # In `frontier` a name may be written in two scripts.
     for subject in sample.subjects if name != "frontier" else ():
         names = sum(entity.type == PiiType.PER for entity in subject.entities)
         if names != 1:

@@ -35,7 +35,7 @@ def conversations(samples: Sequence[Sample], count: int, random: Random) -> list
 
 
 def conversation(samples: Sequence[Sample], random: Random) -> Sample:
-    """Join texts: each is cut between sentences, and their pieces stand as turns in turn.
+    """Join texts: each is cut between sentences, and the pieces become turns in random order.
 
     Returns:
         A sample whose subjects are those of all texts, and whose query is that of one to three of
