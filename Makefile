@@ -102,6 +102,10 @@ test: .venv/.dev ## Run the tests: offline, a minute or so
 test-slow: .venv/.dev .venv/.local-model ## Run the slow tests too: the local model, for minutes
 	$(BIN)/pytest -m "slow or not slow"
 
+.PHONY: test-ray
+test-ray: .venv/.ray ## Test `--engine ray` on a cluster of two workers, of which one is killed
+	$(BIN)/pytest -m "slow or not slow" tests/runs/test_on_ray.py
+
 .PHONY: torture
 torture: .venv/.dev ## Attack everything and write what held to docs/torture.md: half an hour
 	$(BIN)/python -m tests.torture
