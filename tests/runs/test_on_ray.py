@@ -55,7 +55,8 @@ def test_results_keep_the_order_of_the_items() -> None:
 
 
 def test_nothing_is_lost_when_a_worker_is_killed() -> None:
-    results, workers = [], set[int]()
+    results: list[int] = []
+    workers: set[int] = set()
     for square, worker in map_on_ray(squares, range(600), 2):
         if len(results) == 100:
             os.kill(worker, signal.SIGKILL)
