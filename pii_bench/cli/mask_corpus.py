@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections import deque
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.cli.progress import RunProgress
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import read_text, write_whole
-from pii_bench.masking import mask
 from pii_bench.masking.tables import Row, append, begin, open_table
-from pii_bench.runs.mask_text import Counts, MaskingError, ask
+from pii_bench.runs.mask_text import Counts, MaskingError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
-    from pii_bench.runs.mask_text import OnFailure
-    from pii_bench.systems.base import System
+    from pii_bench.runs.mask_many import MaskedText
+
+    Maskings = Callable[[Iterator[tuple[str | None, str]]], Iterator[MaskedText]]
 
 OPTIONS: Final = ("out", "column", "query_column")
 """The arguments that only a corpus takes."""
@@ -141,60 +141,37 @@ def _table(arguments: argparse.Namespace) -> Corpus:
     return Corpus(str(path), total, done, rows, partial(table.finish, part, out))
 
 
-def run(
-    corpus: Corpus, systems: Sequence[System], query: str | None, on_failure: OnFailure
-) -> Counts:
-    """Mask what is not masked yet, one text after the other, and count what this run masks.
+def run(corpus: Corpus, query: str | None, maskings: Maskings) -> Counts:
+    """Mask what is not masked yet, and count what this run masks.
 
     Args:
         corpus: what `prepare` found.
-        systems: those of one name; they are closed at the end.
         query: that of the texts that have none of their own.
-        on_failure: see `ask`.
+        maskings: masks texts, in their order.
 
     Raises:
         MaskingError: the system fails on a text; what precedes it is kept.
         PiiBenchError: a text cannot be read, or a masked one not be written.
     """
+    counts = Counts()
+    # Rows whose texts were read and are not masked yet.
+    waiting: deque[tuple[Row, Callable[[str], None]]] = deque()
+
+    def texts() -> Iterator[tuple[str | None, str]]:
+        for row, write in corpus.rows:
+            waiting.append((row, write))
+            yield row.text, (query or "") if row.query is None else row.query
+
     with RunProgress() as progress:
         progress.label(f"pii-bench mask: {corpus.name}")
         progress.started(corpus.done, corpus.total)
-        counts = asyncio.run(_run(corpus, systems, query, on_failure, progress))
+        for masked in maskings(texts()):
+            row, write = waiting.popleft()
+            if masked.failure:
+                kept = "what precedes it is kept: run again to go on there"
+                raise MaskingError(f"{row.where}: {masked.failure} ({kept})")
+            write(row.encode(masked.text))
+            counts.include(masked.counts)
+            progress.advanced(failed=False)
     corpus.finish()
     return counts
-
-
-async def _run(
-    corpus: Corpus,
-    systems: Sequence[System],
-    query: str | None,
-    on_failure: OnFailure,
-    progress: RunProgress,
-) -> Counts:
-    counts = Counts()
-    try:
-        for row, write in corpus.rows:
-            asked = (query or "") if row.query is None else row.query
-            write(row.encode(await _masked(row, asked, systems, on_failure, counts)))
-            progress.advanced(failed=False)
-    finally:
-        for system in systems:
-            await system.close()
-    return counts
-
-
-async def _masked(
-    row: Row, query: str, systems: Sequence[System], on_failure: OnFailure, counts: Counts
-) -> str | None:
-    if row.text is None or not row.text.strip():
-        return row.text
-    try:
-        answers = await ask(row.text, query, systems, on_failure=on_failure)
-    except PiiBenchError as error:
-        what = f"{row.where}: {error} (what precedes it is kept: run again to go on there)"
-    else:
-        masked = mask(row.text, answers.entities, answers.needed or ())
-        counts.add(answers, masked, query)
-        return masked.text
-    # Outside of the handler: what is chained may hold the text.
-    raise MaskingError(what)

@@ -6,9 +6,11 @@ import argparse
 import asyncio
 import datetime as dt
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.cli.engine import add_engine, ray_workers
 from pii_bench.cli.options import (
     Given,
     add_calls,
@@ -42,6 +44,7 @@ from pii_bench.runs.jobs import (
     reserved,
     run_jobs,
 )
+from pii_bench.runs.run import respond_on_ray
 from pii_bench.systems import DEFAULT_SYSTEM
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.exposure import require_local
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
     from pii_bench.models.table import ModelCard
     from pii_bench.prompting.shots import Shots
     from pii_bench.ranking.rows import Row
+    from pii_bench.runs.jobs import MapSamples
     from pii_bench.systems.base import System
 
 
@@ -105,6 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="refuse a system that sends the texts to another machine",
     )
     add_keep(parser)
+    add_engine(parser.add_argument_group("where a local system works"))
     add_sampling(parser.add_argument_group("what a chat model is asked"))
     add_labelled(parser.add_argument_group("what the strategy json asks"))
     calls = parser.add_argument_group("how it is called")
@@ -159,11 +164,13 @@ class Plan:
         jobs: what to do.
         concurrency: samples asked about at a time.
         reasons: whether the model reasons before it answers.
+        map_samples: asks elsewhere than here; None to ask here.
     """
 
     jobs: Sequence[Job]
     concurrency: int
     reasons: bool
+    map_samples: MapSamples | None = None
 
 
 def plan(arguments: argparse.Namespace, datasets: Sequence[Dataset]) -> Plan:
@@ -174,7 +181,8 @@ def plan(arguments: argparse.Namespace, datasets: Sequence[Dataset]) -> Plan:
     """
     card = _introduce(arguments.model, arguments.base_url)
     concurrency = arguments.concurrency or _concurrency(arguments.model)
-    built = build_systems(arguments.model, _options(arguments, concurrency))
+    options = _options(arguments, concurrency)
+    built = build_systems(arguments.model, options)
     systems = _for_task(arguments.task, arguments.model, built)
     if arguments.local_only:
         require_local(systems)
@@ -185,7 +193,13 @@ def plan(arguments: argparse.Namespace, datasets: Sequence[Dataset]) -> Plan:
     jobs = [
         Job.of(system, dataset, arguments.limit, root) for dataset in datasets for system in systems
     ]
-    return Plan(jobs, concurrency, reasons=card is not None and card.reasons)
+    workers = ray_workers(arguments, systems)
+    map_samples: MapSamples | None = None
+    if workers is not None:
+        map_samples = partial(respond_on_ray, arguments.model, options, workers)
+
+    reasons = card is not None and card.reasons
+    return Plan(jobs, concurrency, reasons, map_samples)
 
 
 def ask(planned: Plan, batch: Literal["submit", "wait"] | None) -> bool:
@@ -204,7 +218,9 @@ def ask(planned: Plan, batch: Literal["submit", "wait"] | None) -> bool:
             refuse_uncollected(jobs)
         try:
             with RunProgress() as progress:
-                return asyncio.run(run_jobs(jobs, planned.concurrency, batch, progress))
+                return asyncio.run(
+                    run_jobs(jobs, planned.concurrency, batch, progress, planned.map_samples)
+                )
         except KeyboardInterrupt:
             tell("interrupted")
             print_missing(jobs)

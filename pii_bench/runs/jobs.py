@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pii_bench.datasets.sample import applicable
@@ -18,21 +19,25 @@ from pii_bench.runs.lock import locked
 from pii_bench.runs.manifest import DatasetRef, Manifest, write_manifest
 from pii_bench.runs.records import Failure
 from pii_bench.runs.requests import RequestHashes
-from pii_bench.runs.run import run_system
+from pii_bench.runs.run import run_mapped, run_system
 from pii_bench.runs.store import RunFiles, RunStore, read_lines
 from pii_bench.runs.totals import total
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
     from typing import Literal
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.datasets.sample import Sample
+    from pii_bench.models.base import Response
     from pii_bench.models.batch.base import BatchService
     from pii_bench.models.calls.budget import Ledger
     from pii_bench.runs.run import Progress
     from pii_bench.systems.base import System
+    from pii_bench.tasks import Task
+
+    MapSamples = Callable[[Task, Sequence[Sample]], Iterator[Response | Failure]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +137,7 @@ async def run_jobs(
     concurrency: int,
     batch: Literal["submit", "wait"] | None,
     progress: Progress,
+    map_samples: MapSamples | None = None,
 ) -> bool:
     """Ask what is missing, job by job.
 
@@ -140,6 +146,7 @@ async def run_jobs(
         concurrency: samples asked about at a time.
         batch: None to ask one by one; to submit batches and leave, or to wait for them.
         progress: is told of each job and sample.
+        map_samples: asks about samples elsewhere (`respond_on_ray`); None to ask here.
 
     Returns:
         Whether it is known that nothing is missing any more; of batches it is not.
@@ -152,7 +159,7 @@ async def run_jobs(
     """
     try:
         if batch is None:
-            return all([await _ask(job, concurrency, progress) for job in jobs])
+            return all([await _ask(job, concurrency, progress, map_samples) for job in jobs])
         # All are submitted before any is waited for: the provider works on them together.
         running = [job for job in jobs if await _collect(job, progress, wait=False)]
         if batch == "wait":
@@ -184,13 +191,21 @@ def refuse_uncollected(jobs: Sequence[Job]) -> None:
             )
 
 
-async def _ask(job: Job, concurrency: int, progress: Progress) -> bool:
+async def _ask(
+    job: Job, concurrency: int, progress: Progress, map_samples: MapSamples | None
+) -> bool:
     """Ask one by one; whether every sample has an answer."""
+    task = job.system.card.task
     manifest = _begin(job, progress, ledger_of(job.system))
     with RunStore(job.files, job.requests) as store:
         _announce(store, job, progress)
         write_manifest(job.files.manifest, manifest)
-        await run_system(job.system, job.samples, store, concurrency=concurrency, observer=progress)
+        if map_samples is None:
+            await run_system(
+                job.system, job.samples, store, concurrency=concurrency, observer=progress
+            )
+        else:
+            run_mapped(partial(map_samples, task), job.samples, store, progress)
     _end(job, manifest)
     return all(sample.id in store.done for sample in job.samples)
 

@@ -67,6 +67,16 @@ class Counts:
     in_query: int = 0
     undecided: int = 0
 
+    def include(self, others: Counts) -> None:
+        """Add the counts of other texts."""
+        self.values += others.values
+        self.places += others.places
+        self.masked += others.masked
+        self.readable += others.readable
+        self.not_found += others.not_found
+        self.in_query += others.in_query
+        self.undecided += others.undecided
+
     def add(self, answers: Answers, masked: Masked, query: str) -> None:
         """Count one text more."""
         needed = {normalise(text) for text in answers.needed or ()}

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.base import CallError
+from pii_bench.runs.on_ray import map_on_ray
 from pii_bench.runs.records import Failure, RunRecord
+from pii_bench.systems.catalog import SystemOptions, build_systems
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import Response
     from pii_bench.models.calls.budget import Ledger
     from pii_bench.runs.store import RunStore
+    from pii_bench.tasks import Task
+
+    MapSamples = Callable[[Sequence[Sample]], Iterator[Response | Failure]]
 
 
 class Respondent(Protocol):
@@ -89,6 +95,62 @@ async def run_system(
         ours = group.subgroup(PiiBenchError)
         raise (ours.exceptions[0] if ours else group) from None
     store.sort()
+
+
+def run_mapped(
+    map_samples: MapSamples, samples: Sequence[Sample], store: RunStore, observer: Observer
+) -> None:
+    """The same as `run_system`, where something else asks the system (`respond_on_ray`).
+
+    Args:
+        map_samples: makes responses of samples, in their order.
+        samples: about what; the store knows the request of each.
+        store: where responses are and go.
+        observer: is told of each sample.
+
+    Raises:
+        ResultsError: a response cannot be saved.
+    """
+    waiting = [sample for sample in samples if sample.id not in store.done]
+    observer.started(len(samples) - len(waiting), len(samples))
+    for sample, response in zip(waiting, map_samples(waiting), strict=True):
+        store.append(RunRecord(sample.id, store.requests[sample.id], response))
+        observer.advanced(failed=isinstance(response, Failure))
+    store.sort()
+
+
+def respond_on_ray(
+    name: str, options: SystemOptions, workers: int, task: Task, samples: Sequence[Sample]
+) -> Iterator[Response | Failure]:
+    """Ask a system in the processes of a Ray cluster, each of which builds it for itself.
+
+    Args:
+        name: of the system.
+        options: of the system.
+        workers: how many processes.
+        task: what is asked.
+        samples: about what.
+
+    Returns:
+        A response to each sample, in their order.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+    """
+    return map_on_ray(partial(_Responder, name, options, task), samples, workers)
+
+
+class _Responder:
+    def __init__(self, name: str, options: SystemOptions, task: Task) -> None:
+        systems = build_systems(name, options)
+        self._system = next(system for system in systems if system.card.task is task)
+        self._runner = asyncio.Runner()
+
+    def __call__(self, sample: Sample) -> Response | Failure:
+        try:
+            return self._runner.run(self._system.respond(sample))
+        except CallError as error:
+            return Failure.of(error)
 
 
 async def _work(

@@ -1,0 +1,91 @@
+"""One function over many items in the processes of a Ray cluster: a `map_batches` stage.
+
+Each process of the pool makes the function once, so each has one copy of the model. Ray starts a
+process that died anew, and gives its items to another.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pii_bench.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_AT_ONCE: Final = 20_000
+"""Items that are in memory; the pool is made anew for the next ones."""
+
+_BATCH: Final = 16
+
+
+def map_on_ray(
+    build: Callable[[], Callable[[Item], Result]], items: Iterable[Item], workers: int
+) -> Iterator[Result]:
+    """Apply a function to every item, in the processes of a pool.
+
+    The cluster is that of `RAY_ADDRESS`; where none is set, one of this machine is started, and
+    stopped at the end.
+
+    Args:
+        build: makes the function, once in each process. It, items and results are pickled.
+        items: read as they are needed, 20,000 at a time.
+        workers: how many processes, with one processor each, at least 1.
+
+    Yields:
+        The results, in the order of the items.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+    """
+    # Ray would report its use to its makers.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+        import ray.data
+    except ImportError:
+        raise MissingExtraError("Ray", "pip install 'pii-bench[ray]'") from None
+
+    starts = not ray.is_initialized()
+    if starts:
+        own = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": workers}
+        quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+        ray.init(include_dashboard=False, **quiet, **own)
+    logging.getLogger("ray.data").setLevel(logging.WARNING)
+    context = ray.data.DataContext.get_current()
+    context.execution_options.preserve_order = True
+    context.enable_progress_bars = False
+    left = iter(items)
+    try:
+        while chunk := list(islice(left, _AT_ONCE)):
+            rows = [{"item": pickle.dumps(item)} for item in chunk]
+            # Enough blocks that all of the pool has work until the end.
+            blocks = min(len(rows), max(4 * workers, len(rows) // 200))
+            stage = ray.data.from_items(rows, override_num_blocks=blocks).map_batches(
+                _Stage,
+                fn_constructor_args=(build,),
+                batch_size=_BATCH,
+                num_cpus=1,
+                compute=ray.data.ActorPoolStrategy(size=min(workers, blocks)),
+            )
+            for row in stage.iter_rows():
+                yield pickle.loads(row["result"])  # noqa: S301 - made by `_Stage`
+    finally:
+        if starts:
+            ray.shutdown()
+
+
+class _Stage:
+    def __init__(self, build: Callable[[], Callable[[Any], Any]]) -> None:
+        self._function = build()
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[bytes]]:
+        items = (pickle.loads(item) for item in batch["item"])  # noqa: S301 - made by `map_on_ray`
+        return {"result": [pickle.dumps(self._function(item)) for item in items]}
