@@ -138,7 +138,7 @@ clean: ## Remove the environment and caches; results stay
 	@touch $@
 
 .venv/.dev: .venv/.package
-	$(BIN)/python -m pip install --quiet --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[web]" --group dev
 	@touch $@
 
 build/perf-venv/.installed: pyproject.toml
