@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -63,10 +64,8 @@ def run(arguments: argparse.Namespace) -> bool:
         MissingExtraError: the extra `web` is not installed.
         PiiBenchError: wrong arguments, a database that cannot be used, or no owner.
     """
-    try:
-        import fastapi as _
-    except ModuleNotFoundError:
-        raise MissingExtraError("the web application", "pip install 'pii-bench[web]'") from None
+    if find_spec("fastapi") is None:
+        raise MissingExtraError("the web application", "pip install 'pii-bench[web]'")
     from pii_bench.web.settings import Settings
 
     settings = Settings(

@@ -82,10 +82,9 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that writes: all of it is saved, or after an exception nothing."""
-        with self.engine.connect() as connection:
-            connection = connection.execution_options(writing=True)
-            with connection.begin():
-                yield connection
+        engine = self.engine.execution_options(writing=True)
+        with engine.connect() as connection, connection.begin():
+            yield connection
 
     def purge(self) -> None:
         """Leave nothing in the files of what was deleted. SQLite alone; other writers wait.

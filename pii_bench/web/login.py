@@ -84,6 +84,6 @@ def _set_cookie(request: Request, answer: Response, name: str, value: str, lifet
 
 
 def _within(target: str) -> str:
-    """A path of this site: `//host` and `\\` would lead to another."""
+    """A path of this site: `//host` and a backslash would lead to another."""
     is_path = target.startswith("/") and not target.startswith("//")
     return target if is_path and "\\" not in target and target.isprintable() else "/"

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+def changed() -> dict[str, str]:
+    """A route that changes something."""
+    return {}
+
+
 def test_the_cookie_of_a_session_is_out_of_reach_for_scripts(team: Server) -> None:
     browser = team.browser()
     browser.page("/login")
@@ -131,14 +136,14 @@ def test_a_change_needs_the_token_and_this_site(
     request: pytest.FixtureRequest, kind: str, headers: dict[str, str], status: int
 ) -> None:
     server: Server = request.getfixturevalue(kind)
-    server.app.post("/change")(dict)
+    server.app.post("/change")(changed)
     browser = server.browser("ann" if kind == "team" else None)
 
     assert browser.post("/change", headers=headers).status_code == status
 
 
 def test_a_form_may_bring_the_token_in_a_field(team: Server) -> None:
-    team.app.post("/change")(dict)
+    team.app.post("/change")(changed)
     browser = team.browser("ann")
     del browser.headers["x-csrf-token"]
 
@@ -148,7 +153,7 @@ def test_a_form_may_bring_the_token_in_a_field(team: Server) -> None:
 
 
 def test_the_token_of_one_is_nothing_for_another(team: Server) -> None:
-    team.app.post("/change")(dict)
+    team.app.post("/change")(changed)
     ann, bob = team.browser("ann"), team.browser("bob")
 
     assert ann.post("/change", headers={"x-csrf-token": bob.csrf}).status_code == 403
@@ -156,7 +161,7 @@ def test_the_token_of_one_is_nothing_for_another(team: Server) -> None:
 
 def test_a_program_needs_no_csrf_token(team: Server, local: Server) -> None:
     for server in (team, local):
-        server.app.post("/change")(dict)
+        server.app.post("/change")(changed)
     token = add_token(team.web.database, team.account("ann"), "notebook")
 
     assert team.program(token).post("/change").status_code == 200
@@ -184,7 +189,7 @@ def test_tokens_belong_to_one_account(team: Server) -> None:
     ],
 )
 def test_a_role_may_do_what_those_below_may(team: Server, needed: Role, let_in: list[str]) -> None:
-    team.app.get("/area", dependencies=[Depends(require(needed))])(dict)
+    team.app.get("/area", dependencies=[Depends(require(needed))])(changed)
     names = ("ann", "adam", "olga")
     assert [n for n in names if team.browser(n).get("/area").status_code == 200] == let_in
     assert team.browser().get("/area").status_code == 401
