@@ -6,6 +6,7 @@ are made with `tables.METADATA` (and imported by `database`), its templates exte
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from fastapi import Depends, FastAPI
@@ -15,10 +16,12 @@ from starlette.staticfiles import StaticFiles
 
 import pii_bench
 from pii_bench.errors import PiiBenchError
-from pii_bench.web import login
+from pii_bench.web import api, login
 from pii_bench.web.accounts import has_owner, local_owner
 from pii_bench.web.database import Database
 from pii_bench.web.failures import add_handlers
+from pii_bench.web.masker import Masker
+from pii_bench.web.metrics import Metrics
 from pii_bench.web.middleware import Guard
 from pii_bench.web.pages import STATIC
 from pii_bench.web.security import admit
@@ -26,9 +29,11 @@ from pii_bench.web.sessions import local_csrf_token
 from pii_bench.web.state import State, new_limiter
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from pii_bench.web.settings import Settings
 
-ROUTERS: Final = (login.router,)
+ROUTERS: Final = (login.router, api.router)
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -44,12 +49,22 @@ def create_app(settings: Settings) -> FastAPI:
             f"{settings.host} can be reached from other machines, and nobody could log in: make "
             "an account first, `pii-bench serve --add-owner NAME`, or bind to 127.0.0.1"
         )
+    metrics = Metrics()
+    masker = Masker(settings)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        masker.close()
+        database.close()
+
     app = FastAPI(
         title="pii_bench",
         version=pii_bench.__version__,
+        lifespan=lifespan,
         dependencies=[Depends(admit)],
         middleware=[
-            Middleware(Guard),
+            Middleware(Guard, metrics=metrics),
             Middleware(
                 TrustedHostMiddleware, allowed_hosts=settings.allowed_hosts, www_redirect=False
             ),
@@ -64,6 +79,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.web = State(
         settings=settings,
         database=database,
+        masker=masker,
+        metrics=metrics,
         limiter=new_limiter(),
         local=local_owner(database) if settings.is_loopback else None,
         local_csrf_token=local_csrf_token(database),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 from fastapi.exceptions import RequestValidationError
@@ -11,11 +11,18 @@ from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
 from pii_bench.errors import PiiBenchError
+from pii_bench.runs.mask_text import MaskingError
+from pii_bench.web.masker import BusyError
 from pii_bench.web.pages import json_error, page, wants_html
 from pii_bench.web.security import NotLoggedInError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fastapi import FastAPI, Request, Response
+
+# A text that cannot be masked is no fault of the request's form.
+_STATUSES: Final[Mapping[type[PiiBenchError], int]] = {BusyError: 503, MaskingError: 502}
 
 
 def add_handlers(app: FastAPI) -> None:
@@ -38,7 +45,8 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(PiiBenchError)
     def _on_our_own(request: Request, error: PiiBenchError) -> Response:
-        return _answer(request, 400, str(error))
+        status = next((code for kind, code in _STATUSES.items() if isinstance(error, kind)), 400)
+        return _answer(request, status, str(error))
 
     @app.exception_handler(NotLoggedInError)
     def _on_nobody(request: Request, _: NotLoggedInError) -> Response:

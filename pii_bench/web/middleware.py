@@ -13,6 +13,8 @@ from starlette.responses import PlainTextResponse
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from pii_bench.web.metrics import Metrics
+
 LOG: Final = logging.getLogger("pii_bench.web")
 
 CONTENT_SECURITY_POLICY: Final = "; ".join(
@@ -49,8 +51,9 @@ class Guard:
     of the path only what the route's own definition says.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
+        self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -77,8 +80,9 @@ class Guard:
                 answer = PlainTextResponse("Something went wrong on the server.", 500)
                 await answer(scope, receive, sending)
         finally:
-            took = 1000 * (time.perf_counter() - begun)
-            LOG.info("%s %s %d %.0f ms", scope["method"], _route(scope), status, took)
+            took = time.perf_counter() - begun
+            self._metrics.add(scope["method"], _route(scope), status, took)
+            LOG.info("%s %s %d %.0f ms", scope["method"], _route(scope), status, 1000 * took)
 
 
 def _route(scope: Scope) -> str:

@@ -10,7 +10,7 @@ import secrets
 from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import urlsplit
 
-from fastapi import Depends, HTTPException, Request
+from fastapi import Depends, HTTPException, Request, WebSocketException
 from limits import RateLimitItemPerMinute
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection
@@ -59,7 +59,17 @@ async def admit(connection: HTTPConnection) -> None:
 
     Raises:
         HTTPException: 429 too many, 403 from another site or without the token.
+        WebSocketException: the same, where it is no request but a WebSocket.
     """
+    try:
+        await _admit(connection)
+    except HTTPException as error:
+        if connection.scope["type"] == "websocket":
+            raise WebSocketException(1008, str(error.detail)) from None
+        raise
+
+
+async def _admit(connection: HTTPConnection) -> None:
     user = connection.state.user = await run_in_threadpool(find_user, connection)
     _limit(connection, user)
     if connection.scope["type"] == "http" and connection.scope["method"] in _SAFE:

@@ -25,13 +25,14 @@ class Settings:
         system: what masks, a name as `--model` takes it.
         base_url: where the system's chat model is reached, if not at its provider.
         results: folder of stored runs.
-        workers: processes that mask and read uploads.
+        workers: processes that mask; 0 for a thread of the server's own.
         most_bytes: of the body of one request.
         most_characters: of one text.
         requests_per_minute: of one account, or of one address without account.
         logins_per_minute: of one address, and for one name.
         session_days: how long a login lasts.
-        upstream: base URL of the chat model that the proxy forwards to; empty for OpenAI's.
+        upstream: who answers the proxy's chats, a provider or the base URL of a server that
+            speaks Chat Completions; None: there is no proxy.
     """
 
     database: str = field(default="pii-bench.sqlite", repr=False)  # a URL may hold a password
@@ -43,11 +44,11 @@ class Settings:
     results: Path = Path("results")
     workers: int = 2
     most_bytes: int = 10 * MEGABYTE
-    most_characters: int = 200_000
+    most_characters: int = 50_000
     requests_per_minute: int = 1200
     logins_per_minute: int = 10
     session_days: int = 7
-    upstream: str = ""
+    upstream: str | None = None
 
     @property
     def is_loopback(self) -> bool:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from pii_bench.web.accounts import Account
     from pii_bench.web.database import Database
+    from pii_bench.web.masker import Masker
+    from pii_bench.web.metrics import Metrics
     from pii_bench.web.settings import Settings
 
 
@@ -23,6 +25,8 @@ class State:
     Attributes:
         settings: as it was started.
         database: open.
+        masker: asks the system about texts.
+        metrics: what `/metrics` tells.
         limiter: counts requests, in memory.
         local: the account of whoever comes, as long as there are no others; None where
             accounts are required.
@@ -31,6 +35,8 @@ class State:
 
     settings: Settings
     database: Database
+    masker: Masker
+    metrics: Metrics
     limiter: MovingWindowRateLimiter
     local: Account | None
     local_csrf_token: str

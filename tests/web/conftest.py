@@ -38,7 +38,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def local(tmp_path: Path) -> Iterator[Server]:
     """On the loopback, without accounts."""
     with ExitStack() as stack:
-        yield Server(Settings(database=str(tmp_path / "local.sqlite")), stack)
+        yield Server(Settings(database=str(tmp_path / "local.sqlite"), workers=0), stack)
 
 
 @pytest.fixture
@@ -46,4 +46,4 @@ def team(people: Path, tmp_path: Path) -> Iterator[Server]:
     """With an owner `olga`, an adjudicator `adam`, and annotators `ann` and `bob`."""
     with ExitStack() as stack:
         path = shutil.copy(people, tmp_path / "team.sqlite")
-        yield Server(Settings(database=str(path)), stack)
+        yield Server(Settings(database=str(path), workers=0), stack)

@@ -54,7 +54,6 @@ class Server:
         self.app = create_app(settings)
         self.web: State = self.app.state.web
         self._stack = stack
-        stack.callback(self.web.database.close)
         # One client runs the lifespan; the others share what it began.
         self._first = stack.enter_context(TestClient(self.app, base_url=ORIGIN))
 
