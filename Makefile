@@ -102,6 +102,11 @@ test: .venv/.dev ## Run the tests: offline, a minute or so
 test-slow: .venv/.dev .venv/.local-model ## Run the slow tests too: the local model, for minutes
 	$(BIN)/pytest -m "slow or not slow"
 
+.PHONY: test-browser
+test-browser: .venv/.dev ## Walk through the web application with the system's Chromium
+	$(BIN)/python -m pip install --quiet --group browser
+	$(BIN)/pytest -m browser tests/web
+
 .PHONY: torture
 torture: .venv/.dev ## Attack everything and write what held to docs/torture.md: half an hour
 	$(BIN)/python -m tests.torture

@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 import pii_bench
 from pii_bench.errors import PiiBenchError
-from pii_bench.web import api, login
+from pii_bench.web import api, login, mask
 from pii_bench.web.accounts import has_owner, local_owner
 from pii_bench.web.database import Database
 from pii_bench.web.failures import add_handlers
@@ -26,14 +26,14 @@ from pii_bench.web.middleware import Guard
 from pii_bench.web.pages import STATIC
 from pii_bench.web.security import admit
 from pii_bench.web.sessions import local_csrf_token
-from pii_bench.web.state import State, new_limiter
+from pii_bench.web.state import Gate, State, new_limiter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from pii_bench.web.settings import Settings
 
-ROUTERS: Final = (login.router, api.router)
+ROUTERS: Final = (login.router, mask.router, api.router)
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -80,6 +80,7 @@ def create_app(settings: Settings) -> FastAPI:
         settings=settings,
         database=database,
         masker=masker,
+        uploads=Gate(inside=2, waiting=10),
         metrics=metrics,
         limiter=new_limiter(),
         local=local_owner(database) if settings.is_loopback else None,
