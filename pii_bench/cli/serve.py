@@ -48,6 +48,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what masks; any that `pii-bench mask` takes (default: %(default)s)",
     )
     parser.add_argument(
+        "--base-url", metavar="URL", help="where the chat model of --model is reached"
+    )
+    parser.add_argument(
+        "--upstream",
+        metavar="NAME",
+        help="openai, deepseek or a base URL: who answers POST /v1/chat/completions, masked "
+        "(default: nobody; the key of a URL is in PII_BENCH_API_KEY)",
+    )
+    parser.add_argument(
         "--workers", type=positive, default=2, help="processes that mask (default: %(default)s)"
     )
     add_results(parser)
@@ -74,6 +83,8 @@ def run(arguments: argparse.Namespace) -> bool:
         port=arguments.port,
         hosts=tuple(arguments.allow_host),
         system=arguments.model,
+        base_url=arguments.base_url,
+        upstream=arguments.upstream,
         results=Path(arguments.results),
         workers=arguments.workers,
     )
@@ -92,11 +103,20 @@ def _serve(settings: Settings) -> None:
     from pii_bench.web.app import create_app
 
     app = create_app(settings)
+    app.state.web.masker.start()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     tell(f"pii-bench serve: http://{host}:{settings.port} (Ctrl+C ends it)")
     # Its access log would hold query strings.
-    uvicorn.run(app, host=settings.host, port=settings.port, access_log=False, log_level="warning")
+    uvicorn.run(
+        app,
+        host=settings.host,
+        port=settings.port,
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        ws_max_size=settings.most_bytes,
+    )
 
 
 def _add_owner(settings: Settings, name: str) -> None:

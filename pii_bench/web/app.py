@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 import pii_bench
 from pii_bench.errors import PiiBenchError
-from pii_bench.web import api, login, mask
+from pii_bench.web import api, login, mask, proxy
 from pii_bench.web.accounts import has_owner, local_owner
 from pii_bench.web.database import Database
 from pii_bench.web.failures import add_handlers
@@ -27,13 +27,14 @@ from pii_bench.web.pages import STATIC
 from pii_bench.web.security import admit
 from pii_bench.web.sessions import local_csrf_token
 from pii_bench.web.state import Gate, State, new_limiter
+from pii_bench.web.upstream import Upstream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from pii_bench.web.settings import Settings
 
-ROUTERS: Final = (login.router, mask.router, api.router)
+ROUTERS: Final = (login.router, mask.router, api.router, proxy.router)
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -41,7 +42,8 @@ def create_app(settings: Settings) -> FastAPI:
 
     Raises:
         DatabaseError: the database cannot be used.
-        PiiBenchError: others could connect, and there is no owner's account.
+        PiiBenchError: others could connect, and there is no owner's account; or the upstream
+            is wrong, or its key is missing.
     """
     database = Database(settings.database)
     if not settings.is_loopback and not has_owner(database):
@@ -51,11 +53,14 @@ def create_app(settings: Settings) -> FastAPI:
         )
     metrics = Metrics()
     masker = Masker(settings)
+    upstream = Upstream(settings.upstream) if settings.upstream else None
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         masker.close()
+        if upstream is not None:
+            await upstream.close()
         database.close()
 
     app = FastAPI(
@@ -82,6 +87,7 @@ def create_app(settings: Settings) -> FastAPI:
         masker=masker,
         uploads=Gate(inside=2, waiting=10),
         metrics=metrics,
+        upstream=upstream,
         limiter=new_limiter(),
         local=local_owner(database) if settings.is_loopback else None,
         local_csrf_token=local_csrf_token(database),

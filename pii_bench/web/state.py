@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pii_bench.web.masker import Masker
     from pii_bench.web.metrics import Metrics
     from pii_bench.web.settings import Settings
+    from pii_bench.web.upstream import Upstream
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class State:
         masker: asks the system about texts.
         uploads: lets few files at a time be read.
         metrics: what `/metrics` tells.
+        upstream: who answers the proxy's chats; None: there is no proxy.
         limiter: counts requests, in memory.
         local: the account of whoever comes, as long as there are no others; None where
             accounts are required.
@@ -45,6 +47,7 @@ class State:
     masker: Masker
     uploads: Gate
     metrics: Metrics
+    upstream: Upstream | None
     limiter: MovingWindowRateLimiter
     local: Account | None
     local_csrf_token: str
