@@ -46,6 +46,7 @@ def mask_page(request: Request, _: CurrentUser) -> Response:
         recipients=[_named(each) for each in recipients if each != THIS_MACHINE],
         host=None if web.settings.is_loopback else request.url.hostname,
         most_characters=web.settings.most_characters,
+        most_bytes=web.settings.most_bytes,
         piece=PIECE,
     )
 
@@ -61,8 +62,8 @@ async def read_file(
     limits = Limits(characters=web.settings.most_characters)
     async with web.uploads.one():
         data = await request.body()
-        text = await run_in_threadpool(read_upload, x_file_ending, data, limits)
-    return json_answer({"text": text})
+        upload = await run_in_threadpool(read_upload, x_file_ending, data, limits)
+    return json_answer({"text": upload.text, "notes": list(upload.notes)})
 
 
 def _named(recipient: str) -> str:

@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     from email.message import MIMEPart
     from multiprocessing.connection import Connection
 
+    from pypdf import PageObject
+
 MEGABYTE: Final = 1_000_000
+
+# Bytes of drawing: a frame or a rule takes fewer.
+_LINES_OF_A_BLANK_PAGE: Final = 2000
 
 
 class UploadError(PiiBenchError):
@@ -50,7 +55,15 @@ class Limits:
     unpacked: int = 100 * MEGABYTE
 
 
-def read_upload(ending: str, data: bytes, limits: Limits) -> str:
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """The text of a file, and notes on what of the file was not read."""
+
+    text: str
+    notes: tuple[str, ...] = ()
+
+
+def read_upload(ending: str, data: bytes, limits: Limits) -> Upload:
     """The text of a file; blocks until its process has ended.
 
     Args:
@@ -82,15 +95,15 @@ def read_upload(ending: str, data: bytes, limits: Limits) -> str:
     return answer
 
 
-def _receive(connection: Connection, limits: Limits) -> str | UploadError:
+def _receive(connection: Connection, limits: Limits) -> Upload | UploadError:
     # Starting Python takes time too.
     if not connection.poll(limits.seconds + 10):
         return UploadError(f"reading the file took longer than {limits.seconds} s")
     try:
-        ok, text = connection.recv()
+        answer: Upload | str = connection.recv()
     except EOFError:
         return UploadError("reading the file took more time or memory than a file may")
-    return text if ok else UploadError(text)
+    return UploadError(answer) if isinstance(answer, str) else answer
 
 
 def _work(answers: Connection, ending: str, data: bytes, limits: Limits) -> None:
@@ -98,14 +111,14 @@ def _work(answers: Connection, ending: str, data: bytes, limits: Limits) -> None
     warnings.simplefilter("ignore")
     _restrict(limits)
     try:
-        answers.send((True, _text_of(ending, data, limits)))
+        answers.send(_upload(ending, data, limits))
     except UploadError as error:
-        answers.send((False, str(error)))
+        answers.send(str(error))
     except (MemoryError, RecursionError):
-        answers.send((False, "reading the file took more memory than a file may"))
+        answers.send("reading the file took more memory than a file may")
     except Exception as error:  # noqa: BLE001 -- the parsers document none of what they raise
         what = type(error).__name__
-        answers.send((False, f"the file is broken, or is no {ending} file ({what})"))
+        answers.send(f"the file is broken, or is no {ending} file ({what})")
 
 
 def _restrict(limits: Limits) -> None:
@@ -117,22 +130,22 @@ def _restrict(limits: Limits) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
-def _text_of(ending: str, data: bytes, limits: Limits) -> str:
-    text = _READERS[ending](data, limits)
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "").strip()
+def _upload(ending: str, data: bytes, limits: Limits) -> Upload:
+    read = _READERS[ending](data, limits)
+    text = read.text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "").strip()
     if not text:
         raise UploadError("there is no text in the file")
     if len(text) > limits.characters:
         raise UploadError(
             f"the file has {len(text)} characters; at most {limits.characters} are read"
         )
-    return text
+    return Upload(text, read.notes)
 
 
-def _read_txt(data: bytes, _: Limits) -> str:
+def _read_txt(data: bytes, _: Limits) -> Upload:
     for encoding in ("utf-8-sig", "utf-16") if data[:2] in _UTF16_MARKS else ("utf-8-sig",):
         try:
-            return data.decode(encoding)
+            return Upload(data.decode(encoding))
         except UnicodeDecodeError:
             continue
     raise UploadError("the text is not UTF-8: save it as such")
@@ -141,7 +154,7 @@ def _read_txt(data: bytes, _: Limits) -> str:
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
-def _read_pdf(data: bytes, limits: Limits) -> str:
+def _read_pdf(data: bytes, limits: Limits) -> Upload:
     from pypdf import PdfReader
 
     reader = PdfReader(io.BytesIO(data))
@@ -155,7 +168,7 @@ def _read_pdf(data: bytes, limits: Limits) -> str:
     length = 0
     for number, page in enumerate(reader.pages, start=1):
         text = page.extract_text().strip()
-        if not text and "/XObject" in (page.get("/Resources") or {}):
+        if not text and _shows_something(page):
             scanned.append(number)
         length += len(text)
         if length > limits.characters:
@@ -165,7 +178,14 @@ def _read_pdf(data: bytes, limits: Limits) -> str:
         texts.append(text)
     if scanned:
         raise UploadError(_about_scans(scanned, count))
-    return "\n\n".join(texts)
+    return Upload("\n\n".join(texts))
+
+
+def _shows_something(page: PageObject) -> bool:
+    """Whether a page without text has a picture, or so many lines that they may be letters."""
+    contents = page.get_contents()
+    drawn = len(contents.get_data()) if contents is not None else 0
+    return "/XObject" in (page.get("/Resources") or {}) or drawn > _LINES_OF_A_BLANK_PAGE
 
 
 def _about_scans(scanned: list[int], count: int) -> str:
@@ -176,7 +196,7 @@ def _about_scans(scanned: list[int], count: int) -> str:
     )
 
 
-def _read_docx(data: bytes, limits: Limits) -> str:
+def _read_docx(data: bytes, limits: Limits) -> Upload:
     from docx import Document
 
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -192,7 +212,7 @@ def _read_docx(data: bytes, limits: Limits) -> str:
         for around in (section.header, section.footer):
             if not around.is_linked_to_previous:
                 parts += _blocks(around)
-    return "\n".join(parts)
+    return Upload("\n".join(parts))
 
 
 def _blocks(container: Any) -> list[str]:
@@ -208,23 +228,16 @@ def _blocks(container: Any) -> list[str]:
     return lines
 
 
-def _read_eml(data: bytes, _: Limits) -> str:
+def _read_eml(data: bytes, _: Limits) -> Upload:
     message = BytesParser(policy=policy.default).parsebytes(data)
-    heads = [
-        f"{name}: {message[name]}"
-        for name in ("From", "To", "Cc", "Date", "Subject")
-        if message[name]
-    ]
+    names = ("From", "To", "Cc", "Date", "Subject")
+    heads = [f"{name}: {message[name]}" for name in names if message[name]]
     body = message.get_body(("plain", "html"))
-    if body is None and not heads:
-        raise UploadError("the file is no e-mail: it has neither a head nor a body")
-    attached = list(message.iter_attachments())
-    if attached:
-        raise UploadError(
-            f"the e-mail has {len(attached)} attachments, which would stay unmasked: save the "
-            "e-mail without them, and drop each by itself"
-        )
-    return "\n".join([*heads, "", _body_text(body) if body is not None else ""])
+    if not heads:
+        raise UploadError("the file is no e-mail: it names no sender, receiver, date or subject")
+    attached = sum(1 for _ in message.iter_attachments()) if message.is_multipart() else 0
+    notes = (f"{attached} attached files were not read.",) if attached else ()
+    return Upload("\n".join([*heads, "", _body_text(body) if body is not None else ""]), notes)
 
 
 def _body_text(body: MIMEPart) -> str:
@@ -266,7 +279,7 @@ class _Paragraphs(HTMLParser):
             self.parts.append(data)
 
 
-_READERS: Final[Mapping[str, Callable[[bytes, Limits], str]]] = {
+_READERS: Final[Mapping[str, Callable[[bytes, Limits], Upload]]] = {
     ".txt": _read_txt,
     ".pdf": _read_pdf,
     ".docx": _read_docx,

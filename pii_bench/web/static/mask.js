@@ -269,16 +269,18 @@ async function copy(value, button) {
 
 async function open(file) {
   const ending = file.name.match(/\.[a-z0-9]{1,8}$/i)?.[0].toLowerCase() ?? "";
+  const most = Number(form.dataset.mostBytes);
+  if (file.size > most) return say(`The file is larger than ${most / 1e6} MB.`, "error");
   say("Reading the file ...");
   try {
     const token = document.querySelector('meta[name="csrf-token"]').content;
     const headers = { "X-CSRF-Token": token, "X-File-Ending": ending, Accept: "application/json" };
     headers["Content-Type"] = "application/octet-stream";
     const answer = await fetch("/mask/file", { method: "POST", headers, body: file });
-    const value = await answer.json();
-    if (!answer.ok) throw new Error(value.error.message);
+    const value = await answer.json().catch(() => ({}));
+    if (!answer.ok) throw new Error(value.error?.message ?? `the server answered ${answer.status}`);
     text.value = value.text;
-    say("The file's text is in the box. Now your question.");
+    say(["The file's text is in the box. Now your question.", ...value.notes].join(" "));
     query.focus();
     remember();
   } catch (error) {
