@@ -15,7 +15,7 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.web.tables import ACCOUNTS, SESSIONS
+from pii_bench.web.tables import ACCOUNTS, SESSIONS, TOKENS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,6 +107,22 @@ def set_password(database: Database, account_id: int, password: str) -> None:
             update(ACCOUNTS).where(ACCOUNTS.c.id == account_id).values(password_hash=hashed)
         )
         connection.execute(delete(SESSIONS).where(SESSIONS.c.account_id == account_id))
+
+
+def close_account(database: Database, account_id: int) -> None:
+    """Let nobody log in as this account any more; what it did stays.
+
+    Raises:
+        AccountError: it is the last owner's.
+    """
+    owners = [each.id for each in list_accounts(database) if each.role is Role.OWNER]
+    if owners == [account_id]:
+        raise AccountError("this is the last owner: add another one first")
+    with database.writing() as connection:
+        mine = ACCOUNTS.c.id == account_id
+        connection.execute(update(ACCOUNTS).where(mine).values(password_hash=None))
+        for table in (SESSIONS, TOKENS):
+            connection.execute(delete(table).where(table.c.account_id == account_id))
 
 
 def check_password(database: Database, name: str, password: str) -> Account | None:
