@@ -60,14 +60,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--workers", type=positive, default=2, help="processes that mask (default: %(default)s)"
     )
     add_results(parser)
-    group = parser.add_argument_group("instead of serving")
+    group = parser.add_argument_group("instead of serving").add_mutually_exclusive_group()
     group.add_argument(
         "--add-owner", metavar="NAME", help="make an owner's account; the password is asked for"
+    )
+    group.add_argument(
+        "--backup", type=Path, metavar="FILE", help="copy the database, also while it is served"
+    )
+    group.add_argument(
+        "--restore", type=Path, metavar="FILE", help="make the database of a copy; stop it first"
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="replace the file that --backup or --restore writes"
     )
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Serve until interrupted, or make an account.
+    """Serve until interrupted, or make an account, a copy or a database of one.
 
     Raises:
         MissingExtraError: the extra `web` is not installed.
@@ -88,8 +97,14 @@ def run(arguments: argparse.Namespace) -> bool:
         results=Path(arguments.results),
         workers=arguments.workers,
     )
+    from pii_bench.web.backup import back_up, restore
+
     if arguments.add_owner is not None:
         _add_owner(settings, arguments.add_owner)
+    elif arguments.backup is not None:
+        back_up(settings, arguments.backup, force=arguments.force)
+    elif arguments.restore is not None:
+        restore(settings, arguments.restore, force=arguments.force)
     else:
         _serve(settings)
     return True

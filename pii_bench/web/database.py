@@ -7,8 +7,9 @@ empties the log and rewrites the file.
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -121,6 +122,7 @@ def _engine(url: URL) -> Engine:
         return create_engine(url, pool_size=20, max_overflow=20, hide_parameters=True)
     if not url.database or url.database == ":memory:":
         raise DatabaseError("a database in memory would lose everything: give the path of a file")
+    _make_private(Path(url.database))
     # Its parameters are texts of people; an error must not show them.
     engine = create_engine(url, pool_size=20, max_overflow=40, hide_parameters=True)
 
@@ -138,6 +140,12 @@ def _engine(url: URL) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writing") else "BEGIN")
 
     return engine
+
+
+def _make_private(path: Path) -> None:
+    """Make the file, if it is not there, so that only its owner can read it; the log follows."""
+    with suppress(OSError):  # SQLite says what is wrong
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _create(connection: Connection) -> None:
