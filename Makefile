@@ -121,6 +121,10 @@ lint: .venv/.dev .venv/.train ## Check style and types, for which torch must be 
 perf: .venv/.package build/perf-venv/.installed ## Measure speed beside peers, write results/perf.md: ten minutes
 	$(BIN)/python -m tests.perf
 
+.PHONY: perf-web
+perf-web: .venv/.dev ## Measure the web application under load, write results/perf-web.md: a minute
+	$(BIN)/python -m tests.perf.web
+
 .PHONY: perf-promptfoo
 perf-promptfoo: ## Install promptfoo as one more peer (npm, 1.5 GB)
 	npm install --prefix build/perf-npm --no-audit --no-fund --omit=dev --ignore-scripts node@22.23.3 promptfoo@0.123.1
