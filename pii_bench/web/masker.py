@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pii_bench.runs.mask_text import OnFailure
     from pii_bench.web.settings import Settings
 
-LARGEST_BATCH: Final = 8
+LARGEST_BATCH: Final = 4
 MOST_WAITING: Final = 2000
 PIECE: Final = 3000
 """Longer texts are read in pieces of this many characters, so that others need not wait."""
@@ -144,6 +144,9 @@ class Masker:
     def _dispatch(self) -> None:
         while self._waiting and (free := max(1, self._settings.workers) - len(self._running)) > 0:
             size = min(LARGEST_BATCH, -(-len(self._waiting) // free))
+            if self._waiting[0].is_piece:
+                # Each is told as soon as it is read, and others come in between.
+                size = 1
             batch = [heapq.heappop(self._waiting) for _ in range(size)]
             batch = [each for each in batch if not each.answer.cancelled()]
             if batch:

@@ -38,7 +38,8 @@ HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-    "Referrer-Policy": "no-referrer",
+    # With `no-referrer` browsers send forms with `Origin: null`.
+    "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
@@ -86,8 +87,9 @@ class Guard:
 
 
 def _route(scope: Scope) -> str:
-    route = scope.get("route")
-    return getattr(route, "path", None) or "(no route)"
+    if scope.get("endpoint") is not None and scope.get("route") is None:
+        return "(static)"
+    return getattr(scope.get("route"), "path", None) or "(no route)"
 
 
 def _place(error: BaseException) -> str:
