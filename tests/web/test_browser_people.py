@@ -63,7 +63,7 @@ def test_an_owner_adds_somebody_who_logs_in(url: str, width: int) -> None:
         page.get_by_text("Your new token").wait_for()
         shoot(page, f"account-{width}")
         assert serious_findings(page) == []
-        page.get_by_role("button", name="Log out").click()
+        page.get_by_role("button", name="Log out", exact=True).click()
 
         page.get_by_label("Name").fill(f"ann-{width}")
         page.get_by_label("Password").fill(password)
