@@ -106,6 +106,11 @@ test-slow: .venv/.dev .venv/.local-model ## Run the slow tests too: the local mo
 test-ray: .venv/.ray ## Test `--engine ray` on a cluster of two workers, of which one is killed
 	$(BIN)/pytest -m "slow or not slow" tests/runs/test_on_ray.py
 
+.PHONY: test-browser
+test-browser: .venv/.dev ## Walk through the web application with the system's Chromium
+	$(BIN)/python -m pip install --quiet --group browser
+	$(BIN)/pytest -m browser tests/web
+
 .PHONY: torture
 torture: .venv/.dev ## Attack everything and write what held to docs/torture.md: half an hour
 	$(BIN)/python -m tests.torture
@@ -123,6 +128,10 @@ perf: .venv/.package build/perf-venv/.installed ## Measure speed beside peers, w
 .PHONY: perf-ray
 perf-ray: .venv/.ray ## Measure `mask` in one process and on Ray, write results/perf_ray.md: minutes
 	$(BIN)/python -m tests.perf.engines
+
+.PHONY: perf-web
+perf-web: .venv/.dev ## Measure the web application under load, write results/perf-web.md: a minute
+	$(BIN)/python -m tests.perf.web
 
 .PHONY: perf-promptfoo
 perf-promptfoo: ## Install promptfoo as one more peer (npm, 1.5 GB)
@@ -146,7 +155,7 @@ clean: ## Remove the environment and caches; results stay
 	@touch $@
 
 .venv/.dev: .venv/.package
-	$(BIN)/python -m pip install --quiet --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[web]" --group dev
 	@touch $@
 
 build/perf-venv/.installed: pyproject.toml

@@ -16,6 +16,7 @@ _PACKAGE: Final = REPOSITORY / "pii_bench"
 FLOORS: Final = (
     "__main__",
     "cli",
+    "web",
     "api",
     "integrations",
     "construction",

@@ -24,6 +24,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "gate": "exit with 1 where a system's figures fall short, for continuous integration",
         "models": "list the models that have an alias: prices, limits, status",
         "mask": "mask in a text what a query does not need, and put it back into an answer",
+        "serve": "the web application: mask in the browser, and an API",
         "spans": "score where local detectors find PII, on any dataset of spans",
         "score": "score a file of predictions made anywhere",
         "convert": "turn answers in another project's format into a predictions file",

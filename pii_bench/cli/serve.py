@@ -1,0 +1,152 @@
+"""`pii-bench serve`."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.cli.options import add_results, positive
+from pii_bench.cli.terminal import say, tell
+from pii_bench.errors import MissingExtraError, PiiBenchError
+from pii_bench.systems import DEFAULT_SYSTEM
+
+if TYPE_CHECKING:
+    import argparse
+
+    from pii_bench.web.settings import Settings
+
+DESCRIPTION: Final = (
+    "Serve the web application: masking in the browser, and an API. On this machine alone it "
+    "needs no accounts; anywhere else (--host) it wants an owner, who makes the others."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("--host", default="127.0.0.1", help="bind to (default: %(default)s)")
+    parser.add_argument("--port", type=positive, default=8300, help="default: %(default)s")
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="another name under which browsers reach it, as behind a proxy; may be given again",
+    )
+    parser.add_argument(
+        "--database",
+        default="pii-bench.sqlite",
+        metavar="FILE",
+        help="SQLite file, or an SQLAlchemy URL (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--model",
+        default=DEFAULT_SYSTEM,
+        metavar="SYSTEM",
+        help="what masks; any that `pii-bench mask` takes (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--base-url", metavar="URL", help="where the chat model of --model is reached"
+    )
+    parser.add_argument(
+        "--upstream",
+        metavar="NAME",
+        help="openai, deepseek or a base URL: who answers POST /v1/chat/completions, masked "
+        "(default: nobody; the key of a URL is in PII_BENCH_API_KEY)",
+    )
+    parser.add_argument(
+        "--workers", type=positive, default=2, help="processes that mask (default: %(default)s)"
+    )
+    add_results(parser)
+    group = parser.add_argument_group("instead of serving").add_mutually_exclusive_group()
+    group.add_argument(
+        "--add-owner", metavar="NAME", help="make an owner's account; the password is asked for"
+    )
+    group.add_argument(
+        "--backup", type=Path, metavar="FILE", help="copy the database, also while it is served"
+    )
+    group.add_argument(
+        "--restore", type=Path, metavar="FILE", help="make the database of a copy; stop it first"
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="replace the file that --backup or --restore writes"
+    )
+
+
+def run(arguments: argparse.Namespace) -> bool:
+    """Serve until interrupted, or make an account, a copy or a database of one.
+
+    Raises:
+        MissingExtraError: the extra `web` is not installed.
+        PiiBenchError: wrong arguments, a database that cannot be used, or no owner.
+    """
+    if find_spec("fastapi") is None:
+        raise MissingExtraError("the web application", "pip install 'pii-bench[web]'")
+    from pii_bench.web.settings import Settings
+
+    settings = Settings(
+        database=arguments.database,
+        host=arguments.host,
+        port=arguments.port,
+        hosts=tuple(arguments.allow_host),
+        system=arguments.model,
+        base_url=arguments.base_url,
+        upstream=arguments.upstream,
+        results=Path(arguments.results),
+        workers=arguments.workers,
+    )
+    from pii_bench.web.backup import back_up, restore
+
+    if arguments.add_owner is not None:
+        _add_owner(settings, arguments.add_owner)
+    elif arguments.backup is not None:
+        back_up(settings, arguments.backup, force=arguments.force)
+    elif arguments.restore is not None:
+        restore(settings, arguments.restore, force=arguments.force)
+    else:
+        _serve(settings)
+    return True
+
+
+def _serve(settings: Settings) -> None:
+    import logging
+
+    import uvicorn
+
+    from pii_bench.web.app import create_app
+
+    app = create_app(settings)
+    app.state.web.masker.start()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    tell(f"pii-bench serve: http://{host}:{settings.port} (Ctrl+C ends it)")
+    # Its access log would hold query strings.
+    uvicorn.run(
+        app,
+        host=settings.host,
+        port=settings.port,
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        ws_max_size=settings.most_bytes,
+    )
+
+
+def _add_owner(settings: Settings, name: str) -> None:
+    from pii_bench.web.accounts import Role, add_account
+    from pii_bench.web.database import Database
+
+    database = Database(settings.database)
+    add_account(database, name, Role.OWNER, _ask_password())
+    say(f"{name} is an owner")
+
+
+def _ask_password() -> str:
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\n")
+    password = getpass.getpass("Password: ")
+    if password != getpass.getpass("Again: "):
+        raise PiiBenchError("the two passwords differ; nothing was saved")
+    return password

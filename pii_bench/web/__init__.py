@@ -1,0 +1,1 @@
+"""The web application: annotate, review and mask in the browser, and the API."""

@@ -1,0 +1,99 @@
+"""The application, put together.
+
+An area of it is a module with an `APIRouter` called `router`; it is added in `ROUTERS`, its tables
+are made with `tables.METADATA` (and imported by `database`), its templates extend `base.html`.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+from fastapi import Depends, FastAPI
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.staticfiles import StaticFiles
+
+import pii_bench
+from pii_bench.errors import PiiBenchError
+from pii_bench.web import api, login, mask, people, proxy
+from pii_bench.web.accounts import has_owner, local_owner
+from pii_bench.web.database import Database
+from pii_bench.web.failures import add_handlers
+from pii_bench.web.masker import Masker
+from pii_bench.web.metrics import Metrics
+from pii_bench.web.middleware import Guard
+from pii_bench.web.pages import STATIC
+from pii_bench.web.security import admit
+from pii_bench.web.sessions import local_csrf_token
+from pii_bench.web.state import Gate, State, new_limiter
+from pii_bench.web.upstream import Upstream
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from pii_bench.web.settings import Settings
+
+ROUTERS: Final = (login.router, people.router, mask.router, api.router, proxy.router)
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The application of one server, with its database open.
+
+    Raises:
+        DatabaseError: the database cannot be used.
+        PiiBenchError: others could connect, and there is no owner's account; or the upstream
+            is wrong, or its key is missing.
+    """
+    database = Database(settings.database)
+    if not settings.is_loopback and not has_owner(database):
+        raise PiiBenchError(
+            f"{settings.host} can be reached from other machines, and nobody could log in: make "
+            "an account first, `pii-bench serve --add-owner NAME`, or bind to 127.0.0.1"
+        )
+    metrics = Metrics()
+    masker = Masker(settings)
+    upstream = Upstream(settings.upstream) if settings.upstream else None
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        masker.close()
+        if upstream is not None:
+            await upstream.close()
+        database.close()
+
+    app = FastAPI(
+        title="pii_bench",
+        version=pii_bench.__version__,
+        lifespan=lifespan,
+        dependencies=[Depends(admit)],
+        middleware=[
+            Middleware(Guard, metrics=metrics),
+            Middleware(
+                TrustedHostMiddleware, allowed_hosts=settings.allowed_hosts, www_redirect=False
+            ),
+        ],
+        max_body_size=settings.most_bytes,
+        # Both load scripts from elsewhere.
+        docs_url=None,
+        redoc_url=None,
+        # It would record bodies and exceptions, texts and all.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
+    )
+    app.state.web = State(
+        settings=settings,
+        database=database,
+        masker=masker,
+        uploads=Gate(inside=2, waiting=10),
+        metrics=metrics,
+        upstream=upstream,
+        limiter=new_limiter(),
+        local=local_owner(database) if settings.is_loopback else None,
+        local_csrf_token=local_csrf_token(database),
+    )
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    for router in ROUTERS:
+        app.include_router(router)
+    add_handlers(app)
+    return app

@@ -1,0 +1,163 @@
+"""The database: opening it, its schema, reading and writing.
+
+SQLite keeps a write-ahead log, so that readers do not wait for a writer, and every committed
+write is on the disk before the answer goes out. What is deleted is overwritten; `purge` also
+empties the log and rewrites the file.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import create_engine, event, insert, inspect, select
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from pii_bench.errors import PiiBenchError
+from pii_bench.web.tables import FACTS, METADATA
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection, Engine
+    from sqlalchemy.engine import URL
+
+VERSION: Final = 1
+"""Of the schema. A database with a later one is refused."""
+
+_VERSION_FACT: Final = "schema"
+_PRAGMAS: Final = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA secure_delete = ON",
+    "PRAGMA busy_timeout = 20000",
+)
+
+
+class DatabaseError(PiiBenchError):
+    """A database that cannot be used."""
+
+
+class Database:
+    """An open database with our tables; safe to use from several threads.
+
+    Args:
+        where: path of an SQLite file, which is made if it is not there, or an SQLAlchemy URL.
+
+    Raises:
+        DatabaseError: it cannot be opened, or a later version of pii-bench wrote it.
+    """
+
+    def __init__(self, where: str) -> None:
+        self.url = _url(where)
+        try:
+            self.engine = _engine(self.url)
+            with self.writing() as connection:
+                _create(connection)
+        except NoSuchModuleError:
+            raise DatabaseError(f"{self}: no driver for {self.url.drivername!r}") from None
+        except ModuleNotFoundError as error:
+            raise DatabaseError(f"{self}: the driver {error.name!r} is not installed") from None
+        except DBAPIError as error:
+            raise DatabaseError(f"{self}: {error.orig}") from None
+
+    def __str__(self) -> str:
+        return self.url.render_as_string(hide_password=True)
+
+    @property
+    def file(self) -> Path | None:
+        """The SQLite file; None for a server."""
+        return Path(self.url.database or "") if self.url.drivername == "sqlite" else None
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that sees one state of the database."""
+        with self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that writes: all of it is saved, or after an exception nothing."""
+        engine = self.engine.execution_options(writing=True)
+        with engine.connect() as connection, connection.begin():
+            yield connection
+
+    def purge(self) -> None:
+        """Leave nothing in the files of what was deleted. SQLite alone; other writers wait.
+
+        Raises:
+            DatabaseError: somebody reads a state from before.
+        """
+        if self.file is None:
+            return
+        # VACUUM wants a connection without a transaction.
+        with closing(sqlite3.connect(self.file, timeout=5, isolation_level=None)) as connection:
+            connection.execute("VACUUM")
+            busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise DatabaseError(f"{self}: is being read; what was deleted is still in its log")
+
+    def close(self) -> None:
+        """Release all connections."""
+        self.engine.dispose()
+
+
+def _url(where: str) -> URL:
+    if "://" not in where:
+        where = f"sqlite:///{where}"
+    try:
+        return make_url(where)
+    except ArgumentError:
+        # The message would quote the URL, password and all.
+        raise DatabaseError("the database is neither a path nor an SQLAlchemy URL") from None
+
+
+def _engine(url: URL) -> Engine:
+    if url.drivername != "sqlite":
+        return create_engine(url, pool_size=20, max_overflow=20, hide_parameters=True)
+    if not url.database or url.database == ":memory:":
+        raise DatabaseError("a database in memory would lose everything: give the path of a file")
+    _make_private(Path(url.database))
+    # Its parameters are texts of people; an error must not show them.
+    engine = create_engine(url, pool_size=20, max_overflow=40, hide_parameters=True)
+
+    @event.listens_for(engine, "connect")
+    def _on_connect(connection: Any, _: Any) -> None:
+        # sqlite3 would begin transactions by itself, and too late.
+        connection.isolation_level = None
+        for pragma in _PRAGMAS:
+            connection.execute(pragma)
+
+    @event.listens_for(engine, "begin")
+    def _on_begin(connection: Connection) -> None:
+        options = connection.get_execution_options()
+        # A reader that turns into a writer fails at once where another writes.
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writing") else "BEGIN")
+
+    return engine
+
+
+def _make_private(path: Path) -> None:
+    """Make the file, if it is not there, so that only its owner can read it; the log follows."""
+    with suppress(OSError):  # SQLite says what is wrong
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def _create(connection: Connection) -> None:
+    if not inspect(connection).has_table(FACTS.name):
+        METADATA.create_all(connection)
+        connection.execute(insert(FACTS).values(name=_VERSION_FACT, value=str(VERSION)))
+        return
+    found = connection.scalar(select(FACTS.c.value).where(FACTS.c.name == _VERSION_FACT))
+    if found != str(VERSION):
+        raise DatabaseError(
+            f"{connection.engine.url.render_as_string(hide_password=True)}: its schema has "
+            f"version {found or 'unknown'}; allowed: {VERSION}"
+        )
+    # Tables that an area added since the database was made.
+    METADATA.create_all(connection)

@@ -1,0 +1,202 @@
+"""Texts wait here for a process of the pool; those that wait together go in one batch."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from itertools import count
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.errors import PiiBenchError
+from pii_bench.runs.mask_text import Answers, MaskingError
+from pii_bench.systems.chunked import pieces
+from pii_bench.web import worker
+from pii_bench.web.worker import Failure, Job
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from pii_bench.runs.mask_text import OnFailure
+    from pii_bench.web.settings import Settings
+
+LARGEST_BATCH: Final = 4
+MOST_WAITING: Final = 2000
+PIECE: Final = 3000
+"""Longer texts are read in pieces of this many characters, so that others need not wait."""
+
+# A system may remember the texts it has seen; a new process remembers none.
+_BATCHES_PER_PROCESS: Final = 1000
+
+
+class BusyError(PiiBenchError):
+    """Too many texts wait, or the pool broke: try again later."""
+
+
+@dataclass(order=True, slots=True)
+class _Waiting:
+    # Pieces of long texts go behind whole short ones.
+    is_piece: bool
+    number: int
+    job: Job = field(compare=False, repr=False)
+    answer: asyncio.Future[Answers | Failure] = field(compare=False, repr=False)
+
+
+class Masker:
+    """Asks a system about texts, in other processes.
+
+    The processes start with the first text, or with `start`. `answers` and `stream` are for
+    one event loop.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._system = (settings.system, settings.base_url)
+        self._pool: Executor | None = None
+        self._waiting: list[_Waiting] = []
+        self._numbers = count()
+        self._running: set[asyncio.Future[list[Answers | Failure]]] = set()
+        self._recipients: tuple[str, ...] | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Texts that no process has taken yet."""
+        return len(self._waiting)
+
+    def start(self) -> tuple[str, ...]:
+        """Start the pool, unless it runs, and tell who is sent texts as they are.
+
+        Raises:
+            PiiBenchError: no such system, or it cannot mask.
+        """
+        if self._recipients is None:
+            future = self._executor().submit(worker.recipients, *self._system)
+            self._recipients = future.result()
+        return self._recipients
+
+    def pieces_of(self, text: str) -> int:
+        """In how many pieces a text is read."""
+        return len(pieces(text, PIECE))
+
+    async def answers(self, text: str, query: str, on_failure: OnFailure = "refuse") -> Answers:
+        """What a text holds and what the query needs; a long one is read in pieces.
+
+        Raises:
+            MaskingError: no answer on which the text can be masked.
+            BusyError: too many wait, or the process broke.
+        """
+        found = [answers async for _, answers in self.stream(text, query, on_failure)]
+        return joined(found)
+
+    async def stream(
+        self, text: str, query: str, on_failure: OnFailure = "refuse"
+    ) -> AsyncIterator[tuple[str, Answers]]:
+        """Each piece of a text with its answer, in order; see `answers`."""
+        parts = pieces(text, PIECE)
+        if self.waiting + len(parts) > MOST_WAITING:
+            raise BusyError("too many texts wait: try again in a minute")
+        futures = [
+            self._add(Job(part, query, on_failure), is_piece=len(parts) > 1) for part in parts
+        ]
+        try:
+            for part, future in zip(parts, futures, strict=True):
+                answer = await future
+                if isinstance(answer, Failure):
+                    raise MaskingError(answer.reason)
+                yield part, answer
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def close(self) -> None:
+        """End the processes."""
+        if isinstance(self._pool, ThreadPoolExecutor):
+            self._pool.submit(worker.close_all).result()
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+        self._pool = None
+
+    def _executor(self) -> Executor:
+        if self._pool is None:
+            processes = self._settings.workers
+            self._pool = (
+                ProcessPoolExecutor(
+                    processes,
+                    # A fork would copy locks that threads of the server hold.
+                    mp_context=get_context("spawn"),
+                    max_tasks_per_child=_BATCHES_PER_PROCESS,
+                )
+                if processes
+                else ThreadPoolExecutor(1)
+            )
+        return self._pool
+
+    def _add(self, job: Job, *, is_piece: bool) -> asyncio.Future[Answers | Failure]:
+        answer = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, _Waiting(is_piece, next(self._numbers), job, answer))
+        # Those that come in this turn of the loop go together.
+        asyncio.get_running_loop().call_soon(self._dispatch)
+        return answer
+
+    def _dispatch(self) -> None:
+        while self._waiting and (free := max(1, self._settings.workers) - len(self._running)) > 0:
+            size = min(LARGEST_BATCH, -(-len(self._waiting) // free))
+            if self._waiting[0].is_piece:
+                # Each is told as soon as it is read, and others come in between.
+                size = 1
+            batch = [heapq.heappop(self._waiting) for _ in range(size)]
+            batch = [each for each in batch if not each.answer.cancelled()]
+            if batch:
+                self._send(batch)
+
+    def _send(self, batch: Sequence[_Waiting]) -> None:
+        jobs = [each.job for each in batch]
+        try:
+            future = asyncio.wrap_future(
+                self._executor().submit(worker.answer, *self._system, jobs)
+            )
+        except BrokenProcessPool:
+            self._renew()
+            _fail(batch, BusyError("a process of the pool has died: try again"))
+            return
+        self._running.add(future)
+
+        def done(finished: asyncio.Future[list[Answers | Failure]]) -> None:
+            self._running.discard(finished)
+            if finished.cancelled():
+                _fail(batch, BusyError("the server is stopping"))
+            elif isinstance(error := finished.exception(), BrokenProcessPool):
+                self._renew()
+                _fail(batch, BusyError("a process of the pool has died: try again"))
+            elif error is not None:
+                _fail(batch, error)
+            else:
+                for each, answer in zip(batch, finished.result(), strict=True):
+                    if not each.answer.done():
+                        each.answer.set_result(answer)
+            self._dispatch()
+
+        future.add_done_callback(done)
+
+    def _renew(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=False)
+        self._pool = None
+
+
+def joined(parts: Sequence[Answers]) -> Answers:
+    """The answers to the pieces of a text as one; a need that is unknown in one is unknown."""
+    entities = dict.fromkeys(pair for part in parts for pair in part.entities)
+    if any(part.needed is None for part in parts):
+        return Answers(tuple(entities), None)
+    needed = dict.fromkeys(text for part in parts for text in part.needed or ())
+    return Answers(tuple(entities), tuple(needed))
+
+
+def _fail(batch: Sequence[_Waiting], error: BaseException) -> None:
+    for each in batch:
+        if not each.answer.done():
+            each.answer.set_exception(error)

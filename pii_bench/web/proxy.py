@@ -1,0 +1,155 @@
+"""A proxy that speaks OpenAI's Chat Completions.
+
+What a chat's last question does not need is masked before the chat goes on to a provider, and the
+answer comes back with the user's own words.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import httpx2
+from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+
+from pii_bench.errors import PiiBenchError
+from pii_bench.models.failures import safe_code
+from pii_bench.web import state
+from pii_bench.web.chat import ChatError, ChunkUnmasker, mask_chat, read_chat, unmask_answer
+from pii_bench.web.pages import json_answer
+from pii_bench.web.security import CurrentUser
+from pii_bench.web.upstream import Upstream
+
+router: Final = APIRouter(tags=["proxy"])
+
+_MOST_BYTES: Final = 20_000_000
+_LONGEST_LINE: Final = 2_000_000
+_DONE: Final = "[DONE]"
+
+
+@router.post("/v1/chat/completions")
+async def chat_completions(request: Request, _: CurrentUser) -> Response:
+    """Answer a chat as OpenAI does; the provider sees it masked."""
+    web = state.of(request)
+    if web.upstream is None:
+        raise HTTPException(503, "No provider is configured: pii-bench serve --upstream NAME.")
+    try:
+        asked = json.loads(await request.body())
+    except (ValueError, RecursionError):
+        asked = None
+    if not isinstance(asked, dict):
+        raise HTTPException(400, "The body must be a JSON object.")
+    chat = read_chat(asked)
+    if len(chat.text) > web.settings.most_characters:
+        raise HTTPException(
+            413,
+            f"The chat has {len(chat.text)} characters; at most {web.settings.most_characters}.",
+        )
+    answers = await web.masker.answers(chat.text, chat.query)
+    body, mapping = await run_in_threadpool(mask_chat, chat, answers)
+    answer = await _forward(web.upstream, body)
+    if not asked.get("stream"):
+        try:
+            return json_answer(unmask_answer(json.loads(await _read(answer)), mapping))
+        except (ValueError, AttributeError, KeyError, TypeError):
+            raise HTTPException(502, "The provider's answer is no chat completion.") from None
+        finally:
+            await answer.aclose()
+    return StreamingResponse(
+        _events(answer, ChunkUnmasker(mapping)), media_type="text/event-stream"
+    )
+
+
+@router.get("/v1/models")
+async def models(request: Request, _: CurrentUser) -> Response:
+    """The provider's models, for clients that ask first."""
+    web = state.of(request)
+    if web.upstream is None:
+        raise HTTPException(503, "No provider is configured: pii-bench serve --upstream NAME.")
+    try:
+        answer = await web.upstream.client.get(f"{web.upstream.url}/models")
+        value = answer.json()
+    except (httpx2.HTTPError, ValueError):
+        raise HTTPException(502, "The provider cannot be reached.") from None
+    if answer.status_code != 200:
+        raise HTTPException(502, f"The provider answered {answer.status_code}.")
+    return json_answer(value)
+
+
+async def _forward(upstream: Upstream, body: dict[str, Any]) -> httpx2.Response:
+    """Send a masked chat.
+
+    Raises:
+        HTTPException: the provider refuses, with its status, or cannot be reached.
+    """
+    url = f"{upstream.url}/chat/completions"
+    try:
+        sent = upstream.client.build_request("POST", url, json=body)
+        answer = await upstream.client.send(sent, stream=True)
+    except httpx2.HTTPError as error:
+        what = type(error).__name__
+        raise HTTPException(502, f"The provider cannot be reached ({what}).") from None
+    if answer.status_code == 200:
+        return answer
+    try:
+        said = await _read(answer)
+    finally:
+        await answer.aclose()
+    code = _code(said)
+    kept = {"retry-after": answer.headers["retry-after"]} if "retry-after" in answer.headers else {}
+    status = answer.status_code if 400 <= answer.status_code < 600 else 502
+    # Its own words may quote the chat.
+    told = f"The provider answered {answer.status_code}{f' ({code})' if code else ''}."
+    raise HTTPException(502 if status in (401, 403) else status, told, kept)
+
+
+def _code(said: bytes) -> str:
+    try:
+        error = json.loads(said).get("error") or {}
+        return safe_code(error.get("code"), error.get("type"))
+    except (ValueError, AttributeError):
+        return ""
+
+
+async def _read(answer: httpx2.Response) -> bytes:
+    read = bytearray()
+    try:
+        async for piece in answer.aiter_bytes():
+            read += piece
+            if len(read) > _MOST_BYTES:
+                raise HTTPException(502, "The provider's answer is too long.")
+    except httpx2.HTTPError:
+        raise HTTPException(502, "The provider's answer broke off.") from None
+    return bytes(read)
+
+
+async def _events(answer: httpx2.Response, unmasker: ChunkUnmasker) -> AsyncIterator[str]:
+    """The provider's events, unmasked; an error in the middle is told as one more event."""
+    try:
+        async for data in _data(answer):
+            if data == _DONE:
+                yield f"data: {_DONE}\n\n"
+                return
+            chunk = unmasker.feed(json.loads(data))
+            yield f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n"
+        told = "The provider's answer broke off."
+    except (httpx2.HTTPError, PiiBenchError):
+        told = "The provider's answer broke off."
+    except (ValueError, AttributeError, KeyError, TypeError):
+        told = "The provider's answer is no chat completion."
+    finally:
+        await answer.aclose()
+    error = {"error": {"message": told, "type": "upstream_error"}}
+    yield f"data: {json.dumps(error)}\n\n"
+
+
+async def _data(answer: httpx2.Response) -> AsyncIterator[str]:
+    """What stands behind `data:`, event by event (one line each, as all providers send it)."""
+    async for line in answer.aiter_lines():
+        if len(line) > _LONGEST_LINE:
+            raise ChatError("a line of the provider's answer is too long")
+        if line.startswith("data:"):
+            yield line.removeprefix("data:").strip()

@@ -1,0 +1,56 @@
+"""`pii-bench serve`: what it refuses, and its accounts."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.cli import main
+from pii_bench.web.accounts import Role, check_password
+from pii_bench.web.database import Database
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_an_owner_is_added_by_a_line_of_standard_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("a good password\n"))
+
+    assert main(["serve", "--add-owner", "olga"]) == 0
+
+    assert capsys.readouterr().out == "olga is an owner\n"
+    database = Database(str(tmp_path / "pii-bench.sqlite"))
+    account = check_password(database, "olga", "a good password")
+    database.close()
+    assert account is not None
+    assert account.role is Role.OWNER
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (["--host", "0.0.0.0"], "--add-owner NAME"),  # noqa: S104 -- it is refused
+        (["--model", "encodr"], "unknown"),
+        (["--model", "gold"], "gold"),
+        (["--upstream", "opanai"], "did you mean 'openai'?"),
+        (["--upstream", "openai"], "OPENAI_API_KEY"),
+        (["--database", "nothing://x"], "no driver"),
+        (["--add-owner", "a b"], "cannot be taken"),
+        (["--backup", "x"], "no such database"),
+    ],
+)
+def test_what_is_wrong_is_said_before_it_serves(
+    options: list[str],
+    what: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("a good password\n"))
+
+    assert main(["serve", "--workers", "1", *options]) == 2
+
+    assert what in capsys.readouterr().err

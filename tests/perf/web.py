@@ -1,0 +1,149 @@
+"""`python -m tests.perf.web` measures the web application under load and writes a report.
+
+Nothing here is a test: how fast a machine is can be told, not asserted. The server is a process of
+its own, as people start it; all texts differ, so that nothing is remembered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import httpx2
+
+from pii_bench.datasets.catalog import load_dataset
+from tests.web.chromium import serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+REPOSITORY: Final = Path(__file__).resolve().parents[2]
+USERS: Final = 50
+CHARACTERS: Final = 500
+PAUSE: Final = 8.0
+"""Mean seconds between a user's requests: reading a result takes longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Times of the requests of one condition, in seconds, and of all together."""
+
+    name: str
+    times: Sequence[float]
+    wall: float
+
+    @property
+    def row(self) -> str:
+        """As a row of the report's table."""
+        p95 = statistics.quantiles(self.times, n=20, method="inclusive")[-1]
+        cells = (len(self.times), statistics.median(self.times), p95, max(self.times))
+        count, *seconds = cells
+        told = " | ".join(f"{each:.2f}" for each in seconds)
+        return f"| {self.name} | {count} | {told} | {count / self.wall:.1f} |"
+
+
+def texts() -> Iterator[dict[str, str]]:
+    """Requests of 500 characters, each another."""
+    samples = load_dataset("single").samples
+    for number, sample in enumerate(samples):
+        text = f"{number}. {sample.description} {samples[number - 1].description}"
+        yield {"text": text[:CHARACTERS], "query": sample.query or ""}
+
+
+async def timed(client: httpx2.AsyncClient, body: dict[str, str]) -> float:
+    """Seconds of one request."""
+    begun = time.perf_counter()
+    answer = await client.post("/mask", json=body)
+    answer.raise_for_status()
+    return time.perf_counter() - begun
+
+
+async def sequential(client: httpx2.AsyncClient, bodies: Sequence[dict[str, str]]) -> list[float]:
+    """One after the other."""
+    return [await timed(client, body) for body in bodies]
+
+
+async def together(client: httpx2.AsyncClient, bodies: Sequence[dict[str, str]]) -> list[float]:
+    """All at the same moment."""
+    return list(await asyncio.gather(*(timed(client, body) for body in bodies)))
+
+
+async def users(client: httpx2.AsyncClient, bodies: Sequence[dict[str, str]]) -> list[float]:
+    """Fifty users, who read a while before they ask again."""
+    draw = random.Random(19)
+
+    async def user(own: Sequence[dict[str, str]]) -> list[float]:
+        found = []
+        for body in own:
+            await asyncio.sleep(draw.expovariate(1 / PAUSE))
+            found.append(await timed(client, body))
+        return found
+
+    each = [bodies[number::USERS] for number in range(USERS)]
+    return [time for own in await asyncio.gather(*map(user, each)) for time in own]
+
+
+async def measure(url: str, rounds: int) -> list[Measured]:
+    """All conditions, one after the other."""
+    bodies = texts()
+
+    def some(count: int) -> list[dict[str, str]]:
+        return [next(bodies) for _ in range(count)]
+
+    limits = httpx2.Limits(max_connections=USERS)
+    async with httpx2.AsyncClient(base_url=url, timeout=300, limits=limits) as client:
+        # Each process loads its model with its first text.
+        await together(client, some(16))
+        found = []
+        for name, way, count in (
+            ("5 requests, one after the other", sequential, 5),
+            ("5 requests at once", together, 5),
+            ("50 requests at once", together, USERS),
+            (f"50 users, {PAUSE:.0f} s between their requests", users, 4 * USERS),
+        ):
+            times: list[float] = []
+            begun = time.perf_counter()
+            for _ in range(1 if way is users else rounds):
+                times += await way(client, some(count))
+            found.append(Measured(name, times, time.perf_counter() - begun))
+    return found
+
+
+def main() -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=REPOSITORY / "results" / "perf-web.md")
+    parser.add_argument("--rounds", type=int, default=5, help="of each burst")
+    arguments = parser.parse_args()
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as url:
+        found = asyncio.run(measure(url, arguments.rounds))
+    about = (
+        f"`make perf-web` writes this: `POST /mask` with texts of {CHARACTERS} characters, all of "
+        f"them different, system `encoder`, 2 processes on {os.cpu_count()} cores. Before it "
+        f"began {load:.1f} other processes were running or waiting for a core."
+    )
+    lines = [
+        "# The web application under load",
+        "",
+        about,
+        "",
+        "| condition | requests | median s | p95 s | longest s | requests per s |",
+        "|---|---|---|---|---|---|",
+        *(each.row for each in found),
+        "",
+    ]
+    arguments.out.write_text("\n".join(lines), encoding="utf-8")
+    print("\n".join(lines))  # noqa: T201 -- a command of its own
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""Chromium on a page of a server that runs as people run it: in a process of its own."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx2
+import pytest
+
+from tests.cli.command import COMMAND, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser")
+ARGUMENTS: Final = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+
+
+def free_port() -> int:
+    """One that nobody listens to."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+    return port
+
+
+@contextmanager
+def serving(folder: Path, *options: str) -> Iterator[str]:
+    """`pii-bench serve` in a folder; its address."""
+    port = free_port()
+    arguments = [*COMMAND, "serve", "--port", str(port), *options]
+    with (folder / "log.txt").open("wb") as log:
+        process = subprocess.Popen(  # noqa: S603 -- our own command
+            arguments, cwd=folder, env=environment(), stdout=log, stderr=log
+        )
+        try:
+            url = f"http://127.0.0.1:{port}"
+            _wait(url, process)
+            yield url
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
+    for _ in range(300):
+        assert process.poll() is None, "the server has ended"
+        try:
+            httpx2.get(f"{url}/health")
+        except httpx2.TransportError:
+            time.sleep(0.2)
+        else:
+            return
+    pytest.fail("the server does not answer")
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A browser, or the test is skipped with the reason."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def complaints(page: Any) -> list[str]:
+    """What the page's console says from now on: errors, and what the policy forbids."""
+    said: list[str] = []
+    page.on("console", lambda line: said.append(line.text) if line.type == "error" else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    return said
+
+
+def serious_findings(page: Any) -> list[str]:
+    """What axe-core finds that is serious or critical."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    # The policy of the page keeps scripts of others out; axe comes in by the debugger.
+    found = axe.Axe().run(page).response["violations"]
+    return [
+        f"{each['id']}: {node['html'][:120]} {node.get('failureSummary', '')[:200]}"
+        for each in found
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"]
+    ]

@@ -1,0 +1,49 @@
+"""A server in this process, with people in it."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.web.accounts import Role, add_account
+from pii_bench.web.database import Database
+from pii_bench.web.settings import Settings
+from tests.web.server import PASSWORD, Server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="session")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with people in it. Hashing a password is slow: they are made once."""
+    path = tmp_path_factory.mktemp("people") / "web.sqlite"
+    database = Database(str(path))
+    for name, role in (
+        ("olga", Role.OWNER),
+        ("adam", Role.ADJUDICATOR),
+        ("ann", Role.ANNOTATOR),
+        ("bob", Role.ANNOTATOR),
+    ):
+        add_account(database, name, role, PASSWORD)
+    database.close()
+    return path
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Iterator[Server]:
+    """On the loopback, without accounts."""
+    with ExitStack() as stack:
+        yield Server(Settings(database=str(tmp_path / "local.sqlite"), workers=0), stack)
+
+
+@pytest.fixture
+def team(people: Path, tmp_path: Path) -> Iterator[Server]:
+    """With an owner `olga`, an adjudicator `adam`, and annotators `ann` and `bob`."""
+    with ExitStack() as stack:
+        path = shutil.copy(people, tmp_path / "team.sqlite")
+        yield Server(Settings(database=str(path), workers=0), stack)

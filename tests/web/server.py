@@ -1,0 +1,80 @@
+"""What tests of the web application share."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from fastapi.testclient import TestClient
+
+from pii_bench.web.accounts import Account, list_accounts
+from pii_bench.web.app import create_app
+from pii_bench.web.sessions import COOKIE, begin_session
+
+if TYPE_CHECKING:
+    from contextlib import ExitStack
+
+    from pii_bench.web.settings import Settings
+    from pii_bench.web.state import State
+
+ORIGIN: Final = "http://localhost"
+PASSWORD: Final = "correct horse battery"  # noqa: S105 -- of nobody
+_CSRF: Final = re.compile(r'name="csrf[-_]token" (?:content|value)="([^"]+)"')
+
+
+class Browser(TestClient):
+    """Sends what browsers send; `csrf` is the token of the last page with one."""
+
+    csrf: str = ""
+
+    def page(self, path: str) -> str:
+        """A page, as text."""
+        answer = self.get(path, headers={"accept": "text/html"})
+        if found := _CSRF.search(answer.text):
+            self.csrf = found[1]
+        return answer.text
+
+    def log_in(self, name: str) -> None:
+        """By the form, as people do; a password takes its time to check."""
+        self.page("/login")
+        form = {"name": name, "password": PASSWORD, "csrf_token": self.csrf}
+        assert self.post("/login", data=form).status_code == 200
+        self.take_token()
+
+    def take_token(self) -> None:
+        """Send the CSRF token of the first page from now on."""
+        self.page("/")
+        self.headers["x-csrf-token"] = self.csrf
+
+
+class Server:
+    """An application and its clients, all of which are closed with the stack."""
+
+    def __init__(self, settings: Settings, stack: ExitStack) -> None:
+        self.app = create_app(settings)
+        self.web: State = self.app.state.web
+        self._stack = stack
+        # One client runs the lifespan; the others share what it began.
+        self._first = stack.enter_context(TestClient(self.app, base_url=ORIGIN))
+
+    def account(self, name: str) -> Account:
+        """The account of this name."""
+        return next(each for each in list_accounts(self.web.database) if each.name == name)
+
+    def browser(self, name: str | None = None) -> Browser:
+        """A browser, with a session if it has a name."""
+        client = Browser(self.app, base_url=ORIGIN, headers={"origin": ORIGIN})
+        self._stack.callback(client.close)
+        if name is not None:
+            days = self.web.settings.session_days
+            secret = begin_session(self.web.database, self.account(name), days)
+            client.cookies.set(COOKIE, secret, domain="localhost.local")
+        client.take_token()
+        return client
+
+    def program(self, token: str | None = None) -> TestClient:
+        """A client that is no browser."""
+        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        client = TestClient(self.app, base_url=ORIGIN, headers=headers)
+        self._stack.callback(client.close)
+        return client

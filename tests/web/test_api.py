@@ -1,0 +1,173 @@
+"""The API: what it answers is what the functions of the package answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from starlette.websockets import WebSocketDisconnect
+
+import pii_bench
+from pii_bench.masking import unmask
+
+if TYPE_CHECKING:
+    from tests.web.server import Server
+
+TEXT = "My name is Ann Lee, I am 32. Write to a.lee@mail.example.org or call 902-555-0199."
+QUERY = "How old am I?"
+
+
+def test_a_masked_text_is_that_of_the_package(local: Server) -> None:
+    answer = local.program().post("/mask", json={"text": TEXT, "query": QUERY}).json()
+
+    expected = pii_bench.mask(TEXT, QUERY)
+    assert answer["masked"] == expected.text
+    assert {tag: tuple(texts) for tag, texts in answer["mapping"].items()} == expected.mapping
+    assert "a.lee@mail.example.org" not in answer["masked"]
+    places = [(s["start"], s["end"], s["tag"]) for s in answer["spans"] if s["tag"]]
+    assert places == [(span.start, span.end, span.tag) for span in expected.spans]
+
+
+def test_entities_of_ones_own_are_masked_without_a_system(local: Server) -> None:
+    body = {
+        "text": "Ann met Bob in Rome.",
+        "entities": [{"text": "Ann", "type": "PER"}, {"text": "Rome", "type": "LOC"}],
+        "keep": ["Rome"],
+    }
+
+    answer = local.program().post("/mask", json=body).json()
+
+    assert answer["masked"] == "<Person> met Bob in Rome."
+    assert answer["spans"] == [
+        {"start": 0, "end": 3, "type": "PER", "tag": "<Person>"},
+        {"start": 15, "end": 19, "type": "LOC", "tag": None},
+    ]
+
+
+def test_the_way_back_is_that_of_the_package(local: Server) -> None:
+    mapping = {"<Person>": ["Ann"], "<Date 1>": ["May 3"]}
+    text = "Dear [person], see <Date 2>."
+
+    answer = local.program().post("/unmask", json={"text": text, "mapping": mapping}).json()
+
+    assert answer == {
+        "text": unmask(text, {"<Person>": ("Ann",), "<Date 1>": ("May 3",)}),
+        "absent": ["<Date 1>"],
+        "inexact": ["<Date 2>"],
+    }
+
+
+def test_detection_names_who_sees_the_text(local: Server) -> None:
+    answer = local.program().post("/detect", json={"text": TEXT}).json()
+
+    assert {"text": "a.lee@mail.example.org", "type": "CODE"} in answer["entities"]
+    assert answer["recipients"] == ["this machine"]
+
+
+def test_in_a_batch_a_failure_is_one_texts_own(local: Server) -> None:
+    requests = [{"text": TEXT, "query": QUERY}, {"text": TEXT, "query": " "}]
+
+    results = local.program().post("/mask/batch", json={"requests": requests}).json()["results"]
+
+    assert results[0]["masked"] == pii_bench.mask(TEXT, QUERY).text
+    assert results[1] == {"error": "the query is blank: what will be asked about the text?"}
+
+
+def test_a_long_text_is_read_in_pieces_that_are_told(local: Server) -> None:
+    text = "\n\n".join(f"{TEXT} This is letter number {n}." for n in range(60))
+
+    with local.program().websocket_connect("ws://localhost/mask/stream") as socket:
+        socket.send_json({"text": text, "query": QUERY})
+        told = []
+        while "result" not in (message := socket.receive_json()):
+            told.append(message)
+
+    assert [each["piece"] for each in told] == [1, 2, 3]
+    assert {each["of"] for each in told} == {3}
+    assert told[-1]["end"] == len(text)
+    assert unmask(message["result"]["masked"], message["result"]["mapping"]) == text
+    assert "a.lee@mail" not in message["result"]["masked"]
+
+
+@pytest.mark.parametrize(
+    ("message", "what"),
+    [
+        ("{", "JSON"),
+        ('{"query": "x"}', "text"),
+        ('{"text": "secret", "query": " "}', "the query is blank"),
+    ],
+)
+def test_a_stream_tells_what_is_wrong(local: Server, message: str, what: str) -> None:
+    with local.program().websocket_connect("ws://localhost/mask/stream") as socket:
+        socket.send_text(message)
+        error = socket.receive_json()["error"]["message"]
+
+    assert what in error
+    assert "secret" not in error
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example.org", "null"])
+def test_a_stream_from_another_site_is_refused(local: Server, origin: str) -> None:
+    program = local.program()
+    url = "ws://localhost/mask/stream"
+
+    with (
+        pytest.raises(WebSocketDisconnect),
+        program.websocket_connect(url, headers={"origin": origin}),
+    ):
+        pass
+
+
+def test_a_stream_needs_an_account_where_there_are_some(team: Server) -> None:
+    with (
+        pytest.raises(WebSocketDisconnect),
+        team.program().websocket_connect("ws://localhost/mask/stream"),
+    ):
+        pass
+
+
+def test_a_text_that_is_too_long_is_refused(local: Server) -> None:
+    most = local.web.settings.most_characters
+    program = local.program()
+
+    for path, body in (
+        ("/mask", {"text": "x" * (most + 1), "query": "?"}),
+        ("/detect", {"text": "x" * (most + 1)}),
+        ("/unmask", {"text": "x" * (most + 1), "mapping": {}}),
+        ("/mask/batch", {"requests": [{"text": "x" * most, "query": "?"}] * 2}),
+    ):
+        assert program.post(path, json=body).status_code == 413
+
+
+def test_what_is_wrong_is_told_without_the_text(local: Server) -> None:
+    answer = local.program().post("/mask", json={"text": ["secret"], "query": "?"})
+
+    assert answer.status_code == 422
+    assert "body.text" in answer.json()["error"]["message"]
+    assert "secret" not in answer.text
+
+
+def test_nobody_without_an_account_is_answered(team: Server) -> None:
+    for path in ("/mask", "/detect", "/unmask", "/mask/batch"):
+        assert team.program().post(path, json={"text": "x", "query": "?"}).status_code == 401
+    assert team.program().get("/metrics").status_code == 401
+    assert team.program().get("/health").json()["status"] == "ok"
+
+
+def test_metrics_count_requests_by_route(local: Server) -> None:
+    program = local.program()
+    program.get("/health?secret")
+    program.get("/secret")
+
+    told = program.get("/metrics").text
+
+    line = 'pii_bench_request_seconds_count{method="GET",route="/health",status="200"} 1.0'
+    assert line in told
+    assert "secret" not in told
+
+
+def test_the_schema_has_every_route_of_the_api(local: Server) -> None:
+    paths = local.program().get("/openapi.json").json()["paths"]
+
+    assert {"/mask", "/mask/batch", "/detect", "/unmask", "/health", "/metrics"} <= set(paths)
+    assert "/login" not in paths

@@ -1,0 +1,214 @@
+"""The Mask page in Chromium."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.web.chromium import chromium, complaints, serious_findings, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.timeout(300)]
+
+# Where screenshots go that somebody wants to look at.
+SHOTS = os.environ.get("PII_BENCH_SCREENSHOTS")
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serving(tmp_path_factory.mktemp("serving"), "--workers", "1") as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as launched:
+        yield launched
+
+
+@pytest.fixture(params=[1280, 390])
+def width(request: pytest.FixtureRequest) -> int:
+    wide: int = request.param
+    return wide
+
+
+@pytest.fixture(params=["light", "dark"])
+def scheme(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+def shoot(page: Any, name: str) -> None:
+    if SHOTS:
+        page.screenshot(path=Path(SHOTS) / f"{name}.png", full_page=True)
+
+
+def test_a_prompt_is_masked_and_its_answer_put_back(
+    browser: Any, url: str, width: int, scheme: str
+) -> None:
+    context = browser.new_context(
+        viewport={"width": width, "height": 800}, color_scheme=scheme, base_url=url
+    )
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    said = complaints(page)
+
+    page.goto("/mask")
+    shoot(page, f"mask-empty-{width}-{scheme}")
+    assert serious_findings(page) == []
+    page.get_by_role("button", name="Try an example").click()
+    page.locator("#found").wait_for()
+    shoot(page, f"mask-found-{width}-{scheme}")
+    assert serious_findings(page) == []
+
+    page.get_by_role("button", name="Copy the masked prompt").click()
+    page.get_by_text("Copied.").wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert "hannah.okafor@mail.example.org" not in copied
+    assert "<Email Address>" in copied
+    assert copied.endswith("When is my appointment, and what should I ask about my knee?")
+
+    page.get_by_label("The answer with tags").fill("Write to <email address>, [Email Address].")
+    restored = page.locator("#restored")
+    mail = "hannah.okafor@mail.example.org"
+    page.get_by_text(f"Write to {mail}, {mail}.").wait_for()
+    assert restored.inner_text() == f"Write to {mail}, {mail}."
+    shoot(page, f"mask-answer-{width}-{scheme}")
+    assert serious_findings(page) == []
+    wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(wide) == 0
+    assert said == []
+    context.close()
+
+
+def test_marks_and_kinds_are_switched_and_taken_back(browser: Any, url: str) -> None:
+    page = browser.new_page(base_url=url)
+    page.goto("/mask")
+    page.get_by_role("button", name="Try an example").click()
+    mail = page.locator(".mark", has_text="hannah.okafor@mail")
+    prompt = page.locator("#prompt")
+
+    mail.click()
+    page.locator('.mark[aria-pressed="false"]', has_text="hannah.okafor@mail").wait_for()
+    assert "hannah.okafor@mail.example.org" in prompt.inner_text()
+    page.get_by_role("button", name="Undo").click()
+    page.locator('.mark[aria-pressed="true"]', has_text="hannah.okafor@mail").wait_for()
+    assert "hannah.okafor@mail.example.org" not in prompt.inner_text()
+
+    page.get_by_label("Numbers and addresses").uncheck()
+    page.locator('.mark[aria-pressed="false"]', has_text="hannah.okafor@mail").wait_for()
+    page.get_by_label("Numbers and addresses").check()
+    page.locator('.mark[aria-pressed="true"]', has_text="hannah.okafor@mail").wait_for()
+
+    page.reload()
+    page.locator('.mark[aria-pressed="true"]', has_text="hannah.okafor@mail").wait_for()
+    page.get_by_role("button", name="Clear everything").click()
+    assert page.evaluate("sessionStorage.length") == 0
+    page.close()
+
+
+def test_text_that_the_system_missed_is_masked_by_selecting_it(browser: Any, url: str) -> None:
+    page = browser.new_page(base_url=url)
+    page.goto("/mask")
+    page.get_by_role("button", name="Try an example").click()
+    page.locator("#found").wait_for()
+
+    page.evaluate(
+        """() => {
+          const marks = document.getElementById("marks");
+          const node = [...marks.childNodes].find((n) => n.data?.includes("climb stairs"));
+          const start = node.data.indexOf("climb stairs");
+          getSelection().setBaseAndExtent(node, start, node, start + 12);
+        }"""
+    )
+    page.get_by_role("button", name="Mask the selection").click()
+
+    page.locator(".mark", has_text="climb stairs").wait_for()
+    assert "climb stairs" not in page.locator("#prompt").inner_text()
+    page.close()
+
+
+def test_the_keyboard_is_enough(browser: Any, url: str) -> None:
+    page = browser.new_page(base_url=url)
+    page.goto("/mask")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.type("I am Ann Lee. Write to a.lee@mail.example.org.")
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    page.keyboard.type("Who is this?")
+    page.keyboard.press("Control+Enter")
+    page.locator("#found").wait_for()
+
+    mark = page.locator(".mark", has_text="a.lee@mail")
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if mark.evaluate("node => node === document.activeElement"):
+            break
+    page.keyboard.press("Enter")
+    page.locator('.mark[aria-pressed="false"]', has_text="a.lee@mail").wait_for()
+    assert page.evaluate("document.activeElement.textContent") == "a.lee@mail.example.org"
+    page.close()
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "<script>document.title = 'taken'</script> Ann Lee, a@b.example.org",
+        "<img src=x onerror=\"document.title='taken'\"> Ann Lee",
+        "</textarea></pre><svg onload=document.title='taken'> a@b.example.org",
+        "{{ 7 * 7 }} ${7*7} a@b.example.org",
+    ],
+)
+def test_script_in_a_text_stays_text(browser: Any, url: str, hostile: str) -> None:
+    page = browser.new_page(base_url=url)
+    page.goto("/mask")
+    page.locator("#text").fill(hostile)
+    page.locator("#query").fill(f"What is {hostile}?")
+    page.get_by_role("button", name="Mask", exact=True).click()
+    page.locator("#found").wait_for()
+    page.get_by_label("The answer with tags").fill(f"{hostile} <Email Address> <Full Name 9>")
+    page.get_by_text("<Full Name 9>").first.wait_for()
+
+    assert page.locator("#marks").inner_text() == hostile
+    assert "taken" not in page.title()
+    assert page.locator("main script, main img, main svg").count() == 0
+    page.close()
+
+
+def test_a_file_is_read_and_a_scan_refused(browser: Any, url: str, tmp_path: Path) -> None:
+    page = browser.new_page(base_url=url)
+    page.goto("/mask")
+    letter = tmp_path / "<img src=x>.txt"
+    letter.write_text("I am Ann Lee.", encoding="utf-8")
+
+    page.locator("#file").set_input_files(letter)
+    page.get_by_text("The file's text is in the box.").wait_for()
+    assert page.locator("#text").input_value() == "I am Ann Lee."
+
+    other = tmp_path / "letter.odt"
+    other.write_bytes(b"x")
+    page.locator("#file").set_input_files(other)
+    page.get_by_text("this kind of file cannot be read").wait_for()
+    page.close()
+
+
+def test_a_long_text_shows_how_far_it_is(browser: Any, url: str) -> None:
+    page = browser.new_page(base_url=url)
+    page.goto("/mask")
+    line = "My name is Ann Lee and I live in Leeds. Nothing else is to be said about it on day {}."
+    page.locator("#text").fill("\n".join(line.format(day) for day in range(80)))
+    page.locator("#query").fill("Where do I live?")
+    page.get_by_role("button", name="Mask", exact=True).click()
+
+    page.get_by_text("Read 1 of 3 pieces").wait_for()
+    page.locator("#found").wait_for()
+    assert "Ann Lee" not in page.locator("#prompt").inner_text()
+    page.close()

@@ -1,0 +1,198 @@
+"""Chats with tags, and answers without."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_bench.masking import unmask
+from pii_bench.runs.mask_text import Answers
+from pii_bench.web.chat import (
+    ChatError,
+    ChunkUnmasker,
+    StreamUnmasker,
+    mask_chat,
+    read_chat,
+    unmask_answer,
+)
+
+MAPPING = {"<Full Name>": ("Ann Lee",), "<Date 1>": ("3 May",), "<Note>": ('said "no"\n',)}
+
+
+def user(content: object) -> dict[str, Any]:
+    return {"role": "user", "content": content}
+
+
+def test_every_text_of_a_chat_is_masked_for_the_last_question() -> None:
+    request = {
+        "model": "m",
+        "messages": [
+            {"role": "system", "content": "You help Ann Lee of Leeds."},
+            user([{"type": "text", "text": "I am Ann Lee."}, {"type": "text", "text": "ann lee!"}]),
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {
+                        "id": "1",
+                        "type": "function",
+                        "function": {"name": "find", "arguments": '{"who": "Ann Lee"}'},
+                    }
+                ],
+            },
+            {"role": "tool", "tool_call_id": "1", "content": "Ann Lee: Leeds"},
+            user("Where does Ann Lee live?"),
+        ],
+    }
+
+    chat = read_chat(request)
+    answers = Answers((("Ann Lee", "PER"), ("Leeds", "LOC")), needed=("Leeds",))
+    body, mapping = mask_chat(chat, answers)
+
+    assert chat.query == "Where does Ann Lee live?"
+    assert "ann lee" not in json.dumps(body).lower()
+    tags = [tag for tag, texts in mapping.items() if texts[0] == "Ann Lee"]
+    assert len(tags) == 1
+    assert body["messages"][0]["content"] == f"You help {tags[0]} of Leeds."
+    assert body["messages"][3]["content"] == f"{tags[0]}: Leeds"
+    arguments = body["messages"][2]["tool_calls"][0]["function"]["arguments"]
+    assert json.loads(arguments) == {"who": tags[0]}
+    assert request["messages"][0] == {"role": "system", "content": "You help Ann Lee of Leeds."}
+
+
+def test_a_value_across_two_messages_is_a_tag_in_both() -> None:
+    chat = read_chat({"messages": [user("I am Ann"), user("Lee. Who?")]})
+
+    body, _ = mask_chat(chat, Answers((("Ann Lee", "PER"),), needed=()))
+
+    assert [each["content"] for each in body["messages"]] == [
+        "I am <Full Name>",
+        "<Full Name>. Who?",
+    ]
+
+
+def test_fields_that_say_who_asks_do_not_go_on() -> None:
+    messages = [{"role": "user", "name": "Ann", "content": "Hi?"}]
+    request = {"model": "m", "messages": messages, "user": "ann@example.org", "metadata": {"a": 1}}
+
+    body, _ = mask_chat(read_chat(request), Answers((), ()))
+
+    assert body == {"model": "m", "messages": [{"role": "user", "content": "Hi?"}]}
+
+
+@pytest.mark.parametrize(
+    ("request_", "what"),
+    [
+        ({}, "'messages' must be"),
+        ({"messages": []}, "'messages' must be"),
+        ({"messages": [{"role": "system", "content": "x"}]}, "no message of the user"),
+        ({"messages": [user("  ")]}, "no message of the user"),
+        ({"messages": ["x"]}, "must be an object"),
+        ({"messages": [user(7)]}, "must be text"),
+        ({"messages": [user([{"type": "image_url", "image_url": {}}])]}, "else than text"),
+        ({"messages": [user("x")], "prediction": {"content": "secret"}}, "'prediction'"),
+        ({"messages": [user("x") | {"audio": {}}]}, "'audio' of a message"),
+        ({"messages": [user("x") | {"tool_calls": [{"custom": {}}]}]}, "must be of a function"),
+    ],
+)
+def test_what_cannot_be_masked_whole_does_not_go_on(request_: dict[str, Any], what: str) -> None:
+    with pytest.raises(ChatError, match=what) as caught:
+        read_chat(request_)
+
+    assert "secret" not in str(caught.value)
+
+
+def test_an_answer_gets_its_words_back_also_in_json() -> None:
+    arguments = '{"to": "<full name>", "note": "<Note>"}'
+    calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": arguments}}]
+    message = {"role": "assistant", "content": "Dear [Full Name]", "tool_calls": calls}
+    answer = {"choices": [{"index": 0, "message": message, "logprobs": {"content": []}}]}
+
+    (choice,) = unmask_answer(answer, MAPPING)["choices"]
+
+    assert choice["message"]["content"] == "Dear Ann Lee"
+    told = json.loads(choice["message"]["tool_calls"][0]["function"]["arguments"])
+    assert told == {"to": "Ann Lee", "note": 'said "no"\n'}
+    assert "logprobs" not in choice
+
+
+@pytest.mark.parametrize("tag", ["<Full Name>", "[full name]", "&lt;Full Name&gt;", "<FULL  NAME>"])
+def test_a_tag_is_put_back_wherever_it_is_split(tag: str) -> None:
+    text = f"a < b & c [1] {tag}, {tag}{tag} <Date 1> <Date 2> <"
+    for first in range(len(text) + 1):
+        for second in range(first, len(text) + 1):
+            stream = StreamUnmasker(MAPPING)
+            parts = [text[:first], text[first:second], text[second:]]
+            told = "".join([*map(stream.feed, parts), stream.finish()])
+            assert told == unmask(text, MAPPING)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["<", ">", "[", "]", "&lt;", "&gt;", "&", "l", "t", ";", "Full Name", "date1", " ", "x"]
+        )
+    ),
+    st.data(),
+)
+def test_any_stream_says_what_the_whole_says(words: list[str], data: st.DataObject) -> None:
+    text = "".join(words)
+    cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=5).map(sorted))
+    stream = StreamUnmasker(MAPPING)
+    parts = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+
+    assert "".join([*map(stream.feed, parts), stream.finish()]) == unmask(text, MAPPING)
+
+
+def test_what_is_no_tag_is_not_held_back_for_long() -> None:
+    stream = StreamUnmasker(MAPPING)
+
+    assert stream.feed("if a <") == "if a "
+    assert stream.feed(" b then " + "x" * 60) == "< b then " + "x" * 60
+
+
+def test_chunks_of_several_choices_are_kept_apart() -> None:
+    chunks = ChunkUnmasker(MAPPING)
+
+    def feed(index: int, text: str, finish: str | None = None) -> str:
+        choice = {"index": index, "delta": {"content": text}, "finish_reason": finish}
+        (told,) = chunks.feed({"choices": [choice]})["choices"]
+        content: str = told["delta"].get("content", "")
+        return content
+
+    assert [feed(0, "To <Full"), feed(1, "On <Da"), feed(0, " Name>"), feed(1, "te 1>!")] == [
+        "To ",
+        "On ",
+        "Ann Lee",
+        "3 May!",
+    ]
+    assert feed(0, " <Full", "stop") == " <Full"
+
+
+def test_arguments_of_a_tool_stream_too() -> None:
+    chunks = ChunkUnmasker(MAPPING)
+    pieces = ['{"to": "<Fu', 'll Name>", "note"', ': "<Note', '>"}']
+    told = ""
+    for number, piece in enumerate(pieces):
+        call = {"index": 0, "function": {"arguments": piece}}
+        finish = "tool_calls" if number == len(pieces) - 1 else None
+        choice = {"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": finish}
+        (answered,) = chunks.feed({"choices": [choice]})["choices"]
+        told += "".join(c["function"]["arguments"] for c in answered["delta"]["tool_calls"])
+
+    assert json.loads(told) == {"to": "Ann Lee", "note": 'said "no"\n'}
+
+
+def test_the_last_chunk_brings_what_was_held_back() -> None:
+    chunks = ChunkUnmasker(MAPPING)
+    chunks.feed({"choices": [{"index": 0, "delta": {"content": "a <b"}, "finish_reason": None}]})
+
+    (told,) = chunks.feed({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})[
+        "choices"
+    ]
+
+    assert told["delta"] == {"content": "<b"}

@@ -1,0 +1,148 @@
+"""Texts that wait for a process of the pool."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.errors import PiiBenchError
+from pii_bench.runs.mask_text import Answers, MaskingError
+from pii_bench.web.masker import MOST_WAITING, PIECE, BusyError, Masker, joined
+from pii_bench.web.settings import Settings
+from tests.web.recorder import ASKED, BEGUN, GATE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RECORDER = Settings(workers=0, system="python:tests.web.recorder:build")
+
+
+@pytest.fixture
+def masker() -> Iterator[Masker]:
+    """One that notes what it is asked; its answers wait until `GATE` is set."""
+    ASKED.clear()
+    BEGUN.clear()
+    GATE.clear()
+    made = Masker(RECORDER)
+    made.start()
+    yield made
+    GATE.set()
+    made.close()
+
+
+async def in_order(masker: Masker, *texts: str) -> list[str]:
+    """Hand in a text that takes a while, then these; in which order they are read."""
+    tasks = [asyncio.create_task(masker.answers("first", "?"))]
+    await asyncio.to_thread(BEGUN.wait, 60)
+    tasks += [asyncio.create_task(masker.answers(text, "?")) for text in texts]
+    await asyncio.sleep(0)
+    GATE.set()
+    await asyncio.gather(*tasks)
+    return ASKED[1:]
+
+
+def test_a_short_text_need_not_wait_for_a_long_one(masker: Masker) -> None:
+    long = "x " * PIECE
+
+    asked = asyncio.run(in_order(masker, long, "short"))
+
+    assert asked[0] == "short"
+    assert "".join(asked[1:]) == long
+    assert len(asked) == 3
+
+
+def test_those_that_wait_are_answered_in_their_order(masker: Masker) -> None:
+    texts = [f"text {number}" for number in range(20)]
+
+    assert asyncio.run(in_order(masker, *texts)) == texts
+
+
+def test_each_gets_its_own_answer_and_a_failure_is_its_own(masker: Masker) -> None:
+    GATE.set()
+    texts = [f"{'FAIL' if number % 3 == 0 else 'Ann'} N{number}" for number in range(12)]
+
+    async def answers() -> list[Answers | BaseException]:
+        waiting = (masker.answers(text, "?") for text in texts)
+        return await asyncio.gather(*waiting, return_exceptions=True)
+
+    for number, answer in enumerate(asyncio.run(answers())):
+        if number % 3 == 0:
+            assert isinstance(answer, MaskingError)
+            assert "FAIL" not in str(answer)
+        else:
+            assert isinstance(answer, Answers)
+            assert answer.entities == (("Ann", "PER"), (f"N{number}", "PER"))
+
+
+def test_when_too_many_wait_it_says_so(masker: Masker) -> None:
+    async def flood() -> list[BaseException | Answers]:
+        texts = (masker.answers("x", "?") for _ in range(MOST_WAITING + 10))
+        GATE.set()
+        return await asyncio.gather(*texts, return_exceptions=True)
+
+    answers = asyncio.run(flood())
+
+    assert [type(each) for each in answers] == [Answers] * MOST_WAITING + [BusyError] * 10
+
+
+def test_who_gives_up_is_not_read(masker: Masker) -> None:
+    async def give_up() -> None:
+        first = asyncio.create_task(masker.answers("first", "?"))
+        await asyncio.to_thread(BEGUN.wait, 60)
+        second = asyncio.create_task(masker.answers("second", "?"))
+        await asyncio.sleep(0)
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
+        GATE.set()
+        await first
+        await masker.answers("third", "?")
+
+    asyncio.run(give_up())
+
+    assert ASKED == ["first", "third"]
+
+
+def test_pieces_are_put_together() -> None:
+    parts = [
+        Answers((("Ann", "PER"), ("Leeds", "LOC")), ("Leeds",)),
+        Answers((("Ann", "PER"), ("Bob", "PER")), ("Bob",)),
+    ]
+
+    assert joined(parts) == Answers(
+        (("Ann", "PER"), ("Leeds", "LOC"), ("Bob", "PER")), ("Leeds", "Bob")
+    )
+    assert joined([*parts, Answers((), None)]).needed is None
+
+
+def test_a_system_that_is_not_there_is_said_at_the_start() -> None:
+    masker = Masker(Settings(workers=0, system="encodr"))
+    with pytest.raises(PiiBenchError, match="encodr"):
+        masker.start()
+    masker.close()
+
+
+def test_a_process_that_dies_is_replaced() -> None:
+    masker = Masker(Settings(workers=1, system="bilstm-crf+none"))
+
+    async def kill() -> None:
+        await masker.answers("I am Ann Lee.", "?")
+        (worker,) = _children()
+        os.kill(worker, signal.SIGKILL)
+        with pytest.raises(BusyError, match="died"):
+            await masker.answers("I am Bob Roe.", "?")
+        answers = await masker.answers("My mail is b.roe@mail.example.org.", "?")
+        assert ("b.roe@mail.example.org", "CODE") in answers.entities
+
+    asyncio.run(kill())
+    masker.close()
+
+
+def _children() -> list[int]:
+    """Processes of the pool, without what `multiprocessing` keeps beside them."""
+    import multiprocessing
+
+    return [each.pid for each in multiprocessing.active_children() if each.pid is not None]

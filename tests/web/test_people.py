@@ -1,0 +1,126 @@
+"""Accounts and tokens, by their pages."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.web.accounts import check_password, list_accounts
+from pii_bench.web.sessions import add_token, list_tokens
+from tests.web.server import PASSWORD
+
+if TYPE_CHECKING:
+    from tests.web.server import Server
+
+
+def secret_in(page: str) -> str:
+    found = re.search(r'<pre class="secret">([^<]+)</pre>', page)
+    assert found is not None
+    return found[1]
+
+
+def test_an_owner_adds_somebody_who_can_log_in(team: Server) -> None:
+    page = team.browser("olga").post("/people", data={"name": "eve", "role": "annotator"}).text
+
+    account = check_password(team.web.database, "eve", secret_in(page))
+    assert account is not None
+    assert account.role.value == "annotator"
+
+
+def test_the_first_account_is_an_owners(local: Server) -> None:
+    browser = local.browser()
+    page = browser.page("/people")
+    assert re.findall(r"<option>(\w+)", page) == ["owner"]
+
+    browser.post("/people", data={"name": "eve", "role": "owner"})
+
+    assert browser.get("/people").status_code == 401
+
+
+@pytest.mark.parametrize("name", ["ann", "adam"])
+def test_others_make_no_accounts(team: Server, name: str) -> None:
+    browser = team.browser(name)
+    bob = team.account("bob").id
+
+    for path in ("/people", f"/people/{bob}/password", f"/people/{bob}/close"):
+        form = {"name": "eve", "role": "owner"}
+        assert browser.post(path, data=form).status_code == 403
+    assert browser.get("/people").status_code == 403
+    assert check_password(team.web.database, "bob", PASSWORD) is not None
+
+
+def test_a_new_password_replaces_the_old(team: Server) -> None:
+    bob = team.account("bob").id
+    page = team.browser("olga").post(f"/people/{bob}/password").text
+
+    assert check_password(team.web.database, "bob", PASSWORD) is None
+    assert check_password(team.web.database, "bob", secret_in(page)) is not None
+
+
+def test_who_is_closed_out_cannot_come_back(team: Server) -> None:
+    bob = team.account("bob")
+    browser, token = team.browser("bob"), add_token(team.web.database, bob, "x")
+
+    team.browser("olga").post(f"/people/{bob.id}/close")
+
+    assert browser.get("/").status_code == 401
+    assert team.program(token).get("/").status_code == 401
+    assert check_password(team.web.database, "bob", PASSWORD) is None
+
+
+def test_the_last_owner_stays(team: Server) -> None:
+    answer = team.browser("olga").post(f"/people/{team.account('olga').id}/close")
+
+    assert answer.status_code == 400
+    assert "last owner" in answer.text
+    assert "olga" in [each.name for each in list_accounts(team.web.database)]
+
+
+@pytest.mark.parametrize("what", ["password", "close"])
+def test_an_account_that_is_not_there_is_said_so(team: Server, what: str) -> None:
+    assert team.browser("olga").post(f"/people/999/{what}").status_code == 404
+
+
+def test_a_name_with_markup_is_refused_and_shown_as_text(team: Server) -> None:
+    form = {"name": "<script>alert(1)</script>", "role": "annotator"}
+
+    answer = team.browser("olga").post("/people", data=form)
+
+    assert answer.status_code == 400
+    assert "&lt;script&gt;" in answer.text
+    assert "<script>alert" not in answer.text
+
+
+def test_a_token_is_shown_once_and_deleted_by_its_owner_alone(team: Server) -> None:
+    ann, bob = team.browser("ann"), team.browser("bob")
+    secret = secret_in(ann.post("/account/tokens", data={"name": "<b>nb</b>"}).text)
+    (token,) = list_tokens(team.web.database, team.account("ann"))
+
+    assert secret not in ann.page("/account")
+    assert "&lt;b&gt;nb&lt;/b&gt;" in ann.page("/account")
+    assert bob.post(f"/account/tokens/{token.id}/delete").status_code == 404
+    assert team.program(secret).get("/account").status_code == 200
+    ann.post(f"/account/tokens/{token.id}/delete")
+    assert team.program(secret).get("/account").status_code == 401
+
+
+def test_a_password_is_changed_by_who_knows_the_old_one(team: Server) -> None:
+    browser, other = team.browser("ann"), team.browser("ann")
+
+    wrong = browser.post("/account/password", data={"old": "guessed it", "new": "a new password"})
+    assert wrong.status_code == 400
+    short = browser.post("/account/password", data={"old": PASSWORD, "new": "short"})
+    assert "has 5 characters" in short.text
+    browser.post("/account/password", data={"old": PASSWORD, "new": "a new password"})
+
+    assert other.get("/").status_code == 401
+    assert check_password(team.web.database, "ann", "a new password") is not None
+
+
+def test_a_program_with_a_token_makes_no_others(team: Server) -> None:
+    program = team.program(add_token(team.web.database, team.account("olga"), "x"))
+
+    assert program.post("/account/tokens", data={"name": "y"}).status_code == 403
+    assert program.post("/people", data={"name": "eve", "role": "owner"}).status_code == 403

@@ -1,0 +1,201 @@
+"""The proxy, between OpenAI's own client and a server that speaks its protocol."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import openai
+import pytest
+
+from pii_bench.errors import MissingKeyError, UnknownNameError
+from pii_bench.web.app import create_app
+from pii_bench.web.settings import Settings
+from tests.protocol_server import ProtocolServer, Reply, api_error, completion
+from tests.web.server import Server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+MAIL = "a.lee@mail.example.org"
+PROMPT = f"I am Ann Lee and 32 years old. My address is {MAIL}. How old am I?"
+
+
+@pytest.fixture
+def protocol_server() -> Iterator[ProtocolServer]:
+    with ProtocolServer() as server:
+        yield server
+
+
+@pytest.fixture
+def proxy(
+    tmp_path: Path, protocol_server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Server]:
+    monkeypatch.setenv("PII_BENCH_API_KEY", "sk-upstream")
+    settings = Settings(
+        database=str(tmp_path / "web.sqlite"), workers=0, upstream=f"{protocol_server.url}/v1"
+    )
+    with ExitStack() as stack:
+        yield Server(settings, stack)
+
+
+def client(proxy: Server) -> openai.OpenAI:
+    """OpenAI's own, with another base URL."""
+    return openai.OpenAI(
+        api_key="sk-of-the-client",
+        base_url="http://localhost/v1",
+        http_client=proxy.program(),
+        max_retries=0,
+    )
+
+
+def ask(proxy: Server, prompt: str = PROMPT) -> str | None:
+    messages: Any = [{"role": "user", "content": prompt}]
+    answer = client(proxy).chat.completions.create(model="m", messages=messages)
+    return answer.choices[0].message.content
+
+
+def events(*chunks: object) -> Reply:
+    lines = [f"data: {json.dumps(each)}\n\n" for each in chunks]
+    body = "".join([*lines, "data: [DONE]\n\n"]).encode()
+    return Reply(body=body, headers={"Content-Type": "text/event-stream"})
+
+
+def chunk(text: str, finish: str | None = None) -> dict[str, object]:
+    choice = {"index": 0, "delta": {"content": text}, "finish_reason": finish}
+    return {"id": "1", "object": "chat.completion.chunk", "model": "m", "choices": [choice]}
+
+
+def test_the_provider_sees_tags_and_the_client_words(
+    proxy: Server, protocol_server: ProtocolServer
+) -> None:
+    protocol_server.script(completion("You are 32, <Full Name>; I wrote to <email address>."))
+
+    assert ask(proxy) == f"You are 32, Ann Lee; I wrote to {MAIL}."
+
+    (request,) = protocol_server.requests
+    assert request.path == "/v1/chat/completions"
+    (message,) = request.body["messages"]
+    assert MAIL not in json.dumps(request.body)
+    assert "Ann Lee" not in json.dumps(request.body)
+    assert "32 years old" in message["content"]
+
+
+def test_the_clients_key_does_not_reach_the_provider(
+    proxy: Server, protocol_server: ProtocolServer
+) -> None:
+    protocol_server.script(completion("x"))
+    ask(proxy)
+
+    (request,) = protocol_server.requests
+    assert request.headers["authorization"] == "Bearer sk-upstream"
+    assert "sk-of-the-client" not in repr(request)
+
+
+@pytest.mark.parametrize("trickle", [0.0, 0.0005])
+def test_a_stream_is_unmasked_where_tags_are_split(
+    proxy: Server, protocol_server: ProtocolServer, trickle: float
+) -> None:
+    said = "Dear <Full Name>, you are 32. [Email Address]! &lt;Email Address&gt;"
+    pieces = [said[at : at + 3] for at in range(0, len(said), 3)]
+    reply = events(*map(chunk, pieces), chunk("", "stop"))
+    protocol_server.script(Reply(body=reply.body, headers=reply.headers, trickle=trickle))
+
+    stream = client(proxy).chat.completions.create(
+        model="m", messages=[{"role": "user", "content": PROMPT}], stream=True
+    )
+    told = "".join(each.choices[0].delta.content or "" for each in stream)
+
+    assert told == f"Dear Ann Lee, you are 32. {MAIL}! {MAIL}"
+
+
+def test_a_stream_that_breaks_off_says_so(proxy: Server, protocol_server: ProtocolServer) -> None:
+    body = f"data: {json.dumps(chunk('Dear <Full'))}\n\n".encode()
+    protocol_server.script(Reply(body=body))
+
+    answer = proxy.program().post(
+        "/v1/chat/completions",
+        json={"model": "m", "stream": True, "messages": [{"role": "user", "content": PROMPT}]},
+    )
+
+    assert "broke off" in answer.text
+    assert "[DONE]" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("reply", "status", "what"),
+    [
+        (api_error(429, "rate_limit_exceeded", headers={"retry-after": "7"}), 429, "rate_limit"),
+        (api_error(400, "context_length_exceeded"), 400, "context_length"),
+        # Its 401 is about our key, not about the client's.
+        (api_error(401, "invalid_api_key", message=f"wrong: {MAIL}"), 502, "invalid_api_key"),
+        (Reply(status=500, body=b"<html>"), 500, "answered 500"),
+        (Reply(body=b"<html>"), 502, "no chat completion"),
+        (Reply(body=[]), 502, "no chat completion"),
+        (Reply(reset=True), 502, "cannot be reached"),
+    ],
+)
+def test_what_a_provider_refuses_is_told_without_its_words(
+    proxy: Server, protocol_server: ProtocolServer, reply: Reply, status: int, what: str
+) -> None:
+    protocol_server.script(reply)
+
+    with pytest.raises(openai.APIStatusError) as caught:
+        ask(proxy)
+
+    assert caught.value.status_code == status
+    assert what in caught.value.message
+    assert MAIL not in caught.value.message
+    assert caught.value.response.headers.get("retry-after") == reply.headers.get("retry-after")
+
+
+def test_nothing_goes_on_where_the_text_cannot_be_masked(
+    proxy: Server, protocol_server: ProtocolServer
+) -> None:
+    protocol_server.script(completion("x"))
+    program = proxy.program()
+    picture = [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]
+
+    for body, status in (
+        (b"{", 400),
+        (b"[]", 400),
+        (b"[" * 100_000, 400),
+        (json.dumps({"messages": [{"role": "user", "content": picture}]}).encode(), 400),
+        (json.dumps({"messages": [{"role": "user", "content": "x" * 60_000}]}).encode(), 413),
+    ):
+        assert program.post("/v1/chat/completions", content=body).status_code == status
+    assert protocol_server.requests == []
+
+
+def test_without_a_provider_there_is_no_proxy(local: Server) -> None:
+    body = {"messages": [{"role": "user", "content": "x"}]}
+    answer = local.program().post("/v1/chat/completions", json=body)
+
+    assert answer.status_code == 503
+    assert "--upstream" in answer.json()["error"]["message"]
+
+
+def test_with_accounts_the_clients_key_is_a_token(team: Server) -> None:
+    body = {"messages": [{"role": "user", "content": "x"}]}
+
+    assert team.program("sk-guessed").post("/v1/chat/completions", json=body).status_code == 401
+
+
+def test_models_are_the_providers(proxy: Server, protocol_server: ProtocolServer) -> None:
+    assert proxy.program().get("/v1/models").status_code == 502
+    assert protocol_server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("upstream", "error"),
+    [("openai", MissingKeyError), ("opanai", UnknownNameError), ("anthropic", UnknownNameError)],
+)
+def test_a_provider_that_cannot_be_asked_is_refused_at_the_start(
+    upstream: str, error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(error):
+        create_app(Settings(database=str(tmp_path / "web.sqlite"), upstream=upstream))

@@ -1,0 +1,232 @@
+"""Sessions, CSRF, roles and rates."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+from fastapi import Depends
+
+from pii_bench.web.accounts import (
+    AccountError,
+    Role,
+    add_account,
+    check_password,
+    set_password,
+)
+from pii_bench.web.security import require
+from pii_bench.web.sessions import COOKIE, add_token, begin_session, delete_token, list_tokens
+from pii_bench.web.settings import Settings
+from tests.web.server import PASSWORD, Server
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def changed() -> dict[str, str]:
+    """A route that changes something."""
+    return {}
+
+
+def test_the_cookie_of_a_session_is_out_of_reach_for_scripts(team: Server) -> None:
+    browser = team.browser()
+    browser.page("/login")
+    form = {"name": "ann", "password": PASSWORD, "csrf_token": browser.csrf}
+
+    answer = browser.post("/login", data=form, follow_redirects=False)
+
+    (cookie,) = [c for c in answer.headers.get_list("set-cookie") if c.startswith(COOKIE)]
+    assert {"HttpOnly", "SameSite=lax", "Path=/"} <= set(cookie.split("; "))
+
+
+def test_over_https_the_cookie_is_secure(team: Server) -> None:
+    browser = team.browser()
+    browser.base_url = "https://localhost"
+    browser.headers["origin"] = "https://localhost"
+    browser.page("/login")
+    form = {"name": "ann", "password": PASSWORD, "csrf_token": browser.csrf}
+
+    answer = browser.post("/login", data=form, follow_redirects=False)
+
+    assert "; Secure" in answer.headers["set-cookie"]
+
+
+def test_a_wrong_password_is_not_told_from_a_wrong_name(team: Server) -> None:
+    pages = []
+    for name, password in (("ann", "wrong password"), ("nobody", PASSWORD)):
+        browser = team.browser()
+        browser.page("/login")
+        form = {"name": name, "password": password, "csrf_token": browser.csrf}
+        answer = browser.post("/login", data=form)
+        assert answer.status_code == 401
+        pages.append(answer.text.split("<main")[1].split("csrf_token")[0])
+
+    assert pages[0] == pages[1]
+    assert "No account has this name and password" in pages[0]
+
+
+def test_a_login_form_from_elsewhere_is_refused(team: Server) -> None:
+    form = {"name": "ann", "password": PASSWORD, "csrf_token": "guessed"}
+
+    assert team.browser().post("/login", data=form).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("target", "where"),
+    [
+        ("/none", "/none"),
+        ("//evil.example.org", "/"),
+        ("https://evil.example.org", "/"),
+        ("/\\evil.example.org", "/"),
+        ("/\nx", "/"),
+    ],
+)
+def test_the_login_leads_to_this_site_alone(team: Server, target: str, where: str) -> None:
+    browser = team.browser()
+    browser.page("/login")
+    form = {"name": "ann", "password": PASSWORD, "csrf_token": browser.csrf, "next": target}
+
+    answer = browser.post("/login", data=form, follow_redirects=False)
+
+    assert (answer.status_code, answer.headers["location"]) == (303, where)
+
+
+def test_who_logs_out_is_out(team: Server) -> None:
+    browser = team.browser("ann")
+    cookie = browser.cookies[COOKIE]
+
+    browser.post("/logout")
+    browser.cookies.set(COOKIE, cookie)
+
+    assert browser.get("/").status_code == 401
+
+
+def test_a_new_password_ends_the_sessions(team: Server) -> None:
+    browser = team.browser("ann")
+    set_password(team.web.database, team.account("ann").id, "another password")
+
+    assert browser.get("/").status_code == 401
+    assert check_password(team.web.database, "ann", PASSWORD) is None
+
+
+def test_a_session_ends_after_its_days(team: Server) -> None:
+    browser = team.browser()
+    secret = begin_session(team.web.database, team.account("ann"), days=0)
+    browser.cookies.set(COOKIE, secret)
+
+    assert browser.get("/").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"x-csrf-token": ""}, 403),
+        ({"x-csrf-token": "guessed"}, 403),
+        ({"origin": "https://evil.example.org"}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site"}, 403),
+        ({"origin": "null"}, 403),
+        ({}, 200),
+    ],
+)
+@pytest.mark.parametrize("kind", ["local", "team"])
+def test_a_change_needs_the_token_and_this_site(
+    request: pytest.FixtureRequest, kind: str, headers: dict[str, str], status: int
+) -> None:
+    server: Server = request.getfixturevalue(kind)
+    server.app.post("/change")(changed)
+    browser = server.browser("ann" if kind == "team" else None)
+
+    assert browser.post("/change", headers=headers).status_code == status
+
+
+def test_a_form_may_bring_the_token_in_a_field(team: Server) -> None:
+    team.app.post("/change")(changed)
+    browser = team.browser("ann")
+    del browser.headers["x-csrf-token"]
+
+    assert browser.post("/change", data={"csrf_token": browser.csrf}).status_code == 200
+    assert browser.post("/change", data={"csrf_token": "guessed"}).status_code == 403
+    assert browser.post("/change", json={"csrf_token": browser.csrf}).status_code == 403
+
+
+def test_the_token_of_one_is_nothing_for_another(team: Server) -> None:
+    team.app.post("/change")(changed)
+    ann, bob = team.browser("ann"), team.browser("bob")
+
+    assert ann.post("/change", headers={"x-csrf-token": bob.csrf}).status_code == 403
+
+
+def test_a_program_needs_no_csrf_token(team: Server, local: Server) -> None:
+    for server in (team, local):
+        server.app.post("/change")(changed)
+    token = add_token(team.web.database, team.account("ann"), "notebook")
+
+    assert team.program(token).post("/change").status_code == 200
+    assert local.program().post("/change").status_code == 200
+
+
+def test_tokens_belong_to_one_account(team: Server) -> None:
+    database = team.web.database
+    ann, bob = team.account("ann"), team.account("bob")
+    secret = add_token(database, ann, "notebook")
+    (token,) = list_tokens(database, ann)
+
+    assert not delete_token(database, bob, token.id)
+    assert team.program(secret).get("/").status_code == 200
+    assert delete_token(database, ann, token.id)
+    assert team.program(secret).get("/").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("needed", "let_in"),
+    [
+        (Role.ANNOTATOR, ["ann", "adam", "olga"]),
+        (Role.ADJUDICATOR, ["adam", "olga"]),
+        (Role.OWNER, ["olga"]),
+    ],
+)
+def test_a_role_may_do_what_those_below_may(team: Server, needed: Role, let_in: list[str]) -> None:
+    team.app.get("/area", dependencies=[Depends(require(needed))])(changed)
+    names = ("ann", "adam", "olga")
+    assert [n for n in names if team.browser(n).get("/area").status_code == 200] == let_in
+    assert team.browser().get("/area").status_code == 401
+
+
+def test_guessing_passwords_is_slowed_down(team: Server) -> None:
+    browser = team.browser()
+    form = {"name": "ann", "password": "wrong password", "csrf_token": "x"}
+    statuses = [browser.post("/login", data=form).status_code for _ in range(11)]
+
+    assert statuses == [403] * 10 + [429]
+
+
+def test_requests_are_counted_per_account(people: Path, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        path = shutil.copy(people, tmp_path / "web.sqlite")
+        server = Server(Settings(database=str(path), requests_per_minute=10), stack)
+        ann, bob = server.browser("ann"), server.browser("bob")
+
+        statuses = [ann.get("/").status_code for _ in range(10)]
+
+        assert statuses[-1] == 429
+        assert bob.get("/").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["", "a b", "<b>", "x" * 61, "local", "a\nb"])
+def test_a_name_has_no_odd_characters(team: Server, name: str) -> None:
+    with pytest.raises(AccountError, match="cannot be taken"):
+        add_account(team.web.database, name, Role.ANNOTATOR, PASSWORD)
+
+
+def test_a_name_is_given_once(team: Server) -> None:
+    with pytest.raises(AccountError, match="already"):
+        add_account(team.web.database, "ann", Role.OWNER, PASSWORD)
+
+
+@pytest.mark.parametrize("length", [0, 9, 201])
+def test_a_password_has_a_length(team: Server, length: int) -> None:
+    with pytest.raises(AccountError, match=f"has {length} characters"):
+        add_account(team.web.database, "eve", Role.ANNOTATOR, "x" * length)

@@ -1,0 +1,126 @@
+"""Files of people, and of those who attack."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from pii_bench.web.uploads import Limits, UploadError, read_upload
+from tests.web.letters import LETTER, docx, docx_with, eml, pdf, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HEAD = """\
+From: Ann Lee <a.lee@mail.example.org>
+To: clinic@mail.example.org
+Subject: Über mich"""
+PICTURE = b"/XObject << /Im1 3 0 R >>"
+
+
+@pytest.mark.parametrize(
+    ("ending", "data", "text"),
+    [
+        (".txt", LETTER.encode(), LETTER),
+        (".TXT", b"\xef\xbb\xbf" + LETTER.encode() + b"\r\nBye\r\n", f"{LETTER}\nBye"),
+        (".txt", LETTER.encode("utf-16"), LETTER),
+        (".pdf", pdf(shown(LETTER), shown("Page two")), f"{LETTER}\n\nPage two"),
+        (".pdf", pdf(shown(LETTER), b"q Q"), LETTER),
+        (".docx", docx(), f"{LETTER}\nPhone\t+44 113 496 0123\nClinic of Leeds"),
+        (
+            ".eml",
+            eml(),
+            f"{HEAD}\n\n{LETTER}",
+        ),
+    ],
+)
+def test_the_text_of_a_letter_is_read(ending: str, data: bytes, text: str) -> None:
+    upload = read_upload(ending, data, Limits())
+
+    assert (upload.text, upload.notes) == (text, ())
+
+
+def test_of_html_only_what_is_shown_is_read() -> None:
+    text = read_upload(".eml", eml(html=True), Limits()).text
+
+    assert text.split("Subject: ")[1].split() == ["Über", "mich", "Hello,", *LETTER.split()]
+
+
+def test_attached_files_are_named_as_not_read() -> None:
+    upload = read_upload(".eml", eml(attached=True), Limits())
+
+    assert upload.notes == ("1 attached files were not read.",)
+    assert "secret" not in upload.text
+
+
+@pytest.mark.parametrize(
+    ("ending", "data", "what"),
+    [
+        (".pdf", pdf(shown(LETTER), b"/Im1 Do", resources=PICTURE), "page 2 of 2 is a picture"),
+        (".pdf", pdf(b"0 0 m 9 9 l S\n" * 300), "page 1 of 1 is a picture"),
+        (".pdf", pdf(b""), "there is no text"),
+        (".pdf", b"%PDF-1.4 nothing", "is broken, or is no .pdf file"),
+        (".docx", b"PK\3\4 nothing", "is broken, or is no .docx file"),
+        (".docx", pdf(shown(LETTER)), "is broken, or is no .docx file"),
+        (".txt", b"\xff\x00\x81 secret", "not UTF-8"),
+        (".txt", b" \n ", "there is no text"),
+        (".eml", b"just a line", "is no e-mail"),
+        (".exe", b"MZ", "cannot be read; allowed: .txt, .pdf, .docx, .eml"),
+        ("", b"x", "cannot be read"),
+        ("../../x", b"x", "cannot be read"),
+    ],
+)
+def test_what_has_no_text_is_refused_with_the_reason(ending: str, data: bytes, what: str) -> None:
+    with pytest.raises(UploadError, match=what) as caught:
+        read_upload(ending, data, Limits())
+
+    assert "secret" not in str(caught.value)
+
+
+def billion_laughs() -> bytes:
+    """Entities that would grow to gigabytes."""
+    lines = ['<!ENTITY a0 "ha">']
+    lines += [f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 11)]
+    space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    return (
+        f"<!DOCTYPE d [{''.join(lines)}]><w:document xmlns:w='{space}'><w:body><w:p><w:r>"
+        "<w:t>&a10;</w:t></w:r></w:p></w:body></w:document>"
+    ).encode()
+
+
+def deep() -> bytes:
+    """A PDF whose pages are arrays within arrays."""
+    nested = b"[" * 100_000 + b"]" * 100_000
+    return pdf(shown(LETTER)).replace(b"/Count 1", b"/Count 1 /X " + nested)
+
+
+BOMBS: Final[dict[str, tuple[str, Callable[[], bytes]]]] = {
+    "zip": (".docx", lambda: docx_with(b"<a>" + b" " * 300_000_000 + b"</a>")),
+    "entities": (".docx", lambda: docx_with(billion_laughs())),
+    "pages": (".pdf", lambda: pdf(*[shown("x")] * 500)),
+    "flate": (".pdf", lambda: pdf(b" " * 300_000_000, flate=True)),
+    "drawing": (".pdf", lambda: pdf(b"BT /F1 9 Tf (x) Tj ET\n" * 3_000_000, flate=True)),
+    "deep": (".pdf", deep),
+    "long": (".txt", lambda: b"x" * 10_000_000),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_is_bounded_in_size_pages_time_and_memory(name: str) -> None:
+    ending, make = BOMBS[name]
+    data = make()
+    assert len(data) <= 10_000_000
+    begun = time.monotonic()
+
+    with pytest.raises(UploadError):
+        read_upload(ending, data, Limits(seconds=2))
+
+    # Not a timing: two seconds of work, ten to start, and the machine may be busy.
+    assert time.monotonic() - begun < 60
+
+
+def test_reading_that_takes_too_long_is_ended() -> None:
+    with pytest.raises(UploadError, match="took"):
+        read_upload(".pdf", BOMBS["drawing"][1](), Limits(seconds=1, memory=10**10))
