@@ -68,6 +68,15 @@ def analyse(runs: Sequence[EvaluatedRun], published: Iterable[Row]) -> Analysis:
     )
 
 
+def records(analysis: Analysis) -> list[dict[str, object]]:
+    """Every row of the CSV files with its columns by name; `table` is the file's name."""
+    return [
+        {"table": name, **dict(zip(_columns(kind), _cells(result), strict=True))}
+        for name, kind in _KINDS.items()
+        for result in getattr(analysis, name)
+    ]
+
+
 def to_csv(kind: type, results: Iterable[object]) -> str:
     """Results of one kind as CSV: figures with four decimals, what is None empty.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pii_bench.cli.terminal import say
+from pii_bench.cli.terminal import say, say_json
 from pii_bench.escaping import markdown_table
 from pii_bench.models.calls.budget import Estimate, estimate
 from pii_bench.models.calls.tokens import Range
@@ -33,13 +34,23 @@ def estimate_jobs(jobs: Sequence[Job], *, reasons: bool, batched: bool) -> Estim
     return [(job, _estimate(job, reasons=reasons, batched=batched)) for job in jobs]
 
 
-def print_estimates(estimates: Estimates, *, models: bool = False) -> None:
+def print_estimates(estimates: Estimates, *, as_json: bool, models: bool = False) -> None:
     """Print what jobs would take: low, expected and high.
 
     Args:
         estimates: of the jobs.
-        models: whether to name the model of each.
+        as_json: print the rows as JSON.
+        models: whether to name the model of each in the table.
     """
+    if as_json:
+        names = [(job.system.card, job.dataset.name, each) for job, each in estimates]
+        say_json(
+            [
+                {"model": card.model, "prompt": card.prompt, "dataset": dataset, **asdict(each)}
+                for card, dataset, each in names
+            ]
+        )
+        return
     rows = [
         (job.system.card.model, job.system.card.prompt, job.dataset.name, *_cells(each))
         for job, each in estimates
