@@ -30,7 +30,9 @@ def say(text: str = "", *, end: str = "\n") -> None:
 
 
 def say_json(rows: Sequence[object] | Mapping[str, object]) -> None:
-    """Print rows as a JSON array in ASCII, or one object; what JSON has no kind for, such as a day, as text.
+    """Print rows as a JSON array, or one object, in ASCII.
+
+    What JSON has no kind for, such as a day, is printed as text.
 
     Raises:
         OutputError: it cannot be written.

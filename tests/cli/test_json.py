@@ -14,14 +14,13 @@ from pii_bench.cli.command_line import COMMANDS
 from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 OURS: Final = {"source": "run", "model": "gold", "strategy": "keyword", "dataset": "demo"}
-TABLES: Final = re.compile(
-    r"\b(?:markdown_table|tabulate|to_table|print_rows|to_markdown|render)\b"
-)
+TABLES: Final = re.compile("markdown_table|tabulate|to_table|print_rows|to_markdown|render")
 
-EACH: Final = {
+EACH: Final[Mapping[str, Mapping[str, object]]] = {
     "run --model gold+keyword --dataset demo": {
         "model": "gold",
         "task": "detection",
