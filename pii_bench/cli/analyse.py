@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.analysis.agreement import transfers
 from pii_bench.analysis.drops import HARDER
 from pii_bench.analysis.figures import draw_figures
-from pii_bench.analysis.results import FOLDER, analyse, write_csvs
+from pii_bench.analysis.results import FOLDER, analyse, records, write_csvs
 from pii_bench.analysis.runs import BASE, read_evaluated
-from pii_bench.cli.options import add_stored_results
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.options import add_json, add_stored_results
+from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.errors import MissingExtraError
 from pii_bench.escaping import markdown_table
 from pii_bench.ranking.published import published_rows
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pii_bench.analysis.agreement import Agreement
     from pii_bench.analysis.drops import Drop
     from pii_bench.analysis.reasons import OfReason
+    from pii_bench.analysis.results import Analysis
 
 
 DESCRIPTION: Final = (
@@ -34,6 +35,7 @@ DESCRIPTION: Final = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
+    add_json(parser)
     add_stored_results(parser)
 
 
@@ -43,7 +45,7 @@ def run(arguments: argparse.Namespace) -> bool:
     Without matplotlib there are no figures, and it says what installs it.
 
     Args:
-        arguments: `results`, the folder.
+        arguments: `results`, the folder; `json`, whether all rows are printed as JSON instead.
 
     Returns:
         Whether every run found its dataset.
@@ -56,6 +58,24 @@ def run(arguments: argparse.Namespace) -> bool:
     for reason in evaluated.left_out:
         tell(f"left out: {reason}")
     analysis = analyse(evaluated.runs, published_rows())
+    if arguments.json:
+        say_json(records(analysis))
+    else:
+        _print_tables(analysis)
+    report = tell if arguments.json else say
+    folder = arguments.results / FOLDER
+    tables = write_csvs(analysis, arguments.results)
+    report(f"analysis: {len(tables)} tables in {folder}")
+    try:
+        figures = draw_figures(analysis, folder)
+    except MissingExtraError as error:
+        tell(f"no figures: {error}")
+    else:
+        report(f"analysis: {len(figures)} files of figures in {folder}")
+    return not evaluated.left_out
+
+
+def _print_tables(analysis: Analysis) -> None:
     ours = [drop for drop in analysis.drops if drop.run.source is not Source.PUBLISHED]
     if ours:
         say(_table(ours) + "\n")
@@ -67,16 +87,6 @@ def run(arguments: argparse.Namespace) -> bool:
     if agreeing := transfers(analysis.headlines):
         say("ranking of systems next to that of other datasets:\n")
         say(_transfers(agreeing) + "\n")
-    folder = arguments.results / FOLDER
-    tables = write_csvs(analysis, arguments.results)
-    say(f"analysis: {len(tables)} tables in {folder}")
-    try:
-        figures = draw_figures(analysis, folder)
-    except MissingExtraError as error:
-        tell(f"no figures: {error}")
-    else:
-        say(f"analysis: {len(figures)} files of figures in {folder}")
-    return not evaluated.left_out
 
 
 def _table(drops: Sequence[Drop]) -> str:

@@ -12,7 +12,6 @@ from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.escaping import markdown_table
-from pii_bench.models.table import find_card
 from pii_bench.prompting.strategies import STRATEGIES
 from pii_bench.ranking.collect import rows_of
 from pii_bench.ranking.costs import (
@@ -20,6 +19,7 @@ from pii_bench.ranking.costs import (
     Bill,
     bill,
     failed_share,
+    price_of,
     seconds_per_document,
     usd_per_document,
 )
@@ -35,7 +35,6 @@ from pii_bench.tasks import Task
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pii_bench.models.table import Price
     from pii_bench.ranking.rows import Row
     from pii_bench.ranking.source import Source
     from pii_bench.ranking.stored import Run
@@ -235,7 +234,7 @@ def _money(
         return machine * (seconds or 0.0) / 3600, "its time at --machine"
     parts, sources = [], []
     for run in runs:
-        price = _price(run)
+        price = price_of(run.manifest.system.model)
         records = [] if run.files is None else read_lines(run.files.responses, unreadable=[])
         parts.append(usd_per_document((record for _, record in records), price))
         if price is not None:
@@ -247,12 +246,6 @@ def _money(
     if len(known) < len(parts):
         return None, "unknown: no price or no counted tokens; give --usd"
     return sum(known), "stored tokens at " + "; ".join(dict.fromkeys(sources))
-
-
-def _price(run: Run) -> Price | None:
-    provider, _, model_id = run.manifest.system.model.partition("/")
-    card = find_card(provider, model_id)
-    return None if card is None else card.price
 
 
 def _is_local(run: Run) -> bool:

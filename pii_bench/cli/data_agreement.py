@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
-from pii_bench.cli.options import WRITTEN_SETS
-from pii_bench.cli.terminal import say
+from pii_bench.cli.options import WRITTEN_SETS, add_json
+from pii_bench.cli.terminal import say, say_json
 from pii_bench.construction.readings import agreement, faults
 from pii_bench.construction.recorded import Recorded
 from pii_bench.datasets.readings import Reading, load_readings, version_of
@@ -15,8 +16,9 @@ from pii_bench.datasets.readme import README, replace_block
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from pii_bench.construction.readings import Agreement
     from pii_bench.datasets.sample import Sample
 
 
@@ -37,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--write", action="store_true", help="put the table into data/README.md too"
     )
+    add_json(output)
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -49,7 +52,7 @@ def run(arguments: argparse.Namespace) -> bool:
         PiiBenchError: no set has readings, or a file is broken.
     """
     recorded = Recorded.load()
-    rows: list[list[str]] = []
+    found: list[tuple[str, str, Agreement]] = []
     for name in arguments.sets:
         samples = {sample.id: sample for sample in recorded.samples(name)}
         readings = load_readings(name)
@@ -57,8 +60,11 @@ def run(arguments: argparse.Namespace) -> bool:
             _print_disputed(samples, readings, 1 if name.startswith(("train-", "dev-")) else 2)
             continue
         firsts = [r for r in readings if r.round == 1 and r.id in samples]
-        rows += _rows(name, firsts, samples)
-    if not arguments.disputed:
+        found += [(name, group, agreement(own)) for group, own in _groups(firsts, samples)]
+    if arguments.json:
+        say_json([{"set": name, "group": group, **asdict(own)} for name, group, own in found])
+    elif not arguments.disputed:
+        rows = [[name, group, *_row(own)] for name, group, own in found]
         table = tabulate(rows, headers=_HEADERS, tablefmt="pipe", disable_numparse=True)
         say(table)
         if arguments.write:
@@ -73,18 +79,19 @@ _HEADERS = (
 )
 
 
-def _rows(name: str, firsts: Sequence[Reading], samples: Mapping[str, Sample]) -> list[list[str]]:
-    """A row for all readings of a set, one for each way of reference and kind of text."""
+def _groups(
+    firsts: Sequence[Reading], samples: Mapping[str, Sample]
+) -> Iterable[tuple[str, Sequence[Reading]]]:
+    """All readings of a set, then those of each way of reference and kind of text."""
     groups: dict[str, list[Reading]] = {"all": list(firsts)} if firsts else {}
     for key in ("reference", "register", "template"):
         own = [reading for reading in firsts if key in samples[reading.id].meta]
         for reading in sorted(own, key=lambda r: str(samples[r.id].meta[key])):
             groups.setdefault(str(samples[reading.id].meta[key]), []).append(reading)
-    return [[name, group, *_row(own)] for group, own in groups.items()]
+    return groups.items()
 
 
-def _row(readings: Sequence[Reading]) -> list[str]:
-    found = agreement(readings)
+def _row(found: Agreement) -> list[str]:
     return [
         f"{found.readings:,}",
         f"{found.f1:.3f}",

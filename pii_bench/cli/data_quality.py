@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
-from pii_bench.cli.options import add_data_folder
-from pii_bench.cli.terminal import say
+from pii_bench.cli.options import add_data_folder, add_json
+from pii_bench.cli.terminal import say, say_json
 from pii_bench.construction.quality import (
     LONG,
     frequent_words,
@@ -24,7 +24,7 @@ from pii_bench.systems.relevance.catalog import build_relevance
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
@@ -43,6 +43,7 @@ DESCRIPTION: Final = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     add_data_folder(parser)
+    add_json(parser)
     parser.add_argument(
         "--compare",
         metavar="DATASET",
@@ -67,16 +68,33 @@ def run(arguments: argparse.Namespace) -> bool:
     measures = text_measures(sets)
     measures += [trivial_measure(build_relevance(name), sets) for name in _TRIVIAL]
     table = render(measures)
-    say(table)
+    words = {} if other is None else _words({**sets, other: load_dataset(other).samples})
+    if arguments.json:
+        measured = [
+            {"measure": each.name, "set": name, "value": value, "goal": each.goal}
+            for each in measures
+            for name, value in each.values.items()
+        ]
+        shares = [
+            {"measure": "share of texts", "set": name, "word": word, "value": share}
+            for name, own in words.items()
+            for word, share in own
+        ]
+        say_json([*measured, *shares])
+    else:
+        say(table)
+        if words:
+            _print_words(words)
     replace_block("quality", table, data / "README.md")
-    if other is not None:
-        _print_words({**sets, other: load_dataset(other).samples})
     return True
 
 
-def _print_words(sets: dict[str, Sequence[Sample]]) -> None:
+def _words(sets: Mapping[str, Sequence[Sample]]) -> dict[str, Sequence[tuple[str, float]]]:
     """The most frequent words of each set, with the share of texts that hold them."""
-    found = {name: frequent_words(map(blanked, samples), _WORDS) for name, samples in sets.items()}
+    return {name: frequent_words(map(blanked, samples), _WORDS) for name, samples in sets.items()}
+
+
+def _print_words(found: Mapping[str, Sequence[tuple[str, float]]]) -> None:
     rows = zip(
         *([f"{word} {share:.1%}" for word, share in own] for own in found.values()), strict=False
     )

@@ -18,8 +18,8 @@ from pii_bench.analysis.diagnosis.tables import (
     leak_table,
     twin_table,
 )
-from pii_bench.cli.options import add_stored_results
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.options import add_json, add_stored_results
+from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import csv_text, markdown_table
 from pii_bench.files import write_whole
@@ -67,6 +67,7 @@ DESCRIPTION: Final = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
+    add_json(parser)
     add_stored_results(parser)
 
 
@@ -74,7 +75,8 @@ def run(arguments: argparse.Namespace) -> bool:
     """Say what kinds of error stored runs make, and write the tables under `diagnosis`.
 
     Args:
-        arguments: `results`, the folder of the runs.
+        arguments: `results`, the folder of the runs; `json`, whether all rows are printed as
+            JSON instead.
 
     Returns:
         Whether every run could be diagnosed.
@@ -99,14 +101,21 @@ def run(arguments: argparse.Namespace) -> bool:
         "twins": twin_table(runs),
     }
     folder = arguments.results / FOLDER
+    records = []
     for name, table in tables.items():
         known = table.astype(object).where(table.notna(), None)
         text = csv_text(list(table.columns), known.itertuples(index=False), figure=".6g")
         write_whole(folder / f"{name}.csv", text)
-    _print_errors(tables["errors"])
-    _print_leak(tables["leak"])
-    _print_twins(tables["twins"])
-    say(f"\ntables: {', '.join(str(folder / f'{name}.csv') for name in tables)}")
+        records += [{"table": name, **record} for record in known.to_dict("records")]
+    if arguments.json:
+        say_json(records)
+    else:
+        _print_errors(tables["errors"])
+        _print_leak(tables["leak"])
+        _print_twins(tables["twins"])
+    (tell if arguments.json else say)(
+        f"\ntables: {', '.join(str(folder / f'{name}.csv') for name in tables)}"
+    )
     return not left_out
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pii_bench.cli.terminal import say
+from pii_bench.cli.terminal import say, say_json
 from pii_bench.escaping import markdown_table
 from pii_bench.models.calls.budget import Estimate, estimate
 from pii_bench.models.calls.tokens import Range
@@ -30,16 +31,28 @@ def estimate_jobs(jobs: Sequence[Job], *, reasons: bool, batched: bool) -> Estim
         reasons: whether the model reasons before it answers.
         batched: whether batches would be submitted.
     """
-    return [(job, _estimate(job, reasons=reasons, batched=batched)) for job in jobs]
+    # One by one, what two datasets ask alike is asked once.
+    asked: set[str] | None = None if batched else set()
+    return [(job, _estimate(job, asked, reasons=reasons)) for job in jobs]
 
 
-def print_estimates(estimates: Estimates, *, models: bool = False) -> None:
+def print_estimates(estimates: Estimates, *, as_json: bool, models: bool = False) -> None:
     """Print what jobs would take: low, expected and high.
 
     Args:
         estimates: of the jobs.
-        models: whether to name the model of each.
+        as_json: print the rows as JSON.
+        models: whether to name the model of each in the table.
     """
+    if as_json:
+        names = [(job.system.card, job.dataset.name, each) for job, each in estimates]
+        say_json(
+            [
+                {"model": card.model, "prompt": card.prompt, "dataset": dataset, **asdict(each)}
+                for card, dataset, each in names
+            ]
+        )
+        return
     rows = [
         (job.system.card.model, job.system.card.prompt, job.dataset.name, *_cells(each))
         for job, each in estimates
@@ -53,14 +66,18 @@ def print_estimates(estimates: Estimates, *, models: bool = False) -> None:
     say("low / expected / high; nothing was asked. High is a bound, failed attempts aside.")
 
 
-def _estimate(job: Job, *, reasons: bool, batched: bool) -> Estimate:
+def _estimate(job: Job, asked: set[str] | None, *, reasons: bool) -> Estimate:
     system, ledger = job.system, ledger_of(job.system)
     if not isinstance(system, PromptedSystem | VotedSystem | ChunkedSystem) or ledger is None:
         return _NOTHING
-    submitted = job.in_batches() if batched else set[str]()
-    samples = (sample for sample in job.unanswered() if sample.id not in submitted)
+    if asked is None:
+        submitted = job.in_batches()
+        samples = [sample for sample in job.unanswered() if sample.id not in submitted]
+    else:
+        samples = [each for each in job.unanswered() if job.requests[each.id] not in asked]
+        asked.update(job.requests[sample.id] for sample in samples)
     requests = (each for sample in samples for each in system.requests(sample))
-    told = estimate(requests, ledger.price, reasons=reasons, batched=batched)
+    told = estimate(requests, ledger.price, reasons=reasons, batched=asked is None)
     # Whatever a call costs, none costs nothing.
     return told if told.calls else _NOTHING
 

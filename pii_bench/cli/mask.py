@@ -12,12 +12,8 @@ from tabulate import tabulate
 
 from pii_bench.cli import mask_corpus
 from pii_bench.cli.engine import add_engine, ray_workers
-from pii_bench.cli.options import (
-    add_endpoint,
-    add_keep,
-    add_sampling,
-)
-from pii_bench.cli.terminal import say_exactly, tell
+from pii_bench.cli.options import add_endpoint, add_keep, add_sampling
+from pii_bench.cli.terminal import say_exactly, say_json, tell
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import decode, read_text
 from pii_bench.masking import absent_tags, inexact_tags, mask, unmask
@@ -84,6 +80,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--explain",
         action="store_true",
         help="list on standard error each text that was found, and what became of it",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print one JSON object instead of the text: `text`, and what was `found`",
     )
     parser.add_argument(
         "--on-failure",
@@ -166,19 +167,22 @@ def _mask(arguments: argparse.Namespace) -> bool:
     masked = mask(text, answers.entities, answers.needed or ())
     if mapping is not None:
         write_mapping(mapping, masked.mapping, force=arguments.force)
-    say_exactly(masked.text)
+    if arguments.json:
+        say_json({"text": masked.text, "found": _found(answers, masked)})
+    else:
+        say_exactly(masked.text)
     counts = Counts()
     counts.add(answers, masked, query)
     _tell(counts)
     if arguments.explain:
-        tell(_explanation(answers, masked))
+        tell(tabulate(_found(answers, masked), headers="keys", disable_numparse=True))
     return True
 
 
 def _unmask(arguments: argparse.Namespace) -> bool:
     if arguments.mapping is None:
         raise PiiBenchError("--unmask needs the file of --mapping")
-    for option in ("query", "force", *mask_corpus.OPTIONS):
+    for option in ("query", "force", "json", *mask_corpus.OPTIONS):
         if getattr(arguments, option) not in (None, False):
             name = option.replace("_", "-")
             raise PiiBenchError(f"--unmask has no use for --{name}: leave it out")
@@ -250,15 +254,14 @@ def _tell(counts: Counts) -> None:
         _say(f"the query itself holds {counts.in_query} of the masked values: it is not masked")
 
 
-def _explanation(answers: Answers, masked: Masked) -> str:
-    """A table of what was found: type, text, and its tag or that it is left readable."""
+def _found(answers: Answers, masked: Masked) -> list[dict[str, str]]:
+    """What was found: type, text, and its tag or that it is left readable."""
     tags = {normalise(text): tag for tag, texts in masked.mapping.items() for text in texts}
-    rows = [
-        (pii_type, text, tags.get(normalise(text), "left readable"))
+    return [
+        {"type": pii_type, "text": text, "becomes": tags.get(normalise(text), "left readable")}
         for text, pii_type in dict.fromkeys(answers.entities)
         if text not in masked.not_found
     ]
-    return tabulate(rows, headers=("type", "text", "becomes"), disable_numparse=True)
 
 
 def _by_type(counts: Counter[str]) -> str:

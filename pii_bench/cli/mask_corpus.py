@@ -74,7 +74,7 @@ def check(arguments: argparse.Namespace) -> None:
     Raises:
         PiiBenchError: what is wrong.
     """
-    for option in ("mapping", "explain"):
+    for option in ("mapping", "explain", "json"):
         if getattr(arguments, option):
             raise PiiBenchError(f"--{option} is for one text, not for a corpus: leave it out")
     if arguments.out is None:

@@ -104,7 +104,7 @@ def _add_results(parser: argparse.ArgumentParser, kind: Callable[[str], Path]) -
     )
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
+def add_json(parser: argparse._ActionsContainer) -> None:
     """Rows for a program to read."""
     parser.add_argument(
         "--json", action="store_true", help="print the rows as a JSON array instead of tables"

@@ -10,7 +10,7 @@ from pii_bench import escaping
 from pii_bench.cli.terminal import tell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
     from rich.console import Console
@@ -162,6 +162,19 @@ class _Bars:
         return self._progress.add_task(
             escaping.visible(label), total=total, visible=visible, failed=0, rate="0.0", spent=""
         )
+
+
+def seldom() -> Callable[[str], None]:
+    """Says what is done next, every few seconds at most."""
+    last = -_SECONDS_BETWEEN_LINES
+
+    def report(what: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _SECONDS_BETWEEN_LINES / 5:
+            last = time.monotonic()
+            tell(what)
+
+    return report
 
 
 def counted(items: Iterable[T], what: str, of: int | None = None) -> Iterator[T]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.analysis.report.data import Texts, collect_report
 from pii_bench.analysis.report.page import render_page
 from pii_bench.cli.options import add_dataset, add_stored_results
+from pii_bench.cli.progress import seldom
 from pii_bench.cli.terminal import say, tell
 from pii_bench.files import write_whole
 
@@ -75,6 +76,7 @@ def run(arguments: argparse.Namespace) -> bool:
         dataset=arguments.dataset,
         systems=arguments.model or (),
         texts=texts,
+        progress=seldom(),
     )
     for reason in report.left_out:
         tell(f"left out: {reason}")

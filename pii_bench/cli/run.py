@@ -146,7 +146,10 @@ def run(arguments: argparse.Namespace) -> bool:
         from pii_bench.cli.estimates import estimate_jobs, print_estimates
 
         batched = arguments.batch is not None
-        print_estimates(estimate_jobs(planned.jobs, reasons=planned.reasons, batched=batched))
+        print_estimates(
+            estimate_jobs(planned.jobs, reasons=planned.reasons, batched=batched),
+            as_json=arguments.json,
+        )
         return True
     try:
         complete = ask(planned, arguments.batch)

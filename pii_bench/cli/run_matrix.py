@@ -135,7 +135,7 @@ def _estimate(matrix: Matrix, arguments: argparse.Namespace, datasets: Sequence[
             told[job.files.responses] = job, each
         asyncio.run(close_systems(planned.jobs))
     if told:
-        print_estimates(list(told.values()), models=True)
+        print_estimates(list(told.values()), as_json=arguments.json, models=True)
     _tell_incomplete(incomplete, len(cells))
     return not incomplete
 

@@ -12,7 +12,7 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 class OutputError(PiiBenchError):
@@ -29,8 +29,10 @@ def say(text: str = "", *, end: str = "\n") -> None:
         print(terminal(text), end=end)
 
 
-def say_json(rows: Sequence[object]) -> None:
-    """Print rows as a JSON array in ASCII; what JSON has no kind for, such as a day, as text.
+def say_json(rows: Sequence[object] | Mapping[str, object]) -> None:
+    """Print rows as a JSON array, or one object, in ASCII.
+
+    What JSON has no kind for, such as a day, is printed as text.
 
     Raises:
         OutputError: it cannot be written.

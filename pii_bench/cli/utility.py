@@ -20,7 +20,7 @@ from pii_bench.analysis.utility.conditions import (
     read_masker,
 )
 from pii_bench.analysis.utility.published import published_figures
-from pii_bench.analysis.utility.render import to_table, write_utility
+from pii_bench.analysis.utility.render import record_of, to_table, write_utility
 from pii_bench.analysis.utility.stored import (
     FOLDER,
     answers_folder,
@@ -28,10 +28,18 @@ from pii_bench.analysis.utility.stored import (
     split_name,
     verdicts_folder,
 )
-from pii_bench.cli.options import DATASET_HELP, add_calls, add_results, number_in, positive, usd
+from pii_bench.cli.options import (
+    DATASET_HELP,
+    add_calls,
+    add_json,
+    add_results,
+    number_in,
+    positive,
+    usd,
+)
 from pii_bench.cli.progress import RunProgress
 from pii_bench.cli.tables import print_missing
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
@@ -132,6 +140,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="USD",
         help="make no call to a provider's model that might pass this sum; each model has its own",
     )
+    add_json(parser)
     add_results(parser)
 
 
@@ -157,7 +166,7 @@ def run(arguments: argparse.Namespace) -> bool:
     if arguments.answerer is None:
         if arguments.model is not None or arguments.judge is not None:
             raise PiiBenchError("--model and --judge need an --answerer")
-        return not _write(arguments.results, measuring, None).left_out
+        return not _write(arguments, measuring, None).left_out
     study = _Study.of(arguments)
     try:
         complete = [_run(jobs, calls) for jobs, calls in study.stages()]
@@ -166,7 +175,7 @@ def run(arguments: argparse.Namespace) -> bool:
         return False
     finally:
         asyncio.run(study.close())
-    _write(arguments.results, measuring, {dataset.name for dataset in study.datasets})
+    _write(arguments, measuring, {dataset.name for dataset in study.datasets})
     return all(complete)
 
 
@@ -363,8 +372,11 @@ def _responses(job: Job) -> dict[str, Response]:
     }
 
 
-def _write(results: Path, measuring: Measuring, datasets: set[str] | None) -> UtilityCollection:
+def _write(
+    arguments: argparse.Namespace, measuring: Measuring, datasets: set[str] | None
+) -> UtilityCollection:
     """Write the figures, and print those of some datasets; None for all."""
+    results: Path = arguments.results
     # Who collects last must write last, as with the leaderboard.
     with locked(results / FOLDER, wait=_LONGEST_WAIT):
         collection = collect_utility(results, measuring)
@@ -373,7 +385,11 @@ def _write(results: Path, measuring: Measuring, datasets: set[str] | None) -> Ut
     for reason in collection.left_out:
         tell(f"left out: {reason}")
     rows = [row for row, _ in collection.measured if datasets is None or row.dataset in datasets]
-    say(f"figures: {', '.join(map(str, paths))}\n\n{to_table([*rows, *published])}")
+    (tell if arguments.json else say)(f"figures: {', '.join(map(str, paths))}")
+    if arguments.json:
+        say_json([record_of(row) for row in (*rows, *published)])
+    else:
+        say(f"\n{to_table([*rows, *published])}")
     return collection
 
 

@@ -6,7 +6,7 @@ call itself failed: a failed call is no answer, and never scored as one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeGuard
 
@@ -123,6 +123,8 @@ class Completion:
         usage: None where the provider does not count, or its counts cannot be true.
         reasoning: what the provider gives apart as the model's reasoning; never parsed.
         batched: whether a batch brought it, which costs another price.
+        seconds: that the attempt which brought it took; None where no one is called. Two
+            completions that differ in it alone are equal.
     """
 
     text: str
@@ -131,6 +133,7 @@ class Completion:
     usage: Usage | None = None
     reasoning: str | None = None
     batched: bool = False
+    seconds: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "usage", _possible(self.usage, bool(self.text or self.reasoning)))

@@ -54,6 +54,8 @@ def encode_completion(completion: Completion) -> dict[str, Any]:
         known["reasoning"] = completion.reasoning
     if completion.batched:
         known["batched"] = True
+    if completion.seconds is not None:
+        known["seconds"] = round(completion.seconds, 3)
     return known
 
 
@@ -74,6 +76,7 @@ def decode_completion(record: dict[str, Any], owner: str = "record") -> Completi
         usage=usage,
         reasoning=get(record, "reasoning", str, owner) if "reasoning" in record else None,
         batched="batched" in record and get(record, "batched", bool, owner),
+        seconds=get(record, "seconds", float, owner) if "seconds" in record else None,
     )
 
 

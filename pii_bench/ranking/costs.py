@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pii_bench.models.base import CallError
 from pii_bench.models.calls.budget import cost
+from pii_bench.models.table import find_card
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -100,6 +101,13 @@ def bill(
         by_hand_usd=by_hand,
         saved_usd=None if total is None else by_hand - total,
     )
+
+
+def price_of(model: str) -> Price | None:
+    """The price in the table of models of `provider/name`; None where none is known."""
+    provider, _, model_id = model.partition("/")
+    card = find_card(provider, model_id)
+    return None if card is None else card.price
 
 
 def usd_per_document(records: Iterable[RunRecord], price: Price | None) -> float | None:

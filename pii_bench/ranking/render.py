@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from html import escape
 from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -12,7 +11,6 @@ from tabulate import tabulate
 
 from pii_bench.escaping import (
     csv_text,
-    html_text,
     latex,
     markdown,
     markdown_code,
@@ -71,13 +69,6 @@ two rows by themselves.
 
 _ORACLES: Final = "Told gold (oracles)"
 
-_STYLE: Final = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 80rem; padding: 0 1rem }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 1rem 0 }
-td, th { border-bottom: 1px solid #ccc; padding: .2rem .6rem; text-align: left }
-code { font-size: .8rem; overflow-wrap: anywhere }
-"""
-
 
 def to_csv(rows: Sequence[Row]) -> str:
     """The table with four decimals; what is unknown is empty."""
@@ -116,22 +107,10 @@ def to_latex(rows: Sequence[Row]) -> str:
 
 
 def to_html(rows: Sequence[Row]) -> str:
-    """The same tables as one page without scripts or anything from elsewhere."""
-    parts = []
-    for title, blocks in _sections(rows):
-        parts.append(f"<h2>{html_text(title)}</h2>")
-        for heading, members in blocks:
-            parts.append(f"<h3>{heading}</h3>" if heading else "")
-            parts.append(_tabulate(members, "html"))
-    signed = [f"<li><code>{html_text(row.signature)}</code>" for row in rows if row.signature]
-    introduction = escape(_INTRODUCTION.partition("\n\n")[2]).replace("\n\n", "<p>")
-    return (
-        '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>Leaderboard</title>\n'
-        f"<style>{_STYLE}</style>\n<h1>Leaderboard</h1>\n<p>{introduction}\n"
-        + "\n".join(part for part in parts if part)
-        + (f"\n<h2>Signatures</h2>\n<ul>{''.join(signed)}</ul>" if signed else "")
-        + "\n</html>\n"
-    )
+    """The same tables as one page that loads nothing."""
+    from pii_bench.ranking.html import leaderboard_page  # it shows figures as this module does
+
+    return leaderboard_page(rows)
 
 
 def to_table(rows: Sequence[Row]) -> str:

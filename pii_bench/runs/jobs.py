@@ -24,7 +24,7 @@ from pii_bench.runs.store import RunFiles, RunStore, read_lines
 from pii_bench.runs.totals import total
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
     from typing import Literal
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pii_bench.models.base import Response
     from pii_bench.models.batch.base import BatchService
     from pii_bench.models.calls.budget import Ledger
+    from pii_bench.runs.records import RunRecord
     from pii_bench.runs.run import Progress
     from pii_bench.systems.base import System
     from pii_bench.tasks import Task
@@ -88,7 +89,30 @@ class Job:
             if not isinstance(record.response, Failure)
             and record.request == self.requests.get(record.id)
         }
-        return tuple(sample for sample in self.samples if sample.id not in answered)
+        left = [sample for sample in self.samples if sample.id not in answered]
+        elsewhere = self.answered_elsewhere({sample.id for sample in left})
+        return tuple(sample for sample in left if sample.id not in elsewhere)
+
+    def answered_elsewhere(self, names: Collection[str]) -> dict[str, RunRecord]:
+        """Of samples, the answers that are stored of other datasets to the same requests.
+
+        None for a replay, whose answers depend on a sample's id, which no request tells.
+        """
+        manifests = sorted(self.files.manifest.parent.glob("*.run.json"))
+        others = [RunFiles.of_manifest(path) for path in manifests if path != self.files.manifest]
+        replayed = self.system.card.model.startswith("replay/")
+        if replayed or not names or not others:
+            return {}
+        wanted: dict[str, list[str]] = {}
+        for name in names:
+            wanted.setdefault(self.requests[name], []).append(name)
+        return {
+            name: replace(record, id=name)
+            for files in others
+            for _, record in read_lines(files.responses, unreadable=[])
+            if not isinstance(record.response, Failure)
+            for name in wanted.get(record.request, ())
+        }
 
     def in_batches(self) -> set[str]:
         """The samples about which a batch asks what would be asked today."""
@@ -200,6 +224,7 @@ async def _ask(
     with RunStore(job.files, job.requests) as store:
         _announce(store, job, progress)
         write_manifest(job.files.manifest, manifest)
+        _reuse(store, job, progress)
         if map_samples is None:
             await run_system(
                 job.system, job.samples, store, concurrency=concurrency, observer=progress
@@ -217,6 +242,7 @@ async def _collect(job: Job, progress: Progress, *, wait: bool) -> bool:
     with RunStore(job.files, job.requests) as store:
         _announce(store, job, progress)
         write_manifest(job.files.manifest, manifest)
+        _reuse(store, job, progress)
         samples = afford(system, job.samples, store, job.files, ledger_of(system))
         running = await run_batch(
             system,
@@ -248,6 +274,16 @@ def _announce(store: RunStore, job: Job, progress: Progress) -> None:
     if store.unreadable:
         count, first = len(store.unreadable), store.unreadable[0]
         progress.note(f"{count} lines cannot be read, first {first}: they are kept in {aside}")
+
+
+def _reuse(store: RunStore, job: Job, progress: Progress) -> None:
+    """Take over the answers to the same requests that other datasets have: `hard` is of two."""
+    found = job.answered_elsewhere({sample.id for sample in job.samples} - store.done)
+    for record in found.values():
+        store.append(record)
+    if found:
+        what = "answers to the same requests are used again, from other datasets"
+        progress.note(f"{len(found)} {what}")
 
 
 def _end(job: Job, manifest: Manifest) -> None:

@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 
 AGES = {"s1": '### Answer: ["32"]', "s2": '### Answer: ["41"]'}
 FIGURES = ["categories-query-related", "curves-query-related-f1", "types-query-related"]
-TABLES = ["agreement", "consistency", "curves", "drops", "headlines", "reasons", "recall"]
+TABLES = [
+    "agreement",
+    "consistency",
+    "curves",
+    "drops",
+    "headlines",
+    "reasons",
+    "recall",
+    "tradeoffs",
+]
 
 
 @pytest.fixture
@@ -33,7 +42,7 @@ def results(own_folder: Path) -> Path:
 def test_tables_and_figures_are_written_the_same_twice(
     results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert analyse.run(argparse.Namespace(results=results))
+    assert analyse.run(argparse.Namespace(results=results, json=False))
 
     first = read_folder(results / "analysis")
     assert sorted(first) == sorted(
@@ -46,10 +55,10 @@ def test_tables_and_figures_are_written_the_same_twice(
     assert output.err == ""
     assert output.out.splitlines() == [
         "no run of ours is complete on single, multi and a harder set: no drops",
-        f"analysis: 7 tables in {results / 'analysis'}",
+        f"analysis: 8 tables in {results / 'analysis'}",
         f"analysis: 6 files of figures in {results / 'analysis'}",
     ]
-    analyse.run(argparse.Namespace(results=results))
+    analyse.run(argparse.Namespace(results=results, json=False))
     assert read_folder(results / "analysis") == first
 
 
@@ -58,7 +67,7 @@ def test_without_matplotlib_there_are_tables_and_what_installs_it(
 ) -> None:
     monkeypatch.setattr(figures, "find_spec", lambda _: None)
 
-    assert analyse.run(argparse.Namespace(results=results))
+    assert analyse.run(argparse.Namespace(results=results, json=False))
 
     assert sorted(read_folder(results / "analysis")) == [f"{name}.csv" for name in TABLES]
     assert "no figures: matplotlib" in (errors := capsys.readouterr().err)
@@ -72,7 +81,7 @@ def test_a_run_without_its_dataset_is_left_out_and_said(
     dataset = changed(tiny_dataset(results.parent / "tiny.jsonl"))
     store_run(results / "reference", dataset, "naive", AGES)
 
-    assert not analyse.run(argparse.Namespace(results=results))
+    assert not analyse.run(argparse.Namespace(results=results, json=False))
 
     assert "left out: fake/one, naive on " in capsys.readouterr().err
 
@@ -91,7 +100,7 @@ def test_drops_are_printed_with_their_differences(
     monkeypatch.setattr(analyse, "analyse", lambda *_: analysis)
     monkeypatch.setattr(analyse, "draw_figures", lambda *_: [])
 
-    assert analyse.run(argparse.Namespace(results=own_folder))
+    assert analyse.run(argparse.Namespace(results=own_folder, json=False))
 
     lines = [
         [cell.strip() for cell in line.strip("|").split("|")]

@@ -20,7 +20,7 @@ TABLES = ["errors.csv", "leak-curve.csv", "leak.csv", "twins.csv"]
 
 
 def diagnose(results: Path) -> bool:
-    return run(Namespace(results=results))
+    return run(Namespace(results=results, json=False))
 
 
 def cells(output: str, title: str) -> list[list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from pii_bench.cli import main
 from pii_bench.runs.lock import locked
 from tests.batch_protocols import AnthropicBatches, MistralBatches, OpenAIBatches
 from tests.batch_server import EXPIRED, Item
-from tests.builders import read_folder, read_lines
+from tests.builders import read_folder, read_lines, sample_record, write_lines
 from tests.cli.gold import right, right_items
 from tests.protocol_server import completion
 
@@ -271,3 +272,36 @@ def test_a_run_of_another_model_goes_on_beside(
 
     with locked(other):
         assert detect(protocol_server, "--limit", "1") == 0
+
+
+def test_what_another_dataset_asked_alike_is_not_asked_again(
+    protocol_server: ProtocolServer, own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("one", "two"):
+        write_lines(own_folder / f"{name}.jsonl", [sample_record(f"{name}-1")])
+    protocol_server.script(lambda _: completion('Subject1{"Ann Lee": "PER"}'))
+
+    assert detect(protocol_server, "--dataset", "one.jsonl") == 0
+    capsys.readouterr()
+    assert detect(protocol_server, "--dataset", "two.jsonl", "--dry-run") == 0
+    assert re.search(r"\| *0 \|", capsys.readouterr().out)
+    assert detect(protocol_server, "--dataset", "two.jsonl") == 0
+
+    assert len(protocol_server.requests) == 1
+    assert "1 answers to the same requests are used again, from other" in capsys.readouterr().err
+    first, second = sorted(own_folder.glob("results/runs/*/detection/*-????????.jsonl"))
+    (one,), (two,) = read_lines(first), read_lines(second)
+    assert (one | {"id": ""}, two["id"]) == (two | {"id": ""}, "two-1")
+
+
+def test_a_replay_answers_by_sample(own_folder: Path) -> None:
+    for name in ("one", "two"):
+        write_lines(own_folder / f"{name}.jsonl", [sample_record(f"{name}-1")])
+    answers = [{"id": f"{name}-1", "text": f'### Answer: ["{name}"]'} for name in ("one", "two")]
+    write_lines(own_folder / "said.jsonl", answers)
+    for name in ("one", "two"):
+        asked = ("--dataset", f"{name}.jsonl", "--task", "query-related")
+        assert main(["run", "--model", "replay:said.jsonl", *asked]) == 0
+
+    stored = [read_lines(path) for path in own_folder.glob("results/runs/*/naive/*-????????.jsonl")]
+    assert sorted(line["text"] for (line,) in stored) == [each["text"] for each in answers]

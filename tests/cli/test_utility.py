@@ -86,8 +86,9 @@ def test_answers_and_verdicts_become_figures(
 
     assert utility(protocol_server, "--model", "gold+gold", *judge(protocol_server))
 
-    # Two samples: four answers each, and two verdicts on each that is masked.
-    assert len(protocol_server.requests) == 2 * (4 + 3 * 2)
+    # Two samples: four answers each, and two verdicts on each that is masked; gold's answers
+    # under two names are judged once.
+    assert len(protocol_server.requests) == 2 * (4 + 2 * 2)
     judged = rows("judge openai/judge")
     assert [*rows()] == [*judged] == CONDITIONS
     assert figures(judged["no-mask"]) == ("0.0000", "1.0000", "0.5000")

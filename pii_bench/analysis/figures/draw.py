@@ -12,6 +12,7 @@ from pii_bench.analysis.figures.drops import SETS, draw_drops
 from pii_bench.analysis.figures.recall import draw_categories, draw_types
 from pii_bench.analysis.figures.style import STYLE, save
 from pii_bench.analysis.figures.systems import shown
+from pii_bench.analysis.figures.tradeoff import chosen, draw_tradeoff
 from pii_bench.analysis.recall import Rule
 from pii_bench.analysis.runs import preferred
 from pii_bench.ranking.source import Source
@@ -51,6 +52,8 @@ def draw_all(analysis: Analysis, folder: Path) -> list[Path]:
 
 
 def _figures(analysis: Analysis) -> Iterator[tuple[str, Figure]]:
+    if tradeoffs := chosen(analysis.tradeoffs):
+        yield f"tradeoff-{tradeoffs[0].run.dataset}", draw_tradeoff(tradeoffs)
     for task, metric, label in _METRICS:
         suffix = f"{task}-{metric.replace('_', '-')}"
         points = [p for p in analysis.curves if p.run.task is task and p.metric == metric]
@@ -64,6 +67,8 @@ def _figures(analysis: Analysis) -> Iterator[tuple[str, Figure]]:
             # Of sets taken as one, the parts are there.
             if (each.task, each.metric) == (task, metric)
             and "+" not in each.dataset_a + each.dataset_b
+            # One system agrees with itself.
+            and each.systems > 1
         ]
         if any(each.source_a != Source.PUBLISHED for each in agreements):
             yield f"agreement-{suffix}", draw_agreement(agreements)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from pii_bench.analysis.diagnosis.errors import ErrorClass
+from pii_bench.analysis.report.calls import calls_of, prompt_of
 from pii_bench.analysis.report.figures import Figures, draw
+from pii_bench.analysis.report.leaks import Leaks, find_leaks
 from pii_bench.analysis.report.samples import Answers, Record, Vocabulary, encode_sample
 from pii_bench.analysis.runs import evaluated
 from pii_bench.datasets.catalog import ALL, DATASETS, load_dataset
 from pii_bench.prompting.outcome import Status
 from pii_bench.ranking.collect import rows_of
+from pii_bench.ranking.html import address, leaders, merged, system_of
 from pii_bench.ranking.naming import find_rows, system_name
 from pii_bench.ranking.published import published_rows
 from pii_bench.ranking.reading import reading_rows
@@ -22,15 +25,13 @@ from pii_bench.ranking.stored import read_runs
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
+    from pii_bench.ranking.html import Address
     from pii_bench.ranking.stored import Run
     from pii_bench.runs.predictions.prediction import Prediction
-
-Address: TypeAlias = tuple[Source, str, str, str, Task]
-"""Which row it is: source, model, strategy, dataset and task."""
 
 
 class Texts(StrEnum):
@@ -58,6 +59,7 @@ class Report:
             number (`samples.encode_sample`).
         names: which row is of which run of the record.
         left_out: runs that could not be read, each with the reason.
+        leaks: of the best system on the first dataset; None where no run of masking is ranked.
     """
 
     rows: tuple[Row, ...]
@@ -65,6 +67,7 @@ class Report:
     record: Record
     names: Mapping[Address, str]
     left_out: tuple[str, ...]
+    leaks: Leaks | None = None
 
     @property
     def without_texts(self) -> list[str]:
@@ -79,17 +82,13 @@ class Report:
         return [name for name in named if name not in DATASETS]
 
 
-def address(row: Row) -> Address:
-    """Which row it is."""
-    return row.source, row.model, row.strategy, row.dataset, row.task
-
-
 def collect_report(
     results: Path,
     *,
     dataset: str = ALL,
     systems: Sequence[str] = (),
     texts: Texts = Texts.OURS,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Read all that a report of a results folder needs.
 
@@ -99,6 +98,7 @@ def collect_report(
         systems: those whose samples go in, as `find_rows` takes them; all if empty. Rows are
             all there in any case: ranks are among all of them.
         texts: whose texts go in.
+        progress: is told what is done next.
 
     Raises:
         UnknownNameError: there is no such dataset, or no stored run of such a system.
@@ -109,32 +109,45 @@ def collect_report(
     published = published_rows()
     name = _dataset_name(dataset, {run.dataset.name for run in stored.runs})
     runs = [run for run in stored.runs if name in {None, run.dataset.name}]
-    scored = [(run, rows_of(run)) for run in runs]
+    scored = []
+    for number, run in enumerate(runs, start=1):
+        progress(f"scoring run {number} of {len(runs)}")
+        scored.append((run, rows_of(run)))
     ours = [row for _, rows in scored for row in rows]
-    wanted = {address(row) for each in systems for row in find_rows(ours, each).values()}
-    shown = _shown(
+    progress("ranking")
+    rows = rank(
         [
-            (run, rows)
-            for run, rows in scored
-            if not systems or any(address(row) in wanted for row in rows)
+            *ours,
+            *reading_rows({row.dataset for row in ours}),
+            *(row for row in published if name in {None, row.dataset}),
         ]
     )
+    wanted = {address(row) for each in systems for row in find_rows(ours, each).values()}
+    wanted = wanted or {address(each.row) for each in merged(rows)}
+    kept = [pair for pair in scored if any(address(row) in wanted for row in pair[1])]
+    shown = _shown(kept)
+    progress("drawing figures")
+    figures = draw([each for run in runs for each in evaluated(run)], published)
+    leaks = _leaks(leaders([each.row for each in merged(rows)]), kept)
     return Report(
-        rows=tuple(
-            rank(
-                [
-                    *ours,
-                    *reading_rows({row.dataset for row in ours}),
-                    *(row for row in published if name in {None, row.dataset}),
-                ]
-            )
-        ),
-        figures=draw([each for run in runs for each in evaluated(run)], published),
-        record=_record(shown, texts),
+        rows=tuple(rows),
+        figures=figures,
+        record=_record(shown, texts, leaks, progress),
+        leaks=leaks,
         # Of several runs with one detection the first shows it.
         names={address(row): each.name for each in reversed(shown) for row in each.rows},
         left_out=stored.left_out,
     )
+
+
+def _leaks(best: Sequence[Row], scored: Sequence[tuple[Run, list[Row]]]) -> Leaks | None:
+    """What leaks by the best system on the first dataset."""
+    for row in best[:1]:
+        for run, rows in scored:
+            if run.masking is not None and address(row) in map(address, rows):
+                names = _name(run), system_of(row), row.dataset
+                return find_leaks(*names, run.dataset.samples, run.masking)
+    return None
 
 
 def _dataset_name(given: str, stored: Iterable[str]) -> str | None:
@@ -157,11 +170,21 @@ class _Shown:
 
     @property
     def name(self) -> str:
-        card = self.run.manifest.system
-        alone = card.task is Task.DETECTION and card.prompt
-        name = f"{card.model} ({card.prompt})" if alone else system_name(card.model, card.prompt)
-        # As `pii-bench compare` tells them apart.
-        return name if self.run.source is Source.RUN else f"{self.run.source}:{name}"
+        return _name(self.run)
+
+    @property
+    def asked(self) -> list[Run | None]:
+        """Who answered for detection and for query-related."""
+        alone = self.run.task is Task.DETECTION
+        return [self.run, None] if alone else [self.run.detection, self.run]
+
+
+def _name(run: Run) -> str:
+    card = run.manifest.system
+    alone = card.task is Task.DETECTION and card.prompt
+    name = f"{card.model} ({card.prompt})" if alone else system_name(card.model, card.prompt)
+    # As `pii-bench compare` tells them apart.
+    return name if run.source is Source.RUN else f"{run.source}:{name}"
 
 
 def _shown(scored: Iterable[tuple[Run, list[Row]]]) -> list[_Shown]:
@@ -202,7 +225,9 @@ def _answers(run: Run) -> Answers:
     )
 
 
-def _record(shown: Sequence[_Shown], texts: Texts) -> Record:
+def _record(
+    shown: Sequence[_Shown], texts: Texts, leaks: Leaks | None, progress: Callable[[str], None]
+) -> Record:
     vocabulary = Vocabulary()
     found = {each.run.dataset.name: each.run.dataset for each in shown}
     # In the order of the catalog; others as they come.
@@ -215,6 +240,7 @@ def _record(shown: Sequence[_Shown], texts: Texts) -> Record:
     for number, name in enumerate(names):
         members = [each for each in shown if each.run.dataset.name == name]
         with_texts = texts.include(found[name])
+        progress(f"writing {len(members)} {'run' if len(members) == 1 else 'runs'} on {name}")
         encoded = [
             encode_sample(
                 sample, [each.answers for each in members], vocabulary if with_texts else None
@@ -229,10 +255,13 @@ def _record(shown: Sequence[_Shown], texts: Texts) -> Record:
                 "name": each.name,
                 "oracle": each.run.manifest.system.oracle,
                 "recipients": each.rows[0].unmasked_text_to,
+                "prompts": _prompts(each) if with_texts else [],
                 "answers": [answers[place] for _, answers in encoded],
             }
             for place, each in enumerate(members)
         ]
+        if with_texts:
+            _add_calls(members, encoded)
     return {
         "types": list(vocabulary.types),
         "categories": list(vocabulary.categories),
@@ -242,4 +271,33 @@ def _record(shown: Sequence[_Shown], texts: Texts) -> Record:
         "classes": list(ErrorClass),
         "datasets": datasets,
         "runs": runs,
+        "examples": [] if leaks is None else _examples(leaks, datasets, runs),
     }
+
+
+def _prompts(shown: _Shown) -> list[str]:
+    return ["" if run is None else prompt_of(run.manifest.system) for run in shown.asked]
+
+
+def _add_calls(
+    members: Sequence[_Shown], encoded: Sequence[tuple[Record, list[Record | None]]]
+) -> None:
+    """To each answer of a chat model `x`: for each of its tasks what was said, or None."""
+    for place, each in enumerate(members):
+        calls = [{} if run is None else calls_of(run) for run in each.asked]
+        for sample, answers in encoded:
+            said = [own.get(sample["id"]) for own in calls]
+            if any(said) and (answer := answers[place]) is not None:
+                answer["x"] = said
+
+
+def _examples(leaks: Leaks, datasets: Sequence[Record], runs: Sequence[Record]) -> list[Record]:
+    """Dataset, run, sample and what it shows; none where the texts are left out."""
+    for number, dataset in enumerate(datasets):
+        named = [run for run in runs if (run["dataset"], run["name"]) == (number, leaks.system)]
+        if dataset["name"] == leaks.dataset and dataset["texts"] and named:
+            return [
+                {"set": leaks.dataset, "run": leaks.system, "sample": sample_id, "title": title}
+                for title, sample_id in leaks.examples
+            ]
+    return []

@@ -24,6 +24,7 @@ NOT_INSTALLED: Final = (
 NOTHING_TO_DRAW: Final = "There is nothing to draw: figures need a run with every sample scored."
 
 _KINDS: Final = {
+    "tradeoff": "Protection against retention",
     "curves": "Score by size of the sample",
     "drops": "Drop on the harder sets",
     "agreement": "Agreement between datasets",

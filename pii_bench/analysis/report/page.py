@@ -1,33 +1,46 @@
 """The page: one HTML file that loads nothing.
 
 Texts of samples stand in one block of JSON, in which `<` never occurs, so that no text can end
-it; the script makes text nodes of them and no markup. A policy (CSP) lets run that script alone
-and forbids every connection.
+it; the script makes text nodes of them and no markup.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import pii_bench
-from pii_bench.analysis.report.tables import render_signatures, render_tables
 from pii_bench.escaping import html_text
+from pii_bench.ranking import html
+from pii_bench.ranking.html import Page, fill, merged, render_board, render_summary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from pii_bench.analysis.report.data import Report
     from pii_bench.analysis.report.figures import Figures
+    from pii_bench.analysis.report.leaks import Leaks
     from pii_bench.analysis.report.samples import Record
 
 ASSETS: Final = Path(__file__).with_name("assets")
-SCRIPTS: Final = ("state.js", "tables.js", "marks.js", "answers.js", "samples.js")
+SCRIPTS: Final = (
+    *html.SCRIPTS,
+    *(ASSETS / name for name in ("marks.js", "answers.js", "samples.js")),
+)
 """In the order in which they are joined to one."""
+
+_LEAD: Final = (
+    "How well systems mask what a question does not need, and every sample with what they said of "
+    "it."
+)
+_LINKS: Final = {
+    "summary": "Summary",
+    "samples": "Samples",
+    "figures": "Figures",
+    "leaderboard": "Tables",
+}
 
 # JSON may hold these; a line of script, or UTF-8, may not, and a terminal should not.
 _ESCAPED: Final = re.compile("[<\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -35,24 +48,23 @@ _ESCAPED: Final = re.compile("[<\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff
 
 def render_page(report: Report) -> str:
     """The whole file; the same report gives the same text."""
-    style = (ASSETS / "report.css").read_text(encoding="utf-8")
-    parts = [(ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS]
-    script = '"use strict";\n{\n' + "\n".join(parts) + "}\n"
-    return _fill(
-        (ASSETS / "page.html").read_text(encoding="utf-8"),
-        {
-            "policy": _policy(script, style),
-            "style": style,
-            "version": html_text(pii_bench.__version__),
-            "summary": _summary(report),
-            "notes": _notes(report),
-            "tables": render_tables(report),
-            "figures": _figures(report.figures),
-            "signatures": render_signatures(report),
-            "data": to_json(report.record),
-            "script": script,
-        },
+    shown = merged(report.rows)
+    more = _leaks(report.leaks) + '<div id="examples"></div>\n'
+    main = (
+        render_summary(shown, more),
+        fill(ASSETS / "samples.html", {"figures": _figures(report.figures)}),
+        render_board(shown, report.names),
     )
+    page = Page(
+        kind="report",
+        lead=_LEAD,
+        links=_LINKS,
+        main="".join(main),
+        scripts=SCRIPTS,
+        notes=_notes(report),
+        data=to_json(report.record),
+    )
+    return html.render(page, report.rows)
 
 
 def to_json(record: Record) -> str:
@@ -61,34 +73,21 @@ def to_json(record: Record) -> str:
     return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def _fill(page: str, values: Mapping[str, str]) -> str:
-    # In one pass: what is put in is not looked at again.
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], page)
-
-
-def _policy(script: str, style: str) -> str:
-    return (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
+def _leaks(leaks: Leaks | None) -> str:
+    """What the best system leaves readable, by category; empty where nothing leaks."""
+    if leaks is None or not leaks.categories:
+        return ""
+    lines = "".join(
+        f"<li><span>{html_text(name)}</span>"
+        f'<svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">'
+        f'<rect width="{100 * leaked / of:.1f}" height="6"/></svg>'
+        f"<small>{leaked} of {of}</small></li>"
+        for name, leaked, of in leaks.categories
     )
-
-
-def _hash(content: str) -> str:
-    digest = hashlib.sha256(content.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
-
-
-def _summary(report: Report) -> str:
-    ours = sum(bool(row.signature) for row in report.rows)
-    samples = sum(len(dataset["samples"]) for dataset in report.record["datasets"])
-    facts = {
-        "rows of ours": ours,
-        "published rows": len(report.rows) - ours,
-        "runs to look into": len(report.record["runs"]),
-        "samples": samples,
-    }
-    return "".join(
-        f"<div><dd>{number:,}</dd><dt>{what}</dt></div>" for what, number in facts.items()
+    return (
+        f"<h3>What leaks</h3>\n<p>Values that no query needs and that can still be read after "
+        f"<b>{html_text(leaks.title)}</b> on {html_text(leaks.dataset)}, by category:</p>\n"
+        f'<ul class="leaks">{lines}</ul>\n'
     )
 
 
@@ -118,7 +117,8 @@ def _figures(figures: Figures) -> str:
         return f"<p>{html_text(figures.missing)}</p>"
     return "\n".join(
         f"<figure><figcaption>{html_text(figure.caption)}</figcaption>"
-        f'<img alt="{html_text(figure.caption)}" src="{_image(figure.svg)}"></figure>'
+        f'<div class="scroll"><img alt="{html_text(figure.caption)}" src="{_image(figure.svg)}">'
+        "</div></figure>"
         for figure in figures.drawn
     )
 

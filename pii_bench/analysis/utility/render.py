@@ -48,7 +48,7 @@ _REASONS: Final = {
 
 def to_csv(rows: Sequence[UtilityRow]) -> str:
     """One line per row, four decimals; what is unknown is empty."""
-    flat = map(_flat, rows)
+    flat = map(record_of, rows)
     return csv_text(_COLUMNS, ([row[name] for name in _COLUMNS] for row in flat))
 
 
@@ -111,7 +111,8 @@ _SAMPLE_COLUMNS: Final = (
 )
 
 
-def _flat(row: UtilityRow) -> dict[str, object]:
+def record_of(row: UtilityRow) -> dict[str, object]:
+    """A row as one record, the columns of the CSV file by name."""
     privacy, utility, balanced = _means(row)
     masked, unmasked = row.means.ratings or (None, None)
     return {

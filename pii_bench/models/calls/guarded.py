@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pii_bench.errors import ProviderRefusedError
@@ -95,7 +95,10 @@ class GuardedModel:
         usage: Usage | None = None
         outcome: Completion | CallError | None = None
         try:
-            outcome = await self.model.complete(request)
+            clock = asyncio.get_running_loop().time
+            begun = clock()
+            answer = await self.model.complete(request)
+            outcome = replace(answer, seconds=clock() - begun)
             usage = outcome.usage
         except CallError as error:
             outcome = error

@@ -50,9 +50,6 @@ def test_all_figures_of_a_system_on_all_sets(drawn: list[str], tmp_path: Path) -
     paths = draw_figures(results("single", "multi", "hard", "distract"), tmp_path)
 
     assert sorted(drawn) == [
-        "agreement-detection-ent-f1",
-        "agreement-detection-strict-f1",
-        "agreement-query-related-f1",
         "categories-detection",
         "categories-query-related",
         "curves-detection-ent-f1",

@@ -5,9 +5,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.analysis.report import figures
-from pii_bench.analysis.report.data import Texts, address, collect_report
+from pii_bench.analysis.report.data import Texts, collect_report
+from pii_bench.analysis.report.leaks import Leaks
 from pii_bench.errors import PiiBenchError, UnknownNameError
+from pii_bench.models.base import Completion, Usage
+from pii_bench.prompting.strategies import STRATEGIES, load_prompt
+from pii_bench.ranking.html import address, merged
 from pii_bench.ranking.source import Source
+from pii_bench.runs.manifest import DatasetRef, Manifest, write_manifest
+from pii_bench.runs.records import RunRecord, encode_record
+from pii_bench.runs.store import RunFiles
+from pii_bench.systems.base import SystemCard
 from pii_bench.tasks import Task
 from tests.analysis.report.folders import NOTHING, demo_results
 from tests.ranking.stored_runs import ANN, BO, changed, store_run, tiny_dataset
@@ -71,12 +79,73 @@ def test_a_detection_by_itself_is_a_run(tmp_path: Path) -> None:
 
 def test_a_reference_and_a_run_of_ones_own_have_different_names(tmp_path: Path) -> None:
     tiny = tiny_dataset(tmp_path / "tiny.jsonl")
-    for folder in ("runs", "reference"):
-        store_run(tmp_path / folder, tiny, "naive", RIGHT)
+    store_run(tmp_path / "runs", tiny, "naive", RIGHT)
+    store_run(tmp_path / "reference", tiny, "naive", {**RIGHT, "s2": NOTHING})
 
     names = [name for _, name in shown(collect_report(tmp_path))]
 
     assert names == ["fake/one:naive", "reference:fake/one:naive"]
+
+
+def test_a_reference_that_a_run_repeats_is_shown_once(tmp_path: Path) -> None:
+    tiny = tiny_dataset(tmp_path / "tiny.jsonl")
+    for folder in ("runs", "reference"):
+        store_run(tmp_path / folder, tiny, "naive", RIGHT)
+
+    report = collect_report(tmp_path)
+
+    assert shown(report) == [(tiny.name, "fake/one:naive")]
+    (each,) = [each for each in merged(report.rows) if each.row.source is not Source.PUBLISHED]
+    assert (each.row.source, each.repeated) == (Source.RUN, True)
+
+
+def test_the_best_system_shows_what_leaks_and_three_samples(tmp_path: Path) -> None:
+    """Bo's name is kept although only the age is needed; Ann's age is hidden."""
+    tiny = tiny_dataset(tmp_path / "tiny.jsonl")
+    store_run(tmp_path / "runs", tiny, "detection", {"s1": ANN, "s2": BO})
+    related = {"s1": NOTHING, "s2": '### Answer: ["40", "Bo Ray"]'}
+    store_run(tmp_path / "runs", tiny, "naive", related)
+
+    report = collect_report(tmp_path, texts=Texts.ALL)
+
+    assert report.leaks == Leaks(
+        "fake/one:naive",
+        "fake/one:naive",
+        tiny.name,
+        (("PER", 1, 1),),
+        (("Leaks what the query does not need", "s2"), ("Hides what the query needs", "s1")),
+    )
+    samples = [(each["sample"], each["run"]) for each in report.record["examples"]]
+    assert samples == [("s2", "fake/one:naive"), ("s1", "fake/one:naive")]
+    assert collect_report(tmp_path).record["examples"] == []
+
+
+def test_a_chat_models_prompt_raw_answer_tokens_and_cost_go_in(tmp_path: Path) -> None:
+    tiny = tiny_dataset(tmp_path / "tiny.jsonl")
+    card = SystemCard(
+        model="openai/gpt-4o-2024-08-06",
+        prompt="naive",
+        prompt_sha256=load_prompt(STRATEGIES["naive"]).sha256,
+        task=Task.QUERY_RELATED,
+        oracle=False,
+        settings={},
+        unmasked_text_to="api.openai.com",
+    )
+    files = RunFiles.at(tmp_path / "runs", card.model, card.prompt, tiny.name)
+    write_manifest(files.manifest, Manifest(card, DatasetRef.of(tiny)))
+    said = Completion(NOTHING, usage=Usage(1000, 100), seconds=1.25)
+    files.responses.write_bytes(encode_record(RunRecord("s1", "0", said)))
+
+    (run,) = collect_report(tmp_path, texts=Texts.ALL).record["runs"]
+
+    prompt = run["prompts"][1]
+    sample = tiny.samples[0]
+    filled = prompt.replace("\ue000", sample.description).replace("\ue001", sample.query or "")
+    (message,) = load_prompt(STRATEGIES["naive"]).messages(sample)
+    assert filled == message.content
+    # USD per million tokens: 2.5 in, 10 out.
+    assert run["answers"][0]["x"] == [None, [NOTHING, 1000, 100, 1.25, 0.0035]]
+    assert run["answers"][1] is None
 
 
 def test_texts_of_our_own_datasets_go_in_and_those_of_others_do_not(tmp_path: Path) -> None:

@@ -187,6 +187,6 @@ def test_figures_are_images_that_hold_themselves(tmp_path: Path) -> None:
 
     drawn = Figures((Figure("Score & size", "<svg></svg>"),))
     assert (
-        '<figcaption>Score &amp; size</figcaption><img alt="Score &amp; size" '
+        '<figcaption>Score &amp; size</figcaption><div class="scroll"><img alt="Score &amp; size" '
         'src="data:image/svg+xml;base64,PHN2Zz48L3N2Zz4=">'
     ) in render_page(replace(report, figures=drawn))

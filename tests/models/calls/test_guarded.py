@@ -82,7 +82,10 @@ def test_it_is_named_and_told_apart_as_the_model_in_it() -> None:
 def test_an_answer_is_given_as_it_came_and_paid() -> None:
     model = guard(TimedModel(script(ANSWER)))
 
-    assert run(model.complete(make_request())) is ANSWER
+    answer = run(model.complete(make_request()))
+
+    assert answer == ANSWER
+    assert answer.seconds == 1
     assert model.ledger.spent_usd == 11
 
 
@@ -90,7 +93,7 @@ def test_a_failure_that_may_pass_is_tried_again() -> None:
     inner = TimedModel(script(CallError("overloaded", "HTTP 529"), ANSWER))
     model = guard(inner)
 
-    assert run(model.complete(make_request())) is ANSWER
+    assert run(model.complete(make_request())) == ANSWER
     assert model.ledger.totals.calls == 2
     assert model.ledger.spent_usd == 11
 

@@ -88,8 +88,39 @@ function side(set, sample, run, letter, answer, other) {
     return el("section", { class: "side" }, parts, el("p", { class: "quiet" }, "Never asked."));
   }
   parts.push(scores(answer, other), errorsOf(answer));
-  if (set.texts) parts.push(...said(sample, answer, other));
+  if (set.texts) parts.push(...said(sample, answer, other), ...[calls(sample, run, answer)].flat());
   return el("section", { class: "side" }, parts);
+}
+
+// What a chat model was told and what it said, as it came.
+function calls(sample, run, answer) {
+  const parts = (answer.x ?? []).flatMap((call, task) => {
+    if (!call) return [];
+    const [text, into, out, seconds, usd] = call;
+    const facts = [
+      into !== null && `${into.toLocaleString("en")} tokens in, ${out.toLocaleString("en")} out`,
+      seconds !== null && `${seconds} s`,
+      usd !== null && `$${usd}`,
+    ].filter(Boolean).join(", ");
+    const prompt = run.prompts[task];
+    return el("details", { class: "all call" },
+      el("summary", {}, `${data.tasks[task]}: prompt and raw answer `, el("small", {}, facts)),
+      el("h5", {}, "Prompt"),
+      prompt ? el("pre", { dir: "auto" }, filled(prompt, sample))
+        : el("p", { class: "quiet" }, "The prompt has changed since, or depends on examples."),
+      el("h5", {}, "Raw answer"), el("pre", { dir: "auto" }, text || "(empty)"));
+  });
+  return parts.length ? parts : el("p", { class: "quiet" }, "No chat model was asked.");
+}
+
+// A prompt has code points for private use where a sample's description, query and choices go.
+function filled(prompt, sample) {
+  const choices = sample.g.map(([text, , , , , places]) => [places[0] ?? -1, textOf(sample, text)])
+    .sort(([one], [other]) => one - other).map(([, text]) => text);
+  const parts = {
+    "\ue000": sample.d, "\ue001": sample.q ?? "", "\ue002": [...new Set(choices)].join("\n- "),
+  };
+  return prompt.replace(/[\ue000-\ue002]/g, (place) => parts[place]);
 }
 
 function said(sample, answer, other) {
@@ -106,8 +137,9 @@ function said(sample, answer, other) {
 }
 
 const maskedLegend = () => el("p", { class: "key" },
-  el("span", { class: "leak" }, "stands open"), el("span", { class: "tag over" }, "needed"),
-  el("span", { class: "tag stray" }, "no PII"), el("span", { class: "kept" }, "kept for the query"));
+  el("span", { class: "leak" }, "can be read, not needed"),
+  el("span", { class: "tag over" }, "hidden, needed"), el("span", { class: "tag stray" }, "no PII"),
+  el("span", { class: "kept" }, "kept for the query"));
 
 function scores(answer, other) {
   // No column without a figure of this sample.

@@ -217,10 +217,31 @@ function show() {
   showSamples();
 }
 
+// Three samples of the best system, under the summary.
+function showExamples() {
+  const cards = data.examples.map(({ set, run, sample, title }) => {
+    const dataset = data.datasets.find(({ name }) => name === set);
+    const place = dataset.samples.findIndex(({ id }) => id === sample);
+    const answers = data.runs.find((each) =>
+      data.datasets[each.dataset] === dataset && each.name === run).answers;
+    const link = `#${new URLSearchParams({ set, by: "masking", a: run, sample })}`;
+    return el("article", {},
+      el("h4", {}, title),
+      el("p", { class: "text query", dir: "auto" }, dataset.samples[place].q),
+      maskedText(dataset.samples[place], answers[place], undefined),
+      el("p", {}, el("a", { class: "to-sample", href: link }, sample)));
+  });
+  if (cards.length) {
+    byId("examples").append(el("h3", {}, "Three examples"), maskedLegend(),
+      el("div", { class: "examples" }, cards));
+  }
+}
+
 startTables();
 startSamples();
+showExamples();
 window.addEventListener("hashchange", show);
-for (const link of document.querySelectorAll(".board td.model a")) {
+for (const link of document.querySelectorAll(".board td.model a, a.to-sample")) {
   link.addEventListener("click", (event) => {
     event.preventDefault();
     const given = Object.fromEntries(new URLSearchParams(link.hash.slice(1)));

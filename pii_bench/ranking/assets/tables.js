@@ -38,6 +38,7 @@ function showTables() {
   for (const name of ["dataset", "task", "source", "text"]) {
     if (form.elements[name].value !== state[name]) form.elements[name].value = state[name];
   }
+  const narrowed = ["dataset", "task", "source", "text", "sort"].some((name) => state[name]);
   let shown = 0;
   for (const { section, table, rows } of boards) {
     const { dataset, task } = section.dataset;
@@ -46,6 +47,7 @@ function showTables() {
     for (const row of rows) row.hidden = true;
     for (const row of kept) row.hidden = false;
     section.hidden = !kept.length;
+    if (narrowed) section.querySelector("details").open = true;
     shown += kept.length;
     showOrder(table, rows);
   }

@@ -1,0 +1,8 @@
+function show() {
+  readState();
+  showTables();
+}
+
+startTables();
+window.addEventListener("hashchange", show);
+show();
