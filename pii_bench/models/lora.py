@@ -67,7 +67,7 @@ class Settings:
         seed: of the adapters and of the order.
     """
 
-    steps: int = 200
+    steps: int = 160
     batch: int = 1
     accumulate: int = 1
     longest: int = 512
@@ -100,7 +100,7 @@ class Tuned:
     last_loss: float
 
 
-class Progress(TrainerCallback):  # type: ignore[misc]
+class Progress(TrainerCallback):
     """Notes when each step ended, and tells it.
 
     Args:
@@ -110,7 +110,7 @@ class Progress(TrainerCallback):  # type: ignore[misc]
     def __init__(self, report: Callable[[int, int, float], None]) -> None:
         self._report, self._begun = report, time.monotonic()
 
-    def on_log(self, _: Any, state: Any, *__: Any, **___: Any) -> None:
+    def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002
         """Add the seconds since training began, or went on, to the last entry."""
         entry = state.log_history[-1]
         if "loss" in entry:
@@ -149,9 +149,10 @@ def tune(
     fitting = [each for each in encoded if len(each["input_ids"]) <= settings.longest]
     if not fitting:
         raise PiiBenchError(f"no example has at most {settings.longest} tokens")
+    left_out = len(encoded) - len(fitting)
     data = {
         "examples": len(fitting),
-        "left_out": len(encoded) - len(fitting),
+        "left_out": left_out,
         "tokens": sum(len(each["input_ids"]) for each in fitting),
         "answer_tokens": sum(_learnt(each) for each in fitting),
         "sha256": hashlib.sha256(json.dumps(fitting).encode()).hexdigest(),
@@ -184,7 +185,7 @@ def tune(
     return Tuned(
         model=found,
         examples=len(fitting),
-        left_out=data["left_out"],
+        left_out=left_out,
         first_loss=sum(entry["loss"] for entry in steps[:tenth]) / tenth,
         last_loss=sum(entry["loss"] for entry in steps[-tenth:]) / tenth,
     )
@@ -209,7 +210,8 @@ def load(base: Path) -> tuple[Any, Any]:
         return tokenizer, model
     # `Trainer` refuses what was read from a quantised file, although its weights no longer are.
     del model.config.quantization_config
-    plain = AutoModelForCausalLM.from_config(model.config, dtype=torch.float32)
+    anew: Any = AutoModelForCausalLM
+    plain = anew.from_config(model.config, dtype=torch.float32)
     plain.load_state_dict(model.state_dict())
     return tokenizer, plain
 
