@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 IGNORED: Final = -100
 """The label of a token that has no part in the loss."""
 
-GGUF_FILE: Final = "tuned.gguf"
 MERGED_FOLDER: Final = "merged"
 ADAPTER_FOLDER: Final = "adapter"
 LOSS_FILE: Final = "loss.csv"
@@ -101,7 +100,7 @@ class Tuned:
 
 
 class Progress(TrainerCallback):
-    """Notes when each step ended, and tells it.
+    """Notes after how many seconds of training each step ended, and tells it.
 
     Args:
         report: is told step, steps and loss.
@@ -110,8 +109,13 @@ class Progress(TrainerCallback):
     def __init__(self, report: Callable[[int, int, float], None]) -> None:
         self._report, self._begun = report, time.monotonic()
 
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002
+        """Count on from the last step of what was interrupted."""
+        before = [entry["seconds"] for entry in state.log_history if "seconds" in entry]
+        self._begun = time.monotonic() - (before[-1] if before else 0.0)
+
     def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002
-        """Add the seconds since training began, or went on, to the last entry."""
+        """Add the seconds to the last entry."""
         entry = state.log_history[-1]
         if "loss" in entry:
             entry["seconds"] = round(time.monotonic() - self._begun, 1)
@@ -311,8 +315,10 @@ def _write(base: Path, adapted: Any, tokenizer: Any, out: Path) -> Path:
     with writing(out):
         adapted.save_pretrained(out / ADAPTER_FOLDER)
     if not base.is_dir():
-        write_tuned(base, changes_of(adapted), out / GGUF_FILE)
-        return out / GGUF_FILE
+        # Results name a model after its file.
+        path = out / f"{out.name}.gguf"
+        write_tuned(base, changes_of(adapted), path)
+        return path
     with writing(out):
         adapted.merge_and_unload().save_pretrained(out / MERGED_FOLDER)
         tokenizer.save_pretrained(out / MERGED_FOLDER)

@@ -12,6 +12,7 @@ import pytest
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.models.base import Message
 from pii_bench.models.tuning import Example
+from tests.builders import read_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -191,6 +192,21 @@ def test_what_was_interrupted_goes_on_and_ends_the_same(folder: Path, tmp_path: 
     assert steps == [3, 4]
     whole, cut = ([row["loss"] for row in rows_of(tmp_path / name)] for name in ("whole", "cut"))
     assert whole == cut
+
+
+def test_what_is_finished_is_written_again_and_not_trained_further(
+    folder: Path, tmp_path: Path
+) -> None:
+    first = tune(folder, EXAMPLES, tmp_path / "out", SETTINGS, lambda *_: None)
+    files = read_folder(tmp_path / "out")
+    steps: list[int] = []
+
+    assert (
+        tune(folder, EXAMPLES, tmp_path / "out", SETTINGS, lambda step, *_: steps.append(step))
+        == first
+    )
+    assert steps == []
+    assert read_folder(tmp_path / "out") == files
 
 
 def test_what_was_interrupted_does_not_go_on_otherwise(folder: Path, tmp_path: Path) -> None:
