@@ -51,9 +51,20 @@ train-encoder: .venv/.encoder ## Fine-tune the encoder: an hour on two cores; [C
 	$(BIN)/pii-bench train encoder --out data/models/encoder \
 	  --train train-single train-multi $(if $(CAPID),capid:$(CAPID))
 
-.PHONY: train-lora
-train-lora: .venv/.lora .venv/.local-model ## Fine-tune SmolLM2 with LoRA: half an hour; [ARGS="--task detection --steps 300"]
-	$(BIN)/pii-bench train lora $(ARGS)
+TUNED := build/smollm2-naive
+
+.PHONY: fine-tuning
+fine-tuning: .venv/.lora .venv/.local-model ## Fine-tune SmolLM2 and run it before and after, write results/fine-tuning: an hour
+	$(BIN)/pii-bench train lora --out $(TUNED)
+	for model in smollm2 local/$(TUNED)/smollm2-naive.gguf; do \
+	  for dataset in "demo" "single --limit 50"; do \
+	    $(BIN)/pii-bench run --model $$model --task query-related --max-tokens 256 --dataset $$dataset \
+	      --results build/fine-tuning >/dev/null || exit; \
+	  done; \
+	done
+	mkdir -p results/fine-tuning
+	cp $(TUNED)/loss.csv $(TUNED)/training.json results/fine-tuning
+	grep -E '^(source|run),' build/fine-tuning/leaderboard.csv > results/fine-tuning/rows.csv
 
 # Every system that runs here without a chat model; the oracles show what each part costs.
 REFERENCE := encoder gold+encoder \
