@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.cli.terminal import say, tell
 from pii_bench.cli.training_sets import training_examples
 from pii_bench.errors import InputFileError, MissingExtraError
-from pii_bench.models.local import WEIGHTS, locate
+from pii_bench.models.local import WEIGHTS, hash_gguf, locate
 from pii_bench.prompting.shots import TRAIN
 
 if TYPE_CHECKING:
@@ -56,6 +56,9 @@ def _base(named: str) -> Path:
     path = Path(named)
     if not path.exists():
         raise InputFileError(path, f"no such file or folder, and no name of {', '.join(WEIGHTS)}")
+    if path.is_file():
+        # It refuses what is no whole GGUF file.
+        hash_gguf(path)
     return path
 
 

@@ -25,6 +25,7 @@ from transformers import (
     TrainingArguments,
 )
 
+from pii_bench.datasets.checksums import sha256_of, sha256_of_folder
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import write_whole, writing
 from pii_bench.models.tuned_gguf import check_architecture, write_tuned
@@ -176,8 +177,8 @@ def tune(
     found = _write(base, adapted, tokenizer, out)
     write_whole(out / LOSS_FILE, _csv(steps))
     log = {
-        "base": base.name,
-        "model": {found.name: _sha256(found)} if found.is_file() else found.name,
+        "base": {base.name: _sha256(base)},
+        "model": {found.name: _sha256(found)},
         "data": data,
         "settings": asdict(settings),
         "versions": {name: version(name) for name in _VERSIONS},
@@ -342,8 +343,7 @@ def _learnt(encoded: dict[str, list[int]]) -> int:
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return sha256_of_folder(path) if path.is_dir() else sha256_of(path)
 
 
 def _csv(steps: Sequence[dict[str, Any]]) -> str:

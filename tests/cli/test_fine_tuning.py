@@ -137,6 +137,11 @@ def test_a_base_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert "smollm2-135m-instrukt: no such file or folder" in capsys.readouterr().err
 
 
+def test_a_base_that_is_no_model(ten: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "lora", "--base", str(ten)]) == 2
+    assert f"{ten}: no GGUF file" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("rate", ["0", "2", "x"])
 def test_a_learning_rate_that_is_none(rate: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pii_bench.datasets.checksums import sha256_of_folder
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.models.base import Message
 from pii_bench.models.tuning import Example
@@ -157,6 +158,8 @@ def test_training_learns_and_writes_what_it_did(folder: Path, tmp_path: Path) ->
     assert sum(float(row["loss"]) for row in rows[:6]) / 6 == pytest.approx(tuned.first_loss)
     log = json.loads((tmp_path / "out" / "training.json").read_text())
     assert log["settings"]["seed"] == 13
+    assert log["base"] == {folder.name: sha256_of_folder(folder)}
+    assert log["model"] == {"merged": sha256_of_folder(tuned.model)}
     # <user> ... <end> \n <assistant> x <end>: nine tokens each, two of them learnt.
     assert {
         key: log["data"][key] for key in ("examples", "left_out", "tokens", "answer_tokens")
