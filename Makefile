@@ -50,6 +50,21 @@ train-encoder: .venv/.encoder ## Fine-tune the encoder: an hour on two cores; [C
 	$(BIN)/pii-bench train encoder --out data/models/encoder \
 	  --train train-single train-multi $(if $(CAPID),capid:$(CAPID))
 
+TUNED := build/smollm2-naive
+
+.PHONY: fine-tuning
+fine-tuning: .venv/.lora .venv/.local-model ## Fine-tune SmolLM2 and run it before and after, write results/fine-tuning: an hour
+	$(BIN)/pii-bench train lora --out $(TUNED)
+	for model in smollm2 local/$(TUNED)/smollm2-naive.gguf; do \
+	  for dataset in "demo" "single --limit 50"; do \
+	    $(BIN)/pii-bench run --model $$model --task query-related --max-tokens 256 --dataset $$dataset \
+	      --results build/fine-tuning >/dev/null || exit; \
+	  done; \
+	done
+	mkdir -p results/fine-tuning
+	cp $(TUNED)/loss.csv $(TUNED)/training.json results/fine-tuning
+	grep -E '^(source|run),' build/fine-tuning/leaderboard.csv > results/fine-tuning/rows.csv
+
 # Every system that runs here without a chat model; the oracles show what each part costs.
 REFERENCE := encoder gold+encoder \
   $(foreach r,all none random keyword embedding embedding-minilm gold,bilstm-crf+$(r)) \
@@ -196,6 +211,11 @@ build/perf-venv/.installed: pyproject.toml
 	@echo "Installing torch, transformers and MiniLM: 400 MB to download; up to 3 GB with TORCH="
 	$(BIN)/python -m pip install --quiet $(TORCH) "torch==2.13.0"
 	$(BIN)/python -m pip install --quiet --editable ".[encoder]"
+	@touch $@
+
+.venv/.lora: .venv/.package
+	@echo "Installing torch, transformers and peft: up to 3 GB to download; 400 MB with TORCH=... (see Makefile)"
+	$(BIN)/python -m pip install --quiet $(TORCH) --editable ".[lora]"
 	@touch $@
 
 # The model's package declares a newer Python than it needs.

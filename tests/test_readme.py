@@ -60,7 +60,7 @@ def test_every_option_that_is_named_exists(capsys: pytest.CaptureFixture[str]) -
     commands = [
         *("run", "score", "models", "convert capid-outputs", "leaderboard", "mask", "utility"),
         *("report", "export every-eval-ever", "data build", "data stats", "gate", "train"),
-        *("spans", "cost", "serve"),
+        *("spans", "cost", "serve", "export fine-tuning"),
     ]
 
     # What other harnesses take is theirs.

@@ -36,7 +36,8 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "report": "write the leaderboard and every sample as one HTML file",
         "utility": "measure what masking protects and what an answer loses by it",
         "export every-eval-ever": "Every Eval Ever 0.3.0: a file per run, a line per sample",
-        "train": "train the BiLSTM-CRF that ships, or fine-tune an encoder",
+        "export fine-tuning": "prompts with gold answers, for a service or TRL to fine-tune on",
+        "train": "train the BiLSTM-CRF that ships, or fine-tune an encoder or a chat model",
         "fit": "fit the thresholds of the relevance systems",
         "data build": "build our datasets",
         "data commission": "say what a writer is to write",
@@ -53,7 +54,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
 
 _GROUPS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "export": "write stored runs in a format of others",
+        "export": "write stored runs or examples in a format of others",
         "data": "work on dataset files: build, check, stats, quality",
     }
 )

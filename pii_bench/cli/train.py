@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import add_data_folder, positive
+from pii_bench.cli.options import add_data_folder, number_in, positive
 from pii_bench.cli.terminal import finish, say
+from pii_bench.cli.train_lora import BASE, train_lora
+from pii_bench.cli.training_sets import add_targets
 from pii_bench.systems.encoder.augment import ALL
 from pii_bench.systems.tagger.settings import Settings
 from pii_bench.systems.tagger.train import train
 
 if TYPE_CHECKING:
-    import argparse
-
     from pii_bench.systems.tagger.settings import Epoch
 
 
@@ -21,14 +22,22 @@ ENCODER_HEADS: Final = ("linear", "crf", "charcnn-crf")
 
 DESCRIPTION: Final = (
     "Train the BiLSTM-CRF on the sets to train and tune on; or fine-tune an encoder for "
-    "detection, relevance and owners at once."
+    "detection, relevance and owners at once; or a causal chat model with LoRA."
 )
+
+_LORA: Final = {
+    "steps": "updates of the weights (160)",
+    "batch": "examples that are computed at once (1)",
+    "accumulate": "batches of a step (1)",
+    "longest": "tokens of an example; longer ones are left out (512)",
+    "rank": "of the adapters (16)",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument(
-        "network", nargs="?", choices=("bilstm-crf", "encoder"), default="bilstm-crf"
+        "network", nargs="?", choices=("bilstm-crf", "encoder", "lora"), default="bilstm-crf"
     )
     add_data_folder(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="where the weights go")
@@ -63,14 +72,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="samples of each --train dataset that is not ours that are for dev, at most a fifth "
         "(%(default)s)",
     )
-    for part, what in (("train", "learn from"), ("dev", "choose the epoch by")):
-        encoder.add_argument(
-            f"--{part}",
-            action="extend",
-            nargs="+",
-            metavar="DATASET",
-            help=f"datasets to {what}, as `run --dataset` takes them (default: ours)",
-        )
+    encoder.add_argument(
+        "--dev",
+        action="extend",
+        nargs="+",
+        metavar="DATASET",
+        help="datasets to choose the epoch by (default: ours)",
+    )
+    parser.add_argument(
+        "--train",
+        action="extend",
+        nargs="+",
+        metavar="DATASET",
+        help="encoder, lora: datasets to learn from, as `run --dataset` takes them (default: ours)",
+    )
+    _add_lora(parser.add_argument_group("lora"))
+
+
+def _add_lora(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--base",
+        default=BASE,
+        metavar="MODEL",
+        help="a causal chat model: its .gguf file, or its folder (default: %(default)s, from its "
+        "package)",
+    )
+    add_targets(parser)
+    for name, what in _LORA.items():
+        parser.add_argument(f"--{name}", type=positive, metavar="N", help=what)
+    parser.add_argument("--learning-rate", type=_rate, metavar="X", help="the highest (0.0005)")
+    parser.add_argument("--seed", type=int, metavar="N", help="of adapters and order (13)")
+
+
+def _rate(text: str) -> float:
+    rate = number_in(text)
+    if rate is None or not 0 < rate <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number above 0 and at most 1")
+    return rate
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -80,12 +118,14 @@ def run(arguments: argparse.Namespace) -> bool:
         True.
 
     Raises:
-        PiiBenchError: as of `train_encoder`, or the other errors of either training.
+        PiiBenchError: as of `train_encoder` or `train_lora`, or the other errors of training.
     """
     if arguments.network == "encoder":
         from pii_bench.cli.train_encoder import train_encoder
 
         return train_encoder(arguments)
+    if arguments.network == "lora":
+        return train_lora(arguments)
     return _train_tagger(arguments.data, arguments.out, words_alone=arguments.words_alone)
 
 

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pii_bench.models.base import Request
 
@@ -74,6 +74,12 @@ def input_tokens(request: Request) -> Range[int]:
         expected=math.ceil(size / _BYTES.expected) + _OVERHEAD.expected,
         high=math.ceil(size / _BYTES.high) + _OVERHEAD.high,
     )
+
+
+def text_tokens(texts: Iterable[str]) -> Range[int]:
+    """Tokens of texts that are not sent, without marks of roles and turns; `high` is a bound."""
+    size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    return Range(*(math.ceil(size / each) for each in (_BYTES.low, _BYTES.expected, _BYTES.high)))
 
 
 def output_tokens(request: Request, *, reasons: bool = False) -> Range[int]:

@@ -1,0 +1,108 @@
+"""`pii-bench export fine-tuning`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.cli.options import DATASET_HELP, positive
+from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.training_sets import add_targets, training_examples
+from pii_bench.errors import InputFileError
+from pii_bench.escaping import markdown_table
+from pii_bench.files import write_whole
+from pii_bench.models.tuning import SERVICES, Format, training_usd, tuning_file
+from pii_bench.prompting.shots import TRAIN
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from pii_bench.models.calls.tokens import Range
+
+
+DESCRIPTION: Final = (
+    "Write prompts with gold answers as JSON Lines to fine-tune a chat model on, checked against "
+    "the limits that the service documents, and say what the training would cost. Calls nobody."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument(
+        "--for",
+        dest="form",
+        required=True,
+        choices=[str(each) for each in Format],
+        help="who reads the file; transformers: TRL's prompt and completion",
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write")
+    add_targets(parser)
+    parser.add_argument(
+        "--dataset",
+        nargs="+",
+        default=list(TRAIN),
+        metavar="DATASET",
+        help=f"{DATASET_HELP}; of ours those for training alone (default: {' '.join(TRAIN)})",
+    )
+    parser.add_argument("--limit", type=positive, metavar="N", help="only the first N examples")
+    parser.add_argument(
+        "--epochs",
+        type=positive,
+        default=3,
+        metavar="N",
+        help="times that every example is learnt, for the price (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--tokenizer",
+        type=Path,
+        metavar="FILE",
+        help="tokenizer.json of the model, to count tokens (default: estimate them)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> bool:
+    """Write the file, and print what is in it and what it would cost.
+
+    Returns:
+        True.
+
+    Raises:
+        PiiBenchError: a limit is passed, a dataset is not for training, missing or broken, the
+            tokenizer cannot be read, or the file cannot be written.
+    """
+    form = Format(arguments.form)
+    count = None if arguments.tokenizer is None else _counter(arguments.tokenizer)
+    examples = training_examples(arguments.dataset, arguments.task)[: arguments.limit]
+    made = tuning_file(examples, form, count)
+    write_whole(arguments.out, made.text)
+    size = len(made.text.encode())
+    say(
+        f"{made.examples:,} examples, {size:,} bytes, {_shown(made.tokens)} tokens: {arguments.out}"
+    )
+    if usd := training_usd(made.tokens, arguments.epochs, form):
+        rows = [(model, _shown(price, ".2f")) for model, price in usd.items()]
+        header = ("model", f"USD for {arguments.epochs} epochs")
+        say(markdown_table(header, rows, ("left", "right")))
+    if count is None:
+        say("low / expected / high; high is a bound. --tokenizer counts tokens.")
+    if notice := SERVICES[form].notice:
+        tell(notice)
+    return True
+
+
+def _shown(figure: Range[int] | Range[float], form: str = ",") -> str:
+    if figure.low == figure.high:
+        return format(figure.low, form)
+    return " / ".join(format(each, form) for each in (figure.low, figure.expected, figure.high))
+
+
+def _counter(path: Path) -> Callable[[str], int]:
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:
+        # The library raises no class of its own.
+        raise InputFileError(path, f"no tokenizer: {error}") from error
+    return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)

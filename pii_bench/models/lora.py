@@ -1,0 +1,354 @@
+"""Fine-tunes a causal model with low-rank adapters (Hu et al., 2021, arXiv:2106.09685).
+
+The loss is that of the answer's tokens alone: the prompt is read, never learnt.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import time
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from peft import LoraConfig, get_peft_model
+from peft.tuners.lora import Linear
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
+
+from pii_bench.datasets.checksums import sha256_of, sha256_of_folder
+from pii_bench.errors import PiiBenchError
+from pii_bench.files import write_whole, writing
+from pii_bench.models.tuned_gguf import check_architecture, write_tuned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from pii_bench.models.tuning import Example
+
+IGNORED: Final = -100
+"""The label of a token that has no part in the loss."""
+
+MERGED_FOLDER: Final = "merged"
+ADAPTER_FOLDER: Final = "adapter"
+LOSS_FILE: Final = "loss.csv"
+LOG_FILE: Final = "training.json"
+_SETTINGS_FILE: Final = "settings.json"
+_COLUMNS: Final = ("step", "loss", "learning_rate", "grad_norm", "seconds")
+_VERSIONS: Final = ("torch", "transformers", "peft", "gguf")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to train.
+
+    Attributes:
+        steps: updates of the weights.
+        batch: examples that are computed at once.
+        accumulate: batches of one step.
+        longest: tokens of prompt and answer; longer examples are left out.
+        learning_rate: the highest; it rises over `warmup` and falls to 0 along a cosine.
+        warmup: share of the steps.
+        rank: of the adapters, which are on every linear layer but the last.
+        alpha: what the adapters add is scaled by `alpha / rank`.
+        dropout: of the adapters.
+        half: whether matrices are multiplied in bfloat16, which recent processors do fast.
+        save: steps between two checkpoints.
+        seed: of the adapters and of the order.
+    """
+
+    steps: int = 160
+    batch: int = 1
+    accumulate: int = 1
+    longest: int = 512
+    learning_rate: float = 5e-4
+    warmup: float = 0.05
+    rank: int = 16
+    alpha: int = 32
+    dropout: float = 0.0
+    half: bool = True
+    save: int = 25
+    seed: int = 13
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """What came of it.
+
+    Attributes:
+        model: a GGUF file for `--model local/PATH`, or a folder for a server of one's own.
+        examples: that were learnt from.
+        left_out: that were longer than allowed.
+        first_loss: mean of the first tenth of the steps.
+        last_loss: mean of the last tenth.
+    """
+
+    model: Path
+    examples: int
+    left_out: int
+    first_loss: float
+    last_loss: float
+
+
+class Progress(TrainerCallback):
+    """Notes after how many seconds of training each step ended, and tells it.
+
+    Args:
+        report: is told step, steps and loss.
+    """
+
+    def __init__(self, report: Callable[[int, int, float], None]) -> None:
+        self._report, self._begun = report, time.monotonic()
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002
+        """Count on from the last step of what was interrupted."""
+        before = [entry["seconds"] for entry in state.log_history if "seconds" in entry]
+        self._begun = time.monotonic() - (before[-1] if before else 0.0)
+
+    def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002
+        """Add the seconds to the last entry."""
+        entry = state.log_history[-1]
+        if "loss" in entry:
+            entry["seconds"] = round(time.monotonic() - self._begun, 1)
+            self._report(state.global_step, state.max_steps, entry["loss"])
+
+
+def tune(
+    base: Path,
+    examples: Sequence[Example],
+    out: Path,
+    settings: Settings,
+    report: Callable[[int, int, float], None],
+) -> Tuned:
+    """Fine-tune a model, and write adapter, whole model, losses and log.
+
+    Training that was interrupted goes on from its last checkpoint, in `out` with `.work` at its
+    end.
+
+    Args:
+        base: a GGUF file, or a folder with a causal model and its tokenizer.
+        examples: what to learn from.
+        out: the folder to write.
+        settings: how.
+        report: is told step, steps and loss.
+
+    Raises:
+        InputFileError: a GGUF file of another architecture than Llama's.
+        PiiBenchError: no example is short enough, the tokenizer has no chat template, or what
+            was interrupted had other settings or examples.
+        ResultsError: the files cannot be written.
+    """
+    torch.manual_seed(settings.seed)
+    tokenizer, model = load(base)
+    encoded = [encode(tokenizer, example) for example in examples]
+    fitting = [each for each in encoded if len(each["input_ids"]) <= settings.longest]
+    if not fitting:
+        raise PiiBenchError(f"no example has at most {settings.longest} tokens")
+    left_out = len(encoded) - len(fitting)
+    data = {
+        "examples": len(fitting),
+        "left_out": left_out,
+        "tokens": sum(len(each["input_ids"]) for each in fitting),
+        "answer_tokens": sum(_learnt(each) for each in fitting),
+        "sha256": hashlib.sha256(json.dumps(fitting).encode()).hexdigest(),
+    }
+    work = out.with_name(f"{out.name}.work")
+    resumable = _prepare(work, {"settings": asdict(settings), "data": data})
+    adapted = adapt(model, settings)
+    trainer = Trainer(
+        model=adapted,
+        args=_arguments(work, settings),
+        train_dataset=fitting,
+        data_collator=lambda items: collate(items, tokenizer.eos_token_id),
+        callbacks=[Progress(report)],
+    )
+    trainer.train(resume_from_checkpoint=resumable)
+    steps = [entry for entry in trainer.state.log_history if "loss" in entry]
+    found = _write(base, adapted, tokenizer, out)
+    write_whole(out / LOSS_FILE, _csv(steps))
+    log = {
+        "base": {base.name: _sha256(base)},
+        "model": {found.name: _sha256(found)},
+        "data": data,
+        "settings": asdict(settings),
+        "versions": {name: version(name) for name in _VERSIONS},
+        "threads": torch.get_num_threads(),
+        "seconds": steps[-1]["seconds"],
+    }
+    write_whole(out / LOG_FILE, json.dumps(log, indent=1) + "\n")
+    tenth = max(1, len(steps) // 10)
+    return Tuned(
+        model=found,
+        examples=len(fitting),
+        left_out=left_out,
+        first_loss=sum(entry["loss"] for entry in steps[:tenth]) / tenth,
+        last_loss=sum(entry["loss"] for entry in steps[-tenth:]) / tenth,
+    )
+
+
+def load(base: Path) -> tuple[Any, Any]:
+    """The tokenizer and the model of a GGUF file or a folder, in 32-bit floats.
+
+    Raises:
+        InputFileError: a GGUF file of another architecture than Llama's.
+    """
+    if base.is_dir():
+        named: dict[str, Any] = {"pretrained_model_name_or_path": base}
+    else:
+        check_architecture(base)
+        named = {"pretrained_model_name_or_path": base.parent, "gguf_file": base.name}
+    tokenizer = AutoTokenizer.from_pretrained(**named, local_files_only=True)
+    model = AutoModelForCausalLM.from_pretrained(
+        **named, local_files_only=True, dtype=torch.float32
+    )
+    if base.is_dir():
+        return tokenizer, model
+    # `Trainer` refuses what was read from a quantised file, although its weights no longer are.
+    del model.config.quantization_config
+    anew: Any = AutoModelForCausalLM
+    plain = anew.from_config(model.config, dtype=torch.float32)
+    plain.load_state_dict(model.state_dict())
+    return tokenizer, plain
+
+
+def adapt(model: Any, settings: Settings) -> Any:
+    """The model with adapters, whose weights alone are trained."""
+    config = LoraConfig(
+        r=settings.rank,
+        lora_alpha=settings.alpha,
+        lora_dropout=settings.dropout,
+        target_modules="all-linear",
+        task_type="CAUSAL_LM",
+    )
+    return get_peft_model(model, config)
+
+
+def encode(tokenizer: Any, example: Example) -> dict[str, list[int]]:
+    """The tokens of an example, and which of them are learnt.
+
+    Prompt and answer are split into tokens one by one, as they are when the model is asked.
+
+    Returns:
+        `input_ids`, and `labels`, which are `IGNORED` for the prompt; both end in the token
+        that ends an answer.
+
+    Raises:
+        PiiBenchError: there is no chat template, or one that rewrites what came before.
+    """
+    if not tokenizer.chat_template:
+        raise PiiBenchError("the model's tokenizer has no chat template: is it a chat model?")
+    turns = [asdict(message) for message in example.prompt]
+    asked = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+    turns.append({"role": "assistant", "content": example.answer})
+    whole = tokenizer.apply_chat_template(turns, tokenize=False)
+    if not whole.startswith(asked):
+        raise PiiBenchError("the model's chat template does not keep the prompt as it was")
+    prompt = tokenizer.encode(asked, add_special_tokens=False)
+    answer = tokenizer.encode(whole[len(asked) :], add_special_tokens=False)
+    end = tokenizer.eos_token_id
+    answer = [*answer[: answer.index(end)], end] if end in answer else [*answer, end]
+    return {"input_ids": prompt + answer, "labels": [IGNORED] * len(prompt) + answer}
+
+
+def collate(items: Sequence[dict[str, list[int]]], padding: int) -> dict[str, torch.Tensor]:
+    """A batch of equal length: each of its three parts is (examples, tokens)."""
+    longest = max(len(item["input_ids"]) for item in items)
+
+    def padded(key: str, value: int) -> torch.Tensor:
+        rows = [item[key] + [value] * (longest - len(item[key])) for item in items]
+        return torch.tensor(rows, dtype=torch.long)
+
+    lengths = torch.tensor([len(item["input_ids"]) for item in items])
+    return {
+        "input_ids": padded("input_ids", padding),
+        "labels": padded("labels", IGNORED),
+        "attention_mask": (torch.arange(longest)[None] < lengths[:, None]).long(),
+    }
+
+
+def _arguments(work: Path, settings: Settings) -> TrainingArguments:
+    return TrainingArguments(
+        output_dir=str(work),
+        max_steps=settings.steps,
+        per_device_train_batch_size=settings.batch,
+        gradient_accumulation_steps=settings.accumulate,
+        learning_rate=settings.learning_rate,
+        warmup_steps=settings.warmup,
+        lr_scheduler_type="cosine",
+        save_strategy="steps",
+        save_steps=settings.save,
+        save_total_limit=2,
+        logging_steps=1,
+        remove_unused_columns=False,
+        disable_tqdm=True,
+        report_to=[],
+        seed=settings.seed,
+        bf16=settings.half,
+        use_cpu=not torch.cuda.is_available(),
+        dataloader_pin_memory=torch.cuda.is_available(),
+    )
+
+
+def _prepare(work: Path, told: dict[str, Any]) -> bool:
+    """Whether there is a checkpoint to go on from."""
+    path = work / _SETTINGS_FILE
+    text = json.dumps(told, indent=1) + "\n"
+    if any(work.glob("checkpoint-*")):
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            raise PiiBenchError(f"{work} is of other settings or examples: remove it first")
+        return True
+    write_whole(path, text)
+    return False
+
+
+def _write(base: Path, adapted: Any, tokenizer: Any, out: Path) -> Path:
+    """Write the adapter and the whole model."""
+    with writing(out):
+        adapted.save_pretrained(out / ADAPTER_FOLDER)
+    if not base.is_dir():
+        # Results name a model after its file.
+        path = out / f"{out.name}.gguf"
+        write_tuned(base, changes_of(adapted), path)
+        return path
+    with writing(out):
+        adapted.merge_and_unload().save_pretrained(out / MERGED_FOLDER)
+        tokenizer.save_pretrained(out / MERGED_FOLDER)
+    return out / MERGED_FOLDER
+
+
+def changes_of(adapted: Any) -> dict[str, Any]:
+    """What the adapters add to each weight, by its name in the model without adapters."""
+    return {
+        f"{name.removeprefix('base_model.model.')}.weight": part.get_delta_weight("default")
+        .detach()
+        .float()
+        .numpy()
+        for name, part in adapted.named_modules()
+        if isinstance(part, Linear)
+    }
+
+
+def _learnt(encoded: dict[str, list[int]]) -> int:
+    return sum(label != IGNORED for label in encoded["labels"])
+
+
+def _sha256(path: Path) -> str:
+    return sha256_of_folder(path) if path.is_dir() else sha256_of(path)
+
+
+def _csv(steps: Sequence[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    rows = csv.DictWriter(text, _COLUMNS, extrasaction="ignore", lineterminator="\n")
+    rows.writeheader()
+    rows.writerows(steps)
+    return text.getvalue()

@@ -1,0 +1,208 @@
+"""What a chat model is fine-tuned on: files for services, their limits and what they cost.
+
+Limits and prices are those that the services documented on the dates given:
+
+- OpenAI: at least 10 examples (https://developers.openai.com/api/docs/guides/supervised-fine-tuning,
+  2026-05-07), 65,536 tokens an example, of a longer one the end is cut off
+  (https://developers.openai.com/api/docs/guides/fine-tuning-best-practices), files of 512 MB
+  (https://platform.openai.com/docs/api-reference/files/create), prices per token and epoch
+  (https://developers.openai.com/api/docs/pricing). The guide says that the platform is no longer
+  open to new users.
+- Mistral: messages whose last is the assistant's, files of 512 MB, a fee of at least 4 USD a job
+  (https://docs.mistral.ai/capabilities/finetuning/text_vision_finetuning), marked deprecated
+  there. Prices are those of 2024-12-22, the last that are known here (Souza, "Taming LLMs",
+  chapter on preference-based alignment, from https://mistral.ai/technology).
+- transformers: TRL's conversational prompt and completion, of which the loss is that of the
+  completion alone (https://huggingface.co/docs/trl/sft_trainer, "Expected dataset type and
+  format").
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from pii_bench.errors import PiiBenchError
+from pii_bench.models.calls.tokens import Range, text_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pii_bench.models.base import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A prompt and the answer that a model is to give.
+
+    Attributes:
+        sample_id: whose it is.
+        prompt: what is sent, as in a run.
+        answer: what gold says, in the form that the prompt asks for.
+    """
+
+    sample_id: str
+    prompt: tuple[Message, ...]
+    answer: str
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All that is written, turn by turn."""
+        return (*(message.content for message in self.prompt), self.answer)
+
+
+class Format(StrEnum):
+    """Who reads the file."""
+
+    OPENAI = "openai"
+    MISTRAL = "mistral"
+    TRANSFORMERS = "transformers"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What a service takes and asks for; None where it documents nothing.
+
+    Attributes:
+        least_examples: of a file.
+        most_bytes: of a file.
+        most_tokens: of an example.
+        training: USD per million tokens and epoch, by model.
+        least_usd: of a job.
+        notice: what the service says about its offer.
+    """
+
+    least_examples: int = 1
+    most_bytes: int | None = None
+    most_tokens: int | None = None
+    training: Mapping[str, float] = field(default_factory=dict)
+    least_usd: float = 0.0
+    notice: str = ""
+
+
+SERVICES: Final[Mapping[Format, Service]] = MappingProxyType(
+    {
+        Format.OPENAI: Service(
+            least_examples=10,
+            most_bytes=512 * 10**6,
+            most_tokens=65_536,
+            training=MappingProxyType(
+                {
+                    "gpt-4.1-2025-04-14": 25.0,
+                    "gpt-4.1-mini-2025-04-14": 5.0,
+                    "gpt-4.1-nano-2025-04-14": 1.5,
+                    "gpt-4o-2024-08-06": 25.0,
+                    "gpt-4o-mini-2024-07-18": 3.0,
+                }
+            ),
+            notice="OpenAI lets no new users fine-tune (guide of 2026-05-07)",
+        ),
+        Format.MISTRAL: Service(
+            most_bytes=512 * 10**6,
+            training=MappingProxyType(
+                {"mistral-large-2411": 9.0, "mistral-small": 3.0, "open-mistral-nemo": 1.0}
+            ),
+            least_usd=4.0,
+            notice="Mistral's documentation calls fine-tuning deprecated; prices of 2024-12-22",
+        ),
+        Format.TRANSFORMERS: Service(),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TuningFile:
+    """The content of a file, checked against the limits of who reads it.
+
+    Attributes:
+        text: JSON Lines, one example a line.
+        examples: how many.
+        tokens: of all examples, once.
+    """
+
+    text: str
+    examples: int
+    tokens: Range[int]
+
+
+def tuning_file(
+    examples: Sequence[Example], form: Format, count: Callable[[str], int] | None = None
+) -> TuningFile:
+    """Write examples for a service.
+
+    Args:
+        examples: in the order of the file.
+        form: who reads it.
+        count: tells the tokens of a text; None to estimate them from its bytes.
+
+    Raises:
+        PiiBenchError: a limit of the service is passed; an example is named by its sample.
+    """
+    service = SERVICES[form]
+    tokens = Range(0, 0, 0)
+    for example in examples:
+        found = _tokens(example, count)
+        if service.most_tokens is not None and found.expected > service.most_tokens:
+            raise PiiBenchError(
+                f"sample {example.sample_id!r} has about {found.expected:,} tokens; {form} takes "
+                f"at most {service.most_tokens:,} an example"
+            )
+        tokens += found
+    if len(examples) < service.least_examples:
+        least = service.least_examples
+        raise PiiBenchError(f"{len(examples)} examples; {form} takes at least {least}")
+    text = "".join(
+        json.dumps(_LINES[form](example), ensure_ascii=False) + "\n" for example in examples
+    )
+    size = len(text.encode())
+    if service.most_bytes is not None and size > service.most_bytes:
+        raise PiiBenchError(f"{size:,} bytes; {form} takes at most {service.most_bytes:,} a file")
+    return TuningFile(text, len(examples), tokens)
+
+
+def training_usd(tokens: Range[int], epochs: int, form: Format) -> dict[str, Range[float]]:
+    """What a job costs in USD, by model; empty where nobody is paid."""
+    service = SERVICES[form]
+
+    def usd(count: int, price: float) -> float:
+        return max(service.least_usd, count * epochs * price / 1e6)
+
+    return {
+        model: Range(usd(tokens.low, price), usd(tokens.expected, price), usd(tokens.high, price))
+        for model, price in service.training.items()
+    }
+
+
+def _tokens(example: Example, count: Callable[[str], int] | None) -> Range[int]:
+    if count is None:
+        return text_tokens(example.texts)
+    exact = sum(map(count, example.texts))
+    return Range(exact, exact, exact)
+
+
+def _messages(example: Example) -> dict[str, Any]:
+    return {"messages": [*_turns(example), _answer(example)]}
+
+
+def _prompt_and_completion(example: Example) -> dict[str, Any]:
+    return {"prompt": _turns(example), "completion": [_answer(example)]}
+
+
+def _turns(example: Example) -> list[dict[str, str]]:
+    return [{"role": turn.role, "content": turn.content} for turn in example.prompt]
+
+
+def _answer(example: Example) -> dict[str, str]:
+    return {"role": "assistant", "content": example.answer}
+
+
+_LINES: Final[Mapping[Format, Callable[[Example], dict[str, Any]]]] = MappingProxyType(
+    {
+        Format.OPENAI: _messages,
+        Format.MISTRAL: _messages,
+        Format.TRANSFORMERS: _prompt_and_completion,
+    }
+)

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pytest
+
+from pii_bench.errors import PiiBenchError
+from pii_bench.models.base import Message
+from pii_bench.models.calls.tokens import Range
+from pii_bench.models.tuning import Example, Format, training_usd, tuning_file
+
+ONE = Example("s1", (Message("system", "Be brief."), Message("user", "Göteborg?\n")), '["yes"]')
+MESSAGES = (
+    '{"messages": [{"role": "system", "content": "Be brief."}, '
+    '{"role": "user", "content": "Göteborg?\\n"}, '
+    '{"role": "assistant", "content": "[\\"yes\\"]"}]}\n'
+)
+PROMPT_AND_COMPLETION = (
+    '{"prompt": [{"role": "system", "content": "Be brief."}, '
+    '{"role": "user", "content": "Göteborg?\\n"}], '
+    '"completion": [{"role": "assistant", "content": "[\\"yes\\"]"}]}\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("form", "line"),
+    [
+        (Format.OPENAI, MESSAGES),
+        (Format.MISTRAL, MESSAGES),
+        (Format.TRANSFORMERS, PROMPT_AND_COMPLETION),
+    ],
+)
+def test_a_line_of_each_format(form: Format, line: str) -> None:
+    assert tuning_file([ONE] * 10, form).text == line * 10
+
+
+def test_tokens_are_counted_or_estimated_from_bytes() -> None:
+    # 9 characters, 10 in 11 bytes, 7 characters.
+    assert tuning_file([ONE], Format.MISTRAL, len).tokens == Range(26, 26, 26)
+    assert tuning_file([ONE], Format.MISTRAL).tokens == Range(6, 8, 27)
+
+
+def test_openai_wants_ten_examples() -> None:
+    assert tuning_file([ONE] * 10, Format.OPENAI).examples == 10
+    with pytest.raises(PiiBenchError, match=r"^9 examples; openai takes at least 10$"):
+        tuning_file([ONE] * 9, Format.OPENAI)
+
+
+def test_nothing_is_no_file() -> None:
+    with pytest.raises(PiiBenchError, match=r"^0 examples; transformers takes at least 1$"):
+        tuning_file([], Format.TRANSFORMERS)
+
+
+def test_an_example_that_openai_would_cut_off_is_named() -> None:
+    long = Example("s2", (Message("user", "x" * 65_536),), "")
+    longer = Example("s3", (Message("user", "x" * 65_537),), "")
+
+    assert tuning_file([ONE] * 9 + [long], Format.OPENAI, len).examples == 10
+    with pytest.raises(PiiBenchError, match="'s3' has about 65,537 tokens; openai takes at most"):
+        tuning_file([ONE] * 9 + [longer], Format.OPENAI, len)
+    assert tuning_file([longer], Format.MISTRAL, len).examples == 1
+
+
+@pytest.mark.parametrize("form", [Format.OPENAI, Format.MISTRAL])
+def test_a_file_that_is_too_large(form: Format) -> None:
+    large = Example("s1", (Message("user", "x" * 60_000_000),), "")
+
+    with pytest.raises(PiiBenchError, match="takes at most 512,000,000 a file"):
+        tuning_file([large] * 10, form, lambda _: 1)
+
+
+def test_prices_are_per_token_and_epoch() -> None:
+    tokens = Range(1_000_000, 2_000_000, 4_000_000)
+
+    assert training_usd(tokens, 3, Format.OPENAI)["gpt-4.1-nano-2025-04-14"] == Range(
+        4.5, 9.0, 18.0
+    )
+
+
+def test_a_job_of_mistral_costs_four_dollars_at_least() -> None:
+    tokens = Range(1_000_000, 2_000_000, 5_000_000)
+
+    assert training_usd(tokens, 1, Format.MISTRAL)["open-mistral-nemo"] == Range(4.0, 4.0, 5.0)
+    assert training_usd(tokens, 1, Format.TRANSFORMERS) == {}
