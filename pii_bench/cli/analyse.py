@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from pii_bench.analysis.agreement import Agreement
     from pii_bench.analysis.drops import Drop
     from pii_bench.analysis.reasons import OfReason
+    from pii_bench.analysis.robustness import Robustness
 
 
 DESCRIPTION: Final = (
     "Analyse stored runs as the paper does: F1 by size, recall by type and category, drops on "
-    "hard and distract, figures by reason of difficulty, agreement of datasets. Writes CSV files "
-    "and figures into DIR/analysis."
+    "hard and distract, figures by reason of difficulty, versions of samples against their "
+    "originals, agreement of datasets. Writes CSV files and figures into DIR/analysis."
 )
 
 
@@ -64,6 +65,11 @@ def run(arguments: argparse.Namespace) -> bool:
     if analysis.reasons:
         say("by the reason why a sample is difficult:\n")
         say(_reasons(analysis.reasons) + "\n")
+    if analysis.robustness:
+        say(
+            "drop on versions of samples, and in brackets the share of answers that are the same:\n"
+        )
+        say(_versions(analysis.robustness) + "\n")
     if agreeing := transfers(analysis.headlines):
         say("ranking of systems next to that of other datasets:\n")
         say(_transfers(agreeing) + "\n")
@@ -107,6 +113,25 @@ def _reasons(found: Sequence[OfReason]) -> str:
         for line, own in sorted(lines.items())
     ]
     header = ["Model", "Strategy", "Dataset", "Task", "Figure", "Source", *reasons]
+    return markdown_table(header, cells)
+
+
+def _versions(found: Sequence[Robustness]) -> str:
+    """One line per system, task and figure, a column for each kind."""
+    lines: dict[tuple[str, ...], dict[str, Robustness]] = {}
+    for each in found:
+        run = each.run
+        line = (run.model, run.strategy, run.dataset, str(run.task), each.metric, str(run.source))
+        lines.setdefault(line, {})[each.kind] = each
+    kinds = list(dict.fromkeys(each.kind for each in found))
+    cells = [
+        [
+            *line,
+            *(f"{own[k].drop:+.3f} ({own[k].consistency:.2f})" if k in own else "" for k in kinds),
+        ]
+        for line, own in sorted(lines.items())
+    ]
+    header = ["Model", "Strategy", "Dataset", "Task", "Figure", "Source", *kinds]
     return markdown_table(header, cells)
 
 

@@ -256,7 +256,7 @@ def _elsewhere(_: Sample, random: Random, rate: float) -> Rewrite:
         left = sorted({*(country.streets if is_street else country.cities)} - taken)
         if not left:
             return text
-        chosen = random.choice(left)
+        chosen: str = random.choice(left)
         taken.add(chosen)
         return chosen.format(n=random.randrange(2, 190))
 
@@ -271,7 +271,7 @@ def _with_foreign_words(_: Sample, random: Random, rate: float) -> Rewrite:
     def told(found: re.Match[str]) -> str:
         word: str = words["same"][found[0].lower()][language]
         if random.random() >= rate:
-            return str(found[0])
+            return found[0]
         return word[0].upper() + word[1:] if found[0][0].isupper() else word
 
     return lambda text, __: pattern.sub(told, text)

@@ -10,8 +10,9 @@ from pii_bench.analysis.figures.agreement import draw_agreement
 from pii_bench.analysis.figures.curves import draw_curves
 from pii_bench.analysis.figures.drops import SETS, draw_drops
 from pii_bench.analysis.figures.recall import draw_categories, draw_types
+from pii_bench.analysis.figures.robustness import draw_robustness
 from pii_bench.analysis.figures.style import STYLE, save
-from pii_bench.analysis.figures.systems import shown
+from pii_bench.analysis.figures.systems import best, shown
 from pii_bench.analysis.recall import Rule
 from pii_bench.analysis.runs import preferred
 from pii_bench.ranking.source import Source
@@ -58,6 +59,11 @@ def _figures(analysis: Analysis) -> Iterator[tuple[str, Figure]]:
             yield f"curves-{suffix}", draw_curves(points, systems, label)
         if headlines := _dropped(analysis, task, metric):
             yield f"drops-{suffix}", draw_drops(headlines, label)
+        versions = [
+            each for each in analysis.robustness if (each.run.task, each.metric) == (task, metric)
+        ]
+        if systems := best((each.run, each.samples, each.original) for each in versions):
+            yield f"robustness-{suffix}", draw_robustness(versions, systems, label)
         agreements = [
             each
             for each in analysis.agreement
