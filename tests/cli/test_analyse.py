@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 
 AGES = {"s1": '### Answer: ["32"]', "s2": '### Answer: ["41"]'}
 FIGURES = ["categories-query-related", "curves-query-related-f1", "types-query-related"]
-TABLES = ["agreement", "consistency", "curves", "drops", "headlines", "reasons", "recall"]
+TABLES = [
+    "agreement",
+    "consistency",
+    "curves",
+    "drops",
+    "headlines",
+    "reasons",
+    "recall",
+    "robustness",
+]
 
 
 @pytest.fixture
@@ -46,7 +55,7 @@ def test_tables_and_figures_are_written_the_same_twice(
     assert output.err == ""
     assert output.out.splitlines() == [
         "no run of ours is complete on single, multi and a harder set: no drops",
-        f"analysis: 7 tables in {results / 'analysis'}",
+        f"analysis: 8 tables in {results / 'analysis'}",
         f"analysis: 6 files of figures in {results / 'analysis'}",
     ]
     analyse.run(argparse.Namespace(results=results))
@@ -87,7 +96,7 @@ def test_drops_are_printed_with_their_differences(
         Drop(run_name("hard", model="fake/two"), "f1", base=0.5, value=0.5),
         Drop(published, "f1", base=0.9, value=0.8),
     )
-    analysis = Analysis((), (), (), drops, (), (), ())
+    analysis = Analysis((), (), (), drops, (), (), (), ())
     monkeypatch.setattr(analyse, "analyse", lambda *_: analysis)
     monkeypatch.setattr(analyse, "draw_figures", lambda *_: [])
 

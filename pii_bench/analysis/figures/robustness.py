@@ -1,4 +1,4 @@
-"""How much lower systems are on versions of samples: a row for each kind, a mark for each system."""
+"""The drops of systems on versions of samples: a row for each kind, a mark for each system."""
 
 from __future__ import annotations
 
