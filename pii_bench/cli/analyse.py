@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pii_bench.analysis.drops import Drop
     from pii_bench.analysis.reasons import OfReason
     from pii_bench.analysis.robustness import Robustness
+    from pii_bench.analysis.runs import RunName
 
 
 DESCRIPTION: Final = (
@@ -117,22 +118,27 @@ def _reasons(found: Sequence[OfReason]) -> str:
 
 
 def _versions(found: Sequence[Robustness]) -> str:
-    """One line per system, task and figure, a column for each kind."""
-    lines: dict[tuple[str, ...], dict[str, Robustness]] = {}
+    """One line per system, task and kind, of the headline alone; intervals in brackets."""
+    headline: dict[RunName, str] = {}
     for each in found:
-        run = each.run
-        line = (run.model, run.strategy, run.dataset, str(run.task), each.metric, str(run.source))
-        lines.setdefault(line, {})[each.kind] = each
-    kinds = list(dict.fromkeys(each.kind for each in found))
+        headline.setdefault(each.run, each.metric)
     cells = [
         [
-            *line,
-            *(f"{own[k].drop:+.3f} ({own[k].consistency:.2f})" if k in own else "" for k in kinds),
+            *(run.model, run.strategy, run.dataset, str(run.task), each.metric, each.kind),
+            *(str(each.samples), f"{each.original:.3f}"),
+            _with_ends(f"{each.drop:+.3f}", each.drop_low, each.drop_high),
+            _with_ends(f"{each.consistency:.2f}", each.consistency_low, each.consistency_high),
         ]
-        for line, own in sorted(lines.items())
+        for each in found
+        for run in [each.run]
+        if headline[run] == each.metric
     ]
-    header = ["Model", "Strategy", "Dataset", "Task", "Figure", "Source", *kinds]
-    return markdown_table(header, cells)
+    header = ["Model", "Strategy", "Dataset", "Task", "Figure", "Kind", "Samples"]
+    return markdown_table([*header, "Original", "Drop", "Same answer"], cells)
+
+
+def _with_ends(value: str, low: float | None, high: float | None) -> str:
+    return value if low is None or high is None else f"{value} ({low:.2f} to {high:.2f})"
 
 
 def _transfers(found: Sequence[Agreement]) -> str:

@@ -291,7 +291,12 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         "dates": Kind("dates and times in another format", 1, _reformed(other_date)),
         "numbers": Kind("amounts and long numbers in another format", 1, _reformed(other_number)),
         "foreign-words": Kind(
-            "common words of another language", 0.5, _with_foreign_words, False, True, True
+            "common words of another language",
+            0.5,
+            _with_foreign_words,
+            values=False,
+            words=True,
+            query=True,
         ),
         "lower-case": Kind("no capitals", 1, _noise(in_small_letters), words=True, query=True),
         "upper-case": Kind("capitals alone", 1, _noise(in_capitals), words=True, query=True),

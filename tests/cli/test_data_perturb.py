@@ -45,7 +45,7 @@ def test_versions_run_and_are_compared_with_their_originals(
 
     assert main(["analyse", "--results", results]) == 0
 
-    assert "+0.000 (1.00)" in capsys.readouterr().out
+    assert "+0.000 (0.00 to 0.00) | 1.00 (1.00 to 1.00)" in capsys.readouterr().out
     table = (own_folder / "results" / "analysis" / "robustness.csv").read_text(encoding="utf-8")
     assert "gold,detection,versions-" in table
 

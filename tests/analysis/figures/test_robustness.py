@@ -6,6 +6,7 @@ from pii_bench.analysis.figures.robustness import draw_robustness
 from pii_bench.analysis.figures.systems import Shown
 from pii_bench.analysis.robustness import Robustness
 from tests.analysis.evaluated import run_name
+from tests.analysis.figures.drawn import legend, points, rows
 
 ONE, TWO = run_name("small"), run_name("small", model="fake/two")
 
@@ -23,14 +24,12 @@ def test_a_row_for_each_kind_and_a_mark_for_each_system() -> None:
 
     (panel,) = figure.axes
     assert panel.get_xlabel() == "Drop of F1"
-    assert [label.get_text() for label in panel.get_yticklabels()] == ["typos", "ocr"]
-    marks = [line.get_xydata()[0] for line in panel.lines if len(line.get_xdata()) == 1]
-    assert [round(float(x), 3) for x, _ in marks] == [0.2, 0.1, 0.3]
-    # Both systems in one row, apart from each other.
-    assert round(marks[0][1]) == round(marks[2][1]) == 0
+    assert rows(panel) == ["typos", "ocr"]
+    marks = [line[0] for line in points(panel) if len(line) == 1]
+    assert [round(drop, 3) for drop, _ in marks] == [0.2, 0.1, 0.3]
+    # Both systems in one row, the first above the second.
+    assert [round(height) for _, height in marks] == [0, 1, 0]
     assert marks[0][1] < marks[2][1]
-    assert sum(isinstance(each, LineCollection) for each in panel.collections) == 3
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
-        "one, naive",
-        "two, naive",
-    ]
+    intervals = [each for each in panel.collections if isinstance(each, LineCollection)]
+    assert len(intervals) == 3
+    assert legend(figure) == ["one, naive", "two, naive"]
