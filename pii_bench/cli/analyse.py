@@ -67,9 +67,7 @@ def run(arguments: argparse.Namespace) -> bool:
         say("by the reason why a sample is difficult:\n")
         say(_reasons(analysis.reasons) + "\n")
     if analysis.robustness:
-        say(
-            "drop on versions of samples, and in brackets the share of answers that are the same:\n"
-        )
+        say("versions of samples against their originals:\n")
         say(_versions(analysis.robustness) + "\n")
     if agreeing := transfers(analysis.headlines):
         say("ranking of systems next to that of other datasets:\n")
