@@ -105,6 +105,19 @@ spans: .venv/.detectors ## Score where detectors find PII on presidio-research's
 	$(BIN)/pii-bench spans --model encoder bilstm-crf bilstm-crf-words spacy presidio \
 	  --dataset $(SPANS) --out results/spans.csv >/dev/null
 
+VERSIONS := build/robustness/single-versions.jsonl
+
+.PHONY: robustness
+robustness: .venv/.detectors .venv/.minilm ## Run every local system on versions of single's texts and write results/robustness.csv: half an hour
+	mkdir -p build/robustness/reference
+	cd results/reference && tar -cf - */*/single.jsonl */*/single.run.json | tar -xf - -C ../../build/robustness/reference
+	$(BIN)/pii-bench data perturb single --seed 1 --limit 100 --out $(VERSIONS)
+	for system in $(REFERENCE); do \
+	  $(BIN)/pii-bench run --model $$system --dataset $(VERSIONS) --results build/robustness >/dev/null || exit; \
+	done
+	$(BIN)/pii-bench analyse --results build/robustness
+	cp build/robustness/analysis/robustness.csv results/robustness.csv
+
 .PHONY: detectors
 detectors: .venv/.detectors ## Install Presidio, spaCy and its model (200 MB)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pii_bench.cli import main
+from pii_bench.construction.perturb import KINDS
 from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, LOCAL, PROVIDERS
 from pii_bench.prompting.strategies import STRATEGIES
 from pii_bench.systems.voted import DEFAULT_VOTES, VOTE_TEMPERATURE
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 README: Final = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 RUNNING: Final = (REPOSITORY / "docs/running.md").read_text(encoding="utf-8")
+ROBUSTNESS: Final = (REPOSITORY / "docs/robustness.md").read_text(encoding="utf-8")
 SPANS: Final = (REPOSITORY / "docs/spans.md").read_text(encoding="utf-8")
 PAGES: Final = "\n".join(
     [README, *(p.read_text(encoding="utf-8") for p in sorted((REPOSITORY / "docs").glob("*.md")))]
@@ -60,7 +62,7 @@ def test_every_option_that_is_named_exists(capsys: pytest.CaptureFixture[str]) -
     commands = [
         *("run", "score", "models", "convert capid-outputs", "leaderboard", "mask", "utility"),
         *("report", "export every-eval-ever", "data build", "data stats", "gate", "train"),
-        *("spans", "cost", "serve", "export fine-tuning"),
+        *("spans", "cost", "serve", "export fine-tuning", "data perturb"),
     ]
 
     # What other harnesses take is theirs.
@@ -125,3 +127,41 @@ def test_the_figures_of_detectors_on_presidio_research_are_those_of_results() ->
         shown = [cell.partition(" ")[0] for cell in cells.split(" | ")]
         assert gold == whole["gold"]
         assert shown == [f"{float(each):.3f}" if each else "-" for each in figures]
+
+
+def test_every_kind_of_version_is_named_with_its_rate() -> None:
+    told = re.findall(r"^\| `([a-z-]+)` \| [a-z].* \| ([\d.]+) \|$", ROBUSTNESS, re.MULTILINE)
+
+    assert told == [(name, f"{kind.rate:g}") for name, kind in KINDS.items()]
+
+
+def test_the_figures_on_versions_are_those_of_results() -> None:
+    with (REPOSITORY / "results/robustness.csv").open(encoding="utf-8") as file:
+        rows = {tuple(row[name] for name in _OF_VERSIONS): row for row in csv.DictReader(file)}
+    tables = re.findall(
+        r"^### [^\n]*`(\w+)`$.*?^\| kind \| (.*?) \|$(.*?)^$", ROBUSTNESS, re.MULTILINE | re.DOTALL
+    )
+
+    assert [metric for metric, *_ in tables] == ["ent_f1", "f1", "h"]
+    for metric, systems, body in tables:
+        lines = re.findall(r"^\| `([a-z-]+)` \| (.*) \|$", body, re.MULTILINE)
+        assert [kind for kind, _ in lines] == list(KINDS)
+        for kind, cells in lines:
+            for system, cell in zip(
+                re.findall("`(.*?)`", systems), cells.split(" | "), strict=True
+            ):
+                row = rows[*_run_of(system, metric), metric, kind]
+                drop, low, high, same = (
+                    float(row[name]) for name in ("drop", "drop_low", "drop_high", "consistency")
+                )
+                assert cell == f"{drop:+.3f} ({low:+.2f} to {high:+.2f}), {same:.2f}"
+
+
+_OF_VERSIONS: Final = ("model", "strategy", "task", "metric", "kind")
+
+
+def _run_of(system: str, metric: str) -> tuple[str, str, str]:
+    model, _, strategy = system.partition("+")
+    if metric == "ent_f1":
+        return model, "detection", "detection"
+    return model, strategy or model, "query-related" if metric == "f1" else "masking"

@@ -11,6 +11,7 @@ from pii_bench.analysis.drops import Drop, drops
 from pii_bench.analysis.headlines import Headline, headlines, published_headlines
 from pii_bench.analysis.reasons import OfReason, by_reason
 from pii_bench.analysis.recall import Share, shares
+from pii_bench.analysis.robustness import Robustness, of_versions, robustness
 from pii_bench.analysis.runs import BASE, CURVES, RunName, pooled
 from pii_bench.analysis.tradeoffs import Tradeoff, tradeoffs
 from pii_bench.escaping import csv_text
@@ -36,6 +37,7 @@ class Analysis:
         recall: what is found of each type and category.
         drops: hard and distract against single and multi.
         reasons: figures by the reason why a sample is difficult.
+        robustness: versions of samples against their originals.
         consistency: PCS of each system on two datasets.
         agreement: Spearman's rho and the mean PCS of two datasets.
         tradeoffs: protection and retention of each run of masking.
@@ -46,6 +48,7 @@ class Analysis:
     recall: tuple[Share, ...]
     drops: tuple[Drop, ...]
     reasons: tuple[OfReason, ...]
+    robustness: tuple[Robustness, ...]
     consistency: tuple[Consistency, ...]
     agreement: tuple[Agreement, ...]
     tradeoffs: tuple[Tradeoff, ...] = ()
@@ -54,18 +57,22 @@ class Analysis:
 def analyse(runs: Sequence[EvaluatedRun], published: Iterable[Row]) -> Analysis:
     """Analyse runs of single sets; sets taken as one are added where their parts are there.
 
+    Runs on versions of samples are in `robustness` alone.
+
     Raises:
         InputFileError: the table of published statistics is broken.
     """
-    whole = [*runs, *pooled(runs, CURVES)]
-    means = headlines([*runs, *pooled(runs, BASE)]) + published_headlines(published)
+    plain = [run for run in runs if not of_versions(run)]
+    whole = [*plain, *pooled(plain, CURVES)]
+    means = headlines([*plain, *pooled(plain, BASE)]) + published_headlines(published)
     systems = consistencies(means)
     return Analysis(
         headlines=tuple(means),
         curves=tuple(curves(whole)),
         recall=tuple(shares(whole)),
         drops=tuple(drops(means)),
-        reasons=tuple(by_reason(runs)),
+        reasons=tuple(by_reason(plain)),
+        robustness=tuple(robustness(runs)),
         consistency=tuple(systems),
         agreement=tuple(agreements(systems)),
         tradeoffs=tuple(tradeoffs(runs)),
@@ -109,6 +116,7 @@ _KINDS: Final[Mapping[str, type]] = {
     "recall": Share,
     "drops": Drop,
     "reasons": OfReason,
+    "robustness": Robustness,
     "consistency": Consistency,
     "agreement": Agreement,
     "tradeoffs": Tradeoff,
@@ -116,6 +124,7 @@ _KINDS: Final[Mapping[str, type]] = {
 _RATES: Final[Mapping[type, tuple[str, ...]]] = {
     Share: ("precision", "recall", "f1"),
     Drop: ("drop", "relative"),
+    Robustness: ("drop",),
     Consistency: ("pcs",),
 }
 

@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from pii_bench.analysis.drops import Drop
     from pii_bench.analysis.reasons import OfReason
     from pii_bench.analysis.results import Analysis
+    from pii_bench.analysis.robustness import Robustness
+    from pii_bench.analysis.runs import RunName
 
 
 DESCRIPTION: Final = (
     "Analyse stored runs as the paper does: F1 by size, recall by type and category, drops on "
-    "hard and distract, figures by reason of difficulty, agreement of datasets. Writes CSV files "
-    "and figures into DIR/analysis."
+    "hard and distract, figures by reason of difficulty, versions of samples against their "
+    "originals, agreement of datasets. Writes CSV files and figures into DIR/analysis."
 )
 
 
@@ -84,6 +86,9 @@ def _print_tables(analysis: Analysis) -> None:
     if analysis.reasons:
         say("by the reason why a sample is difficult:\n")
         say(_reasons(analysis.reasons) + "\n")
+    if analysis.robustness:
+        say("versions of samples against their originals:\n")
+        say(_versions(analysis.robustness) + "\n")
     if agreeing := transfers(analysis.headlines):
         say("ranking of systems next to that of other datasets:\n")
         say(_transfers(agreeing) + "\n")
@@ -118,6 +123,30 @@ def _reasons(found: Sequence[OfReason]) -> str:
     ]
     header = ["Model", "Strategy", "Dataset", "Task", "Figure", "Source", *reasons]
     return markdown_table(header, cells)
+
+
+def _versions(found: Sequence[Robustness]) -> str:
+    """One line per system, task and kind, of the headline alone; intervals in brackets."""
+    headline: dict[RunName, str] = {}
+    for each in found:
+        headline.setdefault(each.run, each.metric)
+    cells = [
+        [
+            *(run.model, run.strategy, run.dataset, str(run.task), each.metric, each.kind),
+            *(str(each.samples), f"{each.original:.3f}"),
+            _with_ends(f"{each.drop:+.3f}", each.drop_low, each.drop_high),
+            _with_ends(f"{each.consistency:.2f}", each.consistency_low, each.consistency_high),
+        ]
+        for each in found
+        for run in [each.run]
+        if headline[run] == each.metric
+    ]
+    header = ["Model", "Strategy", "Dataset", "Task", "Figure", "Kind", "Samples"]
+    return markdown_table([*header, "Original", "Drop", "Same answer"], cells)
+
+
+def _with_ends(value: str, low: float | None, high: float | None) -> str:
+    return value if low is None or high is None else f"{value} ({low:.2f} to {high:.2f})"
 
 
 def _transfers(found: Sequence[Agreement]) -> str:

@@ -45,6 +45,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "data sheet": "say what a blind reader is to read",
         "data read": "record a reader's answers",
         "data agreement": "show how blind readers agree with gold and each other",
+        "data perturb": "write a dataset's texts with other names, formats, typos, OCR noise...",
         "data check": "find faults in dataset files",
         "data stats": "show the statistics of datasets next to the paper's",
         "data quality": "measure how alike texts are and how far trivial systems get",
@@ -55,7 +56,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
 _GROUPS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "export": "write stored runs or examples in a format of others",
-        "data": "work on dataset files: build, check, stats, quality",
+        "data": "work on dataset files: build, check, perturb, stats, quality",
     }
 )
 

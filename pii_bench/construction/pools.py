@@ -114,9 +114,9 @@ def load_pools(split: Split, folder: Path = VALUES) -> Pools:
     Raises:
         InputFileError: a file is absent or not of its format.
     """
-    places = _read(folder / "places.toml")
-    people = _read(folder / "people.toml")
-    pools = _read(folder / "pools.toml")
+    places = read_values(folder / "places.toml")
+    people = read_values(folder / "people.toml")
+    pools = read_values(folder / "pools.toml")
     own, shared = pools[split], pools.get("shared", {})
     return Pools(
         split=split,
@@ -182,7 +182,12 @@ def _plain(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_values(path: Path) -> dict[str, Any]:
+    """Read a file of values.
+
+    Raises:
+        InputFileError: it is absent or no TOML.
+    """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:

@@ -77,6 +77,30 @@ def reasons_of(sample: Sample) -> tuple[str, ...]:
     return tuple(map(str, reasons)) if isinstance(reasons, list) else ()
 
 
+@dataclass(frozen=True, slots=True)
+class Perturbation:
+    """What a sample is a version of (`pii-bench data perturb`).
+
+    Attributes:
+        kind: of perturbation.
+        dataset: name of the dataset that it was made from.
+        source: id of the sample there. Subjects and their entities are in the same order here.
+    """
+
+    kind: str
+    dataset: str
+    source: str
+
+
+def perturbation_of(sample: Sample) -> Perturbation | None:
+    """What a sample is a version of, as its `meta` says; None for an original."""
+    match sample.meta.get("perturbation"):
+        case {"kind": str(kind), "dataset": str(dataset), "source": str(source)}:
+            return Perturbation(kind, dataset, source)
+        case _:
+            return None
+
+
 def applicable(task: Task, samples: Sequence[Sample]) -> list[Sample]:
     """The samples that a task applies to: all for detection, those with a query otherwise."""
     if task is Task.DETECTION:

@@ -32,12 +32,20 @@ def small(dataset: str, text: str) -> EvaluatedRun:
     return evaluated(run_name(dataset), samples, {sample.id: answer(text) for sample in samples})
 
 
+def versions(dataset: str, text: str) -> EvaluatedRun:
+    """A run over a version of the first of them."""
+    mark = {"kind": "typos", "dataset": dataset, "source": f"{dataset}-1"}
+    sample = replace(asked(f"{dataset}-1.typos", "33"), meta={"perturbation": mark})
+    return evaluated(run_name("versions"), [sample], {sample.id: answer(text)})
+
+
 @pytest.fixture
 def analysis() -> Analysis:
     sample = asked("single-1", "32")
     both = {"single-1": answer("32", subjects=((("Ann Lee", "PER"),),))}
     masking = evaluated(run_name("twins", task=Task.MASKING), [sample], both)
-    return analyse([small("single", "32"), small("multi", "33"), small("hard", "32"), masking], [])
+    runs = [small("single", "32"), small("multi", "33"), small("hard", "32"), masking]
+    return analyse([*runs, versions("single", "33")], [])
 
 
 def test_a_curve_as_csv() -> None:

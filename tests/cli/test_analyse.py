@@ -27,6 +27,7 @@ TABLES = [
     "headlines",
     "reasons",
     "recall",
+    "robustness",
     "tradeoffs",
 ]
 
@@ -55,7 +56,7 @@ def test_tables_and_figures_are_written_the_same_twice(
     assert output.err == ""
     assert output.out.splitlines() == [
         "no run of ours is complete on single, multi and a harder set: no drops",
-        f"analysis: 8 tables in {results / 'analysis'}",
+        f"analysis: 9 tables in {results / 'analysis'}",
         f"analysis: 6 files of figures in {results / 'analysis'}",
     ]
     analyse.run(argparse.Namespace(results=results, json=False))
@@ -96,7 +97,7 @@ def test_drops_are_printed_with_their_differences(
         Drop(run_name("hard", model="fake/two"), "f1", base=0.5, value=0.5),
         Drop(published, "f1", base=0.9, value=0.8),
     )
-    analysis = Analysis((), (), (), drops, (), (), ())
+    analysis = Analysis((), (), (), drops, (), (), (), ())
     monkeypatch.setattr(analyse, "analyse", lambda *_: analysis)
     monkeypatch.setattr(analyse, "draw_figures", lambda *_: [])
 

@@ -10,8 +10,9 @@ from pii_bench.analysis.figures.agreement import draw_agreement
 from pii_bench.analysis.figures.curves import draw_curves
 from pii_bench.analysis.figures.drops import SETS, draw_drops
 from pii_bench.analysis.figures.recall import draw_categories, draw_types
+from pii_bench.analysis.figures.robustness import draw_robustness
 from pii_bench.analysis.figures.style import STYLE, save
-from pii_bench.analysis.figures.systems import shown
+from pii_bench.analysis.figures.systems import best, shown
 from pii_bench.analysis.figures.tradeoff import chosen, draw_tradeoff
 from pii_bench.analysis.recall import Rule
 from pii_bench.analysis.runs import preferred
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
+    from pii_bench.analysis.agreement import Agreement
     from pii_bench.analysis.headlines import Headline
     from pii_bench.analysis.results import Analysis
 
@@ -61,17 +63,30 @@ def _figures(analysis: Analysis) -> Iterator[tuple[str, Figure]]:
             yield f"curves-{suffix}", draw_curves(points, systems, label)
         if headlines := _dropped(analysis, task, metric):
             yield f"drops-{suffix}", draw_drops(headlines, label)
-        agreements = [
-            each
-            for each in analysis.agreement
-            # Of sets taken as one, the parts are there.
-            if (each.task, each.metric) == (task, metric)
-            and "+" not in each.dataset_a + each.dataset_b
-            # One system agrees with itself.
-            and each.systems > 1
+        versions = [
+            each for each in analysis.robustness if (each.run.task, each.metric) == (task, metric)
         ]
+        if systems := best((each.run, each.samples, each.original) for each in versions):
+            yield f"robustness-{suffix}", draw_robustness(versions, systems, label)
+        agreements = _agreeing(analysis, task, metric)
         if any(each.source_a != Source.PUBLISHED for each in agreements):
             yield f"agreement-{suffix}", draw_agreement(agreements)
+    yield from _shares(analysis)
+
+
+def _agreeing(analysis: Analysis, task: Task, metric: str) -> list[Agreement]:
+    return [
+        each
+        for each in analysis.agreement
+        # Of sets taken as one, the parts are there.
+        if (each.task, each.metric) == (task, metric)
+        and "+" not in each.dataset_a + each.dataset_b
+        # One system agrees with itself.
+        and each.systems > 1
+    ]
+
+
+def _shares(analysis: Analysis) -> Iterator[tuple[str, Figure]]:
     for task, metric, rule in _RULES:
         if not (systems := shown(analysis.curves, task, metric)):
             continue

@@ -13,7 +13,7 @@ from pii_bench.prompting.strategies import STRATEGIES
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pii_bench.analysis.curves import CurvePoint
     from pii_bench.analysis.runs import RunName
@@ -44,11 +44,23 @@ def shown(points: Sequence[CurvePoint], task: Task, metric: str) -> Shown | None
         task: what was asked.
         metric: column of the leaderboard.
     """
+    return best(
+        (point.run, point.samples, point.value)
+        for point in points
+        if (point.run.task, point.metric, point.factor) == (task, metric, "characters")
+    )
+
+
+def best(figures: Iterable[tuple[RunName, int, float]]) -> Shown | None:
+    """Choose among runs by their mean figure; None where no run is complete.
+
+    Args:
+        figures: of each run as many as there are: how many samples, and the mean over them.
+    """
     totals: dict[RunName, list[float]] = defaultdict(lambda: [0, 0.0])
-    for point in points:
-        if (point.run.task, point.metric, point.factor) == (task, metric, "characters"):
-            totals[point.run][0] += point.samples
-            totals[point.run][1] += point.samples * point.value
+    for run, samples, value in figures:
+        totals[run][0] += samples
+        totals[run][1] += samples * value
     kept = preferred(totals)
     if not kept:
         return None

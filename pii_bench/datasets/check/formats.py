@@ -29,7 +29,7 @@ from pii_bench.datasets.check.values import (
     parse_percentage,
 )
 from pii_bench.datasets.codes import is_ip_address, luhn_holds
-from pii_bench.datasets.sample import reasons_of
+from pii_bench.datasets.sample import perturbation_of, reasons_of
 from pii_bench.taxonomy import TYPE_OF_CATEGORY
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ def format_problems(sample: Sample) -> Iterator[Problem]:
     Rules: `category`, it is one of the 55 and belongs to the entity's type; `format`, the
     text is in a form of the category: the paper's or, for dates, times, durations, amounts,
     measures and phone numbers, another one in use (`forms`). Foreign entities without a
-    category pass, and those of a sample whose difficulty is its forms (`meta.reasons`).
+    category pass, and those of a sample whose difficulty is its forms (`meta.reasons`) or which
+    is a version in other forms (`meta.perturbation`).
     """
     for entity in sample.entities:
         if entity.category is not None:
@@ -61,7 +62,7 @@ def _entity_problems(sample: Sample, entity: Entity, category: str) -> Iterator[
     if entity.type != pii_type:
         reason = f"{entity.text!r}: {category} is of type {pii_type}, not {entity.type}"
         yield Problem(sample.id, "category", reason)
-    if "forms" in reasons_of(sample):
+    if "forms" in reasons_of(sample) or perturbation_of(sample):
         return
     if not FORMATS.get(category, _is_line)(entity.text):
         yield Problem(sample.id, "format", f"{entity.text!r} is no {category}")

@@ -1,7 +1,8 @@
 """Whether our sets are what they say: hard, distract and twins follow from single and multi.
 
 `meta` says what a sample was made from: `hard_of` names one sample, `twin_of` (with `twin`,
-its kind) names one, `joined` names the five of a conversation.
+its kind) names one, `joined` names the five of a conversation. `perturbation` names the one that
+a version in other words or forms was made from, and comes before these.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.check.problem import Problem
+from pii_bench.datasets.sample import perturbation_of
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -34,7 +36,8 @@ _TWINS: Final = ("second", "paraphrase", "turned")
 
 def origins(sample: Sample) -> frozenset[str]:
     """The ids of the samples that a sample was made from; its own where it is an original."""
-    return frozenset(_link(sample)[1] or (sample.id,))
+    # Versions of two twins are of one description too.
+    return frozenset((*_link(sample)[1], *_own_link(sample)[1])) or frozenset({sample.id})
 
 
 def is_derived(sample: Sample) -> bool:
@@ -48,13 +51,13 @@ def set_problems(name: str, samples: Sequence[Sample]) -> Iterator[Problem]:
     Rules: `canary`, its first sample has the canary; `set-shape`, subjects have one name
     each, and are one in single and two in multi, and the samples of the other sets say what
     they were made from; `source-twice`, no sample is chosen twice, nor five joined twice.
-    The first two are asked of our own sets only.
+    The first two are asked of our own sets only, not of versions of them.
 
     Args:
         name: of the set, which is the name of its file without the ending.
         samples: of the set, at least one.
     """
-    if name in OUR_SETS:
+    if name in OUR_SETS and perturbation_of(samples[0]) is None:
         if samples[0].meta.get("canary") != CANARY:
             yield Problem(samples[0].id, "canary", f"meta.canary is not {CANARY!r}")
         for sample in samples:
@@ -72,7 +75,9 @@ def source_problems(sample: Sample, sources: Mapping[str, Sample]) -> Iterator[P
     Rules: `source-missing`, they are known; `hard-source`, description, query, subjects and
     related entities are those of the source; `twin-source`, description and subjects are, and the
     query needs what its kind says; `distract-source`, there are five, and the facts of
-    their subjects are those of its subjects.
+    their subjects are those of its subjects; `perturbation-source`, types and categories are
+    those of the source, in its order, and so is what is needed. The source of such a version may
+    be in another folder.
 
     Args:
         sample: of any set; an original passes.
@@ -80,6 +85,8 @@ def source_problems(sample: Sample, sources: Mapping[str, Sample]) -> Iterator[P
     """
     made_by, ids = _link(sample)
     missing = [source for source in ids if source not in sources]
+    if missing and made_by == "perturbation":
+        return
     if missing:
         reason = f"{_listed(missing)} is neither in the files nor next to them"
         yield Problem(sample.id, "source-missing", reason)
@@ -93,15 +100,34 @@ def source_problems(sample: Sample, sources: Mapping[str, Sample]) -> Iterator[P
         case "twin_of":
             yield from _differences(sample, found[0], "twin-source", ())
             yield from _twin_problems(sample, found[0])
+        case "perturbation" if _labels(sample) != _labels(found[0]):
+            reason = f"subjects, labels or what is needed differ from {found[0].id}"
+            yield Problem(sample.id, "perturbation-source", reason)
 
 
 def _made_of(sample: Sample) -> tuple[frozenset[str], str]:
-    # A description has a twin of each kind.
-    return origins(sample), str(sample.meta.get("twin"))
+    # A description has a twin of each kind, and a version.
+    made_by, _ = _link(sample)
+    return origins(sample), str(sample.meta.get("twin" if made_by == "twin_of" else made_by))
+
+
+def _labels(sample: Sample) -> list[object]:
+    needed = _needed(sample)
+    return [
+        (subject.id, entity.type, entity.category, (subject.id, entity.text) in needed)
+        for subject in sample.subjects
+        for entity in subject.entities
+    ]
 
 
 def _link(sample: Sample) -> tuple[str, tuple[str, ...]]:
     """The key of `meta` by which a sample names others, and their ids; empty for an original."""
+    if version := perturbation_of(sample):
+        return "perturbation", (version.source,)
+    return _own_link(sample)
+
+
+def _own_link(sample: Sample) -> tuple[str, tuple[str, ...]]:
     match sample.meta:
         case {"joined": list(sources)}:
             return "joined", tuple(map(str, sources))

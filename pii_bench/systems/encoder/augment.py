@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.sample import Related
+from pii_bench.datasets.noise import (
+    MISREAD,
+    in_small_letters,
+    misread,
+    with_typos,
+    without_punctuation,
+)
+from pii_bench.datasets.pieces import cut
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from random import Random
 
     from faker import Faker
@@ -24,20 +30,6 @@ _LOCALES: Final = ("en_US", "en_GB", "de_DE", "fr_FR", "es_MX", "it_IT", "pl_PL"
 _NAMES_OF_VALUES: Final = frozenset({PiiType.PER, PiiType.LOC, PiiType.ORG})
 _NUMBERED: Final = frozenset({PiiType.CODE, PiiType.QUANTITY})
 _TYPED_AMISS: Final = 0.03
-_ROWS: Final = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-_READ_AMISS: Final = {"l": "1", "o": "0", "rn": "m", "m": "rn", "e": "c", "I": "l", "S": "5"}
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A stretch of a text: of one entity, or between entities.
-
-    Attributes:
-        entity: (subject, text) of the entities that stand here; empty between them.
-    """
-
-    text: str
-    entity: tuple[tuple[str, str], ...]
 
 
 def augmented(sample: Sample, kinds: Sequence[str], random: Random) -> Sample | None:
@@ -51,76 +43,23 @@ def augmented(sample: Sample, kinds: Sequence[str], random: Random) -> Sample | 
     Returns:
         None where entities overlap, so that no text can be put together again.
     """
-    pieces = list(_pieces(sample))
-    if not pieces:
+    whole = cut(sample)
+    if not all(piece.whole for piece in whole.pieces):
         return None
     chosen = random.sample(list(kinds), min(len(kinds), random.choice((1, 2))))
     swapped = _other_values(sample, random) if "values" in chosen else {}
     rewrites = [KINDS[kind] for kind in chosen if kind != "values"]
-    text = ""
-    spans: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    texts: dict[tuple[str, str], str] = {}
-    for piece in pieces:
-        if piece.entity:
-            told = swapped.get(piece.entity[0][1], piece.text)
+    texts = []
+    for piece in whole.pieces:
+        told = piece.text
+        if (entity := whole.entity(piece)) is not None:
+            told = swapped.get(entity.text, told)
             told = told.lower() if "small letters" in chosen else told
         else:
-            told = piece.text
             for rewrite in rewrites:
                 told = rewrite(told, random)
-        for key in piece.entity:
-            spans.setdefault(key, []).append((len(text), len(text) + len(told)))
-            texts[key] = told
-        text += told
-    return _put_together(sample, text, spans, texts)
-
-
-def _put_together(
-    sample: Sample,
-    text: str,
-    spans: dict[tuple[str, str], list[tuple[int, int]]],
-    texts: dict[tuple[str, str], str],
-) -> Sample:
-    subjects = tuple(
-        replace(
-            subject,
-            entities=tuple(
-                replace(
-                    entity,
-                    text=texts[subject.id, entity.text],
-                    spans=tuple(spans[subject.id, entity.text]),
-                )
-                for entity in subject.entities
-                if (subject.id, entity.text) in spans
-            ),
-        )
-        for subject in sample.subjects
-    )
-    related = tuple(
-        Related(need.subject, texts[need.subject, need.text])
-        for need in sample.related
-        if (need.subject, need.text) in texts
-    )
-    return replace(sample, description=text, subjects=subjects, related=related)
-
-
-def _pieces(sample: Sample) -> Iterator[Piece]:
-    """The text cut at its entities; nothing where two of them overlap without being one."""
-    owners: dict[tuple[int, int], list[tuple[str, str]]] = {}
-    for subject in sample.subjects:
-        for entity in subject.entities:
-            for span in entity.spans:
-                owners.setdefault(span, []).append((subject.id, entity.text))
-    place = 0
-    pieces = []
-    for start, end in sorted(owners):
-        if start < place:
-            return
-        pieces.append(Piece(sample.description[place:start], ()))
-        pieces.append(Piece(sample.description[start:end], tuple(owners[start, end])))
-        place = end
-    pieces.append(Piece(sample.description[place:], ()))
-    yield from pieces
+        texts.append(told)
+    return whole.with_texts(texts)
 
 
 def _other_values(sample: Sample, random: Random) -> dict[str, str]:
@@ -156,52 +95,11 @@ def _other_digits(text: str, random: Random) -> str:
     return re.sub(r"(?<=\d)\d", lambda _: str(random.randrange(10)), text)
 
 
-def _typos(text: str, random: Random) -> str:
-    """Neighbouring keys, swapped and missing letters."""
-    told = []
-    letters = list(text)
-    place = 0
-    while place < len(letters):
-        letter = letters[place]
-        following = letters[place + 1] if place + 1 < len(letters) else ""
-        if not letter.isalpha() or random.random() >= _TYPED_AMISS:
-            told.append(letter)
-        elif (fault := random.randrange(3)) == 0:
-            told.append(_neighbour(letter, random))
-        elif fault == 1 and following.isalpha():
-            told += [following, letter]
-            place += 1
-        place += 1
-    return "".join(told)
-
-
-def _neighbour(letter: str, random: Random) -> str:
-    for row in _ROWS:
-        place = row.find(letter.lower())
-        if place >= 0:
-            return row[max(place + random.choice((-1, 1)), 0) :][:1] or letter
-    return letter
-
-
-def _scanned(text: str, random: Random) -> str:
-    """What is misread when a page is scanned."""
-    pattern = "|".join(_READ_AMISS)
-    return re.sub(
-        pattern,
-        lambda match: _READ_AMISS[match[0]] if random.random() < _TYPED_AMISS else match[0],
-        text,
-    )
-
-
-def _unpunctuated(text: str, _: Random) -> str:
-    return re.sub(r"[,;:!?.]+(?=\s)", "", text)
-
-
 KINDS: Final[dict[str, Rewrite]] = {
-    "typos": _typos,
-    "scanned": _scanned,
-    "no punctuation": _unpunctuated,
-    "small letters": lambda text, _: text.lower(),
+    "typos": lambda text, random: with_typos(text, random, _TYPED_AMISS),
+    "scanned": lambda text, random: misread(text, random, _TYPED_AMISS, MISREAD),
+    "no punctuation": lambda text, random: without_punctuation(text, random, 1),
+    "small letters": lambda text, random: in_small_letters(text, random, 1),
 }
 """Ways to rewrite what is between entities."""
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import util
 from typing import TYPE_CHECKING
 
@@ -68,6 +69,28 @@ def test_of_one_set_there_are_no_drops(drawn: list[str], tmp_path: Path) -> None
     draw_figures(results("demo"), tmp_path)
 
     assert {name.partition("-")[0] for name in drawn} == {"curves", "types", "categories"}
+
+
+def test_versions_of_samples_have_a_figure_of_their_own(drawn: list[str], tmp_path: Path) -> None:
+    samples = [asked("demo-1", "32"), asked("demo-2", "32")]
+    versions = [
+        replace(
+            sample,
+            id=f"{sample.id}.typos",
+            meta={"perturbation": {"kind": "typos", "dataset": "demo", "source": sample.id}},
+        )
+        for sample in samples
+    ]
+    runs = [
+        evaluated(run_name(name), own, {sample.id: answer("32") for sample in own})
+        for name, own in (("demo", samples), ("versions", versions))
+    ]
+
+    draw_figures(analyse(runs, []), tmp_path)
+
+    assert [name for name in drawn if name.startswith("robustness")] == [
+        "robustness-query-related-f1"
+    ]
 
 
 def test_of_the_published_figures_alone_nothing_is_drawn(drawn: list[str], tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pii_bench.datasets.check.formats import FORMATS, format_problems
@@ -126,3 +128,10 @@ def test_a_foreign_entity_has_no_format() -> None:
 
 def test_a_sound_sample_passes() -> None:
     assert rules(format_problems, ann()) == []
+
+
+def test_a_version_in_other_forms_has_no_format() -> None:
+    mark = {"kind": "ocr", "dataset": "single", "source": "single-1"}
+    sample = replace(holding("3l", "Age", "DEM"), meta={"perturbation": mark})
+
+    assert rules(format_problems, sample) == []

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.datasets.check.sets import CANARY, set_problems, source_problems
+from pii_bench.datasets.check.sets import CANARY, is_derived, origins, set_problems, source_problems
 from pii_bench.datasets.sample import Related
 from tests.datasets.check.samples import ann, build
 
@@ -75,6 +75,57 @@ def test_samples_that_follow_from_their_sources() -> None:
 def test_a_source_is_known(meta: dict[str, Any]) -> None:
     assert found(made(PAIR, **meta)) == [
         ("source-missing", "multi-9 is neither in the files nor next to them")
+    ]
+
+
+def version(**changes: Any) -> Sample:
+    """The same in small letters."""
+    sample = build(
+        "ann lee, 32, and bo roe, 40, of hull.",
+        {"ann lee": "Full Name", "32": "Age", "hull": "City/Region"},
+        {"bo roe": "Full Name", "40": "Age"},
+        related=[("A", "32")],
+        sample_id="multi-1.lower-case",
+        perturbation={"kind": "lower-case", "dataset": "multi", "source": "multi-1"},
+    )
+    return replace(sample, **changes)
+
+
+def test_a_version_has_the_labels_and_needs_of_its_source() -> None:
+    fault = ("perturbation-source", "subjects, labels or what is needed differ from multi-1")
+
+    assert found(version()) == []
+    assert found(version(related=(Related("A", "hull"),))) == [fault]
+    assert found(version(subjects=version().subjects[:1])) == [fault]
+
+
+def test_the_source_of_a_version_may_be_elsewhere() -> None:
+    mark = {"kind": "typos", "dataset": "mine", "source": "mine-1"}
+
+    assert found(version(meta={"perturbation": mark})) == []
+
+
+def test_a_version_of_a_twin_is_kin_of_both() -> None:
+    mark = {"kind": "typos", "dataset": "twins", "source": "twin-1"}
+    sample = made(PAIR, twin="second", twin_of="multi-1", perturbation=mark)
+
+    assert origins(sample) == {"twin-1", "multi-1"}
+    assert is_derived(sample)
+
+
+def test_a_file_of_versions_is_no_set_of_ours() -> None:
+    assert list(set_problems("multi", [version()])) == []
+    assert list(set_problems("single", [version()])) == []
+
+
+def test_a_sample_has_several_versions_of_different_kinds() -> None:
+    mark = {"kind": "typos", "dataset": "multi", "source": "multi-1"}
+    other = version(id="multi-1.typos", meta={"perturbation": mark})
+
+    assert list(set_problems("mine", [version(), other])) == []
+    assert [each.rule for each in set_problems("mine", [other, replace(other, id="2")])] == [
+        "source-twice",
+        "source-twice",
     ]
 
 
