@@ -13,6 +13,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
+from heapq import merge
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
@@ -55,6 +56,8 @@ class Strictness(StrEnum):
     - Case does not count either, but for a word of up to `SHORT` letters that begins with a
       capital: in lower case it is another word ("Will"), and so it is in other capitals if it
       has capitals alone ("IT" and "It").
+    - A number of `LONG_NUMBER` digits or more is the same however they are grouped: `0412 345 678`,
+      `0412-345-678`, `(0412) 345678`. So are dates, cards and amounts.
     - A value is a word or several: "Ann" is not in "Annual". One of up to `VERY_SHORT` letters and
       digits is no part of a longer number or abbreviation either ("3.5", "p.m.", "I'm").
     - What occurs nowhere so is looked for in any case; then inside words: a number next to
@@ -69,6 +72,7 @@ class Strictness(StrEnum):
 
 SHORT: Final = 4
 VERY_SHORT: Final = 2
+LONG_NUMBER: Final = 7
 
 _LONG: Final = 100_000
 """Characters from which on an index of words is made: many values need as many searches."""
@@ -88,6 +92,7 @@ _VARIATION: Final = re.compile("[\u034f\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U00
 _SPACES: Final = re.compile(r"\s{2,}")
 _LETTER_OR_DIGIT: Final = re.compile(r"[^\W_]")
 _IN_NUMBERS: Final = ".,:/-"
+_GROUPED: Final = re.compile(rf"\d(?:[ ().,:/+'-]{{0,3}}\d){{{LONG_NUMBER - 1},}}")
 _IN_ABBREVIATIONS: Final = "'.-_@&"
 _MOST_MARKS: Final = 30
 """On one letter; Unicode's limit for text that is meant to be read (UAX 15, section 13)."""
@@ -137,11 +142,17 @@ class Locator:
     def _words(self) -> _WordIndex:
         return _WordIndex(self._readable.text)
 
+    @cached_property
+    def _numbers(self) -> _Numbers:
+        return _Numbers(self._readable.text)
+
     def _find_readable(self, value: str) -> Sequence[Span]:
-        wanted = reading(value)
+        wanted = _written(value)
         size = len(_LETTER_OR_DIGIT.findall(wanted))
+        digits = _digits(wanted)
+        grouped = [*self._numbers.find(digits)] if digits else []
         for found in self._tiers(wanted, size):
-            if spans := self._readable.originals(_joined(found)):
+            if spans := self._readable.originals(_joined(merge(found, grouped))):
                 return [each for each in spans if self._in_its_case(value, each)] or spans
         return ()
 
@@ -185,7 +196,19 @@ def locator_of(text: str) -> Locator:
 @lru_cache(maxsize=1 << 16)
 def reading(text: str) -> str:
     """The form in which all writings of a value are equal, but for the rules on case."""
+    written = _written(text)
+    return _digits(written) or written
+
+
+@lru_cache(maxsize=1 << 16)
+def _written(text: str) -> str:
     return _Form.of(text, _readable).text.strip()
+
+
+def _digits(written: str) -> str:
+    """The digits of a long number; empty where it is none."""
+    digits = "".join(filter(str.isdigit, written))
+    return digits if len(digits) >= LONG_NUMBER and not any(map(str.isalpha, written)) else ""
 
 
 def overlap(spans: Iterable[Span], others: Sequence[Span]) -> bool:
@@ -411,6 +434,27 @@ class _WordIndex:
             yield start, start + len(wanted)
 
 
+class _Numbers:
+    """The long numbers of a text without what groups their digits."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._places = array("L")
+        digits: list[str] = []
+        for match in _GROUPED.finditer(text):
+            places = [place for place in range(*match.span()) if text[place].isdigit()]
+            digits += [*(text[place] for place in places), "\n"]
+            self._places.extend([*places, match.end()])
+        self._digits = "".join(digits)
+
+    def find(self, digits: str) -> Iterator[Span]:
+        """Where the digits of a number follow each other, and the number does not go on."""
+        for first, last in _find(digits, self._digits):
+            span = self._places[first], self._places[last - 1] + 1
+            if not _cuts_word(self._text, span):
+                yield span
+
+
 def _joined(spans: Iterable[Span]) -> Iterator[Span]:
     """Spans in order, those that overlap made one."""
     start = end = 0
@@ -419,7 +463,7 @@ def _joined(spans: Iterable[Span]) -> Iterator[Span]:
             if end:
                 yield start, end
             start = first
-        end = last
+        end = max(end, last)
     if end:
         yield start, end
 
@@ -496,7 +540,7 @@ def _is_silent(character: str) -> bool:
 @lru_cache(maxsize=1 << 16)
 def _cased(value: str) -> str:
     """A value in its own case; empty where its case does not count."""
-    if len(reading(value)) > SHORT:
+    if len(_written(value)) > SHORT:
         return ""
     plain = _plain(value).strip()
     return plain if plain.isalpha() and plain[0].isupper() else ""
