@@ -47,6 +47,9 @@ class Strictness(StrEnum):
     `EQUAL`: as the scorer compares texts (Unicode NFC, every run of white space one space; case
     counts), also inside a word. What occurs nowhere so is hallucinated.
 
+    `PLACED`: as `VERBATIM`, and what occurs nowhere so as `EQUAL`. So annotations and answers that
+    come without places get them: `son` is not in `person`, yet `34` is in `34F`, and only there.
+
     `READABLE`: whatever a reader takes for the value. So values are masked and kept, and so is
     judged what a masked text still says:
 
@@ -67,6 +70,7 @@ class Strictness(StrEnum):
 
     VERBATIM = "verbatim"
     EQUAL = "equal"
+    PLACED = "placed"
     READABLE = "readable"
 
 
@@ -77,15 +81,15 @@ LONG_NUMBER: Final = 7
 _LONG: Final = 100_000
 """Characters from which on an index of words is made: many values need as many searches."""
 
-_ALIKE: Final = str.maketrans(
+_TYPEWRITTEN: Final = str.maketrans(
     {
         **dict.fromkeys("‘’‚‛′`´ʹʻʼʽˈ՚＇", "'"),
         **dict.fromkeys("“”„‟″«»＂", '"'),
         **dict.fromkeys("‐‑‒–—―−⁃־﹘﹣－", "-"),
-        # In capitals, Turkish has one with a dot and one without.
-        **dict.fromkeys("İı", "i"),
     }
 )
+# In capitals, Turkish has one i with a dot and one without.
+_ALIKE: Final = _TYPEWRITTEN | str.maketrans(dict.fromkeys("İı", "i"))
 # Vowels and final consonants of Hangul, and the voiced marks of half-width kana.
 _COMPOSING: Final = re.compile("[\u1160-\u11ff\uff9e\uff9f]")
 _VARIATION: Final = re.compile("[\u034f\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
@@ -127,6 +131,9 @@ class Locator:
                 return _verbatim(value, self._text)
             case Strictness.EQUAL:
                 return self._equal.find(normalise(value))
+            case Strictness.PLACED:
+                exact = self.spans(value, Strictness.VERBATIM)
+                return exact or self.spans(value, Strictness.EQUAL)
             case Strictness.READABLE:
                 return self._find_readable(value)
 
@@ -211,6 +218,11 @@ def _digits(written: str) -> str:
     return digits if len(digits) >= LONG_NUMBER and not any(map(str.isalpha, written)) else ""
 
 
+def typewritten(text: str) -> str:
+    """A text of the same length with plain quotes and hyphens for typographic ones."""
+    return text.translate(_TYPEWRITTEN)
+
+
 def overlap(spans: Iterable[Span], others: Sequence[Span]) -> bool:
     """Whether any span shares a code point with any other."""
     return any(a < d and c < b for a, b in spans for c, d in others)
@@ -219,10 +231,9 @@ def overlap(spans: Iterable[Span], others: Sequence[Span]) -> bool:
 def place(
     text: str, entities: Iterable[tuple[str, str]]
 ) -> tuple[list[tuple[int, int, str]], list[tuple[str, str]]]:
-    """Where entities that come without places are: each wherever the text writes it.
+    """Where entities that come without places are: each wherever it is (`PLACED`).
 
-    Longer values go first, then those named first; no character is of two. A value is looked for
-    as words of its own (`VERBATIM`), and only then as the scorer compares texts (`EQUAL`).
+    Longer values go first, then those named first; no character is of two.
 
     Args:
         text: where to look.
@@ -238,7 +249,7 @@ def place(
     invented: list[tuple[str, str]] = []
     # A stable sort: values of one length stay in order.
     for value, label in sorted(dict.fromkeys(entities), key=lambda pair: -len(pair[0])):
-        spans = locator.spans(value, Strictness.VERBATIM) or locator.spans(value, Strictness.EQUAL)
+        spans = locator.spans(value, Strictness.PLACED)
         if not spans:
             invented.append((value, label))
         for start, end in spans:

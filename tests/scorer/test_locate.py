@@ -256,6 +256,25 @@ class TestWords:
         assert found("Ann Ann Ann Lee", "Ann Ann") == ["Ann Ann Ann"]
 
 
+class TestPlaced:
+    """Words of its own, else anywhere."""
+
+    @pytest.mark.parametrize(
+        ("value", "text", "spans"),
+        [
+            ("son", "My son is a person, like any son.", ((3, 6), (29, 32))),
+            ("34", "A 34F here", ((2, 4),)),
+            ("$9", "$9 or $95", ((0, 2),)),
+            ("C++ (dev)", "a C++ (dev) C++", ((2, 11),)),
+            ("北京", "我住在北京", ((3, 5),)),
+            ("gout", "Mo", ()),
+            (" ", "Mo is", ()),
+        ],
+    )
+    def test_spans(self, value: str, text: str, spans: tuple[tuple[int, int], ...]) -> None:
+        assert Locator(text).spans(value, Strictness.PLACED) == spans
+
+
 def nfd(text: str) -> str:
     return unicodedata.normalize("NFD", text)
 
@@ -274,7 +293,9 @@ WRITINGS: Final[list[Callable[[str], str]]] = [
     "\u00ad".join,
 ]
 NAMES: Final = st.lists(
-    st.sampled_from(["O'Neil", "Anne", "José", "Dal", "Ångström", "Wei", "Straße", "12b", "77", "5550134"]),
+    st.sampled_from(
+        ["O'Neil", "Anne", "José", "Dal", "Ångström", "Wei", "Straße", "12b", "77", "5550134"]
+    ),
     min_size=1,
     max_size=3,
 )
