@@ -97,7 +97,9 @@ _SPACES: Final = re.compile(r"\s{2,}")
 _LETTER_OR_DIGIT: Final = re.compile(r"[^\W_]")
 _IN_NUMBERS: Final = ".,:/-"
 _GROUPED: Final = re.compile(rf"\d(?:[ ().,:/+'-]{{0,3}}\d){{{LONG_NUMBER - 1},}}")
+_DIGITS: Final = re.compile(r"\d+")
 _IN_ABBREVIATIONS: Final = "'.-_@&"
+_BITS: Final = 32
 _MOST_MARKS: Final = 30
 """On one letter; Unicode's limit for text that is meant to be read (UAX 15, section 13)."""
 
@@ -214,7 +216,7 @@ def _written(text: str) -> str:
 
 def _digits(written: str) -> str:
     """The digits of a long number; empty where it is none."""
-    digits = "".join(filter(str.isdigit, written))
+    digits = "".join(filter(str.isdecimal, written))
     return digits if len(digits) >= LONG_NUMBER and not any(map(str.isalpha, written)) else ""
 
 
@@ -431,12 +433,16 @@ class _WordIndex:
             return
         # What follows on a word ends it, so that in the text it ends too.
         part = first[0] + "\n" if first.end() < len(wanted) else first[0]
-        starts: list[int] = []
+        starts = array("L")
+        words = array("L")
+        begin = end = 0
         for place, _ in _find(part, self._vocabulary):
-            begin = self._vocabulary.rindex("\n", 0, place) + 1
-            word = self._vocabulary[begin : self._vocabulary.index("\n", place)]
+            if place >= end:
+                begin = self._vocabulary.rindex("\n", 0, place) + 1
+                end = self._vocabulary.index("\n", place)
+                words = self._starts[self._vocabulary[begin:end]]
             shift = place - begin - first.start()
-            starts += [start + shift for start in self._starts[word]]
+            starts.extend(start + shift for start in words if start + shift >= 0)
         for start in sorted(starts):
             yield from self._at(start, wanted)
 
@@ -451,19 +457,33 @@ class _Numbers:
     def __init__(self, text: str) -> None:
         self._text = text
         self._places = array("L")
-        digits: list[str] = []
+        parts: list[str] = []
+        firsts = array("L")
         for match in _GROUPED.finditer(text):
-            places = [place for place in range(*match.span()) if text[place].isdigit()]
-            digits += [*(text[place] for place in places), "\n"]
-            self._places.extend([*places, match.end()])
-        self._digits = "".join(digits)
+            for group in _DIGITS.finditer(text, *match.span()):
+                firsts.append(len(self._places))
+                self._places.extend(range(*group.span()))
+                parts.append(group[0])
+            self._places.append(match.end())
+            parts.append("\n")
+        self._digits = "".join(parts)
+        begins = ((self._digits[first : first + LONG_NUMBER], first) for first in firsts)
+        # In order, each with its place behind it.
+        self._begins = array(
+            "Q",
+            sorted((int(each) << _BITS) + first for each, first in begins if "\n" not in each),
+        )
 
     def find(self, digits: str) -> Iterator[Span]:
         """Where the digits of a number follow each other, and the number does not go on."""
-        for first, last in _find(digits, self._digits):
-            span = self._places[first], self._places[last - 1] + 1
-            if not _cuts_word(self._text, span):
-                yield span
+        begin = int(digits[:LONG_NUMBER]) << _BITS
+        last = bisect_left(self._begins, begin + (1 << _BITS))
+        for number in range(bisect_left(self._begins, begin), last):
+            first = self._begins[number] - begin
+            if self._digits.startswith(digits, first):
+                span = self._places[first], self._places[first + len(digits) - 1] + 1
+                if not _cuts_word(self._text, span):
+                    yield span
 
 
 def _joined(spans: Iterable[Span]) -> Iterator[Span]:
