@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from html import escape
 from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -122,9 +121,10 @@ def to_html(rows: Sequence[Row]) -> str:
         parts.append(f"<h2>{html_text(title)}</h2>")
         for heading, members in blocks:
             parts.append(f"<h3>{heading}</h3>" if heading else "")
-            parts.append(_tabulate(members, "html"))
+            parts.append(_tabulate(members, "unsafehtml"))
     signed = [f"<li><code>{html_text(row.signature)}</code>" for row in rows if row.signature]
-    introduction = escape(_INTRODUCTION.partition("\n\n")[2]).replace("\n\n", "<p>")
+    paragraphs = _INTRODUCTION.split("\n\n")[1:]
+    introduction = "\n<p>".join(html_text(" ".join(each.split())) for each in paragraphs)
     return (
         '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>Leaderboard</title>\n'
         f"<style>{_STYLE}</style>\n<h1>Leaderboard</h1>\n<p>{introduction}\n"
@@ -167,6 +167,11 @@ _FORMATS: Final[Mapping[str, Callable[[Sequence[Row]], str]]] = MappingProxyType
     {"csv": to_csv, "md": to_markdown, "tex": to_latex, "html": to_html}
 )
 
+# What LaTeX takes for code, tabulate escapes itself.
+_SHOWN_AS: Final[Mapping[str, Callable[[str], str]]] = MappingProxyType(
+    {"pipe": markdown, "unsafehtml": html_text, "latex_booktabs": visible}
+)
+
 _COLUMNS: Final = (
     *("source", "model", "strategy", "dataset", "task", "oracle", "rank"),
     *("scored", "gold", "coverage", *METRICS),
@@ -187,8 +192,8 @@ def _sections(rows: Sequence[Row]) -> Iterator[tuple[str, list[tuple[str, list[R
 
 
 def _tabulate(rows: Sequence[Row], style: str) -> str:
-    """A table of rows of one task; styles other than Markdown escape what is special to them."""
-    shown_as = markdown if style == "pipe" else visible
+    """A table of rows of one task."""
+    shown_as = _SHOWN_AS[style]
     shown = SHOWN[rows[0].task]
     header = ["#", "Model", "Strategy", *shown.values(), "95 % interval", "Detectable"]
     header += ["Scored", "Failures", "Unmasked text goes to", "Source"]
