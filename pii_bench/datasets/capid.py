@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pii_bench.scorer.locate import Span
-
 SUBJECT: Final = "A"
 
 TYPES: Final[Mapping[str, PiiType]] = MappingProxyType(
@@ -47,9 +45,6 @@ RELEVANCE: Final[Mapping[str, bool]] = MappingProxyType(
     {"0": False, "1": True, "low": False, "high": True}
 )
 """Whether the question needs a phrase, by CAPID's words for it."""
-
-# One character for one, so that offsets stay.
-_TYPEWRITTEN: Final = str.maketrans("‘’‛′“”‟″‐‑‒–—―−", "''''\"\"\"\"-------")
 
 
 def read_capid(path: Path) -> tuple[tuple[Sample, ...], tuple[str, ...]]:
@@ -79,35 +74,23 @@ def read_capid(path: Path) -> tuple[tuple[Sample, ...], tuple[str, ...]]:
     return tuple(samples), tuple(faults)
 
 
-def find_spans(phrase: str, context: str) -> tuple[Span, ...]:
-    """Every occurrence as words of its own; where there is none, every occurrence at all.
-
-    The phrase `son` is not in `person`; yet `34` is in `34F`, and only there.
-    """
-    # Every command imports this module, and few need the locator.
-    from pii_bench.scorer.locate import Locator, Strictness
-
-    locator = Locator(context)
-    return locator.spans(phrase, Strictness.VERBATIM) or locator.spans(phrase, Strictness.EQUAL)
-
-
-def typewritten(text: str) -> str:
-    """A text of the same length with plain quotes and hyphens for typographic ones."""
-    return text.translate(_TYPEWRITTEN)
-
-
 def as_written(phrase: str, context: str) -> str:
     """A phrase as a context writes it, whose quotes and dashes may be other ones.
 
     A phrase that occurs exactly, or not at all, is returned unchanged.
     """
+    # Every command imports this module, and few need the locator.
+    from pii_bench.scorer.locate import Locator, Strictness, typewritten
+
     if phrase in context or not phrase.strip():
         return phrase
-    spans = find_spans(typewritten(phrase), typewritten(context))
+    spans = Locator(typewritten(context)).spans(typewritten(phrase), Strictness.PLACED)
     return context[slice(*spans[0])] if spans else phrase
 
 
 def _sample(record: dict[str, Any], sample_id: str) -> tuple[Sample, list[int]]:
+    from pii_bench.scorer.locate import Strictness, locator_of
+
     context = get(record, "context", str)
     question = None if record.get("question") is None else get(record, "question", str)
     entities: list[Entity] = []
@@ -116,7 +99,7 @@ def _sample(record: dict[str, Any], sample_id: str) -> tuple[Sample, list[int]]:
     for number, (phrase, label) in enumerate(get(record, "piis", dict).items(), start=1):
         pii_type, relevant = _label(label, f"phrase {number} of 'piis'")
         text = as_written(phrase, context)
-        spans = find_spans(text, context) if text.strip() else ()
+        spans = locator_of(context).spans(text, Strictness.PLACED)
         if not spans:
             missing.append(number)
             continue

@@ -71,6 +71,14 @@ class Sample:
         return tuple(entity for subject in self.subjects for entity in subject.entities)
 
 
+def spans_of(entity: Entity, description: str) -> tuple[tuple[int, int], ...]:
+    """Where an entity is: the listed spans, else (foreign data) wherever its text can be read."""
+    # Every command imports this module, and few need the locator.
+    from pii_bench.scorer.locate import locator_of
+
+    return entity.spans or locator_of(description).spans(entity.text)
+
+
 def reasons_of(sample: Sample) -> tuple[str, ...]:
     """Why a sample is difficult, as its `meta` says."""
     reasons = sample.meta.get("reasons")

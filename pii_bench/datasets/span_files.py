@@ -28,7 +28,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import parse_qsl
 
-from pii_bench.datasets.capid import SUBJECT, find_spans
+from pii_bench.datasets.capid import SUBJECT
 from pii_bench.datasets.sample import Entity, Sample, Subject
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import decode
@@ -396,9 +396,12 @@ def _placed(
     text: str, values: Iterable[tuple[str, str]], left_out: list[str]
 ) -> list[LabelledSpan]:
     """Every place of (value, label) pairs."""
+    # Every command imports this module, and few need the locator.
+    from pii_bench.scorer.locate import Strictness, locator_of
+
     found: list[LabelledSpan] = []
     for value, label in values:
-        spans = find_spans(value, text) if value.strip() else ()
+        spans = locator_of(text).spans(value, Strictness.PLACED)
         if not spans:
             left_out.append(
                 "a value that is not in the text" if value.strip() else "an empty value"

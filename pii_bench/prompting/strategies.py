@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.datasets.sample import spans_of
 from pii_bench.errors import UnknownNameError
 from pii_bench.models.base import Message
 from pii_bench.prompting.definitions import PAPER, definitions
@@ -231,13 +232,10 @@ def load_prompt(
 
 
 def _choices(_: Prompt, sample: Sample) -> str:
-    # Every run imports this module, and few need the locator.
-    from pii_bench.scorer.locate import locator_of
-
     # In the order of the text, not of the subjects: only E is told, not whose it is.
     places: dict[str, int] = {}
     for entity in sample.entities:
-        spans = entity.spans or locator_of(sample.description).spans(entity.text)
+        spans = spans_of(entity, sample.description)
         place = min((start for start, _ in spans), default=-1)
         places[entity.text] = min(place, places.get(entity.text, place))
     return "\n".join(f"- {text}" for text in sorted(places, key=lambda text: places[text]))

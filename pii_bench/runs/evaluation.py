@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pii_bench.datasets.sample import applicable
+from pii_bench.datasets.sample import applicable, spans_of
 from pii_bench.masking.plan import plan_of
 from pii_bench.scorer import (
     PRF,
@@ -202,12 +202,8 @@ def score_sample(task: Task, sample: Sample, prediction: Prediction) -> SampleSc
 
 
 def gold_texts(sample: Sample) -> GoldTexts:
-    """E against which maskings of a sample are judged.
-
-    An entity without spans (foreign data) is wherever its text can be read.
-    """
-    locator = locator_of(sample.description)
-    entities = ((each.text, each.spans or locator.spans(each.text)) for each in sample.entities)
+    """E against which maskings of a sample are judged."""
+    entities = ((each.text, spans_of(each, sample.description)) for each in sample.entities)
     return GoldTexts(sample.description, entities, [each.text for each in sample.related])
 
 

@@ -13,6 +13,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
+from heapq import merge
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
@@ -46,6 +47,9 @@ class Strictness(StrEnum):
     `EQUAL`: as the scorer compares texts (Unicode NFC, every run of white space one space; case
     counts), also inside a word. What occurs nowhere so is hallucinated.
 
+    `PLACED`: as `VERBATIM`, and what occurs nowhere so as `EQUAL`. So annotations and answers that
+    come without places get them: `son` is not in `person`, yet `34` is in `34F`, and only there.
+
     `READABLE`: whatever a reader takes for the value. So values are masked and kept, and so is
     judged what a masked text still says:
 
@@ -55,6 +59,8 @@ class Strictness(StrEnum):
     - Case does not count either, but for a word of up to `SHORT` letters that begins with a
       capital: in lower case it is another word ("Will"), and so it is in other capitals if it
       has capitals alone ("IT" and "It").
+    - A number of `LONG_NUMBER` digits or more is the same however they are grouped: `0412 345 678`,
+      `0412-345-678`, `(0412) 345678`. So are dates, cards and amounts.
     - A value is a word or several: "Ann" is not in "Annual". One of up to `VERY_SHORT` letters and
       digits is no part of a longer number or abbreviation either ("3.5", "p.m.", "I'm").
     - What occurs nowhere so is looked for in any case; then inside words: a number next to
@@ -64,31 +70,36 @@ class Strictness(StrEnum):
 
     VERBATIM = "verbatim"
     EQUAL = "equal"
+    PLACED = "placed"
     READABLE = "readable"
 
 
 SHORT: Final = 4
 VERY_SHORT: Final = 2
+LONG_NUMBER: Final = 7
 
 _LONG: Final = 100_000
 """Characters from which on an index of words is made: many values need as many searches."""
 
-_ALIKE: Final = str.maketrans(
+_TYPEWRITTEN: Final = str.maketrans(
     {
         **dict.fromkeys("‘’‚‛′`´ʹʻʼʽˈ՚＇", "'"),
         **dict.fromkeys("“”„‟″«»＂", '"'),
         **dict.fromkeys("‐‑‒–—―−⁃־﹘﹣－", "-"),
-        # In capitals, Turkish has one with a dot and one without.
-        **dict.fromkeys("İı", "i"),
     }
 )
+# In capitals, Turkish has one i with a dot and one without.
+_ALIKE: Final = _TYPEWRITTEN | str.maketrans(dict.fromkeys("İı", "i"))
 # Vowels and final consonants of Hangul, and the voiced marks of half-width kana.
 _COMPOSING: Final = re.compile("[\u1160-\u11ff\uff9e\uff9f]")
 _VARIATION: Final = re.compile("[\u034f\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _SPACES: Final = re.compile(r"\s{2,}")
 _LETTER_OR_DIGIT: Final = re.compile(r"[^\W_]")
 _IN_NUMBERS: Final = ".,:/-"
+_GROUPED: Final = re.compile(rf"\d(?:[ ().,:/+'-]{{0,3}}\d){{{LONG_NUMBER - 1},}}")
+_DIGITS: Final = re.compile(r"\d+")
 _IN_ABBREVIATIONS: Final = "'.-_@&"
+_BITS: Final = 32
 _MOST_MARKS: Final = 30
 """On one letter; Unicode's limit for text that is meant to be read (UAX 15, section 13)."""
 
@@ -122,6 +133,9 @@ class Locator:
                 return _verbatim(value, self._text)
             case Strictness.EQUAL:
                 return self._equal.find(normalise(value))
+            case Strictness.PLACED:
+                exact = self.spans(value, Strictness.VERBATIM)
+                return exact or self.spans(value, Strictness.EQUAL)
             case Strictness.READABLE:
                 return self._find_readable(value)
 
@@ -137,11 +151,17 @@ class Locator:
     def _words(self) -> _WordIndex:
         return _WordIndex(self._readable.text)
 
+    @cached_property
+    def _numbers(self) -> _Numbers:
+        return _Numbers(self._readable.text)
+
     def _find_readable(self, value: str) -> Sequence[Span]:
-        wanted = reading(value)
+        wanted = _written(value)
         size = len(_LETTER_OR_DIGIT.findall(wanted))
+        digits = _digits(wanted)
+        grouped = [*self._numbers.find(digits)] if digits else []
         for found in self._tiers(wanted, size):
-            if spans := self._readable.originals(_joined(found)):
+            if spans := self._readable.originals(_joined(merge(found, grouped))):
                 return [each for each in spans if self._in_its_case(value, each)] or spans
         return ()
 
@@ -185,7 +205,24 @@ def locator_of(text: str) -> Locator:
 @lru_cache(maxsize=1 << 16)
 def reading(text: str) -> str:
     """The form in which all writings of a value are equal, but for the rules on case."""
+    written = _written(text)
+    return _digits(written) or written
+
+
+@lru_cache(maxsize=1 << 16)
+def _written(text: str) -> str:
     return _Form.of(text, _readable).text.strip()
+
+
+def _digits(written: str) -> str:
+    """The digits of a long number; empty where it is none."""
+    digits = "".join(filter(str.isdecimal, written))
+    return digits if len(digits) >= LONG_NUMBER and not any(map(str.isalpha, written)) else ""
+
+
+def typewritten(text: str) -> str:
+    """A text of the same length with plain quotes and hyphens for typographic ones."""
+    return text.translate(_TYPEWRITTEN)
 
 
 def overlap(spans: Iterable[Span], others: Sequence[Span]) -> bool:
@@ -196,10 +233,9 @@ def overlap(spans: Iterable[Span], others: Sequence[Span]) -> bool:
 def place(
     text: str, entities: Iterable[tuple[str, str]]
 ) -> tuple[list[tuple[int, int, str]], list[tuple[str, str]]]:
-    """Where entities that come without places are: each wherever the text writes it.
+    """Where entities that come without places are: each wherever it is (`PLACED`).
 
-    Longer values go first, then those named first; no character is of two. A value is looked for
-    as words of its own (`VERBATIM`), and only then as the scorer compares texts (`EQUAL`).
+    Longer values go first, then those named first; no character is of two.
 
     Args:
         text: where to look.
@@ -215,7 +251,7 @@ def place(
     invented: list[tuple[str, str]] = []
     # A stable sort: values of one length stay in order.
     for value, label in sorted(dict.fromkeys(entities), key=lambda pair: -len(pair[0])):
-        spans = locator.spans(value, Strictness.VERBATIM) or locator.spans(value, Strictness.EQUAL)
+        spans = locator.spans(value, Strictness.PLACED)
         if not spans:
             invented.append((value, label))
         for start, end in spans:
@@ -397,18 +433,57 @@ class _WordIndex:
             return
         # What follows on a word ends it, so that in the text it ends too.
         part = first[0] + "\n" if first.end() < len(wanted) else first[0]
-        starts: list[int] = []
+        starts = array("L")
+        words = array("L")
+        begin = end = 0
         for place, _ in _find(part, self._vocabulary):
-            begin = self._vocabulary.rindex("\n", 0, place) + 1
-            word = self._vocabulary[begin : self._vocabulary.index("\n", place)]
+            if place >= end:
+                begin = self._vocabulary.rindex("\n", 0, place) + 1
+                end = self._vocabulary.index("\n", place)
+                words = self._starts[self._vocabulary[begin:end]]
             shift = place - begin - first.start()
-            starts += [start + shift for start in self._starts[word]]
+            starts.extend(start + shift for start in words if start + shift >= 0)
         for start in sorted(starts):
             yield from self._at(start, wanted)
 
     def _at(self, start: int, wanted: str) -> Iterator[Span]:
         if start >= 0 and self._text.startswith(wanted, start):
             yield start, start + len(wanted)
+
+
+class _Numbers:
+    """The long numbers of a text without what groups their digits."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._places = array("L")
+        parts: list[str] = []
+        firsts = array("L")
+        for match in _GROUPED.finditer(text):
+            for group in _DIGITS.finditer(text, *match.span()):
+                firsts.append(len(self._places))
+                self._places.extend(range(*group.span()))
+                parts.append(group[0])
+            self._places.append(match.end())
+            parts.append("\n")
+        self._digits = "".join(parts)
+        begins = ((self._digits[first : first + LONG_NUMBER], first) for first in firsts)
+        # In order, each with its place behind it.
+        self._begins = array(
+            "Q",
+            sorted((int(each) << _BITS) + first for each, first in begins if "\n" not in each),
+        )
+
+    def find(self, digits: str) -> Iterator[Span]:
+        """Where the digits of a number follow each other, and the number does not go on."""
+        begin = int(digits[:LONG_NUMBER]) << _BITS
+        last = bisect_left(self._begins, begin + (1 << _BITS))
+        for number in range(bisect_left(self._begins, begin), last):
+            first = self._begins[number] - begin
+            if self._digits.startswith(digits, first):
+                span = self._places[first], self._places[first + len(digits) - 1] + 1
+                if not _cuts_word(self._text, span):
+                    yield span
 
 
 def _joined(spans: Iterable[Span]) -> Iterator[Span]:
@@ -419,7 +494,7 @@ def _joined(spans: Iterable[Span]) -> Iterator[Span]:
             if end:
                 yield start, end
             start = first
-        end = last
+        end = max(end, last)
     if end:
         yield start, end
 
@@ -496,7 +571,7 @@ def _is_silent(character: str) -> bool:
 @lru_cache(maxsize=1 << 16)
 def _cased(value: str) -> str:
     """A value in its own case; empty where its case does not count."""
-    if len(reading(value)) > SHORT:
+    if len(_written(value)) > SHORT:
         return ""
     plain = _plain(value).strip()
     return plain if plain.isalpha() and plain[0].isupper() else ""

@@ -37,16 +37,15 @@ def tokenize(text: str) -> list[Token]:
     character before them.
     """
     tokens: list[Token] = []
-    before = _Kind.SPACE
-    for place, character in enumerate(text):
-        kind = _kind(character)
-        if kind is _Kind.SPACE:
-            before = kind
-        elif before is not _Kind.SPACE and (kind is _Kind.MARK or kind is before is _Kind.WORD):
-            tokens[-1] = Token(tokens[-1].start, place + 1)
-        else:
-            tokens.append(Token(place, place + 1))
-            before = kind
+    start, before = 0, _Kind.SPACE
+    for place, kind in enumerate(map(_kind, text)):
+        if before is not _Kind.SPACE:
+            if kind is _Kind.MARK or kind is before is _Kind.WORD:
+                continue
+            tokens.append(Token(start, place))
+        start, before = place, kind
+    if before is not _Kind.SPACE:
+        tokens.append(Token(start, len(text)))
     return tokens
 
 

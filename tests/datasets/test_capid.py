@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.datasets.capid import TYPES, as_written, find_spans, read_capid
+from pii_bench.datasets.capid import TYPES, as_written, read_capid
 from pii_bench.errors import InputFileError
 from pii_bench.taxonomy import PiiType
 from tests.builders import write_lines
@@ -114,21 +114,6 @@ def test_a_line_without_phrases_has_no_subject(tmp_path: Path) -> None:
     (sample,), _ = read_capid(write_lines(tmp_path / "test.jsonl", [LINE | {"piis": {}}]))
 
     assert sample.subjects == ()
-
-
-@pytest.mark.parametrize(
-    ("phrase", "context", "spans"),
-    [
-        ("son", "My son is a person, like any son.", ((3, 6), (29, 32))),
-        ("34", "A 34F here", ((2, 4),)),  # never alone, so inside a word
-        ("$9", "$9 or $95", ((0, 2),)),
-        ("C++ (dev)", "a C++ (dev) C++", ((2, 11),)),  # no pattern
-        ("北京", "我住在北京", ((3, 5),)),
-        ("gout", "Mo", ()),
-    ],
-)
-def test_find_spans(phrase: str, context: str, spans: tuple[tuple[int, int], ...]) -> None:
-    assert find_spans(phrase, context) == spans
 
 
 def test_every_type_of_capid_has_one_of_ours() -> None:

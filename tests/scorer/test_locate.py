@@ -107,6 +107,13 @@ class TestWritings:
             # What shows nothing.
             *(("Ann Lee", f"An{mark}n Lee") for mark in "\u200b\u200d\u2060\ufeff\u200e\u202a"),
             ("12½", "12½\ufe0e"),
+            # Long numbers, however their digits are grouped.
+            *(
+                ("0412-345-678", writing)
+                for writing in ("0412345678", "0412 345\n678", "0412.345.678", "0412) 345/678")
+            ),
+            ("$1,000,000", "1 000 000"),
+            ("2024-09-16", "2024/09/16"),
         ],
     )
     def test_each_is_found_beside_the_value_itself(self, value: str, writing: str) -> None:
@@ -223,6 +230,22 @@ class TestWords:
         assert found(text, value) == pieces
 
     @pytest.mark.parametrize(
+        ("text", "value", "pieces"),
+        [
+            # Part of a longer number or of a word.
+            ("15550134, 5550134x", "555-0134", []),
+            ("555    0134, 555; 0134", "555-0134", ["555    0134"]),
+            # Six digits.
+            ("55 50 13", "555-013", []),
+            ("flat 555 0134, Oslo", "Flat 5550134", []),
+        ],
+    )
+    def test_only_long_numbers_are_grouped_in_other_ways(
+        self, text: str, value: str, pieces: list[str]
+    ) -> None:
+        assert found(text, value) == pieces
+
+    @pytest.mark.parametrize(
         ("text", "value"),
         [("李明在北京工作", "李明"), ("김철수는 의사다", "김철수"), ("สมชายอยู่เชียงใหม่", "สมชาย")],
     )
@@ -231,6 +254,25 @@ class TestWords:
 
     def test_what_overlaps_itself_is_one_span(self) -> None:
         assert found("Ann Ann Ann Lee", "Ann Ann") == ["Ann Ann Ann"]
+
+
+class TestPlaced:
+    """Words of its own, else anywhere."""
+
+    @pytest.mark.parametrize(
+        ("value", "text", "spans"),
+        [
+            ("son", "My son is a person, like any son.", ((3, 6), (29, 32))),
+            ("34", "A 34F here", ((2, 4),)),
+            ("$9", "$9 or $95", ((0, 2),)),
+            ("C++ (dev)", "a C++ (dev) C++", ((2, 11),)),
+            ("北京", "我住在北京", ((3, 5),)),
+            ("gout", "Mo", ()),
+            (" ", "Mo is", ()),
+        ],
+    )
+    def test_spans(self, value: str, text: str, spans: tuple[tuple[int, int], ...]) -> None:
+        assert Locator(text).spans(value, Strictness.PLACED) == spans
 
 
 def nfd(text: str) -> str:
@@ -251,7 +293,9 @@ WRITINGS: Final[list[Callable[[str], str]]] = [
     "\u00ad".join,
 ]
 NAMES: Final = st.lists(
-    st.sampled_from(["O'Neil", "Anne", "José", "Dal", "Ångström", "Wei", "Straße", "12b", "77"]),
+    st.sampled_from(
+        ["O'Neil", "Anne", "José", "Dal", "Ångström", "Wei", "Straße", "12b", "77", "5550134"]
+    ),
     min_size=1,
     max_size=3,
 )
@@ -311,12 +355,14 @@ PIECES: Final = [
     "#",
     "हि",
     ".",
+    "555 01",
+    "34",
 ]
 
 
 @given(
     st.lists(st.sampled_from(PIECES), max_size=12).map("".join),
-    st.lists(st.sampled_from([*PIECES, "nn", "Ne", "e", "5"]), max_size=3).map("".join),
+    st.lists(st.sampled_from([*PIECES, "nn", "Ne", "e", "5", "555-0134"]), max_size=3).map("".join),
 )
 def test_a_long_text_is_searched_by_its_words_with_the_same_result(text: str, value: str) -> None:
     spans = Locator(text).spans(value)

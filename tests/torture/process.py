@@ -20,13 +20,15 @@ KEY: Final = "sk-planted-key-0123456789"
 PLANTED: Final = "Rosalind Achebe"
 """Stands in every text of `samples`, and in nothing that may be printed."""
 
-LONGEST: Final = 300.0
+LONGEST: Final = 3000.0
 """Seconds after which a process is taken to hang; no speed is asked for."""
 
-# A limit far above what any command needs, so that a bomb ends in here.
+# Limits far above what any command needs, so that a bomb ends in here: 12 GB, and 300 seconds of
+# the processor, which on a busy machine may take an hour.
 _CODE: Final = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (12 << 30, 12 << 30))
+resource.setrlimit(resource.RLIMIT_CPU, (300, 300))
 from pii_bench.cli import main
 sys.exit(main())
 """
@@ -39,7 +41,8 @@ class Ended:
     """A process that has ended.
 
     Attributes:
-        code: its exit code; None where it was killed for want of an end.
+        code: its exit code; None where it was killed for want of an end, and below 0 where by
+            the system, as for its use of the processor.
         out: standard output.
         err: standard error.
         megabytes: the most memory that it held.

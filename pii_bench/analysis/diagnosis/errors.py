@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from pii_bench.datasets.sample import spans_of
 from pii_bench.masking.plan import plan_of
 from pii_bench.runs.evaluation import gold_texts
 from pii_bench.scorer import normalise, normalise_type
@@ -171,6 +172,7 @@ class _Reading:
     def __init__(self, sample: Sample, answer: Prediction, related: Iterable[str]) -> None:
         self.chosen = text_set(related)
         self._detected = None if answer.subjects is None else _types(answer.subjects)
+        self._text = sample.description
         self._locator = locator_of(sample.description)
         self._owners = _owners(sample)
         self._unchosen_needs = [
@@ -270,9 +272,7 @@ class _Reading:
     def _places(self) -> Mapping[str, tuple[Span, ...]]:
         """The places of each annotated text."""
         return {
-            text: tuple(
-                chain.from_iterable(entity.spans or self.places(entity.text) for _, entity in owned)
-            )
+            text: tuple(chain.from_iterable(spans_of(entity, self._text) for _, entity in owned))
             for text, owned in self._owners.items()
         }
 

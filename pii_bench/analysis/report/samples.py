@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pii_bench.analysis.diagnosis.errors import ErrorClass, Side, classify
-from pii_bench.datasets.sample import applicable
+from pii_bench.datasets.sample import applicable, spans_of
 from pii_bench.masking import mask
 from pii_bench.prompting.outcome import Status
 from pii_bench.runs.evaluation import score_sample
@@ -110,7 +110,7 @@ def encode_sample(
                 -1 if entity.category is None else vocabulary.categories.number(entity.category),
                 number,
                 int((subject.id, normalise(entity.text)) in needed),
-                texts.offsets(entity.spans or texts.locator.spans(entity.text)),
+                texts.offsets(spans_of(entity, sample.description)),
             ]
             for number, subject in enumerate(sample.subjects)
             for entity in subject.entities

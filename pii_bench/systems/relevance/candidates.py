@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.scorer.locate import locator_of
+from pii_bench.datasets.sample import spans_of
 from pii_bench.systems.relevance.base import Candidate
 from pii_bench.taxonomy import PiiType
 
@@ -23,8 +23,8 @@ def gold_candidates(sample: Sample) -> list[Candidate]:
     """E as candidates, by place in the description; each text once per type."""
     first: dict[tuple[str, str], int] = {}
     for entity in sample.entities:
-        # Foreign data may lack spans, and even the text.
-        spans = entity.spans or locator_of(sample.description).spans(entity.text)
+        spans = spans_of(entity, sample.description)
+        # Foreign data may lack the text.
         start = min((start for start, _ in spans), default=0)
         key = entity.text, entity.type
         first[key] = min(start, first.get(key, start))

@@ -70,12 +70,15 @@ def emissions_of(
     """
     if len(tokens) <= WINDOW + 2 * CONTEXT:
         return score(vocabulary.encode(text, tokens))
-    kept = []
+    kept = np.empty((0, 0), np.float32)
     for first in range(0, len(tokens), WINDOW):
         start = max(0, first - CONTEXT)
         # A token's shape says whether it follows the one before without a space.
         before = max(0, start - 1)
         features = vocabulary.encode(text, tokens[before : first + WINDOW + CONTEXT])
         piece = score(features[start - before :])
-        kept.append(piece[first - start : first - start + WINDOW])
-    return np.concatenate(kept)
+        if not len(kept):
+            # Filled piece by piece: pieces and their sum would take twice as much.
+            kept = np.empty((len(tokens), piece.shape[1]), np.float32)
+        kept[first : first + WINDOW] = piece[first - start : first - start + WINDOW]
+    return kept
