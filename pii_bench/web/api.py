@@ -36,6 +36,8 @@ router: Final = APIRouter(tags=["masking"])
 
 MOST_IN_A_BATCH: Final = 100
 
+_SECONDS_TO_ASK: Final = 30
+
 
 class MaskRequest(BaseModel):
     """A text to mask for a query; with `entities` it is masked by them, and no system is asked."""
@@ -196,7 +198,10 @@ def _unmasked(body: UnmaskRequest) -> Unmasked:
 
 
 async def _stream(socket: WebSocket) -> None:
-    message = await socket.receive_text()
+    try:
+        message = await asyncio.wait_for(socket.receive_text(), _SECONDS_TO_ASK)
+    except TimeoutError:
+        raise HTTPException(408, "Nothing was asked.") from None
     _check_length(socket, len(message) // 6)
     try:
         body = MaskRequest.model_validate_json(message)

@@ -96,7 +96,7 @@ class Database:
         if self.file is None:
             return
         # VACUUM wants a connection without a transaction.
-        with closing(sqlite3.connect(self.file, timeout=5, isolation_level=None)) as connection:
+        with closing(sqlite3.connect(self.file, timeout=2, isolation_level=None)) as connection:
             connection.execute("VACUUM")
             busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:

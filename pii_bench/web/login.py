@@ -69,7 +69,8 @@ def logout(request: Request, user: CurrentUser) -> Response:  # noqa: ARG001 -- 
 
 
 def _form(request: Request, target: str, *, status: int = 200, failed: bool = False) -> Response:
-    token = secrets.token_urlsafe(32)
+    # The form of another tab keeps its token.
+    token = request.cookies.get(_FORM_COOKIE) or secrets.token_urlsafe(32)
     values = {"csrf_token": token, "next": _within(target), "failed": failed}
     answer = page(request, "login.html", status=status, **values)
     _set_cookie(request, answer, _FORM_COOKIE, token, 3600)

@@ -99,11 +99,13 @@ def people_page(request: Request, _: Owner) -> Response:
 @router.post("/people")
 def add_person(
     request: Request,
-    _: Owner,
+    owner: Owner,
     name: Annotated[str, Form(max_length=100)],
     role: Annotated[Role, Form()],
 ) -> Response:
     """Make an account with a password that is shown this once."""
+    if owner.name == LOCAL_NAME and role is not Role.OWNER:
+        return _people(request, status=400, wrong="The first account must be an owner's.")
     password = _new_password()
     try:
         add_account(state.of(request).database, name.strip(), role, password)

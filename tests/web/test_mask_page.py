@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,28 @@ def test_nothing_is_read_without_the_csrf_token(local: Server, path: str) -> Non
 
 def test_files_need_an_account_where_there_are_some(team: Server) -> None:
     assert team.program().post("/mask/file", content=b"x").status_code == 401
+
+
+def test_what_is_masked_is_in_no_file_and_no_log(
+    team: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    browser = team.browser("ann")
+    secret = "hohenlohe@mail.example.org"  # noqa: S105 -- an address
+    body = {"text": f"Write to {secret}.", "query": f"Who is {secret}?"}
+
+    mapping = browser.post("/mask", json=body).json()["mapping"]
+    answer = browser.post("/unmask", json={"text": "<Email Address>", "mapping": mapping})
+    drop(browser, ".txt", f"Write to {secret}.".encode())
+    browser.post("/mask", json={**body, "query": " "})
+    browser.post("/mask", json={"text": [secret]})
+
+    assert answer.json()["text"] == secret
+    team.web.database.close()
+    written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert len(written) > 10_000
+    assert b"hohenlohe" not in written.lower()
+    assert "hohenlohe" not in caplog.text.lower()
 
 
 def test_no_page_has_scripts_or_styles_of_its_own(team: Server) -> None:

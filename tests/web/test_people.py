@@ -34,8 +34,8 @@ def test_the_first_account_is_an_owners(local: Server) -> None:
     page = browser.page("/people")
     assert re.findall(r"<option>(\w+)", page) == ["owner"]
 
-    browser.post("/people", data={"name": "eve", "role": "owner"})
-
+    assert browser.post("/people", data={"name": "eve", "role": "annotator"}).status_code == 400
+    assert browser.post("/people", data={"name": "eve", "role": "owner"}).status_code == 200
     assert browser.get("/people").status_code == 401
 
 

@@ -97,11 +97,11 @@ def deep() -> bytes:
 
 
 BOMBS: Final[dict[str, tuple[str, Callable[[], bytes]]]] = {
-    "zip": (".docx", lambda: docx_with(b"<a>" + b" " * 300_000_000 + b"</a>")),
+    "zip": (".docx", lambda: docx_with(b"<a>" + b" " * 120_000_000 + b"</a>")),
     "entities": (".docx", lambda: docx_with(billion_laughs())),
     "pages": (".pdf", lambda: pdf(*[shown("x")] * 500)),
-    "flate": (".pdf", lambda: pdf(b" " * 300_000_000, flate=True)),
-    "drawing": (".pdf", lambda: pdf(b"BT /F1 9 Tf (x) Tj ET\n" * 3_000_000, flate=True)),
+    "flate": (".pdf", lambda: pdf(b" " * 150_000_000, flate=True)),
+    "drawing": (".pdf", lambda: pdf(b"BT /F1 9 Tf (x) Tj ET\n" * 2_000_000, flate=True)),
     "deep": (".pdf", deep),
     "long": (".txt", lambda: b"x" * 10_000_000),
 }

@@ -1,0 +1,81 @@
+"""The same server on PostgreSQL, where it is installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from pii_bench.web.accounts import AccountError, Role, add_account, close_account, list_accounts
+from pii_bench.web.database import Database
+from pii_bench.web.sessions import add_token, delete_token, list_tokens
+from pii_bench.web.settings import Settings
+from tests.web.chromium import free_port
+from tests.web.server import PASSWORD, Server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+_DEBIANS: Final = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+_PATH: Final = os.pathsep.join([os.environ.get("PATH", ""), *map(str, _DEBIANS)])
+# PostgreSQL refuses to run as root.
+_NOBODY: Final = ("runuser", "-u", "nobody", "--") if os.geteuid() == 0 else ()
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    initdb, control = (shutil.which(name, path=_PATH) for name in ("initdb", "pg_ctl"))
+    if initdb is None or control is None:
+        pytest.skip("PostgreSQL is not installed")
+    port = free_port()
+    with tempfile.TemporaryDirectory() as folder:
+        if _NOBODY:
+            shutil.chown(folder, "nobody")
+        data = f"{folder}/data"
+        options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder}"
+
+        def call(*arguments: str) -> None:
+            subprocess.run(  # noqa: S603 -- PostgreSQL's own programs
+                [*_NOBODY, *arguments], check=True, stdout=subprocess.DEVNULL, cwd=folder
+            )
+
+        call(initdb, "-D", data, "-U", "pii", "--auth=trust", "-E", "UTF8")
+        call(control, "-D", data, "-o", options, "-l", f"{folder}/log", "-w", "start")
+        try:
+            yield f"postgresql+psycopg://pii@127.0.0.1:{port}/postgres"
+        finally:
+            call(control, "-D", data, "-m", "fast", "-w", "stop")
+
+
+def test_accounts_sessions_and_tokens_work(url: str) -> None:
+    database = Database(url)
+    for name in ("olga", "ann"):
+        add_account(database, name, Role.OWNER, PASSWORD)
+    with pytest.raises(AccountError, match="already"):
+        add_account(database, "ann", Role.OWNER, PASSWORD)
+    database.purge()
+    database.close()
+
+    with ExitStack() as stack:
+        server = Server(Settings(database=url, workers=0), stack)
+        browser = server.browser()
+        browser.log_in("olga")
+        assert browser.get("/people").status_code == 200
+        assert server.program().get("/health").json()["status"] == "ok"
+        web, ann = server.web.database, server.account("ann")
+        secret = add_token(web, ann, "notebook")
+        assert server.program(secret).get("/").status_code == 200
+        (token,) = list_tokens(web, ann)
+        assert delete_token(web, ann, token.id)
+        assert server.program(secret).get("/").status_code == 401
+        close_account(web, ann.id)
+        assert [each.name for each in list_accounts(web)] == ["olga"]
