@@ -144,9 +144,9 @@ test-readme: .venv/.dev ## Run every command of the README as printed, in a fres
 
 # With a browser. `RESULTS` may hold your own runs too.
 .PHONY: screenshot
-screenshot: .venv/.dev ## Write docs/report.png, the top of the report on `single`: needs Chromium
+screenshot: .venv/.dev ## Write docs/report.png, the top of the report: needs Chromium
 	mkdir -p build
-	$(BIN)/pii-bench report --results "$(RESULTS)" --dataset single --model encoder --out build/report.html
+	$(BIN)/pii-bench report --results "$(RESULTS)" --model encoder --out build/report.html
 	chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir=build/chromium \
 	  --virtual-time-budget=3000 --window-size=1100,1000 --screenshot=docs/report.png file://$(CURDIR)/build/report.html
 

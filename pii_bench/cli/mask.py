@@ -12,7 +12,7 @@ from tabulate import tabulate
 
 from pii_bench.cli import mask_corpus
 from pii_bench.cli.engine import add_engine, ray_workers
-from pii_bench.cli.options import add_endpoint, add_keep, add_sampling
+from pii_bench.cli.options import add_endpoint, add_keep, add_sampling, built
 from pii_bench.cli.terminal import say_exactly, say_json, tell
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import decode, read_text
@@ -24,8 +24,7 @@ from pii_bench.runs.mask_text import Counts, ask, masking_systems
 from pii_bench.scorer import normalise
 from pii_bench.systems import DEFAULT_SYSTEM
 from pii_bench.systems.base import UNKNOWN_RECIPIENT
-from pii_bench.systems.catalog import SystemOptions, build_systems
-from pii_bench.systems.exposure import require_local
+from pii_bench.systems.catalog import SystemOptions
 
 if TYPE_CHECKING:
     import argparse
@@ -197,10 +196,8 @@ def _unmask(arguments: argparse.Namespace) -> bool:
 
 
 def _systems(arguments: argparse.Namespace) -> Sequence[System]:
-    systems = masking_systems(build_systems(arguments.model, _options(arguments)))
-    if arguments.local_only:
-        require_local(systems)
-    return systems
+    options, local_only = _options(arguments), arguments.local_only
+    return masking_systems(built(arguments.model, options, local_only=local_only))
 
 
 def _options(arguments: argparse.Namespace) -> SystemOptions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlencode
@@ -16,6 +17,9 @@ from pii_bench.tasks import ALL_TASKS, TASK_CHOICES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from pii_bench.systems.base import System
+    from pii_bench.systems.catalog import SystemOptions
 
 DATASET_HELP: Final = (
     "a dataset's name, the path of a file, or FORMAT:PATH (capid, tab, ai4privacy...)"
@@ -256,6 +260,25 @@ def add_labelled(group: argparse._ArgumentGroup) -> None:
         metavar="CHARACTERS",
         help="ask about longer texts in pieces (default: whole texts)",
     )
+
+
+def built(name: str, options: SystemOptions, *, local_only: bool) -> tuple[System, ...]:
+    """The systems of a name; with `local_only` one that is elsewhere is refused.
+
+    Raises:
+        PiiBenchError: it is elsewhere, told before it asks for a key; or as `build_systems`.
+    """
+    from pii_bench.models.catalog import PROVIDERS, resolve
+    from pii_bench.systems.catalog import build_systems
+    from pii_bench.systems.exposure import require_local
+
+    if local_only and resolve(name).partition("/")[0] in PROVIDERS:
+        unasked = replace(options, model=replace(options.model, asked=False))
+        require_local(build_systems(name, unasked))
+    systems = tuple(build_systems(name, options))
+    if local_only:
+        require_local(systems)
+    return systems
 
 
 def add_reader(parser: argparse.ArgumentParser) -> None:

@@ -22,6 +22,7 @@ from pii_bench.cli.options import (
     add_results,
     add_sampling,
     add_task,
+    built,
     filtered,
     number_in,
     positive,
@@ -46,8 +47,7 @@ from pii_bench.runs.jobs import (
 )
 from pii_bench.runs.run import respond_on_ray
 from pii_bench.systems import DEFAULT_SYSTEM
-from pii_bench.systems.catalog import SystemOptions, build_systems
-from pii_bench.systems.exposure import require_local
+from pii_bench.systems.catalog import SystemOptions
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -185,10 +185,8 @@ def plan(arguments: argparse.Namespace, datasets: Sequence[Dataset]) -> Plan:
     card = _introduce(arguments.model, arguments.base_url)
     concurrency = arguments.concurrency or _concurrency(arguments.model)
     options = _options(arguments, concurrency)
-    built = build_systems(arguments.model, options)
-    systems = _for_task(arguments.task, arguments.model, built)
-    if arguments.local_only:
-        require_local(systems)
+    found = built(arguments.model, options, local_only=arguments.local_only)
+    systems = _for_task(arguments.task, arguments.model, found)
     if arguments.batch is not None:
         for system in systems:
             batch_service(system)

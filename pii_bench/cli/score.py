@@ -12,6 +12,7 @@ from pii_bench.cli.tables import print_faults, print_json, print_rows
 from pii_bench.cli.terminal import say, tell
 from pii_bench.datasets.catalog import load_dataset, open_dataset
 from pii_bench.errors import PiiBenchError
+from pii_bench.prompting.outcome import Status
 from pii_bench.ranking.rows import row_of, with_intervals
 from pii_bench.ranking.source import Source
 from pii_bench.ranking.statistics.scores import Clusters
@@ -22,13 +23,15 @@ from pii_bench.runs.predictions.file import (
     PredictionsFile,
     names_types,
     predicted_tasks,
-    read_predictions,
+    unknown_types,
 )
+from pii_bench.runs.predictions.prediction import Prediction
 from pii_bench.runs.signature import Signature
+from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pii_bench.ranking.rows import Row
 
@@ -46,6 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "analyse, diagnose and report",
     )
     parser.add_argument("--force", action="store_true", help="replace what is kept under the name")
+    parser.add_argument(
+        "--partial",
+        action="store_true",
+        help="the file may lack samples: the others are scored, and how many is said",
+    )
     add_json(parser)
     add_results(parser)
 
@@ -77,13 +85,15 @@ def run(arguments: argparse.Namespace) -> bool:
     for sample in counted(dataset.read(), "samples read"):
         clusters.add(sample)
     predictions = PredictionsFile(path)
-    predictions.require(clusters.by_id)
+    lacking = predictions.require(clusters.by_id, partial=arguments.partial)
+    _tell_lacking(lacking, len(clusters.by_id))
+    _tell_types(predictions)
     tasks = predicted_tasks(predictions)
     if not tasks:
         raise PiiBenchError(f"{path}: no line has an answer; nothing to score")
     tallies = [Tally(task, CompactScores()) for task in tasks]
     for sample in counted(dataset.read(), "samples scored", of=len(clusters.by_id)):
-        prediction = predictions[sample.id]
+        prediction = predictions.get(sample.id)
         for tally in tallies:
             tally.add(sample, prediction)
     typed = names_types(predictions)
@@ -100,7 +110,19 @@ def run(arguments: argparse.Namespace) -> bool:
         for tally in tallies
     ]
     _show(with_intervals(rows), as_json=arguments.json)
-    return all(row.complete for row in rows)
+    return arguments.partial or all(row.complete for row in rows)
+
+
+def _tell_lacking(lacking: int, of: int) -> None:
+    if lacking:
+        tell(f"partial: {of - lacking} of {of} samples have a prediction and are scored")
+
+
+def _tell_types(predictions: Mapping[str, Prediction]) -> None:
+    if unknown := unknown_types(predictions):
+        listed = ", ".join(f"{name!r} {count}" for name, count in unknown.most_common(5))
+        what = f"entities of types that are none of {', '.join(PiiType)}"
+        tell(f"{unknown.total()} {what}: {listed}; they are right only where gold has them too")
 
 
 def _keep(arguments: argparse.Namespace, name: str) -> bool:
@@ -108,7 +130,12 @@ def _keep(arguments: argparse.Namespace, name: str) -> bool:
     path: Path = arguments.predictions
     dataset = load_dataset(arguments.dataset)
     print_faults(dataset)
-    predictions = read_predictions(path, [sample.id for sample in dataset.samples])
+    found = PredictionsFile(path)
+    wanted = [sample.id for sample in dataset.samples]
+    lacking = found.require(dict.fromkeys(wanted), partial=arguments.partial)
+    _tell_lacking(lacking, len(wanted))
+    _tell_types(found)
+    predictions = {name: found.get(name, Prediction(Status.INFRA_ERROR)) for name in wanted}
     if not predicted_tasks(predictions):
         raise PiiBenchError(f"{path}: no line has an answer; nothing to score")
     kept = keep_submission(arguments.results, name, dataset, predictions, force=arguments.force)
@@ -118,7 +145,7 @@ def _keep(arguments: argparse.Namespace, name: str) -> bool:
     own = (Source.SUBMITTED, name, dataset.name)
     shown = [row for row in rows if (row.source, row.model, row.dataset) == own]
     _show(shown, as_json=arguments.json)
-    return all(row.complete for row in shown)
+    return arguments.partial or all(row.complete for row in shown)
 
 
 def _show(rows: Sequence[Row], *, as_json: bool) -> None:

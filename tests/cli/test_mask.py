@@ -292,3 +292,17 @@ def test_wrong_arguments_and_input(
     last = output.err.splitlines()[-1]
     assert last.startswith(f"pii-bench: {what}")
     assert "Ann" not in output.err
+
+
+def test_a_remote_model_is_refused_before_it_asks_for_a_key(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (own_folder / "letter.txt").write_text("I am 32.")
+    asked = ("--model", "gpt-6-luna", "--local-only")
+
+    assert main(["mask", "letter.txt", "--query", "Am I old?", *asked]) == 2
+    assert main(["run", "--dataset", "demo", *asked]) == 2
+
+    errors = capsys.readouterr().err
+    assert errors.count("--local-only") == 2
+    assert "needs a key" not in errors

@@ -327,3 +327,30 @@ def test_what_real_systems_answered_is_scored(
         "query-related",
         "masking",
     ]
+
+
+def test_a_partial_file_needs_a_flag_and_is_counted(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_lines(own_folder / "mine.jsonl", gold_predictions()[:2])
+    asked = ("score", str(path), "--dataset", "demo")
+
+    assert main([*asked]) == 2
+    assert "and 9 more; --partial scores the others" in capsys.readouterr().err
+    for name in ((), ("--name", "ours")):
+        assert main([*asked, "--partial", *name, "--json"]) == 0
+        output = capsys.readouterr()
+        assert {(row["scored"], row["gold"]) for row in json.loads(output.out)} == {(2, 12)}
+        assert "partial: 2 of 12 samples have a prediction and are scored\n" in output.err
+
+
+def test_types_that_are_none_of_the_seven_are_told(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = {"id": "demo-0001", "subjects": [[{"text": "Ann", "type": "NAME"}]]}
+    path = write_lines(own_folder / "mine.jsonl", [line])
+
+    assert main(["score", str(path), "--dataset", "demo", "--partial"]) == 0
+
+    assert "1 entities of types that are none of PER, CODE," in (errors := capsys.readouterr().err)
+    assert "'NAME' 1" in errors

@@ -13,7 +13,9 @@ from pii_bench.files import write_whole
 from pii_bench.jsonl import BadLines, RecordError, get, get_objects, read_places, read_record
 from pii_bench.prompting.outcome import Status
 from pii_bench.runs.predictions.prediction import Prediction
+from pii_bench.scorer import normalise_type
 from pii_bench.tasks import Task
+from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -69,25 +71,29 @@ class PredictionsFile(Mapping[str, Prediction]):
     def __len__(self) -> int:
         return len(self._lines)
 
-    def require(self, sample_ids: Mapping[str, object]) -> None:
-        """See that it answers exactly these samples.
+    def require(self, sample_ids: Mapping[str, object], *, partial: bool = False) -> int:
+        """See that it answers exactly these samples, or some of them; how many it lacks.
 
         Raises:
             InputFileError: broken lines; ids that are unknown or come twice, with their lines;
-                ids without a line; lines without a part that others have.
+                ids without a line, unless it may be partial; lines without a part that others
+                have.
         """
         for sample_id, (line, _) in self._lines.items():
             if sample_id not in sample_ids:
                 self._bad.add(line, f"id {sample_id!r} is no sample of the dataset")
         self._bad.raise_any()
-        if missing := [name for name in sample_ids if name not in self._lines]:
+        missing = [name for name in sample_ids if name not in self._lines]
+        if missing and not partial:
             others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-            raise InputFileError(self._path, f"no prediction for sample {missing[0]!r}{others}")
+            what = f"no prediction for sample {missing[0]!r}{others}; --partial scores the others"
+            raise InputFileError(self._path, what)
         for part in ("subjects", "related"):
             if 0 < self._having[part] < self._answered:
                 having, lacking = self._first[part, True], self._first[part, False]
                 what = f"prediction {lacking!r} has no {part!r}, though {having!r} has"
                 raise InputFileError(self._path, what, line=self._lines[lacking][0])
+        return len(missing)
 
     def _note(self, sample_id: str, prediction: Prediction) -> None:
         self._answered += 1
@@ -107,6 +113,18 @@ def read_predictions(path: Path, sample_ids: Sequence[str]) -> dict[str, Predict
     predictions = PredictionsFile(path)
     predictions.require(dict.fromkeys(sample_ids))
     return dict(predictions)
+
+
+def unknown_types(predictions: Mapping[str, Prediction]) -> Counter[str]:
+    """The types of entities that are none of the seven, and how often each comes."""
+    ours = {normalise_type(each) for each in PiiType}
+    return Counter(
+        pii_type
+        for prediction in predictions.values()
+        for subject in prediction.subjects or ()
+        for _, pii_type in subject
+        if pii_type and normalise_type(pii_type) not in ours
+    )
 
 
 def predicted_tasks(predictions: Mapping[str, Prediction]) -> list[Task]:

@@ -128,7 +128,7 @@ def test_samples_without_a_line_are_named(tmp_path: Path) -> None:
         read(tmp_path, FULL, ids=["s0", "s1", "s2", "s3"])
 
     path = tmp_path / "answers.jsonl"
-    assert str(one.value) == f"{path}: no prediction for sample 's2'"
+    assert str(one.value) == f"{path}: no prediction for sample 's2'; --partial scores the others"
     assert str(several.value) == f"{path}: no prediction for sample 's0' and 2 more"
 
 
