@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from pii_bench.scorer.text import normalise
 from pii_bench.scorer.tokens import Token, tokenize
+from pii_bench.scorer.writings import NUMBER_WORDS, unmarked, writings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -60,15 +61,24 @@ class Strictness(StrEnum):
     - What occurs nowhere so is looked for in any case; then inside words: a number next to
       letters (`25yo`), else one of up to `SHORT` letters and digits at the begin or end of a
       word, and one of up to `VERY_SHORT` not at all.
+
+    `RESTATED`: as readable, and in another writing of the value (`pii_bench.scorer.writings`:
+    "thirty-two" for 32, "Gothenburg" for "Göteborg"), letters with or without their marks, digits
+    of a long number however they are parted. Another writing is words of its own. So is judged
+    what a text that was written anew still says.
     """
 
     VERBATIM = "verbatim"
     EQUAL = "equal"
     READABLE = "readable"
+    RESTATED = "restated"
 
 
 SHORT: Final = 4
 VERY_SHORT: Final = 2
+
+_LONG_NUMBER: Final = 7
+"""Digits from which on a number is told by them alone, however they are parted."""
 
 _LONG: Final = 100_000
 """Characters from which on an index of words is made: many values need as many searches."""
@@ -124,6 +134,8 @@ class Locator:
                 return self._equal.find(normalise(value))
             case Strictness.READABLE:
                 return self._find_readable(value)
+            case Strictness.RESTATED:
+                return _joined(sorted({*self._find_readable(value), *self._find_restated(value)}))
 
     @cached_property
     def _equal(self) -> _Form:
@@ -132,6 +144,10 @@ class Locator:
     @cached_property
     def _readable(self) -> _Form:
         return _Form.of(self._text, _readable)
+
+    @cached_property
+    def _unmarked(self) -> _Form:
+        return _Form.of(self._text, _folded)
 
     @cached_property
     def _words(self) -> _WordIndex:
@@ -144,6 +160,27 @@ class Locator:
             if spans := self._readable.originals(_joined(found)):
                 return [each for each in spans if self._in_its_case(value, each)] or spans
         return ()
+
+    def _find_restated(self, value: str) -> Iterator[Span]:
+        form = self._unmarked.text
+        for writing in (value, *writings(value)):
+            wanted = _folded_reading(writing)
+            short = len(_LETTER_OR_DIGIT.findall(wanted)) <= VERY_SHORT
+            goes_on = _goes_on if short else _cuts_number
+            found = (
+                each
+                for each in _find(wanted, form)
+                if not _cuts_word(form, each) and not goes_on(form, each)
+            )
+            yield from (
+                span
+                for span in self._unmarked.originals(
+                    each for each in found if not _cuts_spelled_number(form, each)
+                )
+                if _case_allows(_cased(unmarked(writing)), unmarked(self._text[slice(*span)]))
+            )
+        if (digits := _parted(value)) is not None:
+            yield from self._unmarked.originals(each.span() for each in digits.finditer(form))
 
     def _tiers(self, wanted: str, size: int) -> Iterator[Iterable[Span]]:
         """Where a reading is in the form, from what is surely meant to what may be."""
@@ -180,6 +217,11 @@ class Locator:
 def locator_of(text: str) -> Locator:
     """The locator of a description, which many systems mask."""
     return Locator(text)
+
+
+@lru_cache(maxsize=1 << 16)
+def _folded_reading(text: str) -> str:
+    return _Form.of(text, _folded).text.strip()
 
 
 @lru_cache(maxsize=1 << 16)
@@ -419,7 +461,7 @@ def _joined(spans: Iterable[Span]) -> Iterator[Span]:
             if end:
                 yield start, end
             start = first
-        end = last
+        end = max(end, last)
     if end:
         yield start, end
 
@@ -471,6 +513,11 @@ def _readable(characters: str) -> str:
         return " "
     # What case folding takes apart is put together again.
     return _normalised("NFC", _plain(characters).casefold())
+
+
+@lru_cache(maxsize=1 << 14)
+def _folded(characters: str) -> str:
+    return unmarked(_readable(characters))
 
 
 def _plain(characters: str) -> str:
@@ -549,6 +596,28 @@ def _goes_on(text: str, span: Span) -> bool:
 def _cuts_number(text: str, span: Span) -> bool:
     """Whether a number goes on beyond a span: 32 is none of its own in 1,320.32 or 2024-10-32."""
     return _cuts(text, span, str.isdigit, _IN_NUMBERS)
+
+
+def _cuts_spelled_number(text: str, span: Span) -> bool:
+    """Whether a number in words goes on beyond a span: "thirty" in "thirty-two"."""
+    start, end = span
+    if not NUMBER_WORDS.search(text, start, end):
+        return False
+    return any(
+        number.start() < start < number.end() or number.start() < end < number.end()
+        for number in NUMBER_WORDS.finditer(text, max(0, start - 100), end + 100)
+    )
+
+
+@lru_cache(maxsize=1 << 14)
+def _parted(value: str) -> re.Pattern[str] | None:
+    """The digits of a long number with whatever parts them; None for another value."""
+    plain = reading(value)
+    digits = re.sub(r"[\s+().,/'-]", "", plain)
+    if not (digits.isascii() and digits.isdigit() and len(digits) >= _LONG_NUMBER):
+        return None
+    between = r"[\s().,/'-]{0,3}"
+    return re.compile(rf"(?<![0-9])(?<![0-9][.,]){between.join(digits)}(?![0-9])")
 
 
 def _cuts(text: str, span: Span, is_part: Callable[[str], bool], between: str) -> bool:
