@@ -62,10 +62,10 @@ class Strictness(StrEnum):
       letters (`25yo`), else one of up to `SHORT` letters and digits at the begin or end of a
       word, and one of up to `VERY_SHORT` not at all.
 
-    `RESTATED`: as readable, and in another writing of the value (`pii_bench.scorer.writings`:
-    "thirty-two" for 32, "Gothenburg" for "Göteborg"), letters with or without their marks, digits
-    of a long number however they are parted. Another writing is words of its own. So is judged
-    what a text that was written anew still says.
+    `RESTATED`: as readable but never inside words, or in another writing of the value
+    (`pii_bench.scorer.writings`: "thirty-two" for 32, "Gothenburg" for "Göteborg"), letters with
+    or without their marks, digits of a long number however they are parted. So is judged what a
+    text that was written anew still says.
     """
 
     VERBATIM = "verbatim"
@@ -135,7 +135,7 @@ class Locator:
             case Strictness.READABLE:
                 return self._find_readable(value)
             case Strictness.RESTATED:
-                return _joined(sorted({*self._find_readable(value), *self._find_restated(value)}))
+                return _joined(sorted(set(self._find_restated(value))))
 
     @cached_property
     def _equal(self) -> _Form:
@@ -165,18 +165,10 @@ class Locator:
         form = self._unmarked.text
         for writing in (value, *writings(value)):
             wanted = _folded_reading(writing)
-            short = len(_LETTER_OR_DIGIT.findall(wanted)) <= VERY_SHORT
-            goes_on = _goes_on if short else _cuts_number
-            found = (
-                each
-                for each in _find(wanted, form)
-                if not _cuts_word(form, each) and not goes_on(form, each)
-            )
+            own = [each for each in _find(wanted, form) if _is_own(form, each)]
             yield from (
                 span
-                for span in self._unmarked.originals(
-                    each for each in found if not _cuts_spelled_number(form, each)
-                )
+                for span in self._unmarked.originals(own)
                 if _case_allows(_cased(unmarked(writing)), unmarked(self._text[slice(*span)]))
             )
         if (digits := _parted(value)) is not None:
@@ -596,6 +588,16 @@ def _goes_on(text: str, span: Span) -> bool:
 def _cuts_number(text: str, span: Span) -> bool:
     """Whether a number goes on beyond a span: 32 is none of its own in 1,320.32 or 2024-10-32."""
     return _cuts(text, span, str.isdigit, _IN_NUMBERS)
+
+
+def _is_own(text: str, span: Span) -> bool:
+    """Whether it is words of its own; a number may be next to letters (`25yo`)."""
+    piece = text[slice(*span)]
+    if _cuts_word(text, span) and (not piece.isdigit() or _cuts_digits(text, span)):
+        return False
+    short = len(_LETTER_OR_DIGIT.findall(piece)) <= VERY_SHORT
+    goes_on = _goes_on(text, span) if short else _cuts_number(text, span)
+    return not goes_on and not _cuts_spelled_number(text, span)
 
 
 def _cuts_spelled_number(text: str, span: Span) -> bool:

@@ -20,6 +20,8 @@ def restated(text: str, value: str) -> list[str]:
         ("32", "She is thirty two.", "thirty two"),
         ("32", "a thirty-two-year-old", "thirty-two"),
         ("thirty-two", "aged 32", "32"),
+        ("25", "a 25yo", "25"),
+        ("Ann Lee", "ANN  LEE", "ANN  LEE"),
         ("58 years", "for fifty-eight years", "fifty-eight years"),
         ("3 children", "has three children", "three children"),
         ("1500", "1,500 pages", "1,500"),
@@ -72,6 +74,8 @@ def test_a_value_is_found_in_another_writing(value: str, text: str, piece: str) 
         ("1", "one of them"),
         # Part of another word.
         ("Göteborg", "Gothenburgers"),
+        ("Ann", "Annual"),
+        ("Lindqvist", "Lindqvistska"),
         # No conclusions, and no other language's numbers.
         ("32", "trente-deux"),
         ("32", "born in 1994"),
@@ -134,12 +138,12 @@ def test_a_number_is_not_found_in_the_words_of_another(one: int, other: int) -> 
 
 
 @given(st.text(max_size=30), st.text(max_size=12), st.text(max_size=10))
-def test_all_that_is_readable_is_restated(value: str, before: str, after: str) -> None:
-    text = f"{before}{value}{after}"
+def test_what_is_between_spaces_is_found(value: str, before: str, after: str) -> None:
+    text = f"{before} {value} {after}"
     locator = Locator(text)
     found = locator.spans(value, Strictness.RESTATED)
 
-    for start, end in locator.spans(value):
-        assert any(first <= start and end <= last for first, last in found)
     assert list(found) == sorted(found)
     assert all(0 <= start < end <= len(text) for start, end in found)
+    if value.isalpha() and value.isascii() and len(value) > 2:
+        assert found
