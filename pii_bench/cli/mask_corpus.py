@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.cli.progress import RunProgress
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import read_text, write_whole
-from pii_bench.masking import mask
 from pii_bench.masking.tables import Row, append, begin, open_table
-from pii_bench.runs.mask_text import Counts, MaskingError, ask
+from pii_bench.runs.mask_text import MaskingError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-    from pii_bench.runs.mask_text import OnFailure
     from pii_bench.systems.base import System
 
 OPTIONS: Final = ("out", "column", "query_column")
@@ -142,15 +140,18 @@ def _table(arguments: argparse.Namespace) -> Corpus:
 
 
 def run(
-    corpus: Corpus, systems: Sequence[System], query: str | None, on_failure: OnFailure
-) -> Counts:
-    """Mask what is not masked yet, one text after the other, and count what this run masks.
+    corpus: Corpus,
+    systems: Sequence[System],
+    query: str | None,
+    masked: Callable[[str, str], Awaitable[str]],
+) -> None:
+    """Mask what is not masked yet, one text after the other.
 
     Args:
         corpus: what `prepare` found.
-        systems: those of one name; they are closed at the end.
+        systems: those that are asked; they are closed at the end.
         query: that of the texts that have none of their own.
-        on_failure: see `ask`.
+        masked: makes of a text and its query the masked text.
 
     Raises:
         MaskingError: the system fails on a text; what precedes it is kept.
@@ -159,42 +160,33 @@ def run(
     with RunProgress() as progress:
         progress.label(f"pii-bench mask: {corpus.name}")
         progress.started(corpus.done, corpus.total)
-        counts = asyncio.run(_run(corpus, systems, query, on_failure, progress))
+        asyncio.run(_run(corpus, systems, query, masked, progress))
     corpus.finish()
-    return counts
 
 
 async def _run(
     corpus: Corpus,
     systems: Sequence[System],
     query: str | None,
-    on_failure: OnFailure,
+    masked: Callable[[str, str], Awaitable[str]],
     progress: RunProgress,
-) -> Counts:
-    counts = Counts()
+) -> None:
     try:
         for row, write in corpus.rows:
             asked = (query or "") if row.query is None else row.query
-            write(row.encode(await _masked(row, asked, systems, on_failure, counts)))
+            write(row.encode(await _masked(row, asked, masked)))
             progress.advanced(failed=False)
     finally:
         for system in systems:
             await system.close()
-    return counts
 
 
-async def _masked(
-    row: Row, query: str, systems: Sequence[System], on_failure: OnFailure, counts: Counts
-) -> str | None:
+async def _masked(row: Row, query: str, masked: Callable[[str, str], Awaitable[str]]) -> str | None:
     if row.text is None or not row.text.strip():
         return row.text
     try:
-        answers = await ask(row.text, query, systems, on_failure=on_failure)
+        return await masked(row.text, query)
     except PiiBenchError as error:
         what = f"{row.where}: {error} (what precedes it is kept: run again to go on there)"
-    else:
-        masked = mask(row.text, answers.entities, answers.needed or ())
-        counts.add(answers, masked, query)
-        return masked.text
     # Outside of the handler: what is chained may hold the text.
     raise MaskingError(what)

@@ -72,8 +72,9 @@ def load_questions(dataset: str, task: str, strategy: str) -> Questions:
 
     Args:
         dataset: a dataset's name, the path of a file, or `capid:PATH`.
-        task: `detection`, `query-related`, `masking` or `rewrite`, which has one strategy.
-        strategy: the prompt for query-related PII; detection has one of its own, or `json`.
+        task: `detection`, `query-related`, `masking` or `rewrite`.
+        strategy: the prompt for query-related PII; detection and rewriting have
+            their own, and detection `json` too.
 
     Raises:
         UnknownNameError: no such dataset, task or strategy.
@@ -83,8 +84,7 @@ def load_questions(dataset: str, task: str, strategy: str) -> Questions:
     if task not in set(Task):
         raise UnknownNameError("task", task, Task)
     asked = get_strategy(strategy)
-    # A prompt for query-related PII leaves detection its own.
-    if asked.task != task and (asked.task is not Task.QUERY_RELATED or task == Task.REWRITE):
+    if asked.task not in {Task(task), Task.QUERY_RELATED}:
         raise PiiBenchError(f"strategy {strategy!r} answers {asked.task}, not {task}")
     if asked.voted:
         single = ", ".join(each.name for each in STRATEGIES.values() if not each.voted)
@@ -94,7 +94,7 @@ def load_questions(dataset: str, task: str, strategy: str) -> Questions:
         Task.DETECTION: (asked if asked.task is Task.DETECTION else DETECTION,),
         Task.QUERY_RELATED: (asked,),
         Task.MASKING: (DETECTION, asked),
-        Task.REWRITE: (asked,),
+        Task.REWRITE: (STRATEGIES[Task.REWRITE],),
     }[Task(task)]
     loaded = load_dataset(dataset)
     return Questions(

@@ -19,6 +19,7 @@ from pii_bench.ranking.reading import reading_rows
 from pii_bench.ranking.rows import Row, rank
 from pii_bench.ranking.source import Source
 from pii_bench.ranking.stored import read_runs
+from pii_bench.scorer.rewritten_text import Trace
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ class _Shown:
 
 
 def _shown(scored: Iterable[tuple[Run, list[Row]]]) -> list[_Shown]:
-    """Runs that answer queries, then detections that belong to none of these."""
+    """Runs that answer queries or write texts anew, then detections that belong to none."""
     detections: dict[int, tuple[Run, list[Row]]] = {}
     related = []
     for run, rows in scored:
@@ -187,6 +188,8 @@ def _shown(scored: Iterable[tuple[Run, list[Row]]]) -> list[_Shown]:
 
 def _answers(run: Run) -> Answers:
     detection = run.detection
+    if run.manifest.system.task is Task.REWRITE:
+        return Answers(names_subjects=False, by_task={Task.REWRITE: run.predictions})
     if run.manifest.system.task is Task.DETECTION:
         detection = run
     by_task: dict[Task, Mapping[str, Prediction]] = {}
@@ -240,6 +243,7 @@ def _record(shown: Sequence[_Shown], texts: Texts) -> Record:
         "tasks": list(Task),
         "statuses": list(Status),
         "classes": list(ErrorClass),
+        "traces": list(Trace),
         "datasets": datasets,
         "runs": runs,
     }
