@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.errors import UnknownNameError
+from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.models.base import Message
 from pii_bench.prompting.definitions import PAPER, definitions
 from pii_bench.prompting.schemas import answer_schema
@@ -193,8 +193,10 @@ def load_prompt(
     Raises:
         PromptError: a file is absent, or its placeholders are not the strategy's fields.
         UnknownNameError: there is no such taxonomy.
-        PiiBenchError: there are no such examples.
+        PiiBenchError: there are no such examples, or texts are to be written into a schema.
     """
+    if output == "schema" and strategy.task is Task.REWRITE:
+        raise PiiBenchError(f"strategy {strategy.name!r} has no schema: leave --output out")
     template = load_template(folder / f"{strategy.text or strategy.name}.txt", strategy.fields)
     demonstrations = (
         read_prompt_text(folder / strategy.demonstrations) if strategy.demonstrations else ""

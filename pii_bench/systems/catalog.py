@@ -213,10 +213,9 @@ def _labelled(name: str, strategy: Strategy, options: SystemOptions) -> System:
 
 
 def _rewriter(name: str, strategy: Strategy, options: SystemOptions) -> System:
-    """Texts written anew, which no schema has a use for."""
-    if options.output != "text":
-        raise PiiBenchError(f"strategy {strategy.name!r} has no schema: leave --output out")
-    return PromptedSystem(_guarded(name, options), load_prompt(strategy), _sampling(name, options))
+    """Texts written anew."""
+    prompt = load_prompt(strategy, output=options.output)
+    return PromptedSystem(_guarded(name, options), prompt, _sampling(name, options))
 
 
 def _refuse_labelled(who: str, options: SystemOptions) -> None:

@@ -159,6 +159,9 @@ class _Shown:
     @property
     def name(self) -> str:
         card = self.run.manifest.system
+        # Of a submission, rewritten texts are not of the run that answers queries.
+        if card.task is Task.REWRITE and not card.prompt:
+            return f"{self.run.source}:{card.model} ({card.task})"
         alone = card.task is Task.DETECTION and card.prompt
         name = f"{card.model} ({card.prompt})" if alone else system_name(card.model, card.prompt)
         # As `pii-bench compare` tells them apart.

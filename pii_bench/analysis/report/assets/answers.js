@@ -2,6 +2,7 @@
 
 const STATUSES = data.statuses;
 const CLASSES = data.classes;
+const REWRITE = 3;
 const ANSWERED = new Set(["ok", "repaired"]);
 const FIGURES = [
   "F1", "P", "R", "RougeL", "Ent-F1", "H", "Protection", "Retention", "Collateral",
@@ -87,7 +88,9 @@ function side(set, sample, run, letter, answer, other) {
   if (!answer) {
     return el("section", { class: "side" }, parts, el("p", { class: "quiet" }, "Never asked."));
   }
-  parts.push(scores(answer, other), errorsOf(answer));
+  parts.push(scores(answer, other));
+  // A rewriting has no classes of error.
+  if (answer.s.some((status, task) => status !== null && task !== REWRITE)) parts.push(errorsOf(answer));
   if (set.texts) parts.push(...said(sample, answer, other));
   return el("section", { class: "side" }, parts);
 }

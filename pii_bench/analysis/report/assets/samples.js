@@ -5,7 +5,6 @@ const UNFILTERED = { b: "", status: "", error: "", order: "", find: "", diff: ""
 
 const TASKS = data.tasks.map((_, task) => task);
 const WITH_ERRORS = new Set([1, 2]);
-const REWRITE = 3;
 
 for (const run of data.runs) {
   run.tasks = TASKS.filter((task) => run.answers.some((each) => each && each.s[task] !== null));
@@ -181,7 +180,7 @@ function listCells(answer, task, figure) {
   return [
     el("td", { class: "num" },
       good ? figureText(value) : el("span", { class: "status bad" }, STATUSES[status] ?? "-")),
-    task ? el("td", { class: "num quiet" }, answer ? String(errors) : "") : [],
+    task ? el("td", { class: "num quiet" }, answer && (good || task !== REWRITE) ? String(errors) : "") : [],
   ];
 }
 
