@@ -72,7 +72,7 @@ REFERENCE := encoder gold+encoder \
   spacy+embedding presidio+embedding bilstm-crf-words+embedding
 
 .PHONY: reference
-reference: .venv/.detectors .venv/.minilm ## Run the reference runs again: half an hour
+reference: .venv/.detectors .venv/.minilm .venv/.local-model ## Run the reference runs again: half an hour
 	for system in $(REFERENCE); do \
 	  $(BIN)/pii-bench run --model $$system --results build/reference >/dev/null || exit; \
 	done
@@ -82,6 +82,7 @@ reference: .venv/.detectors .venv/.minilm ## Run the reference runs again: half 
 	  done; \
 	done
 	$(BIN)/pii-bench run --model replay:data/readings/frontier-quick.jsonl --dataset frontier --results build/reference >/dev/null
+	$(BIN)/pii-bench run --model smollm2 --task rewrite --dataset demo --results build/reference >/dev/null
 	rm -rf results/reference && mkdir -p results/reference
 	cp -r build/reference/runs/. results/reference
 	rm -rf results/reference/*/.lock build/reference

@@ -1,4 +1,4 @@
-"""The three tasks (paper, Section 3)."""
+"""The three tasks (paper, Section 3), and rewriting."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from typing import Final
 
 
 class Task(StrEnum):
-    """What is asked of a system. `masking` is composed of the other two."""
+    """What is asked of a system.
+
+    `masking` is composed of detection and query-related; `rewrite` is a text that is written anew
+    without what the query does not need.
+    """
 
     DETECTION = "detection"
     QUERY_RELATED = "query-related"
     MASKING = "masking"
+    REWRITE = "rewrite"
 
 
 ALL_TASKS: Final = "all"

@@ -83,7 +83,7 @@ class Share:
 
 
 def shares(runs: Iterable[EvaluatedRun]) -> list[Share]:
-    """The shares of every detection and query-related run; masking has none of its own.
+    """The shares of every detection and query-related run; masking and rewriting have none.
 
     Detection has those by `TYPED`, and by `STRICT` too where it names subjects. Types come in
     the order of the taxonomy, then its categories; those without any entity, gold or
@@ -98,7 +98,7 @@ def _rules(run: EvaluatedRun) -> list[Rule]:
             return [Rule.STRICT, Rule.TYPED] if run.names_subjects else [Rule.TYPED]
         case Task.QUERY_RELATED:
             return [Rule.TEXT]
-        case Task.MASKING:
+        case Task.MASKING | Task.REWRITE:
             return []
 
 

@@ -75,12 +75,12 @@ class EvaluatedRun:
         """The figures analysed: column of the leaderboard to metric of the evaluation.
 
         The headline of the task; Ent-F1 for detection, alone where it names no subjects; and
-        the paper's F1 for masking.
+        the paper's F1 for masking and rewriting.
         """
         match self.name.task:
             case Task.QUERY_RELATED:
                 return {"f1": "exact"}
-            case Task.MASKING:
+            case Task.MASKING | Task.REWRITE:
                 return {"h": MASKED_TEXT, "f1": "exact"}
         headline = {"strict_f1": "strict"} if self.names_subjects else {}
         return headline | {"ent_f1": "entity"}

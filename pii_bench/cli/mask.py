@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,12 +20,23 @@ from pii_bench.files import decode, read_text
 from pii_bench.masking import absent_tags, inexact_tags, mask, unmask
 from pii_bench.masking.mapping_file import check_target, read_mapping, write_mapping
 from pii_bench.models.catalog import ModelOptions
-from pii_bench.runs.mask_many import mask_each, mask_each_on_ray
-from pii_bench.runs.mask_text import Counts, ask, masking_systems
+from pii_bench.runs.mask_many import mask_each, mask_each_on_ray, rewrite_each
+from pii_bench.runs.mask_text import (
+    Counts,
+    Rewriting,
+    Traces,
+    ask,
+    masking_systems,
+    rewrite,
+    rewriting_system,
+)
 from pii_bench.scorer import normalise
+from pii_bench.scorer.rewritten_text import Trace
 from pii_bench.systems import DEFAULT_SYSTEM
 from pii_bench.systems.base import UNKNOWN_RECIPIENT
-from pii_bench.systems.catalog import SystemOptions
+from pii_bench.systems.catalog import SystemOptions, build_systems, is_prompted
+from pii_bench.systems.exposure import require_local
+from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     import argparse
@@ -37,11 +49,18 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT: Final = Path("-")
 
+_TRACES: Final = {
+    Trace.READABLE: "as written",
+    Trace.RESTATED: "in another form",
+    Trace.PART: "in part",
+}
+
 
 DESCRIPTION: Final = (
     "Replace in a text all personal information that a query does not need by tags such as "
     "<Phone Number>. Where the system fails nothing is printed, and the exit code is 2. With "
-    "--out a corpus is masked: a folder of texts, or a column of a table."
+    "--out a corpus is masked: a folder of texts, or a column of a table. With --rewrite a chat "
+    "model writes the text anew instead."
 )
 
 
@@ -60,6 +79,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_SYSTEM,
         metavar="SYSTEM",
         help="any that `pii-bench run` takes and that is not told gold (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--rewrite",
+        action="store_true",
+        help="let the chat model of --model write the text anew, without what the query does not "
+        f"need; {DEFAULT_SYSTEM} looks for what is left",
     )
     parser.add_argument(
         "--mapping",
@@ -127,16 +152,21 @@ def run(arguments: argparse.Namespace) -> bool:
     """
     if arguments.unmask:
         return _unmask(arguments)
-    return _mask_corpus(arguments) if mask_corpus.is_meant(arguments) else _mask(arguments)
+    if mask_corpus.is_meant(arguments):
+        return _mask_corpus(arguments)
+    return _rewrite(arguments) if arguments.rewrite else _mask(arguments)
 
 
 def _mask_corpus(arguments: argparse.Namespace) -> bool:
     mask_corpus.check(arguments)
-    systems = _systems(arguments)
+    rewriter = _Rewriter(arguments) if arguments.rewrite else None
+    systems = rewriter.systems if rewriter else _systems(arguments)
     corpus = mask_corpus.prepare(arguments)
     _tell_recipients(systems)
     workers = ray_workers(arguments, systems)
-    if workers is None:
+    if rewriter is not None:
+        maskings = partial(rewrite_each, systems, rewriter.rewriting)
+    elif workers is None:
         maskings = partial(mask_each, systems, arguments.on_failure)
     else:
         asked = arguments.model, _options(arguments), arguments.on_failure, workers
@@ -144,7 +174,91 @@ def _mask_corpus(arguments: argparse.Namespace) -> bool:
     counts = mask_corpus.run(corpus, arguments.query, maskings)
     before = f", {corpus.done} of them before, which are not counted here" if corpus.done else ""
     _say(f"texts: {corpus.total}{before}")
-    _tell(counts)
+    if rewriter is None:
+        _tell(counts)
+    else:
+        rewriter.tell_counts()
+    return True
+
+
+class _Rewriter:
+    """Lets texts be written anew, and counts what is left."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        _refuse_for_rewriting(arguments)
+        options = replace(_options(arguments), strategy=str(Task.REWRITE), keep=None)
+        if not is_prompted(arguments.model):
+            raise PiiBenchError(
+                f"system {arguments.model!r} writes no text: --rewrite needs a chat model, --model"
+            )
+        self._rewriter = rewriting_system(build_systems(arguments.model, options))
+        self._checkers = masking_systems(
+            build_systems(DEFAULT_SYSTEM, SystemOptions(keep=arguments.keep))
+        )
+        self.systems: Sequence[System] = (self._rewriter, *self._checkers)
+        self._traces = Traces()
+        if arguments.local_only:
+            require_local(self.systems)
+
+    async def rewriting(self, text: str, query: str) -> Rewriting:
+        made = await rewrite(text, query, self._rewriter, self._checkers)
+        self._traces.add(made)
+        return made
+
+    def tell_counts(self) -> None:
+        traces = self._traces
+        left = traces.told.total()
+        how = ", ".join(
+            f"{traces.told[trace]} {name}" for trace, name in _TRACES.items() if traces.told[trace]
+        )
+        _say(
+            f"of {traces.values} values that {DEFAULT_SYSTEM} finds and the query does not need, "
+            f"{left} can still be told{_by_type(traces.types)}{f': {how}' if how else ''}"
+        )
+
+
+def _refuse_for_rewriting(arguments: argparse.Namespace) -> None:
+    given = {
+        "engine": None if arguments.engine == "process" else arguments.engine,
+        "mapping": arguments.mapping,
+        "label-map": arguments.label_map,
+        "votes": arguments.votes,
+        "strategy": None if arguments.strategy == Task.REWRITE else arguments.strategy,
+        "on-failure": None if arguments.on_failure == "refuse" else arguments.on_failure,
+    }
+    for option, value in given.items():
+        if value is not None:
+            raise PiiBenchError(f"--rewrite has no use for --{option}: leave it out")
+
+
+def _rewrite(arguments: argparse.Namespace) -> bool:
+    if arguments.query is None:
+        raise PiiBenchError("--query is missing: what will be asked about the text?")
+    if arguments.force:
+        raise PiiBenchError("--force is about the output of a corpus: leave it out")
+    work = _Rewriter(arguments)
+    text = _read(arguments.file)
+    _tell_recipients(work.systems)
+
+    async def made() -> Rewriting:
+        try:
+            return await work.rewriting(text, arguments.query)
+        finally:
+            for system in work.systems:
+                await system.close()
+
+    rewriting = asyncio.run(made())
+    say_exactly(rewriting.text + "\n")
+    work.tell_counts()
+    if arguments.explain:
+        types = {normalise(value): pii_type for value, pii_type in rewriting.found.entities}
+        rows = [
+            (types[each.text.text], each.text.text, "yes" if each.text.needed else "", told)
+            for each in rewriting.told
+            for told in [_TRACES.get(each.trace, "gone")]
+        ]
+        headers = ("type", "text", "needed", "in the new text")
+        tell(tabulate(rows, headers=headers, disable_numparse=True))
     return True
 
 
@@ -181,7 +295,7 @@ def _mask(arguments: argparse.Namespace) -> bool:
 def _unmask(arguments: argparse.Namespace) -> bool:
     if arguments.mapping is None:
         raise PiiBenchError("--unmask needs the file of --mapping")
-    for option in ("query", "force", "json", *mask_corpus.OPTIONS):
+    for option in ("query", "force", "json", "rewrite", *mask_corpus.OPTIONS):
         if getattr(arguments, option) not in (None, False):
             name = option.replace("_", "-")
             raise PiiBenchError(f"--unmask has no use for --{name}: leave it out")

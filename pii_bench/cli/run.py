@@ -47,7 +47,7 @@ from pii_bench.runs.jobs import (
 )
 from pii_bench.runs.run import respond_on_ray
 from pii_bench.systems import DEFAULT_SYSTEM
-from pii_bench.systems.catalog import SystemOptions
+from pii_bench.systems.catalog import SystemOptions, is_prompted
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--strategy",
-        help="a chat model's prompt for query-related PII (default: naive), or json for detection "
-        "in the labels of any taxonomy",
+        help="a chat model's prompt for query-related PII (default: naive), json for detection in "
+        "the labels of any taxonomy, or rewrite",
     )
     add_task(parser)
     add_dataset(parser)
@@ -274,7 +274,7 @@ def _introduce(name: str, base_url: str | None) -> ModelCard | None:
 
 def _options(arguments: argparse.Namespace, concurrency: int) -> SystemOptions:
     return SystemOptions(
-        strategy=arguments.strategy,
+        strategy=_strategy(arguments),
         max_tokens=arguments.max_tokens,
         temperature=arguments.temperature,
         output=arguments.output,
@@ -297,6 +297,14 @@ def _options(arguments: argparse.Namespace, concurrency: int) -> SystemOptions:
         shots=_shots(arguments),
         chunk=arguments.chunk,
     )
+
+
+def _strategy(arguments: argparse.Namespace) -> str | None:
+    """The one asked for; of a chat model that is to rewrite, the only one."""
+    if arguments.strategy is None and arguments.task == Task.REWRITE:
+        return str(Task.REWRITE) if is_prompted(arguments.model) else None
+    strategy: str | None = arguments.strategy
+    return strategy
 
 
 def _shots(arguments: argparse.Namespace) -> Shots | None:
@@ -323,7 +331,8 @@ def _concurrency(name: str) -> int:
 def _for_task(task: str, name: str, systems: Sequence[System]) -> list[System]:
     """The systems whose answers a task needs: masking needs both, `all` what there is."""
     both = {Task.DETECTION, Task.QUERY_RELATED}
-    needed = both if task in {"all", Task.MASKING} else {Task(task)}
+    several = {"all": {Task.REWRITE, *both}, Task.MASKING: both}
+    needed = several.get(task) or {Task(task)}
     chosen = [system for system in systems if system.card.task in needed]
     answered = {system.card.task for system in chosen}
     if task != "all" and answered != needed:

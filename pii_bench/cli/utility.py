@@ -9,7 +9,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.utility.answers import answer_pairs, texts
-from pii_bench.analysis.utility.chats import ANSWER, AnswerQuestions, ChatSystem, JudgeQuestions
+from pii_bench.analysis.utility.chats import (
+    ANSWER,
+    JUDGE,
+    TEXTS,
+    AnswerQuestions,
+    ChatSystem,
+    JudgeQuestions,
+    TextQuestions,
+)
 from pii_bench.analysis.utility.collect import Measuring, UtilityCollection, collect_utility
 from pii_bench.analysis.utility.conditions import (
     GOLD_CONDITIONS,
@@ -18,6 +26,14 @@ from pii_bench.analysis.utility.conditions import (
     mask_by_gold,
     mask_by_system,
     read_masker,
+    read_rewritings,
+)
+from pii_bench.analysis.utility.preferences import (
+    EXPLANATION,
+    collect_preferences,
+    preferences_to_table,
+    text_pairs,
+    write_preferences,
 )
 from pii_bench.analysis.utility.published import published_figures
 from pii_bench.analysis.utility.render import record_of, to_table, write_utility
@@ -26,6 +42,7 @@ from pii_bench.analysis.utility.stored import (
     answers_folder,
     run_name,
     split_name,
+    texts_folder,
     verdicts_folder,
 )
 from pii_bench.cli.options import (
@@ -48,10 +65,11 @@ from pii_bench.models.catalog import LOCAL, PROVIDERS, ModelOptions, resolve
 from pii_bench.runs.jobs import Job, refuse_uncollected, reserved, run_jobs
 from pii_bench.runs.lock import locked
 from pii_bench.runs.manifest import read_manifest
+from pii_bench.runs.mask_text import rewriting_system
 from pii_bench.runs.records import Failure
 from pii_bench.runs.requests import RequestHashes
 from pii_bench.runs.store import RunFiles, read_lines
-from pii_bench.systems.catalog import SystemOptions, build_systems
+from pii_bench.systems.catalog import SystemOptions, build_systems, is_prompted
 from pii_bench.systems.exposure import require_local
 from pii_bench.systems.prompted import PromptedSystem
 from pii_bench.systems.relevance.encoders import MiniLmEncoder, WordLlamaEncoder
@@ -91,6 +109,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--strategy", help="of --model, a chat model's prompt for query-related PII (naive)"
+    )
+    parser.add_argument(
+        "--rewrite",
+        action="store_true",
+        help="let --model write the texts anew; a --judge then also compares these texts with "
+        "those that gold masks",
     )
     parser.add_argument("--answerer", metavar="MODEL", help="the chat model that answers")
     parser.add_argument(
@@ -164,8 +188,8 @@ def run(arguments: argparse.Namespace) -> bool:
     """
     measuring = Measuring(arguments.embedder, EMBEDDERS[arguments.embedder](), arguments.weight)
     if arguments.answerer is None:
-        if arguments.model is not None or arguments.judge is not None:
-            raise PiiBenchError("--model and --judge need an --answerer")
+        if arguments.model is not None or arguments.judge is not None or arguments.rewrite:
+            raise PiiBenchError("--model, --rewrite and --judge need an --answerer")
         return not _write(arguments, measuring, None).left_out
     study = _Study.of(arguments)
     try:
@@ -184,7 +208,8 @@ class _Study:
     """Who is asked about what.
 
     Attributes:
-        maskers: the detection and the query-related system; empty for gold's conditions alone.
+        maskers: the detection and the query-related system, or the one that writes texts anew;
+            empty for gold's conditions alone.
         answerer: a chat model with its sampling, and no more of its prompt.
         judge: likewise.
         calls: at a time, to what masks, to the answerer and to the judge.
@@ -209,7 +234,11 @@ class _Study:
             results=arguments.results,
             datasets=load_datasets(arguments.dataset),
             limit=arguments.limit,
-            maskers=_maskers(arguments.model, replace(masks, strategy=arguments.strategy)),
+            maskers=_maskers(
+                arguments.model,
+                replace(masks, strategy=arguments.strategy),
+                rewrite=arguments.rewrite,
+            ),
             answerer=_chat("answerer", arguments.answerer, answers, arguments.answer_tokens),
             judge=_chat("judge", arguments.judge, judges, arguments.verdict_tokens)
             if arguments.judge
@@ -230,7 +259,9 @@ class _Study:
         ]
         yield answers, self.calls[1]
         if self.judge is not None:
-            yield self._verdicts(self.judge, answers), self.calls[2]
+            # In one stage, at the end of which the judge is closed.
+            compared = self._comparisons(self.judge, self._rewriter) if self._rewriter else []
+            yield [*self._verdicts(self.judge, answers), *compared], self.calls[2]
 
     async def close(self) -> None:
         """Close all of them; some may not have been asked anything."""
@@ -252,13 +283,17 @@ class _Study:
     def _conditions(self) -> list[str]:
         if not self.maskers:
             return [*GOLD_CONDITIONS]
-        related = self.maskers[1].card
+        related = self.maskers[-1].card
         return [*GOLD_CONDITIONS, condition_of(related.model, related.prompt)]
 
     def _answering(self, dataset: Dataset, condition: str) -> ChatSystem:
         samples = applicable(Task.MASKING, dataset.samples)
         if condition in GOLD_CONDITIONS:
             questions = AnswerQuestions(texts(mask_by_gold(condition, samples)))
+        elif self._rewriter is not None:
+            card = self._rewriter.card
+            written = read_rewritings(self.results, card.model, card.prompt, dataset)
+            questions = AnswerQuestions(texts(written), (card.model, card.prompt))
         else:
             detection, related = (system.card for system in self.maskers)
             prompts = detection.prompt, related.prompt
@@ -281,14 +316,30 @@ class _Study:
             jobs.append(self._job(system, replace(job.dataset, name=name), condition))
         return jobs
 
+    @property
+    def _rewriter(self) -> System | None:
+        """What writes texts anew, if that is what masks."""
+        return self.maskers[0] if len(self.maskers) == 1 else None
+
+    def _comparisons(self, judge: PromptedSystem, rewriter: System) -> list[Job]:
+        card = rewriter.card
+        jobs = []
+        for dataset in self.datasets:
+            written = read_rewritings(self.results, card.model, card.prompt, dataset)
+            pairs = text_pairs(applicable(Task.REWRITE, dataset.samples), written)
+            questions = TextQuestions(pairs, (card.model, card.prompt))
+            system = ChatSystem(judge.model, judge.sampling, questions)
+            jobs.append(self._job(system, dataset, condition_of(card.model, card.prompt)))
+        return jobs
+
     def _job(self, system: ChatSystem, dataset: Dataset, condition: str) -> Job:
         """What there is to ask about a dataset under a condition, and of it the first samples."""
         card, about = system.card, system.questions.about
-        root = (
-            answers_folder(self.results)
-            if card.prompt == ANSWER
-            else verdicts_folder(self.results, self.answerer.model.name)
-        )
+        root = {
+            ANSWER: answers_folder(self.results),
+            JUDGE: verdicts_folder(self.results, self.answerer.model.name),
+            TEXTS: texts_folder(self.results),
+        }[card.prompt]
         named = replace(dataset, name=run_name(dataset.name, condition))
         return Job(
             system=system,
@@ -299,8 +350,15 @@ class _Study:
         )
 
 
-def _maskers(name: str | None, options: SystemOptions) -> tuple[System, ...]:
-    """The detection and the query-related system."""
+def _maskers(name: str | None, options: SystemOptions, *, rewrite: bool) -> tuple[System, ...]:
+    """The detection and the query-related system, or the one that writes texts anew."""
+    if rewrite:
+        if name is None or not is_prompted(name):
+            raise PiiBenchError("--rewrite needs a chat model, --model")
+        if options.strategy not in {None, Task.REWRITE}:
+            raise PiiBenchError("--rewrite has no use for --strategy: leave it out")
+        options = replace(options, strategy=str(Task.REWRITE))
+        return (rewriting_system(build_systems(name, options)),)
     if name is None:
         if options.strategy is not None:
             raise PiiBenchError("--strategy is that of --model: name one")
@@ -380,16 +438,23 @@ def _write(
     # Who collects last must write last, as with the leaderboard.
     with locked(results / FOLDER, wait=_LONGEST_WAIT):
         collection = collect_utility(results, measuring)
+        told: list[str] = []
+        preferences = collect_preferences(results, told)
+        collection = replace(collection, left_out=(*collection.left_out, *told))
         published = published_figures()
-        paths = write_utility(collection.measured, published, results)
+        paths = [*write_utility(collection.measured, published, results)]
+        paths += write_preferences(preferences, results)
     for reason in collection.left_out:
         tell(f"left out: {reason}")
     rows = [row for row, _ in collection.measured if datasets is None or row.dataset in datasets]
     (tell if arguments.json else say)(f"figures: {', '.join(map(str, paths))}")
+    shown = [row for row in preferences if datasets is None or row.dataset in datasets]
     if arguments.json:
         say_json([record_of(row) for row in (*rows, *published)])
-    else:
-        say(f"\n{to_table([*rows, *published])}")
+        return collection
+    say(f"\n{to_table([*rows, *published])}")
+    if shown:
+        say(f"\n{EXPLANATION}\n{preferences_to_table(shown)}")
     return collection
 
 

@@ -72,8 +72,9 @@ def load_questions(dataset: str, task: str, strategy: str) -> Questions:
 
     Args:
         dataset: a dataset's name, the path of a file, or `capid:PATH`.
-        task: `detection`, `query-related` or `masking`.
-        strategy: the prompt for query-related PII; detection has one of its own, or `json`.
+        task: `detection`, `query-related`, `masking` or `rewrite`.
+        strategy: the prompt for query-related PII; detection and rewriting have
+            their own, and detection `json` too.
 
     Raises:
         UnknownNameError: no such dataset, task or strategy.
@@ -83,8 +84,8 @@ def load_questions(dataset: str, task: str, strategy: str) -> Questions:
     if task not in set(Task):
         raise UnknownNameError("task", task, Task)
     asked = get_strategy(strategy)
-    if asked.task is Task.DETECTION and task != Task.DETECTION:
-        raise PiiBenchError(f"strategy {strategy!r} answers detection, not {task}")
+    if asked.task not in {Task(task), Task.QUERY_RELATED}:
+        raise PiiBenchError(f"strategy {strategy!r} answers {asked.task}, not {task}")
     if asked.voted:
         single = ", ".join(each.name for each in STRATEGIES.values() if not each.voted)
         what = f"strategy {strategy!r} draws several times, which only `pii-bench run` does"
@@ -93,6 +94,7 @@ def load_questions(dataset: str, task: str, strategy: str) -> Questions:
         Task.DETECTION: (asked if asked.task is Task.DETECTION else DETECTION,),
         Task.QUERY_RELATED: (asked,),
         Task.MASKING: (DETECTION, asked),
+        Task.REWRITE: (STRATEGIES[Task.REWRITE],),
     }[Task(task)]
     loaded = load_dataset(dataset)
     return Questions(

@@ -2,7 +2,8 @@
 
 Six are the paper's (Section 4). The seventh, `self-consistency-vote`, is self-consistency as
 Wang et al. (2022, arXiv:2203.11171) define it, where the paper asks for several reflections
-in one call. `json` detects in the labels of any taxonomy, with or without examples.
+in one call. `json` detects in the labels of any taxonomy, with or without examples. `rewrite` lets
+the model write the text anew.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.sample import spans_of
-from pii_bench.errors import UnknownNameError
+from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.models.base import Message
 from pii_bench.prompting.definitions import PAPER, definitions
 from pii_bench.prompting.schemas import answer_schema
@@ -102,6 +103,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = MappingProxyType(
                 frozenset({"definitions", "examples", "description"}),
                 labelled=True,
             ),
+            Strategy("rewrite", Task.REWRITE, _PLAIN),
         )
     }
 )
@@ -192,8 +194,10 @@ def load_prompt(
     Raises:
         PromptError: a file is absent, or its placeholders are not the strategy's fields.
         UnknownNameError: there is no such taxonomy.
-        PiiBenchError: there are no such examples.
+        PiiBenchError: there are no such examples, or texts are to be written into a schema.
     """
+    if output == "schema" and strategy.task is Task.REWRITE:
+        raise PiiBenchError(f"strategy {strategy.name!r} has no schema: leave --output out")
     template = load_template(folder / f"{strategy.text or strategy.name}.txt", strategy.fields)
     demonstrations = (
         read_prompt_text(folder / strategy.demonstrations) if strategy.demonstrations else ""

@@ -37,6 +37,15 @@ SHOWN: Final[Mapping[Task, Mapping[str, str]]] = {
         "f1": "F1",
         "rouge_l_f": "RougeL-F",
     },
+    Task.REWRITE: {
+        "h": "H",
+        "protection": "Protection",
+        "retention": "Retention",
+        "leak_readable": "Leaks as written",
+        "leak_restated": "Leaks restated",
+        "leak_part": "Leaks in part",
+        "f1": "F1",
+    },
 }
 """The metrics that a table of a task shows, with their headings."""
 
@@ -59,6 +68,11 @@ nothing and masking everything have H = 0. Collateral is the share of the other 
 masked. F1 and RougeL-F of masking are the paper's figures, over the sets of texts that are masked:
 masking everything does well by them. Published rows have them alone, so they have no H and no rank
 and follow ours, in the order of their F1.
+
+A rewritten text has no masked characters, so its texts are looked for in it: as they were written,
+in another writing (numbers in words, dates, names of places, marks), or a part of them. What is
+told in any of these ways and is not needed leaks; protection, retention and H are of that, and
+the leaks are shares of all texts not needed. They compare rewritings, not a rewriting with a mask.
 
 The 95 % interval is of the first figure: a bootstrap that draws descriptions. A rank is one
 more than the number of rows that are shown to be better (paired permutation tests, Holm's

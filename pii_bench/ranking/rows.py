@@ -80,8 +80,9 @@ class Row:
 
     @property
     def headline(self) -> float | None:
-        """The figure that ranks it: Strict-F1 for detection, F1 for query-related, H for masking.
+        """The figure that ranks it.
 
+        Strict-F1 for detection, F1 for query-related, H for masking and rewriting.
         None where a detection names no subjects: Ent-F1, which is larger than Strict-F1 by
         its nature, would rank it above systems that answer the whole task. And None for the
         paper's figures of masking: its F1 is won by masking everything.
@@ -121,10 +122,20 @@ METRICS = (
     "collateral",
     "h",
     "weighted_protection",
+    "leak_readable",
+    "leak_restated",
+    "leak_part",
 )
 """Metric columns in their order; a row has those of its task."""
 
-_HEADLINES: Final = {Task.DETECTION: "strict_f1", Task.QUERY_RELATED: "f1", Task.MASKING: "h"}
+_HEADLINES: Final = {
+    Task.DETECTION: "strict_f1",
+    Task.QUERY_RELATED: "f1",
+    Task.MASKING: "h",
+    Task.REWRITE: "h",
+}
+_LEAKS: Final = ("leak_readable", "leak_restated", "leak_part")
+"""Shares of all texts not needed, by how a rewriting tells them; as counts, names of theirs."""
 
 
 SUBJECT_METRICS = frozenset(
@@ -213,7 +224,9 @@ def metrics_of(evaluation: Evaluation) -> dict[str, float]:
         }
     else:
         named["f1"] = _f1(mean)
-    if evaluation.task is Task.MASKING:
+    if evaluation.task is Task.REWRITE:
+        named |= {name: _share(evaluation, name) for name in _LEAKS}
+    if evaluation.task in {Task.MASKING, Task.REWRITE}:
         texts = evaluation.masked_texts
         named |= {
             "protection": _mean(text.protection for text in texts),
@@ -278,7 +291,7 @@ def _tested(task: Task) -> Mapping[str, str]:
     """Column name to metric of an evaluation, of the figures that are kept by sample."""
     if task is Task.DETECTION:
         return {"strict_f1": "strict", "ent_f1": "entity"}
-    if task is Task.MASKING:
+    if task in {Task.MASKING, Task.REWRITE}:
         return {"h": MASKED_TEXT, "f1": "exact"}
     return {"f1": "exact"}
 
@@ -286,7 +299,14 @@ def _tested(task: Task) -> Mapping[str, str]:
 def _order(row: Row) -> float:
     if row.headline is not None:
         return row.headline
-    return row.metrics.get("f1" if row.task is Task.MASKING else "ent_f1", 0.0)
+    return row.metrics.get("ent_f1" if row.task is Task.DETECTION else "f1", 0.0)
+
+
+def _share(evaluation: Evaluation, name: str) -> float | None:
+    """Matched of gold, summed over the samples; None of nothing."""
+    counts = [score.counts[name] for score in evaluation.scores]
+    whole = sum(each.gold for each in counts)
+    return sum(each.matched for each in counts) / whole if whole else None
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

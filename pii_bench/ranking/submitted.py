@@ -147,6 +147,7 @@ def answers_of(
                     each.status,
                     subjects=each.subjects if task is Task.DETECTION else None,
                     related=each.related if task is Task.QUERY_RELATED else None,
+                    rewritten=each.rewritten if task is Task.REWRITE else None,
                 )
                 for sample_id, each in predictions.items()
             },

@@ -20,6 +20,7 @@ from pii_bench.scorer import (
 )
 from pii_bench.scorer.locate import Strictness, locator_of
 from pii_bench.scorer.masked_text import GoldTexts, score_judgement
+from pii_bench.scorer.rewritten_text import Told, Trace, judge, tell
 from pii_bench.tasks import Task
 from pii_bench.taxonomy import sensitivity
 
@@ -42,7 +43,7 @@ class SampleScore:
         counts: metric name to summable counts, for the metrics that have them.
         predicted: distinct texts predicted.
         hallucinated: those of them that are nowhere in the description (`Strictness.EQUAL`).
-        masked_text: of masking, what is left of the text.
+        masked_text: of masking and rewriting, what is left of the text.
         weighted_protection: its protection, each text weighed by the tier of its sensitivity.
     """
 
@@ -88,7 +89,7 @@ class Evaluation:
 
     @property
     def masked_texts(self) -> list[MaskedTextScore]:
-        """Of masking, what is left of the texts of the scored samples."""
+        """Of masking and rewriting, what is left of the texts of the scored samples."""
         return [score.masked_text for score in self.scores if score.masked_text is not None]
 
     @property
@@ -185,6 +186,11 @@ def score_sample(task: Task, sample: Sample, prediction: Prediction) -> SampleSc
             counts = {"exact": masking.counts}
             texts = (found or set()) - set(related or ())
             left, weighted = _score_text(sample, prediction)
+        case Task.REWRITE:
+            told = tell_of(sample, prediction.rewritten)
+            metrics, counts = _score_sets(sample, told)
+            texts = set()
+            left, weighted = _score_rewriting(sample, told)
     distinct = {normalise(text) for text in texts}
     locator = locator_of(sample.description)
     return SampleScore(
@@ -223,6 +229,41 @@ def _score_text(sample: Sample, prediction: Prediction) -> tuple[MaskedTextScore
         plan_of(sample.description, prediction.subjects, prediction.related),
     )
     judgement = None if plan is None else gold.judge(plan.spans)
+    weighted = score_judgement(gold, judgement, tiers_of(sample))
+    return score_judgement(gold, judgement), weighted.protection
+
+
+def tell_of(sample: Sample, rewritten: str | None) -> tuple[Told, ...] | None:
+    """What a rewriting of a sample tells of its gold texts; None of a failure."""
+    if rewritten is None:
+        return None
+    return tell(sample.description, rewritten, gold_texts(sample), sample.query or "")
+
+
+def _score_sets(
+    sample: Sample, told: Sequence[Told] | None
+) -> tuple[dict[str, PRF], dict[str, Counts]]:
+    """The figures of the sets: hidden is what nothing is told of, or of what is needed not all.
+
+    And the leaks by how they are told, of all gold texts that are not needed.
+    """
+    shown = [each.text.text for each in told or () if each.leaks or each.trace.whole]
+    entities = [entity.text for entity in sample.entities]
+    sets = score_masking(
+        None if told is None else entities, shown, entities, [each.text for each in sample.related]
+    )
+    unneeded = [each for each in told or () if not each.text.needed]
+    counts = {"exact": sets.counts}
+    for trace in (Trace.READABLE, Trace.RESTATED, Trace.PART):
+        leaks = sum(each.trace is trace for each in unneeded)
+        counts[f"leak_{trace}"] = Counts(leaks, leaks, len(unneeded))
+    return {"exact": sets.exact, "rouge_l": sets.rouge_l}, counts
+
+
+def _score_rewriting(sample: Sample, told: Sequence[Told] | None) -> tuple[MaskedTextScore, float]:
+    """What is left in a rewriting; and its protection by tier."""
+    gold = gold_texts(sample)
+    judgement = None if told is None else judge(gold, told)
     weighted = score_judgement(gold, judgement, tiers_of(sample))
     return score_judgement(gold, judgement), weighted.protection
 

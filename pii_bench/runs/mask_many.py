@@ -1,11 +1,11 @@
-"""Masking many texts, one after the other or in the processes of a Ray cluster."""
+"""Masking many texts, or writing them anew, here or in the processes of a Ray cluster."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.masking import mask
@@ -14,13 +14,14 @@ from pii_bench.runs.on_ray import map_on_ray
 from pii_bench.systems.catalog import SystemOptions, build_systems
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 
-    from pii_bench.runs.mask_text import OnFailure
+    from pii_bench.runs.mask_text import OnFailure, Rewriting
     from pii_bench.systems.base import System
 
     Asked = tuple[str | None, str]
     """A text, where there is one, and what will be asked about it."""
+    Work = Callable[[str, str], Coroutine[Any, Any, "MaskedText"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +40,15 @@ class MaskedText:
 
 
 class TextMasker:
-    """Masks one text after the other; a context manager, at whose end the systems are closed.
+    """Works on one text after the other; a context manager, at whose end the systems are closed.
 
     Args:
-        systems: those of one name, for detection and for what a query needs.
-        on_failure: see `ask`.
+        systems: those that are asked.
+        work: masks a text for a query.
     """
 
-    def __init__(self, systems: Sequence[System], on_failure: OnFailure) -> None:
-        self._systems, self._on_failure = systems, on_failure
+    def __init__(self, systems: Iterable[System], work: Work) -> None:
+        self._systems, self._work = tuple(systems), work
         # One loop for all texts: the clients of chat models keep their connections in it.
         self._runner = asyncio.Runner()
 
@@ -65,21 +66,53 @@ class TextMasker:
         if text is None or not text.strip():
             return MaskedText(text)
         try:
-            answers = self._runner.run(ask(text, query, self._systems, on_failure=self._on_failure))
+            return self._runner.run(self._work(text, query))
         except PiiBenchError as error:
             return MaskedText(None, failure=str(error))
-        masked = mask(text, answers.entities, answers.needed or ())
-        counts = Counts()
-        counts.add(answers, masked, query)
-        return MaskedText(masked.text, counts)
 
 
 def mask_each(
     systems: Sequence[System], on_failure: OnFailure, texts: Iterable[Asked]
 ) -> Iterator[MaskedText]:
-    """Mask texts in this process, one after the other; the systems are closed at the end."""
-    with TextMasker(systems, on_failure) as masker:
+    """Mask texts in this process, one after the other; the systems are closed at the end.
+
+    Args:
+        systems: those of one name, for detection and for what a query needs.
+        on_failure: see `ask`.
+        texts: read as they are needed.
+    """
+    with TextMasker(systems, partial(_mask, systems, on_failure)) as masker:
         yield from map(masker, texts)
+
+
+def rewrite_each(
+    systems: Sequence[System],
+    rewriting: Callable[[str, str], Coroutine[Any, Any, Rewriting]],
+    texts: Iterable[Asked],
+) -> Iterator[MaskedText]:
+    """Let texts be written anew, one after the other; the systems are closed at the end.
+
+    Args:
+        systems: those that `rewriting` asks.
+        rewriting: writes a text anew for a query.
+        texts: read as they are needed.
+    """
+
+    async def rewritten(text: str, query: str) -> MaskedText:
+        return MaskedText((await rewriting(text, query)).text)
+
+    with TextMasker(systems, rewritten) as masker:
+        yield from map(masker, texts)
+
+
+async def _mask(
+    systems: Sequence[System], on_failure: OnFailure, text: str, query: str
+) -> MaskedText:
+    answers = await ask(text, query, systems, on_failure=on_failure)
+    masked = mask(text, answers.entities, answers.needed or ())
+    counts = Counts()
+    counts.add(answers, masked, query)
+    return MaskedText(masked.text, counts)
 
 
 def mask_each_on_ray(
@@ -105,4 +138,5 @@ def mask_each_on_ray(
 
 
 def _build(name: str, options: SystemOptions, on_failure: OnFailure) -> TextMasker:
-    return TextMasker(masking_systems(build_systems(name, options)), on_failure)
+    systems = masking_systems(build_systems(name, options))
+    return TextMasker(systems, partial(_mask, systems, on_failure))

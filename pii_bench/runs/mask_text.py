@@ -1,4 +1,4 @@
-"""Asking a system what of a text to mask."""
+"""Asking a system what of a text to mask, or a chat model to write it anew."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from pii_bench.prompting.parsing.result import Stage
 from pii_bench.runs.predictions.prediction import read_response
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import Locator
+from pii_bench.scorer.masked_text import GoldTexts
+from pii_bench.scorer.rewritten_text import Told, Trace, tell
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -93,6 +95,85 @@ class Counts:
         self.not_found += len(masked.not_found)
         self.in_query += sum(bool(asked.spans(texts[0])) for texts in masked.mapping.values())
         self.undecided += answers.needed is None
+
+
+@dataclass(slots=True)
+class Traces:
+    """What became of any number of texts that were written anew, without a word of them.
+
+    Judged are the values that a detector found in the texts and that the queries do not need.
+
+    Attributes:
+        values: how many there are.
+        told: how many are told still, and how.
+        types: of those that are told still.
+    """
+
+    values: int = 0
+    told: Counter[Trace] = field(default_factory=Counter)
+    types: Counter[str] = field(default_factory=Counter)
+
+    def add(self, rewriting: Rewriting) -> None:
+        """Count one text more."""
+        types = {normalise(text): pii_type for text, pii_type in rewriting.found.entities}
+        for each in rewriting.told:
+            self.values += not each.text.needed
+            if each.leaks:
+                self.told[each.trace] += 1
+                self.types[types[each.text.text]] += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """A text that was written anew, and what it still tells.
+
+    Attributes:
+        text: the new one.
+        found: what the detector says of the text as it was.
+        told: what the new one tells of that.
+    """
+
+    text: str = field(repr=False)
+    found: Answers = field(repr=False)
+    told: tuple[Told, ...] = field(repr=False)
+
+
+async def rewrite(text: str, query: str, rewriter: System, checkers: Iterable[System]) -> Rewriting:
+    """Let a chat model write a text anew, and look for what is left of what a detector found.
+
+    Systems are not closed: the next text may follow, in the same event loop.
+
+    Args:
+        text: as it is; all systems see it so.
+        query: what will be asked about it.
+        rewriter: answers `Task.REWRITE`.
+        checkers: a detector and what tells the need; what they do not find is not looked for.
+
+    Raises:
+        MaskingError: there is no new text, or it cannot be checked.
+        ProviderRefusedError: the provider refuses every call.
+        PiiBenchError: a blank query.
+    """
+    found = await ask(text, query, checkers)
+    written = (await _ask(rewriter, Sample(SAMPLE_ID, text, query, (), ()))).rewritten or ""
+    locator = Locator(text)
+    entities = [(value, locator.spans(value)) for value, _ in found.entities]
+    gold = GoldTexts(text, entities, found.needed or ())
+    return Rewriting(written, found, tell(text, written, gold, query))
+
+
+def rewriting_system(systems: Iterable[System]) -> System:
+    """The one that writes texts anew.
+
+    Raises:
+        PiiBenchError: there is none.
+    """
+    made = list(systems)
+    for system in made:
+        if system.card.task is Task.REWRITE:
+            return system
+    names = ", ".join(sorted({each.card.model for each in made}))
+    raise PiiBenchError(f"system {names!r} writes no text: --rewrite needs a chat model, --model")
 
 
 async def mask_for_query(

@@ -87,6 +87,8 @@ class Matrix:
 
     def _asked(self) -> list[str | None]:
         """The strategies; of detection, its one prompt in the place of those of another task."""
+        if self.task == Task.REWRITE:
+            return [str(Task.REWRITE)]
         if self.task != Task.DETECTION:
             return [*self.strategies]
         own = {

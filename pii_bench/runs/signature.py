@@ -11,11 +11,11 @@ import pii_bench
 from pii_bench.escaping import visible
 from pii_bench.prompting.parsing import PARSER
 from pii_bench.scorer import MATCHER, NORMALISER, ROUGE_L_TOKENISER
+from pii_bench.scorer.rewritten_text import LEAKS
+from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from pii_bench.tasks import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,7 @@ class Signature:
             "norm": NORMALISER,
             "match": MATCHER,
             "rougeL": ROUGE_L_TOKENISER,
+            "leaks": LEAKS if self.task is Task.REWRITE else "",
             "parser": PARSER if self.prompts else "",
             "pii_bench": pii_bench.__version__,
             "scipy": version("scipy"),

@@ -18,6 +18,7 @@ from pii_bench.scorer.related import (
     score_masking,
     score_query_related,
 )
+from pii_bench.scorer.rewritten_text import score_rewritten_text
 from pii_bench.scorer.spans import SemEval, SpanScore, f1_interval, score_spans
 from pii_bench.scorer.text import NORMALISER, ROUGE_L_TOKENISER, normalise, normalise_type
 
@@ -43,5 +44,6 @@ __all__ = [
     "score_masked_text",
     "score_masking",
     "score_query_related",
+    "score_rewritten_text",
     "score_spans",
 ]

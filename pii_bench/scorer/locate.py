@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from pii_bench.scorer.text import normalise
 from pii_bench.scorer.tokens import Token, tokenize
+from pii_bench.scorer.writings import NUMBER_WORDS, unmarked, writings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -66,17 +67,26 @@ class Strictness(StrEnum):
     - What occurs nowhere so is looked for in any case; then inside words: a number next to
       letters (`25yo`), else one of up to `SHORT` letters and digits at the begin or end of a
       word, and one of up to `VERY_SHORT` not at all.
+
+    `RESTATED`: as readable but never inside words, or in another writing of the value
+    (`pii_bench.scorer.writings`: "thirty-two" for 32, "Gothenburg" for "Göteborg"), letters with
+    or without their marks, digits of a long number however they are parted. So is judged what a
+    text that was written anew still says.
     """
 
     VERBATIM = "verbatim"
     EQUAL = "equal"
     PLACED = "placed"
     READABLE = "readable"
+    RESTATED = "restated"
 
 
 SHORT: Final = 4
 VERY_SHORT: Final = 2
 LONG_NUMBER: Final = 7
+
+_LONG_NUMBER: Final = 7
+"""Digits from which on a number is told by them alone, however they are parted."""
 
 _LONG: Final = 100_000
 """Characters from which on an index of words is made: many values need as many searches."""
@@ -138,6 +148,8 @@ class Locator:
                 return exact or self.spans(value, Strictness.EQUAL)
             case Strictness.READABLE:
                 return self._find_readable(value)
+            case Strictness.RESTATED:
+                return _joined(sorted(set(self._find_restated(value))))
 
     @cached_property
     def _equal(self) -> _Form:
@@ -146,6 +158,10 @@ class Locator:
     @cached_property
     def _readable(self) -> _Form:
         return _Form.of(self._text, _readable)
+
+    @cached_property
+    def _unmarked(self) -> _Form:
+        return _Form.of(self._text, _folded)
 
     @cached_property
     def _words(self) -> _WordIndex:
@@ -164,6 +180,19 @@ class Locator:
             if spans := self._readable.originals(_joined(merge(found, grouped))):
                 return [each for each in spans if self._in_its_case(value, each)] or spans
         return ()
+
+    def _find_restated(self, value: str) -> Iterator[Span]:
+        form = self._unmarked.text
+        for writing in (value, *writings(value)):
+            wanted = _folded_reading(writing)
+            own = [each for each in _find(wanted, form) if _is_own(form, each)]
+            yield from (
+                span
+                for span in self._unmarked.originals(own)
+                if _case_allows(_cased(unmarked(writing)), unmarked(self._text[slice(*span)]))
+            )
+        if (digits := _parted(value)) is not None:
+            yield from self._unmarked.originals(each.span() for each in digits.finditer(form))
 
     def _tiers(self, wanted: str, size: int) -> Iterator[Iterable[Span]]:
         """Where a reading is in the form, from what is surely meant to what may be."""
@@ -200,6 +229,11 @@ class Locator:
 def locator_of(text: str) -> Locator:
     """The locator of a description, which many systems mask."""
     return Locator(text)
+
+
+@lru_cache(maxsize=1 << 16)
+def _folded_reading(text: str) -> str:
+    return _Form.of(text, _folded).text.strip()
 
 
 @lru_cache(maxsize=1 << 16)
@@ -548,6 +582,11 @@ def _readable(characters: str) -> str:
     return _normalised("NFC", _plain(characters).casefold())
 
 
+@lru_cache(maxsize=1 << 14)
+def _folded(characters: str) -> str:
+    return unmarked(_readable(characters))
+
+
 def _plain(characters: str) -> str:
     visible = "".join(each for each in characters if not _is_silent(each)).translate(_ALIKE)
     plain = _normalised("NFKC", visible)
@@ -624,6 +663,38 @@ def _goes_on(text: str, span: Span) -> bool:
 def _cuts_number(text: str, span: Span) -> bool:
     """Whether a number goes on beyond a span: 32 is none of its own in 1,320.32 or 2024-10-32."""
     return _cuts(text, span, str.isdigit, _IN_NUMBERS)
+
+
+def _is_own(text: str, span: Span) -> bool:
+    """Whether it is words of its own; a number may be next to letters (`25yo`)."""
+    piece = text[slice(*span)]
+    if _cuts_word(text, span) and (not piece.isdigit() or _cuts_digits(text, span)):
+        return False
+    short = len(_LETTER_OR_DIGIT.findall(piece)) <= VERY_SHORT
+    goes_on = _goes_on(text, span) if short else _cuts_number(text, span)
+    return not goes_on and not _cuts_spelled_number(text, span)
+
+
+def _cuts_spelled_number(text: str, span: Span) -> bool:
+    """Whether a number in words goes on beyond a span: "thirty" in "thirty-two"."""
+    start, end = span
+    if not NUMBER_WORDS.search(text, start, end):
+        return False
+    return any(
+        number.start() < start < number.end() or number.start() < end < number.end()
+        for number in NUMBER_WORDS.finditer(text, max(0, start - 100), end + 100)
+    )
+
+
+@lru_cache(maxsize=1 << 14)
+def _parted(value: str) -> re.Pattern[str] | None:
+    """The digits of a long number with whatever parts them; None for another value."""
+    plain = reading(value)
+    digits = re.sub(r"[\s+().,/'-]", "", plain)
+    if not (digits.isascii() and digits.isdigit() and len(digits) >= _LONG_NUMBER):
+        return None
+    between = r"[\s().,/'-]{0,3}"
+    return re.compile(rf"(?<![0-9])(?<![0-9][.,]){between.join(digits)}(?![0-9])")
 
 
 def _cuts(text: str, span: Span, is_part: Callable[[str], bool], between: str) -> bool:

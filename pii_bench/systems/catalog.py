@@ -34,6 +34,7 @@ from pii_bench.systems.detectors.catalog import DETECTORS, detector_names
 from pii_bench.systems.plug_in import ENTRY_POINTS, PYTHON, plug_in
 from pii_bench.systems.prompted import PromptedSystem
 from pii_bench.systems.voted import DEFAULT_VOTES, VOTE_TEMPERATURE, VotedSystem
+from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     from pii_bench.models.base import Model
@@ -194,6 +195,8 @@ def _prompt(name: str, options: SystemOptions) -> tuple[System, ...]:
     if strategy.labelled:
         return (_labelled(name, strategy, options),)
     _refuse_labelled(f"strategy {strategy.name!r}", options)
+    if strategy.task is Task.REWRITE:
+        return (_rewriter(name, strategy, options),)
     prompts = [load_prompt(each, output=options.output) for each in (DETECTION, strategy)]
     model = _guarded(name, options)
     sampling = _sampling(name, options)
@@ -207,6 +210,12 @@ def _labelled(name: str, strategy: Strategy, options: SystemOptions) -> System:
     prompt = load_prompt(strategy, output=options.output, taxonomy=labels, shots=options.shots)
     system = PromptedSystem(_guarded(name, options), prompt, _sampling(name, options))
     return system if options.chunk is None else ChunkedSystem(system, options.chunk)
+
+
+def _rewriter(name: str, strategy: Strategy, options: SystemOptions) -> System:
+    """Texts written anew."""
+    prompt = load_prompt(strategy, output=options.output)
+    return PromptedSystem(_guarded(name, options), prompt, _sampling(name, options))
 
 
 def _refuse_labelled(who: str, options: SystemOptions) -> None:

@@ -313,7 +313,7 @@ def test_what_finds_entities_does_not_answer() -> None:
 
 @pytest.mark.parametrize("options", [["--model", "gold+gold"], ["--judge", "openai/judge"]])
 def test_a_system_or_a_judge_needs_answers(options: list[str]) -> None:
-    with pytest.raises(PiiBenchError, match="--model and --judge need an --answerer"):
+    with pytest.raises(PiiBenchError, match="--judge need an --answerer"):
         utility(None, *options)
 
 
@@ -360,3 +360,77 @@ def test_an_embedder_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> N
 
     with pytest.raises(MissingExtraError, match="pii-bench"):
         utility(None, "--embedder", "minilm")
+
+
+WRITTEN = "They are 32."
+
+
+def rewriting_reply(request: ReceivedRequest) -> Reply:
+    """A text that keeps the age, and a judge who takes the shorter text whatever its place."""
+    said = request.body["messages"][0]["content"]
+    if "### Text:" in said:
+        return completion(f"### Text:\n{WRITTEN}")
+    if "### Better" not in said:
+        return reply(request)
+    one, other = re.findall(r"^Version [AB]:\n(.*)$", said, re.MULTILINE)
+    return completion(f"### Better: {'A' if len(one) < len(other) else 'B'}")
+
+
+def rewriter(server: ProtocolServer) -> list[str]:
+    return ["--rewrite", "--model", "openai/writer", "--base-url", f"{server.url}/v1"]
+
+
+def test_rewritten_texts_are_answered_and_compared_in_both_orders(
+    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    protocol_server.script(rewriting_reply)
+    options = [*rewriter(protocol_server), *judge(protocol_server)]
+
+    assert utility(protocol_server, *options)
+
+    # Two samples: a rewriting, four answers, two verdicts on each but one, two on the texts.
+    asked = len(protocol_server.requests)
+    assert asked == 2 * (1 + 4 + 3 * 2 + 2)
+    (condition,) = rows().keys() - {"no-mask", "mask-all", "mask-query-unrelated"}
+    assert re.fullmatch(r"openai/writer@.*\+rewrite", condition)
+    # The name is gone and the age is told.
+    assert rows()[condition]["privacy"] == "0.5000"
+    with Path("results/utility/texts.csv").open(encoding="utf-8") as file:
+        (told,) = csv.DictReader(file)
+    assert (told["condition"], told["texts"], told["win"], told["preferred"]) == (
+        *(condition, "2", "2"),
+        "1.0000",
+    )
+    assert "asked in both orders" in capsys.readouterr().out
+
+    # Nothing is asked again, and no figure changes.
+    assert utility(protocol_server, *options)
+    assert len(protocol_server.requests) == asked
+    before = Path("results/utility/texts.csv").read_text()
+    assert utility()
+    assert Path("results/utility/texts.csv").read_text() == before
+    # No text is in a table.
+    assert WRITTEN not in before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--rewrite"], "--rewrite needs a chat model"),
+        (["--rewrite", "--model", "gold+gold"], "--rewrite needs a chat model"),
+        (
+            ["--rewrite", "--model", "openai/writer", "--strategy", "naive"],
+            "--rewrite has no use for --strategy",
+        ),
+    ],
+)
+def test_what_cannot_rewrite_is_refused(
+    protocol_server: ProtocolServer, options: list[str], message: str
+) -> None:
+    with pytest.raises(PiiBenchError, match=message):
+        utility(protocol_server, *options, "--base-url", f"{protocol_server.url}/v1")
+
+
+def test_without_an_answerer_nothing_is_written_anew() -> None:
+    with pytest.raises(PiiBenchError, match="need an --answerer"):
+        utility(None, "--rewrite")

@@ -107,7 +107,7 @@ def assert_same(
     assert 0 < ours[1]["recall"] < 1
 
 
-@pytest.mark.parametrize("task", list(Task))
+@pytest.mark.parametrize("task", [each for each in Task if each is not Task.REWRITE])
 def test_inspect_ai_gives_the_scores_of_our_runner(
     task: Task, server: ProtocolServer, tmp_path: Path
 ) -> None:

@@ -34,6 +34,7 @@ def test_each_task_asks_its_prompts_in_order(ann: str) -> None:
         Task.DETECTION: (detection,),
         Task.QUERY_RELATED: (naive,),
         Task.MASKING: (detection, naive),
+        Task.REWRITE: (load_prompt(get_strategy("rewrite")),),
     }
 
 
@@ -54,6 +55,7 @@ def test_only_detection_asks_about_a_sample_without_a_query(ann: str) -> None:
         Task.DETECTION: ["s1", "silent"],
         Task.QUERY_RELATED: ["s1"],
         Task.MASKING: ["s1"],
+        Task.REWRITE: ["s1"],
     }
 
 
@@ -74,7 +76,9 @@ def test_detection_may_be_asked_in_labels(ann: str) -> None:
 
 
 def test_a_strategy_that_draws_several_times_is_refused(ann: str) -> None:
-    with pytest.raises(PiiBenchError, match=r"draws several times.*\(allowed: naive, .*, json\)"):
+    with pytest.raises(
+        PiiBenchError, match=r"draws several times.*\(allowed: naive, .*, json, rewrite\)"
+    ):
         load_questions(ann, "query-related", "self-consistency-vote")
 
 

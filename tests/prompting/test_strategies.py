@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.errors import PromptError, UnknownNameError
+from pii_bench.errors import PiiBenchError, PromptError, UnknownNameError
 from pii_bench.prompting.schemas import Output, answer_schema
 from pii_bench.prompting.strategies import (
     DETECTION,
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 ALL = [DETECTION, *STRATEGIES.values()]
 OUTPUTS: tuple[Output, ...] = get_args(Output)
+FORMED = [each for each in ALL if each.name != "rewrite"]
+"""Those whose answers have a form."""
 
 SAMPLE = make_sample(
     description="Bo Ray {{query}} met Ann Lee, 32, at Acme.",
@@ -63,7 +65,7 @@ def test_what_is_sent(strategy: Strategy, assert_golden: Callable[[str, str], No
     assert_golden(f"prompts/{strategy.name}.txt", message.content + "\n")
 
 
-@pytest.mark.parametrize("strategy", ALL, ids=lambda strategy: strategy.name)
+@pytest.mark.parametrize("strategy", FORMED, ids=lambda strategy: strategy.name)
 def test_what_is_sent_with_a_schema(
     strategy: Strategy, assert_golden: Callable[[str, str], None]
 ) -> None:
@@ -72,7 +74,12 @@ def test_what_is_sent_with_a_schema(
     assert_golden(f"prompts/{strategy.name}+schema.txt", message.content + "\n")
 
 
-def test_the_strategies_of_the_paper_the_vote_and_one_for_detection() -> None:
+def test_a_text_is_written_into_no_schema() -> None:
+    with pytest.raises(PiiBenchError, match="'rewrite' has no schema"):
+        load_prompt(STRATEGIES["rewrite"], output="schema")
+
+
+def test_the_strategies_of_the_paper_and_ours() -> None:
     assert list(STRATEGIES) == [
         "naive",
         "naive-choice",
@@ -82,10 +89,11 @@ def test_the_strategies_of_the_paper_the_vote_and_one_for_detection() -> None:
         "ps-cot",
         "self-consistency-vote",
         "json",
+        "rewrite",
     ]
     detecting = [each.name for each in ALL if each.task is Task.DETECTION]
     assert detecting == ["detection", "json"]
-    assert {each.task for each in ALL} == {Task.DETECTION, Task.QUERY_RELATED}
+    assert {each.task for each in ALL} == set(Task) - {Task.MASKING}
 
 
 def test_only_the_strategy_that_is_told_gold_is_an_oracle() -> None:
@@ -149,9 +157,10 @@ def test_no_other_placeholder_is_filled(prompts: Path, strategy: Strategy) -> No
 
 def test_each_prompt_has_its_own_hash() -> None:
     own = [strategy for strategy in ALL if strategy.text is None]
-    prompts = [load_prompt(each, output=output) for each in own for output in OUTPUTS]
+    prompts = [load_prompt(each) for each in own]
+    prompts += [load_prompt(each, output="schema") for each in own if each in FORMED]
 
-    assert len({prompt.sha256 for prompt in prompts}) == 2 * len(own)
+    assert len({prompt.sha256 for prompt in prompts}) == len(prompts) == 2 * len(own) - 1
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -163,7 +172,7 @@ def test_the_vote_is_asked_what_self_cot_asks(output: Output) -> None:
     assert vote.messages(SAMPLE) == thought.messages(SAMPLE)
 
 
-@pytest.mark.parametrize("strategy", ALL, ids=lambda strategy: strategy.name)
+@pytest.mark.parametrize("strategy", FORMED, ids=lambda strategy: strategy.name)
 def test_a_schema_adds_one_paragraph_and_a_name(strategy: Strategy) -> None:
     text, schema = load_prompt(strategy), load_prompt(strategy, output="schema")
     (before,), (after,) = text.messages(SAMPLE), schema.messages(SAMPLE)
@@ -177,7 +186,7 @@ def test_a_schema_adds_one_paragraph_and_a_name(strategy: Strategy) -> None:
 
 
 def test_the_paragraph_names_every_key_of_its_schema_in_their_order() -> None:
-    for strategy in ALL:
+    for strategy in FORMED:
         prompt = load_prompt(strategy, output="schema")
         assert prompt.schema is not None
         places = [prompt.instruction.find(f'"{key}"') for key in prompt.schema.schema["required"]]

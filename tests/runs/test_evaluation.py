@@ -5,15 +5,20 @@ import pytest
 from pii_bench.prompting.outcome import Status
 from pii_bench.runs.evaluation import Evaluation, evaluate, score_sample
 from pii_bench.runs.predictions.prediction import Prediction
-from pii_bench.scorer import PRF
+from pii_bench.scorer import PRF, Counts, MaskedTextScore
 from pii_bench.tasks import Task
 from tests.builders import make_sample
 
 # Ann Lee (PER) and 32 (DEM), of which 32 is related to the query.
 GOLD = make_sample()
-RIGHT = Prediction(Status.OK, subjects=((("Ann Lee", "PER"), ("32", "DEM")),), related=("32",))
+RIGHT = Prediction(
+    Status.OK,
+    subjects=((("Ann Lee", "PER"), ("32", "DEM")),),
+    related=("32",),
+    rewritten="Somebody is 32.",
+)
 HALF = Prediction(Status.REPAIRED, subjects=((("Ann Lee", "PER"),),), related=("32", "Bo"))
-NOTHING = Prediction(Status.OK, subjects=(), related=())
+NOTHING = Prediction(Status.OK, subjects=(), related=(), rewritten="Somebody.")
 ONE = PRF(1.0, 1.0, 1.0)
 ZERO = PRF(0.0, 0.0, 0.0)
 
@@ -140,3 +145,15 @@ def test_predictions_for_other_samples_count_nowhere() -> None:
 
     assert len(evaluation.scores) == evaluation.gold == 1
     assert sum(evaluation.statuses.values()) == 1
+
+
+def test_a_rewriting_by_hand() -> None:
+    # The name is told in part, so it is not protected; the age is kept in another form.
+    score = score_sample(
+        Task.REWRITE, GOLD, Prediction(Status.OK, rewritten="Ann, aged thirty-two.")
+    )
+
+    assert score.masked_text == MaskedTextScore(0.0, 1.0, None)
+    assert score.counts["leak_part"] == Counts(1, 1, 1)
+    assert score.counts["leak_readable"] == score.counts["leak_restated"] == Counts(0, 0, 1)
+    assert score.metrics["exact"] == ZERO

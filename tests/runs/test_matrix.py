@@ -67,6 +67,12 @@ def test_strategies_apply_to_chat_models_alone(tmp_path: Path) -> None:
     ]
 
 
+def test_rewriting_has_one_strategy() -> None:
+    matrix = Matrix(("gpt4o", "encoder"), ("demo",), ("naive", "self-cot"), task="rewrite")
+
+    assert matrix.cells() == [Cell("gpt4o", "rewrite"), Cell("encoder", None)]
+
+
 def test_detection_has_one_prompt_whatever_the_strategies() -> None:
     matrix = Matrix(("gpt4o",), ("demo",), ("naive", "self-cot"), task="detection")
 

@@ -35,6 +35,7 @@ _METRICS: Final = (
     (Task.QUERY_RELATED, "f1", "F1"),
     (Task.MASKING, "h", "H"),
     (Task.MASKING, "f1", "F1"),
+    (Task.REWRITE, "h", "H"),
 )
 # By these every system can be compared, also those that name no subjects.
 _RULES: Final = ((Task.DETECTION, "ent_f1", Rule.TYPED), (Task.QUERY_RELATED, "f1", Rule.TEXT))

@@ -23,6 +23,7 @@ from pii_bench.ranking.reading import reading_rows
 from pii_bench.ranking.rows import Row, rank
 from pii_bench.ranking.source import Source
 from pii_bench.ranking.stored import read_runs
+from pii_bench.scorer.rewritten_text import Trace
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -177,13 +178,18 @@ class _Shown:
 
     @property
     def asked(self) -> list[Run | None]:
-        """Who answered for detection and for query-related."""
+        """Who answered for detection and for query-related, or wrote the texts anew."""
+        if self.run.task is Task.REWRITE:
+            return [self.run]
         alone = self.run.task is Task.DETECTION
         return [self.run, None] if alone else [self.run.detection, self.run]
 
 
 def _name(run: Run) -> str:
     card = run.manifest.system
+    # Of a submission, rewritten texts are not of the run that answers queries.
+    if card.task is Task.REWRITE and not card.prompt:
+        return f"{run.source}:{card.model} ({card.task})"
     alone = card.task is Task.DETECTION and card.prompt
     name = f"{card.model} ({card.prompt})" if alone else system_name(card.model, card.prompt)
     # As `pii-bench compare` tells them apart.
@@ -191,7 +197,7 @@ def _name(run: Run) -> str:
 
 
 def _shown(scored: Iterable[tuple[Run, list[Row]]]) -> list[_Shown]:
-    """Runs that answer queries, then detections that belong to none of these."""
+    """Runs that answer queries or write texts anew, then detections that belong to none."""
     detections: dict[int, tuple[Run, list[Row]]] = {}
     related = []
     for run, rows in scored:
@@ -213,6 +219,8 @@ def _shown(scored: Iterable[tuple[Run, list[Row]]]) -> list[_Shown]:
 
 def _answers(run: Run) -> Answers:
     detection = run.detection
+    if run.manifest.system.task is Task.REWRITE:
+        return Answers(names_subjects=False, by_task={Task.REWRITE: run.predictions})
     if run.manifest.system.task is Task.DETECTION:
         detection = run
     by_task: dict[Task, Mapping[str, Prediction]] = {}
@@ -272,6 +280,7 @@ def _record(
         "tasks": list(Task),
         "statuses": list(Status),
         "classes": list(ErrorClass),
+        "traces": list(Trace),
         "datasets": datasets,
         "runs": runs,
         "examples": [] if leaks is None else _examples(leaks, datasets, runs),

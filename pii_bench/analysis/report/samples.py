@@ -14,10 +14,11 @@ from pii_bench.analysis.diagnosis.errors import ErrorClass, Side, classify
 from pii_bench.datasets.sample import applicable, spans_of
 from pii_bench.masking import mask
 from pii_bench.prompting.outcome import Status
-from pii_bench.runs.evaluation import score_sample
+from pii_bench.runs.evaluation import score_sample, tell_of
 from pii_bench.scorer import normalise, normalise_type
 from pii_bench.scorer.counts import harmonic_mean
 from pii_bench.scorer.locate import locator_of
+from pii_bench.scorer.rewritten_text import Trace
 from pii_bench.tasks import Task
 from pii_bench.taxonomy import PiiType
 
@@ -33,6 +34,8 @@ Record: TypeAlias = dict[str, Any]
 
 _STATUSES: Final = {status: number for number, status in enumerate(Status)}
 _CLASSES: Final = {kind: number for number, kind in enumerate(ErrorClass)}
+_WITH_ERRORS: Final = (Task.QUERY_RELATED, Task.MASKING)
+_TRACES: Final = {trace: number for number, trace in enumerate(Trace)}
 _SIDES: Final = {side: number for number, side in enumerate(Side)}
 
 
@@ -89,10 +92,12 @@ def encode_sample(
         places, or the text itself where it has none).
         For each run None where nothing was asked, else `s` (status for each task or None), `f`
         (for each task F1, precision, recall, RougeL-F; for detection Ent-F1 behind them; for
-        masking None, H, protection, retention and collateral; None where it is not scored), `e`
-        (for query-related and masking class, side and count in turn), and with texts what there
-        is of `d` (subjects: text and type in turn), `r` (texts chosen) and `m` (start, end and
-        tag in turn).
+        masking and rewriting None, H, protection, retention and collateral; None where it is not
+        scored), `e` (for query-related and masking class, side and count in turn), `l` (of a
+        rewriting: texts not needed that are told as written, restated, in part), and with texts
+        what there is of `d` (subjects: text and type in turn), `r` (texts chosen), `m` (start, end
+        and tag in turn) and `w` (a rewriting, and of each gold text its number, its trace and
+        where the rewriting tells it).
     """
     record: Record = {"id": sample.id}
     if vocabulary is None:
@@ -132,7 +137,7 @@ class _Texts:
         self.locator = locator_of(text)
         self.listed: list[list[int] | str] = []
         self._numbers: dict[str, int] = {}
-        self._units = (0, *accumulate(1 + (character > "\uffff") for character in text))
+        self._units = _units(text)
 
     def number(self, text: str) -> int:
         key = normalise(text)
@@ -143,6 +148,11 @@ class _Texts:
 
     def offsets(self, spans: Iterable[Span]) -> list[int]:
         return [self._units[edge] for span in spans for edge in span]
+
+
+def _units(text: str) -> tuple[int, ...]:
+    """Where each code point begins, in UTF-16 code units."""
+    return (0, *accumulate(1 + (character > "\uffff") for character in text))
 
 
 def _figures(sample: Sample, run: Answers) -> Record | None:
@@ -156,9 +166,18 @@ def _figures(sample: Sample, run: Answers) -> Record | None:
         "e": [
             _errors(task, sample, each)
             for task, each in zip(Task, given, strict=True)
-            if task is not Task.DETECTION
+            if task in _WITH_ERRORS
         ],
+        **_leaks(sample, given[[*Task].index(Task.REWRITE)]),
     }
+
+
+def _leaks(sample: Sample, answer: Prediction | None) -> Record:
+    told = None if answer is None else tell_of(sample, answer.rewritten)
+    if told is None:
+        return {}
+    leaks = [each.trace for each in told if each.leaks]
+    return {"l": [leaks.count(trace) for trace in Trace if trace is not Trace.GONE]}
 
 
 def _given(task: Task, sample: Sample, run: Answers) -> Prediction | None:
@@ -206,7 +225,7 @@ def _errors(task: Task, sample: Sample, answer: Prediction | None) -> list[int]:
 
 def _said(sample: Sample, run: Answers, texts: _Texts, vocabulary: Vocabulary) -> Record:
     """The texts and places of an answer."""
-    found, chosen, masking = (_given(task, sample, run) for task in Task)
+    found, chosen, masking, rewriting = (_given(task, sample, run) for task in Task)
     said: Record = {}
     if found is not None and found.subjects is not None:
         said["d"] = [
@@ -233,6 +252,19 @@ def _said(sample: Sample, run: Answers, texts: _Texts, vocabulary: Vocabulary) -
                 *texts.offsets([(span.start, span.end)]),
                 vocabulary.tags.number(span.tag),
             )
+        ]
+    if rewriting is not None and rewriting.rewritten is not None:
+        units = _units(rewriting.rewritten)
+        said["w"] = [
+            rewriting.rewritten,
+            [
+                [
+                    texts.number(each.text.text),
+                    _TRACES[each.trace],
+                    [units[edge] for span in each.spans for edge in span],
+                ]
+                for each in tell_of(sample, rewriting.rewritten) or ()
+            ],
         ]
     return said
 

@@ -14,6 +14,7 @@ from pii_bench.analysis.utility.conditions import (
     mask_by_gold,
     mask_by_system,
     read_masker,
+    read_rewritings,
 )
 from pii_bench.analysis.utility.responses import read_answer
 from pii_bench.analysis.utility.stored import split_name
@@ -125,6 +126,9 @@ def _maskings(
     """Whether gold told what is masked, and the maskings."""
     condition = split_name(run.manifest.dataset.name)[1]
     match _masked_by(run):
+        case (model, prompt):
+            written = read_rewritings(results, model, prompt, dataset)
+            return False, {each.id: written[each.id] for each in asked if each.id in written}
         case (model, detection, related):
             masker = read_masker(results, model, (detection, related), dataset)
             return masker.oracle, mask_by_system(masker, asked)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 ANSWER: Final = "utility.answer"
 JUDGE: Final = "utility.judge"
+TEXTS: Final = "utility.texts"
 
 MASKED_BY: Final = "masked_by"
 """The setting of an answerer's card that names the runs by which its texts were masked."""
@@ -34,6 +35,7 @@ MASKED_BY: Final = "masked_by"
 _FOLDER: Final = PROMPTS / "utility"
 _ANSWER_FIELDS: Final = frozenset({"description", "query"})
 _JUDGE_FIELDS: Final = _ANSWER_FIELDS | {"answer_a", "answer_b"}
+_TEXTS_FIELDS: Final = _ANSWER_FIELDS | {"text_a", "text_b"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,14 @@ class AnswerPair:
 
     masked: str
     unmasked: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextPair:
+    """Two versions of one text: written anew, and masked as gold tells."""
+
+    rewritten: str
+    masked: str
 
 
 class Questions(Protocol):
@@ -79,7 +89,8 @@ class AnswerQuestions:
     Attributes:
         texts: sample id to the description as the answerer sees it.
         masked_by: model, detection prompt and query-related prompt of the runs that it is
-            masked by; empty where gold tells what is masked, or nothing is.
+            masked by; of those that were written anew, model and prompt; empty where gold tells
+            what is masked, or nothing is.
         template: the prompt.
     """
 
@@ -158,6 +169,55 @@ class JudgeQuestions:
         orders = (pair.unmasked, pair.masked), (pair.masked, pair.unmasked)
         return tuple(
             Message("user", self.template.render({**common, "answer_a": a, "answer_b": b}))
+            for a, b in orders
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TextQuestions:
+    """Which of two versions of a text is better, asked in both orders (`Questions`).
+
+    The first message shows the rewritten text as A, the second as B.
+
+    Attributes:
+        pairs: sample id to the versions.
+        rewritten_by: model and prompt of the run in which the texts were written.
+        template: the prompt.
+    """
+
+    pairs: Mapping[str, TextPair]
+    rewritten_by: tuple[str, ...]
+    template: Template = field(
+        default_factory=lambda: load_template(_FOLDER / "texts.txt", _TEXTS_FIELDS)
+    )
+
+    @property
+    def prompt(self) -> str:
+        """`TEXTS`."""
+        return TEXTS
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the prompt's text."""
+        return content_hash(self.template.text)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """`MASKED_BY`."""
+        return {MASKED_BY: list(self.rewritten_by)}
+
+    @property
+    def about(self) -> Collection[str]:
+        """Those that have both versions."""
+        return self.pairs.keys()
+
+    def messages(self, sample: Sample) -> tuple[Message, ...]:
+        """Two messages, one for each order."""
+        pair = self.pairs[sample.id]
+        common = {"description": sample.description, "query": sample.query or ""}
+        orders = (pair.rewritten, pair.masked), (pair.masked, pair.rewritten)
+        return tuple(
+            Message("user", self.template.render({**common, "text_a": a, "text_b": b}))
             for a, b in orders
         )
 

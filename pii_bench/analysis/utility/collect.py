@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pii_bench.analysis.utility.answers import ConditionAnswers, StaleAnswersError, hold_answers
 from pii_bench.analysis.utility.chats import JudgeQuestions
-from pii_bench.analysis.utility.conditions import GOLD_CONDITIONS, MASK_ALL, NO_MASK
+from pii_bench.analysis.utility.conditions import GOLD_CONDITIONS, MASK_ALL, NO_MASK, Rewritten
 from pii_bench.analysis.utility.figures import (
     DEFAULT_WEIGHT,
     Means,
@@ -17,7 +17,7 @@ from pii_bench.analysis.utility.figures import (
     UtilityRow,
     similarity,
 )
-from pii_bench.analysis.utility.privacy import privacy
+from pii_bench.analysis.utility.privacy import privacy, privacy_of_rewriting
 from pii_bench.analysis.utility.responses import Ratings, read_verdict
 from pii_bench.analysis.utility.stored import (
     FOLDER,
@@ -193,8 +193,11 @@ class _Rows:
                 yield SampleFigures(sample.id, None, None, Missing.NO_MASKING)
                 continue
             entities = [entity.text for entity in sample.entities]
-            hidden = [(span.start, span.end) for span in masked.spans]
-            protected = privacy(entities, sample.description, hidden)
+            if isinstance(masked, Rewritten):
+                protected = privacy_of_rewriting(entities, sample.description, masked.text)
+            else:
+                hidden = [(span.start, span.end) for span in masked.spans]
+                protected = privacy(entities, sample.description, hidden)
             pair = self.answers.pairs.get(sample.id)
             match Missing.NO_ANSWER if pair is None else utility(sample.id, pair):
                 case Missing() as why:

@@ -1,12 +1,12 @@
 """What of a sample is masked before it is answered.
 
 Gold tells it for three conditions, the paper's; a system tells it for any other, whose name is
-`<model>+<prompt>` of its query-related run.
+`<model>+<prompt>` of its query-related run, or of the run in which it wrote the texts anew.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pii_bench.errors import InputFileError
@@ -31,8 +31,15 @@ MASK_UNRELATED: Final = "mask-query-unrelated"
 GOLD_CONDITIONS: Final = (NO_MASK, MASK_ALL, MASK_UNRELATED)
 """Nothing, all gold entities, and the ideal: all but the related ones."""
 
-Maskings: TypeAlias = "Mapping[str, Masked]"
-"""Sample id to its masked description; samples whose masking failed are absent."""
+Maskings: TypeAlias = "Mapping[str, Masked | Rewritten]"
+"""Sample id to its masked or rewritten description; samples where that failed are absent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A description that was written anew."""
+
+    text: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +117,29 @@ def read_masker(results: Path, model: str, prompts: tuple[str, str], dataset: Da
             for sample_id in both
         },
     )
+
+
+def read_rewritings(results: Path, model: str, prompt: str, dataset: Dataset) -> Maskings:
+    """Read the run in which a model wrote the texts anew.
+
+    Args:
+        results: the folder whose `runs` it is in.
+        model: as its card names it.
+        prompt: likewise.
+        dataset: what it was run on.
+
+    Raises:
+        InputFileError: the run is absent or broken, or is on another file of that name.
+    """
+    path = RunFiles.at(results / "runs", model, prompt, dataset.name).manifest
+    run = read_run(path, dataset)
+    if run.manifest.dataset.sha256 != dataset.sha256:
+        raise InputFileError(path, f"{dataset.name} has changed since")
+    return {
+        sample_id: Rewritten(said.rewritten)
+        for sample_id, said in run.predictions.items()
+        if said.rewritten is not None
+    }
 
 
 def _by_gold(condition: str, sample: Sample) -> Masked:

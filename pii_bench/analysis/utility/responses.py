@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.models.base import Completion, Draws, Finish
@@ -20,6 +21,28 @@ _RATINGS: Final = re.compile(
     rf"\b(?:answer[ \t]+)?A{_RATING}[\s,;]+(?:and[ \t]+)?(?:answer[ \t]+)?B{_RATING}(?![.,/]?\d)",
     re.IGNORECASE,
 )
+
+
+_BETTER: Final = re.compile(r"\bbetter[ \t]*[:=][ \t]*(?:version[ \t]+)?(A|B|tie)\b", re.IGNORECASE)
+
+
+class Preference(StrEnum):
+    """What a judge says of a rewritten and a masked text, asked in both orders."""
+
+    WIN = "win"
+    """The rewritten one is better, in both."""
+
+    LOSS = "loss"
+    """The masked one is, in both."""
+
+    TIE = "tie"
+    """Neither, in both."""
+
+    FLIP = "flip"
+    """The orders disagree."""
+
+
+_PREFERENCES: Final = {"A": Preference.WIN, "B": Preference.LOSS, "TIE": Preference.TIE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +98,33 @@ def read_verdict(response: Response) -> Ratings | None:
         masked=(unmasked_first[1] + masked_first[0]) / 2,
         unmasked=(unmasked_first[0] + masked_first[1]) / 2,
     )
+
+
+def read_preference(response: Response) -> Preference | None:
+    """Which version a judge prefers in both orders, the first with the rewritten text as A.
+
+    Read is the last `Better: A`, `B` or `tie` of each; emphasis is let pass.
+
+    Returns:
+        None unless both orders have one.
+    """
+    if isinstance(response, Completion) or len(response.completions) != 2:
+        return None
+    first, second = map(_better, response.completions)
+    if first is None or second is None:
+        return None
+    # In the second order B is the rewritten text.
+    by_order = (first, {"A": "B", "B": "A"}.get(second, second))
+    if by_order[0] != by_order[1]:
+        return Preference.FLIP
+    return _PREFERENCES[by_order[0]]
+
+
+def _better(completion: Completion) -> str | None:
+    """`A`, `B` or `TIE`."""
+    said = without_thought(completion.text)
+    found = _BETTER.findall(re.sub(r"[*_`]+", "", said or ""))
+    return found[-1].upper() if found else None
 
 
 def _ratings(completion: Completion) -> tuple[int, int] | None:

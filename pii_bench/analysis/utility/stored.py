@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
-from pii_bench.analysis.utility.chats import ANSWER, JUDGE, request_hash
+from pii_bench.analysis.utility.chats import ANSWER, JUDGE, TEXTS, request_hash
 from pii_bench.errors import InputFileError
 from pii_bench.runs.manifest import Manifest, read_manifest
 from pii_bench.runs.records import Failure, RunRecord
@@ -45,6 +45,11 @@ def answers_folder(results: Path) -> Path:
 def verdicts_folder(results: Path, answerer: str) -> Path:
     """`<results>/utility/verdicts/<answerer>`, with a folder per judge."""
     return RunFiles.at(results / FOLDER / "verdicts", answerer, JUDGE, "").model_folder
+
+
+def texts_folder(results: Path) -> Path:
+    """`<results>/utility/texts`, with a folder per judge of texts."""
+    return results / FOLDER / "texts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,11 @@ def read_judges(results: Path, answerer: str, run: str, left_out: list[str]) -> 
     folder = verdicts_folder(results, answerer)
     name = RunFiles.at(folder, "", JUDGE, run).manifest.name
     return _read_all(folder.glob(f"*/{JUDGE}/{name}"), left_out)
+
+
+def read_text_judges(results: Path, left_out: list[str]) -> list[StoredChat]:
+    """All runs of judges of texts, by judge and name; `left_out` as above."""
+    return _read_all(texts_folder(results).glob(f"*/{TEXTS}/*.run.json"), left_out)
 
 
 def _read_all(manifests: Iterable[Path], left_out: list[str]) -> list[StoredChat]:

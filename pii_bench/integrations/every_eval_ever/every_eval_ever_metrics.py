@@ -130,6 +130,20 @@ METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
             "Protection where each text weighs as much as the tier of its sensitivity, 1 to 3; "
             "mean over samples.",
         ),
+        **{
+            f"leak_{how}": Metric(
+                f"pii_bench.leak_{how}",
+                f"Leak, {told}",
+                "share",
+                f"Share of all texts not needed that a rewriting tells {told}.",
+                lower_is_better=True,
+            )
+            for how, told in (
+                ("readable", "as written"),
+                ("restated", "in another form"),
+                ("part", "in part"),
+            )
+        },
     }
 )
 """By the leaderboard's names of its columns."""

@@ -132,7 +132,7 @@ def _reference(task: Task, sample: Sample) -> list[str]:
             ]
         case Task.QUERY_RELATED:
             return related
-        case Task.MASKING:
+        case Task.MASKING | Task.REWRITE:
             return _masked((entity.text for entity in sample.entities), related)
 
 
@@ -159,6 +159,8 @@ def _answer(task: Task, prediction: Prediction) -> object:
             return related
         case Task.MASKING:
             return _masked((text for each in subjects for text, _ in each), related)
+        case Task.REWRITE:
+            return prediction.rewritten
 
 
 def _masked(texts: Iterable[str], related: Iterable[str]) -> list[str]:

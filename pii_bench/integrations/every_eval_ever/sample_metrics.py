@@ -11,7 +11,12 @@ if TYPE_CHECKING:
     from pii_bench.runs.evaluation import SampleScore
     from pii_bench.tasks import Task
 
-_NO_MEANS: Final = frozenset({"micro_f1", "micro_ent_f1", "hallucination_rate", "collateral", "h"})
+_NO_MEANS: Final = frozenset(
+    {
+        *("micro_f1", "micro_ent_f1", "hallucination_rate", "collateral", "h"),
+        *("leak_readable", "leak_restated", "leak_part"),
+    }
+)
 
 MEAN_METRICS: Final = tuple(name for name in METRICS if name not in _NO_MEANS)
 """The columns that are means over all scored samples; the others come of sums, of those samples

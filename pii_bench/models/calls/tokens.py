@@ -46,6 +46,8 @@ _OVERHEAD: Final = Range(low=0, expected=10, high=500)
 # dense. Measured on gold answers: 0.08 in `single`, 0.16 in `multi`, 0.23 in `distract`.
 _DETECTION_SHARE: Final = (0.05, 0.15)
 _ANSWER_BYTES: Final = 2.5
+# Likewise of a text that is written anew: it is prose, and the request has a page of rules.
+_REWRITE_SHARE: Final = (0.05, 0.4)
 
 # Tokens of an answer, (at least, probably). Assumptions: gold's list has 20 to 50 tokens, a
 # worked thought of the demonstrations 160; the rest follows from the parts that are asked.
@@ -94,6 +96,10 @@ def output_tokens(request: Request, *, reasons: bool = False) -> Range[int]:
     if name == "detection":
         low, expected = (
             math.ceil(_size(request) * share / _ANSWER_BYTES) for share in _DETECTION_SHARE
+        )
+    elif name == "rewrite":
+        low, expected = (
+            math.ceil(_size(request) * share / _BYTES.expected) for share in _REWRITE_SHARE
         )
     else:
         low, expected = _ANSWERS.get(name, _OTHER_ANSWER)

@@ -11,9 +11,11 @@ from pii_bench.prompting.parsing.result import (
     PARSER,
     ParsedDetection,
     ParsedRelated,
+    ParsedRewriting,
     Stage,
     Subject,
 )
+from pii_bench.prompting.parsing.rewritten import parse_rewriting
 from pii_bench.prompting.parsing.structured import (
     parse_structured_detection,
     parse_structured_labelled,
@@ -24,11 +26,13 @@ __all__ = [
     "PARSER",
     "ParsedDetection",
     "ParsedRelated",
+    "ParsedRewriting",
     "Stage",
     "Subject",
     "parse_detection",
     "parse_labelled",
     "parse_related",
+    "parse_rewriting",
     "parse_structured_detection",
     "parse_structured_labelled",
     "parse_structured_related",

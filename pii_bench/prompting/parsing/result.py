@@ -121,3 +121,18 @@ class ParsedRelated:
     texts: tuple[str, ...] | None
     status: Status
     repairs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedRewriting:
+    """A text that was written anew.
+
+    Attributes:
+        text: not blank; None exactly when the status is neither `ok` nor `repaired`.
+        status: what became of the answer.
+        repairs: names of the stages that changed something (`Stage`).
+    """
+
+    text: str | None
+    status: Status
+    repairs: tuple[str, ...] = ()

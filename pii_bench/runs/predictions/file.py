@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-_KEYS: Final = frozenset({"id", "subjects", "related", "status"})
+_KEYS: Final = frozenset({"id", "subjects", "related", "rewritten", "status"})
 _PARTS: Final = {
     Task.DETECTION: ("subjects",),
     Task.QUERY_RELATED: ("related",),
     Task.MASKING: ("subjects", "related"),
+    Task.REWRITE: ("rewritten",),
 }
+
+_ANSWERS: Final = ("subjects", "related", "rewritten")
 
 
 class PredictionsFile(Mapping[str, Prediction]):
@@ -88,7 +91,7 @@ class PredictionsFile(Mapping[str, Prediction]):
             others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             what = f"no prediction for sample {missing[0]!r}{others}; --partial scores the others"
             raise InputFileError(self._path, what)
-        for part in ("subjects", "related"):
+        for part in _ANSWERS:
             if 0 < self._having[part] < self._answered:
                 having, lacking = self._first[part, True], self._first[part, False]
                 what = f"prediction {lacking!r} has no {part!r}, though {having!r} has"
@@ -97,7 +100,7 @@ class PredictionsFile(Mapping[str, Prediction]):
 
     def _note(self, sample_id: str, prediction: Prediction) -> None:
         self._answered += 1
-        for part in ("subjects", "related"):
+        for part in _ANSWERS:
             has = getattr(prediction, part) is not None
             self._having[part] += has
             self._first.setdefault((part, has), sample_id)
@@ -190,9 +193,13 @@ def _prediction(record: dict[str, Any]) -> tuple[str, Prediction]:
         related = tuple(get(record, "related", list, owner))
         if not all(isinstance(text, str) for text in related):
             raise RecordError(f"{owner}: 'related' must be a list of strings")
-    if subjects is None and related is None:
-        raise RecordError(f"{owner}: has neither 'subjects' nor 'related' (status {name!r})")
-    return sample_id, Prediction(status, subjects=subjects, related=related)
+    rewritten = None
+    if record.get("rewritten") is not None:
+        rewritten = get(record, "rewritten", str, owner)
+    if subjects is None and related is None and rewritten is None:
+        what = "has neither 'subjects' nor 'related' nor 'rewritten'"
+        raise RecordError(f"{owner}: {what} (status {name!r})")
+    return sample_id, Prediction(status, subjects=subjects, related=related, rewritten=rewritten)
 
 
 def _subject(value: object, owner: str) -> tuple[tuple[str, str], ...]:
@@ -218,4 +225,6 @@ def _to_record(sample_id: str, prediction: Prediction) -> dict[str, Any]:
         ]
     if prediction.related is not None:
         record["related"] = list(prediction.related)
+    if prediction.rewritten is not None:
+        record["rewritten"] = prediction.rewritten
     return {**record, "status": prediction.status}

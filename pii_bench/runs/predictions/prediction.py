@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pii_bench.datasets.span_files import Document, joined
@@ -14,6 +14,7 @@ from pii_bench.prompting.parsing import (
     parse_detection,
     parse_labelled,
     parse_related,
+    parse_rewriting,
     parse_structured_detection,
     parse_structured_labelled,
     parse_structured_related,
@@ -41,12 +42,14 @@ class Prediction:
         subjects: per predicted subject its (text, type) pairs.
         related: the texts predicted for the related entities.
         repairs: stages of the parser that changed the response, in order.
+        rewritten: the description written anew.
     """
 
     status: Status
     subjects: Subjects | None = None
     related: tuple[str, ...] | None = None
     repairs: tuple[str, ...] = ()
+    rewritten: str | None = field(default=None, repr=False)
 
 
 def read_response(
@@ -56,7 +59,7 @@ def read_response(
     labels_of: str | None = None,
     text: str | None = None,
 ) -> Prediction:
-    """Read the raw response to a detection or query-related prompt; pure, no response raises.
+    """Read the raw response to a prompt of any task; pure, no response raises.
 
     Several draws are read one by one and put to the vote; where detection answers in labels of
     a taxonomy, they are of pieces of one text, whose entities are put together.
@@ -86,6 +89,9 @@ def read_response(
             return _read_detection(response, output)
         case Task.QUERY_RELATED:
             return _read_related(response, output)
+        case Task.REWRITE:
+            read = parse_rewriting(response.text, response.finish)
+            return Prediction(read.status, repairs=read.repairs, rewritten=read.text)
         case Task.MASKING:
             raise ValueError("masking has no response of its own: compose it from the other two")
 

@@ -15,7 +15,7 @@ from pii_bench.files import write_whole
 from tests.analysis.report.browser import Browser, missing
 from tests.analysis.report.folders import demo_results, own_dataset
 from tests.analysis.report.test_page import HOSTILE
-from tests.ranking.stored_runs import FAILED, store_run
+from tests.ranking.stored_runs import FAILED, store_run, tiny_dataset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -373,3 +373,24 @@ def test_without_javascript_the_tables_are_there(browser: Browser, page: Path) -
         assert "fake/two" in browser.texts(".board td.model")
     finally:
         browser.emulate("Emulation.setScriptExecutionDisabled", value=False)
+
+
+def test_a_rewriting_stands_next_to_the_original_with_what_leaks(
+    browser: Browser, tmp_path: Path
+) -> None:
+    written = "Ann says: <script>alert(1)</script> <b>thirty-two</b>, not old."
+    tiny = tiny_dataset(tmp_path / "tiny.jsonl")
+    texts: dict[str, str | list[str] | Failure] = {"s1": f"### Text:\n{written}", "s2": "no"}
+    store_run(tmp_path / "runs", tiny, "rewrite", texts)
+    path = tmp_path / "report.html"
+    write_whole(path, render_page(collect_report(tmp_path, texts=Texts.ALL)))
+
+    browser.open(path)
+
+    assert browser.texts(".texts h5") == ["Description", "Rewritten"]
+    assert browser.texts(".texts .rewritten") == [written]
+    assert browser.texts(".texts .rewritten .leak.part") == ["Ann"]
+    assert browser.texts(".texts .rewritten .kept") == ["thirty-two"]
+    assert browser.texts("#sample .chips .wrong") == ["Ann Leein part"]
+    assert browser.texts(".list thead th") == ["Sample", "A H", "leaks"]
+    assert browser.texts(".list tbody td")[2] == "1"

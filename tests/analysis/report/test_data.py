@@ -49,7 +49,7 @@ def test_runs_are_shown_with_the_detection_beside_them(tmp_path: Path) -> None:
     assert [sample["id"] for sample in dataset["samples"][:2]] == ["demo-0001", "demo-0002"]
     first, second = (run["answers"] for run in report.record["runs"])
     assert len(first) == len(second) == len(dataset["samples"]) == 12
-    assert {tuple(each["s"]) for each in first + second} == {(0, 0, 0)}
+    assert {tuple(each["s"]) for each in first + second} == {(0, 0, 0, None)}
     assert {each["f"][1][0] for each in first} == {1}
     assert {each["f"][1][0] for each in second} == {0}
 
@@ -74,7 +74,7 @@ def test_a_detection_by_itself_is_a_run(tmp_path: Path) -> None:
     report = collect_report(tmp_path)
 
     assert shown(report) == [(tiny.name, "fake/one (detection)")]
-    assert report.record["runs"][0]["answers"][0]["s"] == [0, None, None]
+    assert report.record["runs"][0]["answers"][0]["s"] == [0, None, None, None]
 
 
 def test_a_reference_and_a_run_of_ones_own_have_different_names(tmp_path: Path) -> None:

@@ -75,6 +75,8 @@ def hostile_page(folder: Path) -> str:
     hostile = f"### Answer: {json.dumps(HOSTILE)}"
     names = {sample.id: hostile for sample in dataset.samples}
     store_run(folder / "runs", dataset, "naive", names, model='a/<img src=x onerror="alert(1)">')
+    rewritten = {sample.id: f"### Text:\n{' '.join(HOSTILE)}" for sample in dataset.samples}
+    store_run(folder / "runs", dataset, "rewrite", rewritten)
     return page_of(folder, Texts.ALL)
 
 

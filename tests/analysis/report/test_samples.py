@@ -60,8 +60,8 @@ def test_a_sample_has_its_texts_once_and_the_rest_as_numbers() -> None:
         "t": [[0, 7], [11, 13]],
     }
     assert answer == {
-        "s": [OK, OK, OK],
-        "f": [[1, 1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1, None, 1, 1, 1, 0]],
+        "s": [OK, OK, OK, None],
+        "f": [[1, 1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1, None, 1, 1, 1, 0], None],
         "e": [[], []],
         "d": [[0, 0, 1, 4]],
         "r": [1],
@@ -145,8 +145,8 @@ def test_what_was_never_asked_is_none() -> None:
 def test_a_run_without_detection_has_no_masked_text() -> None:
     _, answer, _ = encoded(answers(None))
 
-    assert answer["s"] == [None, OK, None]
-    assert answer["f"] == [None, [1, 1, 1, 1], None]
+    assert answer["s"] == [None, OK, None, None]
+    assert answer["f"] == [None, [1, 1, 1, 1], None, None]
     assert answer.keys() == {"s", "f", "e", "r"}
 
 
@@ -160,8 +160,8 @@ def test_failures_of_the_model_score_0_and_of_the_network_nothing() -> None:
     _, answer, _ = encoded(run)
 
     assert answer == {
-        "s": [INFRA_ERROR, REFUSED, None],
-        "f": [None, [0, 0, 0, 0], None],
+        "s": [INFRA_ERROR, REFUSED, None, None],
+        "f": [None, [0, 0, 0, 0], None, None],
         "e": [[7, LACKING, 1], []],
     }
 
@@ -170,7 +170,7 @@ def test_a_sample_without_a_query_has_no_answer_to_one() -> None:
     sample, answer, _ = encoded(answers(), query=None, related=[])
 
     assert sample["q"] is None
-    assert answer["s"] == [OK, None, None]
+    assert answer["s"] == [OK, None, None, None]
     assert answer.keys() == {"s", "f", "e", "d"}
 
 
@@ -209,3 +209,40 @@ def test_tags_put_at_their_places_give_the_masked_text(
     masked += units[2 * end :]
     expected = mask(description, subjects[0], needed).text
     assert masked == expected.encode("utf-16-le", "surrogatepass")
+
+
+def rewriting(text: str | None, status: Status = Status.OK) -> Answers:
+    answer = Prediction(status, rewritten=text)
+    return Answers(names_subjects=False, by_task={Task.REWRITE: {"s1": answer}})
+
+
+def test_a_rewriting_stands_next_to_the_original_with_what_it_tells() -> None:
+    sample, answer, _ = encoded(rewriting("\U0001f600 Ann is thirty-two."))
+
+    assert [sample["d"][slice(*places)] for places in sample["t"]] == ["Ann Lee", "32"]
+    part, restated = 2, 1
+    assert answer == {
+        "s": [None, None, None, OK],
+        # The name is not protected, so nothing is hidden; the age is there in another form.
+        "f": [None, None, None, [0, 0, 0, 0, None, 0, 0, 1, None]],
+        "e": [[], []],
+        "l": [0, 0, 1],
+        # Places are UTF-16 code units: the face has two.
+        "w": ["\U0001f600 Ann is thirty-two.", [[0, part, [3, 6]], [1, restated, [10, 20]]]],
+    }
+
+
+def test_a_rewriting_that_failed_has_no_text() -> None:
+    _, answer, _ = encoded(rewriting(None, Status.REFUSED))
+
+    assert answer["s"] == [None, None, None, REFUSED]
+    assert answer["f"][3] == [0, 0, 0, 0, None, 0, 0, 0, None]
+    assert answer.keys() == {"s", "f", "e"}
+
+
+def test_without_texts_a_rewriting_leaves_counts_alone() -> None:
+    _, (answer,) = encode_sample(make_sample("s1"), [rewriting("Ann Lee.")], None)
+
+    assert answer is not None
+    assert answer.keys() == {"s", "f", "e", "l"}
+    assert answer["l"] == [1, 0, 0]

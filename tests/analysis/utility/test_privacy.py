@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 
-from pii_bench.analysis.utility.privacy import privacy
+from pii_bench.analysis.utility.privacy import privacy, privacy_of_rewriting
 from pii_bench.masking import mask
 from tests.masking.drawn import words_and_entities
 
@@ -96,3 +96,23 @@ def test_it_is_0_without_a_mask_and_1_if_everything_is_masked(
     assert privacy(texts, text, everything) in {1.0, None}
     between = privacy(texts, text, some)
     assert between is None or 0 <= between <= 1
+
+
+@pytest.mark.parametrize(
+    ("rewritten", "expected"),
+    [
+        ("Ann, 32, of Oslo. Ann.", 0),
+        ("Somebody.", 1),
+        ("Thirty-two, and Ann.", 1 / 2),
+        # What is said more often than before is not below 0.
+        ("Ann Ann Ann Ann Ann", 0),
+    ],
+)
+def test_a_rewritten_text_holds_what_it_tells_in_any_form(rewritten: str, expected: float) -> None:
+    original = "Ann, 32, of Oslo. Ann."
+
+    assert privacy_of_rewriting(["Ann", "32", "Oslo"], original, rewritten) == expected
+
+
+def test_where_there_is_nothing_to_protect_a_rewriting_has_no_privacy() -> None:
+    assert privacy_of_rewriting(["Bo", " "], "Ann.", "Bo.") is None

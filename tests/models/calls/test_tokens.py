@@ -101,3 +101,9 @@ def test_low_expected_and_high_are_in_order(
 
     for tokens in (input_tokens(request), output_tokens(request, reasons=reasons)):
         assert 0 <= tokens.low <= tokens.expected <= tokens.high
+
+
+def test_a_text_that_is_written_anew_grows_with_the_text() -> None:
+    told = output_tokens(make_request(text="a" * 3500, prompt="rewrite", max_tokens=2048))
+
+    assert (told.low, told.expected, told.high) == (50, 400, 2048)

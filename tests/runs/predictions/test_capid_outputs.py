@@ -228,7 +228,7 @@ def test_what_real_systems_answered(
     assert len(found.strangers) == strangers
     assert len(found.unanswered) == statuses[Status.INFRA_ERROR] == unanswered
     assert read_predictions(path, [sample.id for sample in samples]) == found.predictions
-    for task in Task:
+    for task in (Task.DETECTION, Task.QUERY_RELATED, Task.MASKING):
         evaluation = evaluate(task, samples, found.predictions)
         mean = evaluation.macro("rouge_l")
         assert (evaluation.gold, len(evaluation.scores)) == (200, 200 - unanswered)

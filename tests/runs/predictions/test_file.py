@@ -83,7 +83,10 @@ def test_what_a_failure_says_is_no_answer(tmp_path: Path, status: str) -> None:
             {"id": "s1", "relatd": ["32"]},
             "prediction 's1': unknown key 'relatd'; did you mean 'related'?",
         ),
-        ({"id": "s1"}, "prediction 's1': has neither 'subjects' nor 'related' (status 'ok')"),
+        (
+            {"id": "s1"},
+            "prediction 's1': has neither 'subjects' nor 'related' nor 'rewritten' (status 'ok')",
+        ),
         (
             FULL | {"status": "okay"},
             f"prediction 's1': unknown status 'okay'; did you mean 'ok'? (allowed: {STATUSES})",
@@ -137,7 +140,12 @@ def test_samples_without_a_line_are_named(tmp_path: Path) -> None:
     [
         (Prediction(Status.OK, subjects=()), [Task.DETECTION]),
         (Prediction(Status.REPAIRED, related=()), [Task.QUERY_RELATED]),
-        (Prediction(Status.OK, subjects=(), related=()), list(Task)),
+        (
+            Prediction(Status.OK, subjects=(), related=()),
+            [Task.DETECTION, Task.QUERY_RELATED, Task.MASKING],
+        ),
+        (Prediction(Status.OK, rewritten="She."), [Task.REWRITE]),
+        (Prediction(Status.OK, subjects=(), related=(), rewritten="She."), list(Task)),
         (Prediction(Status.REFUSED), []),
     ],
 )
@@ -234,3 +242,13 @@ def test_half_a_surrogate_pair_is_read_back(tmp_path: Path) -> None:
     write_predictions(path, predictions)
 
     assert read_predictions(path, ["s1"]) == predictions
+
+
+def test_a_rewritten_text_is_read_back_and_shown_by_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    predictions = {"s1": Prediction(Status.OK, rewritten="The tenant is 32.")}
+
+    write_predictions(path, predictions)
+
+    assert read_predictions(path, ["s1"]) == predictions
+    assert "tenant" not in repr(predictions)

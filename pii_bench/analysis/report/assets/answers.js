@@ -2,6 +2,7 @@
 
 const STATUSES = data.statuses;
 const CLASSES = data.classes;
+const REWRITE = 3;
 const ANSWERED = new Set(["ok", "repaired"]);
 const FIGURES = [
   "F1", "P", "R", "RougeL", "Ent-F1", "H", "Protection", "Retention", "Collateral",
@@ -87,7 +88,9 @@ function side(set, sample, run, letter, answer, other) {
   if (!answer) {
     return el("section", { class: "side" }, parts, el("p", { class: "quiet" }, "Never asked."));
   }
-  parts.push(scores(answer, other), errorsOf(answer));
+  parts.push(scores(answer, other));
+  // A rewriting has no classes of error.
+  if (answer.s.some((status, task) => status !== null && task !== REWRITE)) parts.push(errorsOf(answer));
   if (set.texts) parts.push(...said(sample, answer, other), ...[calls(sample, run, answer)].flat());
   return el("section", { class: "side" }, parts);
 }
@@ -129,11 +132,43 @@ function said(sample, answer, other) {
     texts.push(el("div", {}, el("h5", {}, "Masked"), maskedText(sample, answer, other),
       maskedLegend()));
   }
+  if (answer.w) {
+    texts.push(el("div", {}, el("h5", {}, "Rewritten"), rewrittenText(sample, answer),
+      rewrittenLegend()));
+  }
   return [
     el("div", { class: "texts" }, texts),
+    answer.w ? [el("h5", {}, "What the new text tells"), toldList(sample, answer)] : [],
     answer.r ? [el("h5", {}, "Chosen as needed"), chosenList(sample, answer, other)] : [],
     entities(sample, answer),
   ].flat();
+}
+
+const rewrittenLegend = () => el("p", { class: "key" },
+  el("span", { class: "leak" }, "leaks as written"),
+  el("span", { class: "leak restated" }, "in another form"),
+  el("span", { class: "leak part" }, "in part"), el("span", { class: "kept" }, "kept for the query"));
+
+const TOLD = {
+  "readable": "as written", "restated": "in another form", "part": "in part", "gone": "gone",
+};
+
+// Leaks first, then what is needed, then what is gone.
+function toldList(sample, answer) {
+  const needed = neededTexts(sample);
+  const order = (text, trace) => {
+    if (needed.has(text)) return 1;
+    return trace === "gone" ? 2 : 0;
+  };
+  const told = answer.w[1].map(([text, trace]) => [text, data.traces[trace]]);
+  told.sort((one, next) => order(...one) - order(...next));
+  const items = told.map(([text, trace]) => {
+    const whole = trace === "readable" || trace === "restated";
+    const right = needed.has(text) ? whole : trace === "gone";
+    const note = needed.has(text) ? `needed: ${TOLD[trace]}` : TOLD[trace];
+    return chip(textOf(sample, text), right ? "right" : "wrong", note);
+  });
+  return el("ul", { class: "chips" }, items.length ? items : el("li", { class: "quiet" }, "nothing"));
 }
 
 const maskedLegend = () => el("p", { class: "key" },
@@ -161,7 +196,7 @@ function scores(answer, other) {
   return el("div", { class: "scroll" }, el("table", { class: "scores" },
     el("thead", {}, el("tr", {}, ["", "Status", ...shown.map((number) => FIGURES[number])].map((name, place) => el("th", {
       scope: "col", class: place > 1 ? "num" : "",
-      title: name === "F1" ? "of detection: Strict-F1; of masking: the paper's" : "",
+      title: name === "F1" ? "of detection: Strict-F1; of masking and rewriting: of the sets" : "",
     }, name)))),
     el("tbody", {}, rows)));
 }

@@ -165,3 +165,27 @@ function tagSpans({ m }) {
 
 const isHidden = (hidden, { start, end }) =>
   hidden.some((span) => span.start <= start && end <= span.end);
+
+// A text that was written anew, with what it tells of the values of the original.
+function rewrittenText(sample, answer) {
+  const [text, told] = answer.w;
+  const needed = neededTexts(sample);
+  const spans = told.flatMap(([number, trace, places]) => pairs(places).map(([start, end]) =>
+    ({ start, end, number, trace: data.traces[trace], needed: needed.has(number) })));
+  const box = el("p", { class: "text rewritten", dir: "auto" });
+  for (const { start, end, over } of cut(text.length, spans)) {
+    const piece = text.slice(start, end);
+    const shown = over.find((span) => !span.needed) ?? over[0];
+    if (!shown) {
+      box.append(piece);
+      continue;
+    }
+    const title = over.map((span) =>
+      `${textOf(sample, span.number)}: ${span.needed ? "needed, " : ""}${TOLD[span.trace]}`);
+    const node = el("span", { title: [...new Set(title)].join("\n") }, piece);
+    if (shown.needed) node.classList.add("kept");
+    else node.classList.add("leak", shown.trace);
+    box.append(node);
+  }
+  return box;
+}

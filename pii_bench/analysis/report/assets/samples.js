@@ -3,8 +3,11 @@
 const PAGE = 25;
 const UNFILTERED = { b: "", status: "", error: "", order: "", find: "", diff: "", page: "1", sample: "" };
 
+const TASKS = data.tasks.map((_, task) => task);
+const WITH_ERRORS = new Set([1, 2]);
+
 for (const run of data.runs) {
-  run.tasks = [0, 1, 2].filter((task) => run.answers.some((each) => each && each.s[task] !== null));
+  run.tasks = TASKS.filter((task) => run.answers.some((each) => each && each.s[task] !== null));
   run.strict = run.answers.some((each) => each?.f[0]?.[0] != null);
 }
 
@@ -15,11 +18,11 @@ function resolve() {
   const a = all.find((run) => run.name === state.a) ?? all[0];
   const b = all.find((run) => run.name === state.b && run !== a);
   const runs = b ? [a, b] : [a];
-  const tasks = [0, 1, 2].filter((task) => runs.some((run) => run.tasks.includes(task)));
+  const tasks = TASKS.filter((task) => runs.some((run) => run.tasks.includes(task)));
   const named = data.tasks.indexOf(state.by);
   const task = tasks.includes(named) ? named : tasks.at(-1);
   // Ent-F1 where a detection names no subjects: both runs are shown by one figure.
-  const headlines = [runs.every((run) => run.strict) ? "F1" : "Ent-F1", "F1", "H"];
+  const headlines = [runs.every((run) => run.strict) ? "F1" : "Ent-F1", "F1", "H", "H"];
   const figure = FIGURES.indexOf(headlines[task]);
   return { set, all, runs, tasks, task, figure };
 }
@@ -81,7 +84,7 @@ function showControls({ set, all, runs, tasks, task }) {
   fillSelect(elements.b, [["", "none"], ...each(others)], b?.name ?? "");
   fillSelect(elements.by, each(tasks.map((number) => data.tasks[number])), data.tasks[task]);
   fillSelect(elements.status, [["", "all"], ...each(statuses(runs, task))], state.status);
-  fillSelect(elements.error, [["", "all"], ...each(task ? CLASSES : [])], state.error);
+  fillSelect(elements.error, [["", "all"], ...each(WITH_ERRORS.has(task) ? CLASSES : [])], state.error);
   const orders = [["", "as in the file"], ["worst", "lowest score of A first"]];
   if (b) orders.push(["gap", "largest difference first"]);
   fillSelect(elements.order, orders, b || state.order !== "gap" ? state.order : "");
@@ -113,13 +116,14 @@ function essence(answer, task, set) {
   const parts = [answer.s[task], answer.f[task]];
   if (set.texts) {
     const detected = (answer.d ?? []).map((subject) => pairs(subject).sort().join(";")).sort();
+    parts.push(answer.w?.[0] ?? null);
     parts.push(task === 1 ? null : detected, task === 0 ? null : [...(answer.r ?? [])].sort());
   }
   return JSON.stringify(parts);
 }
 
 function hasError({ runs, task }, place) {
-  if (!state.error || !task) return true;
+  if (!state.error || !WITH_ERRORS.has(task)) return true;
   return runs.some((run) => errorCounts(run.answers[place], task).has(state.error));
 }
 
@@ -152,7 +156,7 @@ function showList({ set, runs, task, figure }, found, page, current) {
       el("th", { scope: "col" }, "Sample"),
       letters.flatMap((letter) => [
         el("th", { scope: "col", class: "num" }, `${letter} ${FIGURES[figure]}`),
-        task ? el("th", { scope: "col", class: "num" }, "errors") : [],
+        task ? el("th", { scope: "col", class: "num" }, task === REWRITE ? "leaks" : "errors") : [],
       ]))),
     el("tbody", {}, found.slice(first, first + PAGE).map((place) => {
       const { id } = set.samples[place];
@@ -171,18 +175,19 @@ function listCells(answer, task, figure) {
   const status = answer?.s[task] ?? null;
   const value = answer?.f[task]?.[figure];
   const good = status !== null && ANSWERED.has(STATUSES[status]);
-  const errors = [...errorCounts(answer, task).values()].flat().reduce((sum, n) => sum + n, 0);
+  const counts = task === REWRITE ? answer?.l ?? [] : [...errorCounts(answer, task).values()].flat();
+  const errors = counts.reduce((sum, n) => sum + n, 0);
   return [
     el("td", { class: "num" },
       good ? figureText(value) : el("span", { class: "status bad" }, STATUSES[status] ?? "-")),
-    task ? el("td", { class: "num quiet" }, answer ? String(errors) : "") : [],
+    task ? el("td", { class: "num quiet" }, answer && (good || task !== REWRITE) ? String(errors) : "") : [],
   ];
 }
 
 // Errors of the samples found, class by class.
 function showErrors({ runs, task }, places) {
   const box = byId("errors");
-  if (!task) {
+  if (!WITH_ERRORS.has(task)) {
     box.replaceChildren();
     return;
   }

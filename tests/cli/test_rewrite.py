@@ -1,0 +1,198 @@
+"""Texts that a chat model writes anew, with a model whose answers are in a file."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from pii_bench.cli import main
+from tests.builders import read_lines, sample_record, write_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+QUERY: Final = "Is the pay of 41,000 dollars a year fair in Oslo?"
+LEFT: Final = (
+    "of 2 values that encoder finds and the query does not need, 1 can still be told (PER 1): "
+    "1 in part"
+)
+LETTER: Final = "I am Ann Lee, ann.lee@mail.example, and earn 41,000 dollars in Oslo."
+
+
+def scripted(folder: Path, **said: str) -> str:
+    """A model that says this about each sample, behind the mark."""
+    lines = [
+        {"id": name, "prompt": "rewrite", "text": f"### Text:\n{text}", "finish": "stop"}
+        for name, text in said.items()
+    ]
+    return f"replay:{write_lines(folder / 'said.jsonl', lines)}"
+
+
+@pytest.fixture
+def three(own_folder: Path) -> Path:
+    """Ann Lee, 32, three times."""
+    return write_lines(own_folder / "three.jsonl", [sample_record(f"s{n}") for n in (1, 2, 3)])
+
+
+def run(*options: object) -> int:
+    return main(["run", "--task", "rewrite", *map(str, options)])
+
+
+def test_rewritings_are_scored_by_what_they_still_tell(
+    three: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = scripted(
+        three.parent, s1="The person is thirty-two.", s2="Ann is 32.", s3="A person of some age."
+    )
+
+    assert run("--model", model, "--dataset", three, "--json") == 0
+
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["task"], row["strategy"], row["scored"]) == ("rewrite", "rewrite", 3)
+    # The name leaks in part once; the age is kept twice.
+    figures = {name: round(row[name], 4) for name in ("protection", "retention", "h")}
+    assert figures == {"protection": 0.6667, "retention": 0.6667, "h": 0.6667}
+    leaks = [round(row[f"leak_{how}"], 4) for how in ("readable", "restated", "part")]
+    assert leaks == [0, 0, 0.3333]
+    assert "|leaks:restated-1|" in row["signature"]
+    # Stored raw, as any response is.
+    (responses,) = three.parent.glob("results/runs/*/rewrite/*.jsonl")
+    assert read_lines(responses)[0]["text"] == "### Text:\nThe person is thirty-two."
+
+
+def test_to_hide_all_or_nothing_is_worth_nothing(
+    three: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for text in ("Ann Lee is 32.", "Somebody."):
+        model = scripted(three.parent, s1=text, s2=text, s3=text)
+
+        assert run("--model", model, "--dataset", three, "--json", "--results", text[:3]) == 0
+
+        (row,) = json.loads(capsys.readouterr().out)
+        assert row["h"] == 0
+
+
+def test_a_failure_is_no_text(three: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = scripted(three.parent, s1="Somebody is 32.", s2="", s3="Somebody is 32.")
+
+    assert run("--model", model, "--dataset", three, "--json") == 0
+
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["rate_empty"], row["protection"]) == (1 / 3, pytest.approx(2 / 3))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--model", "encoder"), "system 'encoder' does not answer rewrite"),
+        (("--model", "REPLAY", "--strategy", "naive"), "does not answer rewrite"),
+        (("--model", "REPLAY", "--output", "schema"), "'rewrite' has no schema"),
+    ],
+)
+def test_what_cannot_rewrite_is_refused(
+    three: Path, options: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [scripted(three.parent, s1="x") if each == "REPLAY" else each for each in options]
+
+    assert run("--dataset", three, *given) == 2
+
+    assert message in capsys.readouterr().err
+
+
+def test_rewritings_made_elsewhere_are_scored(
+    three: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [{"id": f"s{number}", "rewritten": "Somebody is 32."} for number in (1, 2, 3)]
+    predictions = write_lines(three.parent / "mine.jsonl", lines)
+
+    assert main(["score", str(predictions), "--dataset", str(three), "--json"]) == 0
+
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["task"], row["h"]) == ("rewrite", 1)
+
+
+# `pii-bench mask --rewrite`.
+
+
+@pytest.fixture
+def letter(own_folder: Path) -> Path:
+    path = own_folder / "letter.txt"
+    path.write_text(LETTER, encoding="utf-8")
+    return path
+
+
+def mask(*options: object) -> int:
+    return main(["mask", "--rewrite", "--query", QUERY, *map(str, options)])
+
+
+def test_a_text_is_written_anew_and_what_is_left_is_counted(
+    letter: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = "I earn 41,000 dollars in Oslo. Ask Ann."
+
+    assert mask(letter, "--model", scripted(letter.parent, text=written)) == 0
+
+    output = capsys.readouterr()
+    assert output.out == f"{written}\n"
+    assert output.err.splitlines() == [
+        "pii-bench mask: the unmasked text goes to: this machine",
+        f"pii-bench mask: {LEFT}",
+    ]
+    assert {path.name for path in letter.parent.iterdir()} == {"letter.txt", "said.jsonl"}
+
+
+def test_what_became_of_each_value_is_listed_if_so_wished(
+    letter: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert mask(letter, "--model", scripted(letter.parent, text="Ask Ann."), "--explain") == 0
+
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[2].split() == ["type", "text", "needed", "in", "the", "new", "text"]
+    assert ["PER", "Ann", "Lee", "in", "part"] in [line.split() for line in lines]
+
+
+def test_a_corpus_is_written_anew(letter: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = letter.parent / "in"
+    folder.mkdir()
+    letter.rename(folder / "letter.txt")
+    model = scripted(letter.parent, text="I earn 41,000 dollars.")
+
+    assert mask(folder, "--out", "out", "--model", model) == 0
+
+    assert (letter.parent / "out" / "letter.txt").read_text() == "I earn 41,000 dollars."
+    assert "texts: 1" in capsys.readouterr().err
+
+
+def test_nothing_is_printed_where_the_model_fails_and_no_message_quotes(
+    letter: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert mask(letter, "--model", scripted(letter.parent, text=" ")) == 2
+
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "its answer is empty; nothing is masked" in output.err
+    assert "Ann" not in output.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "system 'encoder' writes no text: --rewrite needs a chat model"),
+        (("--model", "M", "--mapping", "m.json"), "--rewrite has no use for --mapping"),
+        (("--model", "M", "--strategy", "naive"), "--rewrite has no use for --strategy"),
+        (("--model", "M", "--on-failure", "mask-all"), "--rewrite has no use for --on-failure"),
+        (("--model", "M", "--output", "schema"), "'rewrite' has no schema"),
+        (("--model", "M", "--force"), "--force is about the output of a corpus"),
+        (("--unmask", "--mapping", "m.json"), "--unmask has no use for --query"),
+    ],
+)
+def test_what_it_has_no_use_for_is_refused(
+    letter: Path, options: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [scripted(letter.parent, text="x") if each == "M" else each for each in options]
+
+    assert mask(letter, *given) == 2
+
+    assert message in capsys.readouterr().err
