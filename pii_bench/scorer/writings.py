@@ -31,6 +31,8 @@ _ONES: Final = (
 _TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _SCALES: Final = ((1_000_000, "million"), (1_000, "thousand"), (100, "hundred"))
 _LIMIT: Final = 1_000_000_000
+_LONGEST: Final = 15
+"""Figures of a number; more of them are a code."""
 _VALUES: Final = {
     **{word: number for number, word in enumerate(_ONES)},
     **{word: 10 * number for number, word in enumerate(_TENS, start=2)},
@@ -180,10 +182,12 @@ def _replaced(value: str, write: Callable[[str], str], *, alone: bool = False) -
 
     def other(match: re.Match[str]) -> str:
         figures = re.sub(r"[, ]", "", match[0])
-        number = int(figures)
-        code = figures.startswith("0") and number > 0
-        spelled = write in _SPELLED
-        return match[0] if code or (spelled and alone and number < 10) else write(figures)
+        if len(figures) > _LONGEST or (len(figures) > 1 and figures.startswith("0")):
+            return match[0]
+        least = 10 if alone else 0
+        if write in _SPELLED and not least <= int(figures) < _LIMIT:
+            return match[0]
+        return write(figures)
 
     return _NUMBER.sub(other, value)
 

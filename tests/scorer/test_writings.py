@@ -147,3 +147,13 @@ def test_what_is_between_spaces_is_found(value: str, before: str, after: str) ->
     assert all(0 <= start < end <= len(text) for start, end in found)
     if value.isalpha() and value.isascii() and len(value) > 2:
         assert found
+
+
+@pytest.mark.parametrize("value", ["1" + ",000" * 5000, "million " * 5000, "hundred " * 5000])
+def test_no_number_is_too_long(value: str) -> None:
+    assert restated(f"It is {value}.", value) == [value.strip()]
+    assert restated("It is one.", value) == []
+
+
+def test_large_numbers_lose_the_marks_between_thousands_and_are_not_written_out() -> None:
+    assert restated("1250000000", "1,250,000,000") == ["1250000000"]
