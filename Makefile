@@ -61,7 +61,9 @@ fine-tuning: .venv/.lora .venv/.local-model ## Fine-tune SmolLM2 and run it befo
 	      --results build/fine-tuning >/dev/null || exit; \
 	  done; \
 	done
-	mkdir -p results/fine-tuning
+	rm -rf results/fine-tuning && mkdir -p results/fine-tuning
+	cp -r build/fine-tuning/runs results/fine-tuning
+	rm -rf results/fine-tuning/runs/*/.lock
 	cp $(TUNED)/loss.csv $(TUNED)/training.json results/fine-tuning
 	grep -E '^(source|run),' build/fine-tuning/leaderboard.csv > results/fine-tuning/rows.csv
 

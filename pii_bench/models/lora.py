@@ -12,18 +12,22 @@ import json
 import time
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
-from peft import LoraConfig, get_peft_model
+from peft import LoraConfig, PeftModel, get_peft_model
 from peft.tuners.lora import Linear
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
+    PrinterCallback,
     Trainer,
     TrainerCallback,
+    TrainerState,
     TrainingArguments,
 )
+from transformers.trainer_utils import get_last_checkpoint
 
 from pii_bench.datasets.checksums import sha256_of, sha256_of_folder
 from pii_bench.errors import PiiBenchError
@@ -32,7 +36,6 @@ from pii_bench.models.tuned_gguf import check_architecture, write_tuned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from pii_bench.models.tuning import Example
 
@@ -163,17 +166,25 @@ def tune(
         "sha256": hashlib.sha256(json.dumps(fitting).encode()).hexdigest(),
     }
     work = out.with_name(f"{out.name}.work")
-    resumable = _prepare(work, {"settings": asdict(settings), "data": data})
-    adapted = adapt(model, settings)
-    trainer = Trainer(
-        model=adapted,
-        args=_arguments(work, settings),
-        train_dataset=fitting,
-        data_collator=lambda items: collate(items, tokenizer.eos_token_id),
-        callbacks=[Progress(report)],
-    )
-    trainer.train(resume_from_checkpoint=resumable)
-    steps = [entry for entry in trainer.state.log_history if "loss" in entry]
+    last = _prepare(work, {"settings": asdict(settings), "data": data})
+    state = _state(last)
+    if last is not None and state.global_step >= settings.steps:
+        # `Trainer` would take one step more.
+        adapted = PeftModel.from_pretrained(model, last)
+    else:
+        adapted = adapt(model, settings)
+        trainer = Trainer(
+            model=adapted,
+            args=_arguments(work, settings),
+            train_dataset=fitting,
+            data_collator=lambda items: collate(items, tokenizer.eos_token_id),
+            callbacks=[Progress(report)],
+        )
+        # Who calls is told by `report` alone.
+        trainer.remove_callback(PrinterCallback)
+        trainer.train(resume_from_checkpoint=last)
+        state = trainer.state
+    steps = [entry for entry in state.log_history if "loss" in entry]
     found = _write(base, adapted, tokenizer, out)
     write_whole(out / LOSS_FILE, _csv(steps))
     log = {
@@ -299,16 +310,22 @@ def _arguments(work: Path, settings: Settings) -> TrainingArguments:
     )
 
 
-def _prepare(work: Path, told: dict[str, Any]) -> bool:
-    """Whether there is a checkpoint to go on from."""
+def _prepare(work: Path, told: dict[str, Any]) -> str | None:
+    """The folder of the last checkpoint, where there is one to go on from."""
     path = work / _SETTINGS_FILE
     text = json.dumps(told, indent=1) + "\n"
-    if any(work.glob("checkpoint-*")):
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            raise PiiBenchError(f"{work} is of other settings or examples: remove it first")
-        return True
-    write_whole(path, text)
-    return False
+    last = get_last_checkpoint(str(work)) if work.is_dir() else None
+    if last is None:
+        write_whole(path, text)
+    elif not path.exists() or path.read_text(encoding="utf-8") != text:
+        raise PiiBenchError(f"{work} is of other settings or examples: remove it first")
+    return last
+
+
+def _state(checkpoint: str | None) -> TrainerState:
+    if checkpoint is None:
+        return TrainerState()
+    return TrainerState.load_from_json(str(Path(checkpoint) / "trainer_state.json"))
 
 
 def _write(base: Path, adapted: Any, tokenizer: Any, out: Path) -> Path:

@@ -143,7 +143,9 @@ def test_the_loss_is_that_of_the_answer_alone(folder: Path) -> None:
     assert found.loss.item() == pytest.approx(expected.item(), rel=1e-5)
 
 
-def test_training_learns_and_writes_what_it_did(folder: Path, tmp_path: Path) -> None:
+def test_training_learns_and_writes_what_it_did(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     told: list[tuple[int, int]] = []
     settings = replace(SETTINGS, steps=60, save=30)
 
@@ -152,6 +154,7 @@ def test_training_learns_and_writes_what_it_did(folder: Path, tmp_path: Path) ->
     )
 
     assert told == [(step, 60) for step in range(1, 61)]
+    assert capsys.readouterr().out == ""
     assert tuned.last_loss < tuned.first_loss
     rows = rows_of(tmp_path / "out")
     assert [row["step"] for row in rows] == [str(step) for step in range(1, 61)]
@@ -200,16 +203,18 @@ def test_what_was_interrupted_goes_on_and_ends_the_same(folder: Path, tmp_path: 
 def test_what_is_finished_is_written_again_and_not_trained_further(
     folder: Path, tmp_path: Path
 ) -> None:
-    first = tune(folder, EXAMPLES, tmp_path / "out", SETTINGS, lambda *_: None)
-    files = read_folder(tmp_path / "out")
+    # Five steps end within the second round of the four examples.
+    settings = replace(SETTINGS, steps=5)
+    first = tune(folder, EXAMPLES, tmp_path / "out", settings, lambda *_: None)
+    kept = ("loss.csv", "merged/model.safetensors")
+    files = [read_folder(tmp_path / "out")[name] for name in kept]
     steps: list[int] = []
 
-    assert (
-        tune(folder, EXAMPLES, tmp_path / "out", SETTINGS, lambda step, *_: steps.append(step))
-        == first
-    )
+    again = tune(folder, EXAMPLES, tmp_path / "out", settings, lambda step, *_: steps.append(step))
+
+    assert again == first
     assert steps == []
-    assert read_folder(tmp_path / "out") == files
+    assert [read_folder(tmp_path / "out")[name] for name in kept] == files
 
 
 def test_what_was_interrupted_does_not_go_on_otherwise(folder: Path, tmp_path: Path) -> None:
