@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import traceback
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from starlette.datastructures import MutableHeaders
@@ -58,9 +59,22 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
-        if scope["type"] != "http":
+        if scope["type"] == "websocket":
+            await self._handle_socket(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._handle(scope, receive, send)
+        else:
             await self._app(scope, receive, send)
-            return
+
+    async def _handle_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except Exception as error:  # noqa: BLE001 -- it is logged without its message
+            LOG.error("%s at %s", type(error).__name__, _place(error))  # noqa: TRY400 -- the same
+            with suppress(RuntimeError):  # it is closed already
+                await send({"type": "websocket.close", "code": 1011})
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun, status = time.perf_counter(), 0
 
         async def sending(message: Message) -> None:

@@ -6,6 +6,8 @@ import logging
 from typing import TYPE_CHECKING
 
 import pytest
+from fastapi import WebSocket  # noqa: TC002 -- FastAPI reads annotations when it runs
+from starlette.websockets import WebSocketDisconnect
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.web.app import create_app
@@ -88,6 +90,24 @@ def test_a_bug_is_logged_without_its_message(
     assert answer.status_code == 500
     assert "ValueError at " in caplog.text
     assert "a text of somebody" not in caplog.text + answer.text
+
+
+def test_a_bug_in_a_socket_is_logged_without_its_message(
+    local: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    @local.app.websocket("/bug")
+    async def bug(socket: WebSocket) -> None:
+        await socket.accept()
+        raise ValueError(await socket.receive_text())
+
+    with local.program().websocket_connect("ws://localhost/bug") as socket:
+        socket.send_text("a text of somebody")
+        with pytest.raises(WebSocketDisconnect) as caught:
+            socket.receive_text()
+
+    assert caught.value.code == 1011
+    assert "ValueError at " in caplog.text
+    assert "a text of somebody" not in caplog.text
 
 
 def test_a_body_that_is_too_large_is_refused(local: Server) -> None:
