@@ -54,30 +54,35 @@ def run(arguments: argparse.Namespace) -> bool:
         Whether everything was built or written.
 
     Raises:
-        PiiBenchError: see `_build_all` and `_build_by_model`.
+        PiiBenchError: see `build` and `_build_by_model`.
     """
-    return _build_by_model(arguments) if arguments.writer else _build_all(arguments.data)
+    if arguments.writer:
+        return _build_by_model(arguments)
+    for path, samples in build(arguments.data).items():
+        say(f"{path}: {samples} samples")
+    publish(arguments.data)
+    return True
 
 
-def _build_all(data: Path) -> bool:
-    """Build every set, write it, and pin it in its card.
+def build(data: Path) -> dict[Path, int]:
+    """Build every set and write it.
 
     Args:
         data: the folder of the sets.
 
     Returns:
-        True: every set was built whole.
+        The files, each with its number of samples.
 
     Raises:
         PiiBenchError: texts of a set are missing.
         ResultsError: a set cannot be written.
     """
+    written = {}
     for name, samples in build_sets(Recorded.load()).items():
         path = DATASETS[name].path_in(data)
         write_native(path, samples)
-        say(f"{path}: {len(samples)} samples")
-    publish(data)
-    return True
+        written[path] = len(samples)
+    return written
 
 
 def _build_by_model(arguments: argparse.Namespace) -> bool:

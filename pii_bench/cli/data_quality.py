@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
+from pii_bench.cli.data_build import build
 from pii_bench.cli.options import add_data_folder, add_json
-from pii_bench.cli.terminal import say, say_json
+from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.construction.quality import (
     LONG,
     frequent_words,
@@ -19,7 +20,6 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.check.text import blanked
 from pii_bench.datasets.native import read_native
 from pii_bench.datasets.readme import replace_block
-from pii_bench.errors import InputFileError
 from pii_bench.systems.relevance.catalog import build_relevance
 
 if TYPE_CHECKING:
@@ -58,13 +58,16 @@ def run(arguments: argparse.Namespace) -> bool:
         True: a goal that is missed is a finding, and no error.
 
     Raises:
-        InputFileError: a set is missing or broken, or the README has no place for the figures.
+        InputFileError: a set is broken, or the README has no place for the figures.
         UnknownNameError: `--compare` names no dataset.
         ResultsError: the README cannot be written.
     """
     data: Path = arguments.data
     other: str | None = arguments.compare
-    sets = {name: _read(data / f"{name}.jsonl") for name in _SETS}
+    if not all((data / f"{name}.jsonl").exists() for name in _SETS):
+        tell(f"{data}: the sets are not there and are built first")
+        build(data)
+    sets = {name: read_native(data / f"{name}.jsonl") for name in _SETS}
     measures = text_measures(sets)
     measures += [trivial_measure(build_relevance(name), sets) for name in _TRIVIAL]
     table = render(measures)
@@ -85,7 +88,8 @@ def run(arguments: argparse.Namespace) -> bool:
         say(table)
         if words:
             _print_words(words)
-    replace_block("quality", table, data / "README.md")
+    if (data / "README.md").exists():
+        replace_block("quality", table, data / "README.md")
     return True
 
 
@@ -101,9 +105,3 @@ def _print_words(found: Mapping[str, Sequence[tuple[str, float]]]) -> None:
     say()
     say(f"share of texts that hold a word of {LONG} letters and more:")
     say(tabulate(rows, headers=[*found], disable_numparse=True))
-
-
-def _read(path: Path) -> Sequence[Sample]:
-    if not path.exists():
-        raise InputFileError(path, "is not there; `pii-bench data build` makes it")
-    return read_native(path)

@@ -74,8 +74,21 @@ def test_a_second_run_changes_nothing(data: Path) -> None:
     assert (data / "README.md").read_bytes() == first
 
 
-def test_without_the_sets_it_is_wrong_input(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
+def test_sets_that_are_not_there_are_built_first(
+    data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["data", "quality", "--data", str(own_folder)]) == 2
-    assert "single.jsonl: is not there" in capsys.readouterr().err
+    sets = {path.name: path.read_bytes() for path in data.glob("*.jsonl")}
+    for name in sets:
+        (data / name).unlink()
+
+    def build(folder: Path) -> None:
+        for name, content in sets.items():
+            (folder / name).write_bytes(content)
+
+    monkeypatch.setattr("pii_bench.cli.data_quality.build", build)
+
+    assert main(["data", "quality"]) == 0
+
+    output = capsys.readouterr()
+    assert output.err == "data: the sets are not there and are built first\n"
+    assert "| distinct words" in output.out

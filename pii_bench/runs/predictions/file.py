@@ -89,8 +89,7 @@ class PredictionsFile(Mapping[str, Prediction]):
         missing = [name for name in sample_ids if name not in self._lines]
         if missing and not partial:
             others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-            what = f"no prediction for sample {missing[0]!r}{others}; --partial scores the others"
-            raise InputFileError(self._path, what)
+            raise InputFileError(self._path, f"no prediction for sample {missing[0]!r}{others}")
         for part in _ANSWERS:
             if 0 < self._having[part] < self._answered:
                 having, lacking = self._first[part, True], self._first[part, False]
