@@ -28,8 +28,9 @@ from pii_bench.runs.signature import Signature
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from pii_bench.datasets.catalog import DatasetStream
     from pii_bench.ranking.rows import Row
 
 
@@ -73,16 +74,14 @@ def run(arguments: argparse.Namespace) -> bool:
         raise PiiBenchError("--force is about what is kept under --name: leave it out")
     dataset = open_dataset(arguments.dataset)
     print_faults(dataset)
-    clusters = Clusters()
-    for sample in counted(dataset.read(), "samples read"):
-        clusters.add(sample)
+    clusters = _clusters(dataset)
     predictions = PredictionsFile(path)
-    predictions.require(clusters.by_id)
+    predictions.require(clusters)
     tasks = predicted_tasks(predictions)
     if not tasks:
         raise PiiBenchError(f"{path}: no line has an answer; nothing to score")
     tallies = [Tally(task, CompactScores()) for task in tasks]
-    for sample in counted(dataset.read(), "samples scored", of=len(clusters.by_id)):
+    for sample in counted(dataset.read(), "samples scored", of=len(clusters)):
         prediction = predictions[sample.id]
         for tally in tallies:
             tally.add(sample, prediction)
@@ -91,7 +90,7 @@ def run(arguments: argparse.Namespace) -> bool:
         row_of(
             tally.evaluation,
             Signature(dataset.name, dataset.sha256, tally.task, model=path.stem),
-            clusters.by_id,
+            clusters,
             source=Source.RUN,
             oracle=False,
             names_subjects=dataset.names_subjects,
@@ -101,6 +100,14 @@ def run(arguments: argparse.Namespace) -> bool:
     ]
     _show(with_intervals(rows), as_json=arguments.json)
     return all(row.complete for row in rows)
+
+
+def _clusters(dataset: DatasetStream) -> Mapping[str, str]:
+    """Sample id to cluster; what finds the clusters is given up before anything is scored."""
+    clusters = Clusters()
+    for sample in counted(dataset.read(), "samples read"):
+        clusters.add(sample)
+    return clusters.by_id
 
 
 def _keep(arguments: argparse.Namespace, name: str) -> bool:
