@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
+    from pii_bench.datasets.catalog import DatasetStream
     from pii_bench.ranking.rows import Row
 
 
@@ -81,18 +82,16 @@ def run(arguments: argparse.Namespace) -> bool:
         raise PiiBenchError("--force is about what is kept under --name: leave it out")
     dataset = open_dataset(arguments.dataset)
     print_faults(dataset)
-    clusters = Clusters()
-    for sample in counted(dataset.read(), "samples read"):
-        clusters.add(sample)
+    clusters = _clusters(dataset)
     predictions = PredictionsFile(path)
-    lacking = predictions.require(clusters.by_id, partial=arguments.partial)
-    _tell_lacking(lacking, len(clusters.by_id))
+    lacking = predictions.require(clusters, partial=arguments.partial)
+    _tell_lacking(lacking, len(clusters))
     _tell_types(predictions)
     tasks = predicted_tasks(predictions)
     if not tasks:
         raise PiiBenchError(f"{path}: no line has an answer; nothing to score")
     tallies = [Tally(task, CompactScores()) for task in tasks]
-    for sample in counted(dataset.read(), "samples scored", of=len(clusters.by_id)):
+    for sample in counted(dataset.read(), "samples scored", of=len(clusters)):
         prediction = predictions.get(sample.id)
         for tally in tallies:
             tally.add(sample, prediction)
@@ -101,7 +100,7 @@ def run(arguments: argparse.Namespace) -> bool:
         row_of(
             tally.evaluation,
             Signature(dataset.name, dataset.sha256, tally.task, model=path.stem),
-            clusters.by_id,
+            clusters,
             source=Source.RUN,
             oracle=False,
             names_subjects=dataset.names_subjects,
@@ -123,6 +122,14 @@ def _tell_types(predictions: Mapping[str, Prediction]) -> None:
         listed = ", ".join(f"{name!r} {count}" for name, count in unknown.most_common(5))
         what = f"entities of types that are none of {', '.join(PiiType)}"
         tell(f"{unknown.total()} {what}: {listed}; they are right only where gold has them too")
+
+
+def _clusters(dataset: DatasetStream) -> Mapping[str, str]:
+    """Sample id to cluster; what finds the clusters is given up before anything is scored."""
+    clusters = Clusters()
+    for sample in counted(dataset.read(), "samples read"):
+        clusters.add(sample)
+    return clusters.by_id
 
 
 def _keep(arguments: argparse.Namespace, name: str) -> bool:
