@@ -50,11 +50,6 @@ def test_rows_as_json_are_all_that_is_printed(
     assert output.err.startswith("leaderboard: ")
 
 
-def test_a_table_of_the_paper_is_no_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["leaderboard", "--json", "--table", "5"]) == 2
-    assert "leave --json out" in capsys.readouterr().err
-
-
 def test_without_results_the_published_figures_are_there(own_folder: Path) -> None:
     assert main(["leaderboard"]) == 0
 
