@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import DATASET_HELP, positive
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.exports import add_gzip, tell_big
+from pii_bench.cli.options import DATASET_HELP, add_json, positive
+from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.cli.training_sets import add_targets, training_examples
 from pii_bench.errors import InputFileError
 from pii_bench.escaping import markdown_table
-from pii_bench.files import write_whole
+from pii_bench.files import encode, write_whole
 from pii_bench.models.tuning import SERVICES, Format, training_usd, tuning_file
 from pii_bench.prompting.shots import TRAIN
 
@@ -36,7 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=[str(each) for each in Format],
         help="who reads the file; transformers: TRL's prompt and completion",
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="where to write; FILE.gz: compressed",
+    )
     add_targets(parser)
     parser.add_argument(
         "--dataset",
@@ -59,6 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="tokenizer.json of the model, to count tokens (default: estimate them)",
     )
+    add_gzip(parser)
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -75,20 +85,37 @@ def run(arguments: argparse.Namespace) -> bool:
     count = None if arguments.tokenizer is None else _counter(arguments.tokenizer)
     examples = training_examples(arguments.dataset, arguments.task)[: arguments.limit]
     made = tuning_file(examples, form, count)
-    write_whole(arguments.out, made.text)
-    size = len(made.text.encode())
-    say(
-        f"{made.examples:,} examples, {size:,} bytes, {_shown(made.tokens)} tokens: {arguments.out}"
-    )
-    if usd := training_usd(made.tokens, arguments.epochs, form):
-        rows = [(model, _shown(price, ".2f")) for model, price in usd.items()]
+    size = len(encode(made.text))
+    out, compress = _out(arguments)
+    tell_big(size, out, compressed=compress)
+    write_whole(out, made.text, compress=compress)
+    prices = training_usd(made.tokens, arguments.epochs, form)
+    if notice := SERVICES[form].notice:
+        tell(notice)
+    if arguments.json:
+        training = [
+            {"model": model, "epochs": arguments.epochs, "usd": asdict(usd)}
+            for model, usd in prices.items()
+        ]
+        file = {"file": str(out), "examples": made.examples, "bytes": size}
+        say_json([file | {"tokens": asdict(made.tokens), "training": training}])
+        return True
+    say(f"{made.examples:,} examples, {size:,} bytes, {_shown(made.tokens)} tokens: {out}")
+    if prices:
+        rows = [(model, _shown(usd, ".2f")) for model, usd in prices.items()]
         header = ("model", f"USD for {arguments.epochs} epochs")
         say(markdown_table(header, rows, ("left", "right")))
     if count is None:
         say("low / expected / high; high is a bound. --tokenizer counts tokens.")
-    if notice := SERVICES[form].notice:
-        tell(notice)
     return True
+
+
+def _out(arguments: argparse.Namespace) -> tuple[Path, bool]:
+    """Where to write, and whether to compress: asked for, or told by the name."""
+    out: Path = arguments.out
+    if out.suffix == ".gz":
+        return out, True
+    return (out.with_name(f"{out.name}.gz"), True) if arguments.gzip else (out, False)
 
 
 def _shown(figure: Range[int] | Range[float], form: str = ",") -> str:

@@ -30,6 +30,7 @@ EACH: Final[Mapping[str, Mapping[str, object]]] = {
     "run --config bench.toml": OURS | {"task": "masking"},
     "run --config bench.toml --dry-run": {"model": "gold", "prompt": "keyword", "calls": 0},
     "leaderboard": OURS | {"task": "masking", "gold": 12},
+    "leaderboard --table 6": {"table": 6, "source": "published", "model": "bilstm-crf"},
     "compare gold+keyword bilstm-crf+keyword": {
         "dataset": "demo",
         "task": "masking",
@@ -43,6 +44,8 @@ EACH: Final[Mapping[str, Mapping[str, object]]] = {
     "spans --model bilstm-crf --dataset demo": {"model": "bilstm-crf", "slice": "all"},
     "data stats --dataset demo": {"dataset": "demo", "table": "per sample"},
     "data agreement single": {"set": "single", "group": "all"},
+    "data perturb demo --limit 2 --out v.jsonl": {"kind": "typos", "versions": 2},
+    "export fine-tuning --for openai --out t.jsonl --limit 12": {"file": "t.jsonl", "examples": 12},
     "data quality": {"measure": "distinct words", "set": "multi"},
 }
 
