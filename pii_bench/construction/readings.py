@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from filelock import FileLock
 
+from pii_bench.analysis.kappa import cohen_kappa
 from pii_bench.datasets.readings import (
     READINGS,
     Reading,
@@ -164,7 +165,8 @@ class Agreement:
         readings: how many.
         f1: mean over readings of a reader's F1 against gold.
         exact: share of readings that choose the related entities exactly.
-        kappa_gold: Cohen's kappa of readers against gold, over all options pooled.
+        kappa_gold: Cohen's kappa of readers against gold, over all options pooled; None without
+            an option.
         kappa_readers: of the two readers of a version, likewise; None where none has two.
         ambiguous: share of readings.
         unlisted: per 100 readings.
@@ -174,7 +176,7 @@ class Agreement:
     readings: int
     f1: float
     exact: float
-    kappa_gold: float
+    kappa_gold: float | None
     kappa_readers: float | None
     ambiguous: float
     unlisted: float
@@ -209,8 +211,8 @@ def agreement(readings: Sequence[Reading]) -> Agreement:
         readings=count,
         f1=sum(_f1(r) for r in readings) / count,
         exact=sum(set(r.needed) == set(r.gold) for r in readings) / count,
-        kappa_gold=_kappa(cells),
-        kappa_readers=_kappa(both) if both else None,
+        kappa_gold=cohen_kappa(cells),
+        kappa_readers=cohen_kappa(both),
         ambiguous=sum(r.ambiguous for r in readings) / count,
         unlisted=100 * sum(len(r.unlisted) for r in readings) / count,
         text=sum(r.text for r in readings) / count,
@@ -238,13 +240,3 @@ def _f1(reading: Reading) -> float:
     if not one and not other:
         return 1.0
     return 2 * len(one & other) / (len(one) + len(other))
-
-
-def _kappa(cells: Mapping[tuple[bool, bool], int]) -> float:
-    """Cohen's kappa of two raters who said yes or no (Cohen 1960)."""
-    total = sum(cells.values())
-    observed = (cells.get((True, True), 0) + cells.get((False, False), 0)) / total
-    first = sum(count for (one, _), count in cells.items() if one) / total
-    second = sum(count for (_, other), count in cells.items() if other) / total
-    expected = first * second + (1 - first) * (1 - second)
-    return 1.0 if expected == 1 else (observed - expected) / (1 - expected)

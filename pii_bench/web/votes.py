@@ -1,0 +1,259 @@
+"""From the answers of several annotators to agreement, and to one answer.
+
+A ballot is what one annotator said of one sample, in two forms: a label for each unit, of which
+kappa is made, and the set of what was chosen, of which F1 is made. In stage 1 units are the tokens
+of the text and labels the types; in stage 2 units are the entities and labels whether one is needed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, TypeVar
+
+from pii_bench.analysis.kappa import cohen_kappa, fleiss_kappa
+from pii_bench.scorer.counts import Counts
+from pii_bench.scorer.matching import Subject, match
+from pii_bench.scorer.tokens import tokenize
+from pii_bench.web.marks import PERSONS, Choice, Mark, items_of_marks
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+    from pii_bench.web.marks import Item
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """What one annotator said of one sample.
+
+    Attributes:
+        labels: of each unit of the sample.
+        chosen: what was marked or chosen.
+    """
+
+    sample: str
+    annotator: str
+    labels: tuple[Hashable, ...]
+    chosen: frozenset[Hashable]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far annotators agree; None where no two annotated the same.
+
+    Attributes:
+        samples: that at least two annotated.
+        ballots: on these.
+        fleiss: Fleiss' kappa over all their units.
+        cohen: Cohen's kappa, mean over the pairs of annotators.
+        f1: of the one's choice against the other's, mean over pairs of ballots.
+        exact: share of the pairs of ballots whose choices are equal.
+    """
+
+    samples: int
+    ballots: int
+    fleiss: float | None
+    cohen: float | None
+    f1: float | None
+    exact: float | None
+
+
+def ballot_of_marks(
+    sample: str,
+    annotator: str,
+    text: str,
+    marks: Iterable[Mark],
+    *,
+    of_type: str | None = None,
+) -> Ballot:
+    """A ballot of stage 1.
+
+    Args:
+        sample: its id.
+        annotator: who.
+        text: of the sample.
+        marks: what was marked.
+        of_type: the one type to look at; None for all.
+    """
+    own = sorted(mark for mark in marks if of_type in {None, mark.type})
+    labels = ["" for _ in tokenize(text)]
+    place = 0
+    for number, token in enumerate(tokenize(text)):
+        while place < len(own) and own[place].end <= token.start:
+            place += 1
+        if place < len(own) and own[place].start <= token.start:
+            labels[number] = own[place].type
+    chosen = frozenset((mark.start, mark.end, mark.type) for mark in own)
+    return Ballot(sample, annotator, tuple(labels), chosen)
+
+
+def ballot_of_choice(
+    sample: str,
+    annotator: str,
+    items: Sequence[Item],
+    choice: Choice,
+    *,
+    of_type: str | None = None,
+) -> Ballot:
+    """A ballot of stage 2; see `ballot_of_marks`."""
+    asked = [n for n, item in enumerate(items) if of_type in {None, item.type}]
+    needed = set(choice.needed)
+    return Ballot(
+        sample, annotator, tuple(n in needed for n in asked), frozenset(needed.intersection(asked))
+    )
+
+
+def agreement(ballots: Iterable[Ballot]) -> Agreement:
+    """Agreement over all samples together."""
+    groups = [group for group in by_sample(ballots).values() if len(group) > 1]
+    units = (unit for group in groups for unit in zip(*(b.labels for b in group), strict=True))
+    cells: dict[tuple[str, str], Counter[tuple[Hashable, Hashable]]] = {}
+    pairs: list[tuple[Ballot, Ballot]] = []
+    for group in groups:
+        for one, other in combinations(sorted(group, key=lambda b: b.annotator), 2):
+            pairs.append((one, other))
+            own = cells.setdefault((one.annotator, other.annotator), Counter())
+            own.update(zip(one.labels, other.labels, strict=True))
+    return Agreement(
+        samples=len(groups),
+        ballots=sum(map(len, groups)),
+        fleiss=fleiss_kappa(units),
+        cohen=_mean(cohen_kappa(each) for each in cells.values()),
+        f1=_mean(Counts.of(one.chosen, other.chosen).prf.f1 for one, other in pairs),
+        exact=_mean(float(one.chosen == other.chosen) for one, other in pairs),
+    )
+
+
+def by_sample(ballots: Iterable[Ballot]) -> dict[str, list[Ballot]]:
+    """The ballots on each sample."""
+    groups: dict[str, list[Ballot]] = {}
+    for ballot in ballots:
+        groups.setdefault(ballot.sample, []).append(ballot)
+    return groups
+
+
+def of_annotator(ballots: Iterable[Ballot], annotator: str) -> Agreement:
+    """Agreement of one annotator with each of the others."""
+    groups = by_sample(ballots)
+    pairs = [
+        (own, other)
+        for group in groups.values()
+        for own in group
+        if own.annotator == annotator
+        for other in group
+        if other is not own
+    ]
+    cells: dict[str, Counter[tuple[Hashable, Hashable]]] = {}
+    for own, other in pairs:
+        labels = zip(own.labels, other.labels, strict=True)
+        cells.setdefault(other.annotator, Counter()).update(labels)
+    return Agreement(
+        samples=len({own.sample for own, _ in pairs}),
+        ballots=sum(own.annotator == annotator for group in groups.values() for own in group),
+        fleiss=None,
+        cohen=_mean(cohen_kappa(each) for each in cells.values()),
+        f1=_mean(Counts.of(own.chosen, other.chosen).prf.f1 for own, other in pairs),
+        exact=_mean(float(own.chosen == other.chosen) for own, other in pairs),
+    )
+
+
+def merge_marks(text: str, versions: Sequence[Iterable[Mark]]) -> tuple[Mark, ...]:
+    """One answer of several: the marks that more than half of the annotators made.
+
+    A mark is one of the same place and type. Its category and its persons are those that most
+    of them gave, the first in order among ties. Letters of persons are first brought in line
+    with the annotator whose marks are the most.
+    """
+    aligned = align_persons(text, versions)
+    made: dict[tuple[int, int, str], list[Mark]] = {}
+    for version in aligned:
+        for mark in version:
+            made.setdefault((mark.start, mark.end, mark.type), []).append(mark)
+    return tuple(
+        Mark(
+            start,
+            end,
+            _most((mark.persons for mark in marks), ()),
+            pii_type,
+            _most((mark.category for mark in marks if mark.category is not None), None),
+        )
+        for (start, end, pii_type), marks in sorted(made.items())
+        if 2 * len(marks) > len(versions)
+    )
+
+
+def align_persons(text: str, versions: Sequence[Iterable[Mark]]) -> list[tuple[Mark, ...]]:
+    """The same marks with letters that mean the same person in all versions.
+
+    People are matched as the scorer matches subjects, with the version of the most marks.
+    """
+    lists = [tuple(version) for version in versions]
+    if not lists:
+        return []
+    leader = max(lists, key=len)
+    return [_aligned(text, own, leader) for own in lists]
+
+
+def _aligned(text: str, own: tuple[Mark, ...], leader: tuple[Mark, ...]) -> tuple[Mark, ...]:
+    mine, theirs = _subjects(text, own), _subjects(text, leader)
+    pairs = match(list(mine.values()), list(theirs.values()))
+    letters = {list(mine)[i]: list(theirs)[j] for i, j in pairs}
+    free = (letter for letter in PERSONS if letter not in theirs)
+    for letter in mine:
+        if letter not in letters:
+            letters[letter] = next(free)
+    return tuple(
+        replace(mark, persons=tuple(sorted({letters[person] for person in mark.persons})))
+        for mark in own
+    )
+
+
+def _subjects(text: str, marks: Iterable[Mark]) -> dict[str, Subject]:
+    entities: dict[str, list[tuple[str, str]]] = {}
+    for item in items_of_marks(text, marks):
+        entities.setdefault(item.person, []).append((item.text, item.type))
+    return {letter: Subject.of(own) for letter, own in sorted(entities.items())}
+
+
+def merge_choices(items: Sequence[Item], choices: Sequence[Choice]) -> Choice:
+    """One answer of several: what more than half of the annotators chose or corrected."""
+    votes = Counter(number for choice in choices for number in choice.needed)
+    moved = Counter(pair for choice in choices for pair in (choice.persons or {}).items())
+    half = len(choices) / 2
+    return Choice(
+        needed=tuple(n for n in range(len(items)) if votes[n] > half),
+        persons={number: person for (number, person), count in moved.items() if count > half},
+        necessary=sum(choice.necessary for choice in choices) > half,
+        sufficient=sum(choice.sufficient for choice in choices) > half,
+        ambiguous=sum(choice.ambiguous for choice in choices) > half,
+    )
+
+
+def annotators_of(ballots: Iterable[Ballot]) -> list[str]:
+    """Who annotated, sorted."""
+    return sorted({ballot.annotator for ballot in ballots})
+
+
+def pairwise(ballots: Iterable[Ballot]) -> Mapping[tuple[str, str], Agreement]:
+    """Agreement of each two annotators on what both annotated."""
+    own = list(ballots)
+    found = {}
+    for pair in combinations(annotators_of(own), 2):
+        each = agreement(ballot for ballot in own if ballot.annotator in pair)
+        if each.samples:
+            found[pair] = each
+    return found
+
+
+def _most(values: Iterable[T], default: T) -> T:
+    counts = Counter(values)
+    return min(counts, key=lambda each: (-counts[each], str(each)), default=default)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import pytest
+
+from pii_bench.web.marks import Choice, Item, Mark
+from pii_bench.web.votes import (
+    Agreement,
+    Ballot,
+    agreement,
+    align_persons,
+    ballot_of_choice,
+    ballot_of_marks,
+    merge_choices,
+    merge_marks,
+    of_annotator,
+    pairwise,
+)
+
+TEXT = "Ann met Bo in Bonn."
+ANN = Mark(0, 3, ("A",), "PER", "Full Name")
+BO = Mark(8, 10, ("B",), "PER", "Full Name")
+BONN = Mark(14, 18, ("B",), "LOC", "City/Region")
+ITEMS = (
+    Item("A", "Ann", "PER", "Full Name", ((0, 3),)),
+    Item("B", "Bo", "PER", "Full Name", ((8, 10),)),
+    Item("B", "Bonn", "LOC", "City/Region", ((14, 18),)),
+)
+
+
+def test_a_ballot_of_stage_1_labels_each_token() -> None:
+    ballot = ballot_of_marks("s", "eva", TEXT, [BONN, ANN])
+
+    assert ballot.labels == ("PER", "", "", "", "LOC", "")
+    assert ballot.chosen == {(0, 3, "PER"), (14, 18, "LOC")}
+    assert ballot_of_marks("s", "eva", TEXT, [BONN, ANN], of_type="LOC").chosen == {(14, 18, "LOC")}
+
+
+def test_a_ballot_of_stage_2_says_of_each_entity_whether_it_is_needed() -> None:
+    assert ballot_of_choice("s", "eva", ITEMS, Choice((2,))).labels == (False, False, True)
+    only = ballot_of_choice("s", "eva", ITEMS, Choice((0, 2)), of_type="PER")
+    assert (only.labels, only.chosen) == ((True, False), {0})
+
+
+def ballot(sample: str, annotator: str, *chosen: int) -> Ballot:
+    return Ballot(sample, annotator, tuple(n in chosen for n in range(4)), frozenset(chosen))
+
+
+def test_agreement_of_two() -> None:
+    # 8 units: 3 both yes, 1 only eva, 4 both no. Observed 7/8; expected 4/8 * 3/8 + 4/8 * 5/8.
+    ballots = [
+        ballot("s1", "eva", 0, 1),
+        ballot("s1", "tom", 0, 1),
+        ballot("s2", "eva", 0, 1),
+        ballot("s2", "tom", 0),
+        ballot("s3", "eva", 0),
+    ]
+
+    found = agreement(ballots)
+
+    assert (found.samples, found.ballots) == (2, 4)
+    assert found.cohen == pytest.approx((7 / 8 - 1 / 2) / (1 / 2))
+    # Fleiss: 7 yes and 9 no of 16.
+    expected = (7 / 16) ** 2 + (9 / 16) ** 2
+    assert found.fleiss == pytest.approx((7 / 8 - expected) / (1 - expected))
+    assert found.f1 == pytest.approx((1 + 2 / 3) / 2)
+    assert found.exact == pytest.approx(1 / 2)
+    assert list(pairwise(ballots)) == [("eva", "tom")]
+
+
+def test_an_annotator_is_compared_with_each_other() -> None:
+    ballots = [ballot("s", "eva", 0), ballot("s", "tom", 0), ballot("s", "kim", 1)]
+
+    assert of_annotator(ballots, "eva").f1 == pytest.approx(1 / 2)
+    assert of_annotator(ballots, "kim").f1 == 0
+
+
+def test_agreement_is_undefined_where_nobody_annotated_the_same() -> None:
+    assert agreement([ballot("s", "eva", 0)]) == Agreement(0, 0, None, None, None, None)
+
+
+def test_what_more_than_half_marked_is_merged() -> None:
+    other = Mark(0, 3, ("A",), "PER", "Nickname")
+
+    merged = merge_marks(TEXT, [[ANN, BO, BONN], [ANN, BO], [other, BO]])
+
+    assert merged == (ANN, BO)
+
+
+def test_half_is_not_enough() -> None:
+    assert merge_marks(TEXT, [[ANN], []]) == ()
+
+
+def test_an_open_category_does_not_vote() -> None:
+    bare = Mark(0, 3, ("A",), "PER")
+
+    assert merge_marks(TEXT, [[bare], [bare], [ANN]]) == (ANN,)
+
+
+def test_letters_of_persons_are_brought_in_line() -> None:
+    swapped = [Mark(0, 3, ("B",), "PER", "Full Name"), Mark(8, 10, ("A",), "PER", "Full Name")]
+
+    aligned = align_persons(TEXT, [[ANN, BO, BONN], swapped])
+
+    assert aligned[1] == (ANN, BO)
+
+
+def test_a_person_whom_the_leader_does_not_have_gets_a_free_letter() -> None:
+    aligned = align_persons(TEXT, [[ANN, BONN], [Mark(8, 10, ("A",), "PER")]])
+    # Nothing in common, yet each of the shorter side is matched with somebody.
+    assert aligned[1][0].persons in {("A",), ("B",)}
+    aligned = align_persons(TEXT, [[ANN, Mark(4, 7, ("A",), "DEM")], [ANN, BO]])
+    assert aligned[1] == (ANN, BO)
+
+
+def test_choices_are_merged_by_majority() -> None:
+    choices = [
+        Choice((2,), {1: "A"}, True, True, True),
+        Choice((1, 2), {1: "A"}, True, True),
+        Choice((0,), {}, True, False),
+    ]
+
+    assert merge_choices(ITEMS, choices) == Choice((2,), {1: "A"}, True, True, False)
