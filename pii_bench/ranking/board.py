@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.ranking.collect import collect
+from pii_bench.ranking.human import human_rows
 from pii_bench.ranking.published import published_rows
 from pii_bench.ranking.reading import reading_rows
 from pii_bench.ranking.render import write_leaderboard
@@ -27,7 +28,7 @@ class Board:
     """A leaderboard that was written.
 
     Attributes:
-        rows: ranked; ours, those submitted, the readers', and the published ones.
+        rows: ranked; ours, those submitted, the readers', people's, and the published ones.
         files: where it is written, `leaderboard.csv` first.
         left_out: runs and lines that could not be scored, each with the reason.
     """
@@ -51,6 +52,7 @@ def update(results: Path, loaded: Iterable[Dataset] = ()) -> Board:
     with locked(results, wait=_LONGEST_WAIT):
         collection = collect(results, loaded)
         read = reading_rows({row.dataset for row in collection.rows})
-        rows = rank([*collection.rows, *read, *published_rows()])
+        people, broken = human_rows(results)
+        rows = rank([*collection.rows, *read, *people, *published_rows()])
         files = write_leaderboard(rows, results)
-    return Board(tuple(rows), tuple(files), collection.left_out)
+    return Board(tuple(rows), tuple(files), (*collection.left_out, *broken))

@@ -47,7 +47,8 @@ _INTRODUCTION: Final = """\
 
 Means over samples. `run` and `reference` rows are ours and come from stored responses
 (`pii-bench leaderboard` makes them again); `submitted` rows come from predictions that were made
-elsewhere (`pii-bench score --name`), by unchecked means; `published` rows are the
+elsewhere (`pii-bench score --name`), by unchecked means; `human` rows are people who annotated in
+the web application, unranked; `published` rows are the
 paper's figures, on data that was never released: for orientation, not for comparison. `oracle` rows
 are told gold and `incomplete` rows lack samples: neither is ranked. A detector that does not say
 whose an entity is has `-` where a figure depends on it, and no rank in detection. Unmasked text

@@ -97,9 +97,9 @@ class Row:
     def competes(self) -> bool:
         """Whether it is ranked.
 
-        Published figures stand on data that was never released, readings made the gold, oracle
-        rows are told it, and incomplete rows lack samples: none of them is. Nor are rows without
-        a headline.
+        Published figures stand on data that was never released, readings made the gold, people
+        are no system, oracle rows are told it, and incomplete rows lack samples: none of them is.
+        Nor are rows without a headline.
         """
         whole = self.complete and self.headline is not None
         return self.source.is_system and not self.oracle and whole
@@ -251,7 +251,7 @@ def rank(rows: Iterable[Row]) -> list[Row]:
             row.dataset,
             list(Task).index(row.task),
             row.source is Source.PUBLISHED,
-            row.source is Source.READING,
+            row.source in {Source.READING, Source.HUMAN},
             row.oracle,
             not row.complete,
             row.headline is None,

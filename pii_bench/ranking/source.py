@@ -13,12 +13,13 @@ class Source(StrEnum):
     REFERENCE = "reference"
     SUBMITTED = "submitted"
     READING = "reading"
+    HUMAN = "human"
     PUBLISHED = "published"
 
     @property
     def is_system(self) -> bool:
         """Whether a system of ours or of somebody else answered, so that the row is ranked."""
-        return self not in {Source.READING, Source.PUBLISHED}
+        return self not in {Source.READING, Source.HUMAN, Source.PUBLISHED}
 
 
 class Marked(Protocol):

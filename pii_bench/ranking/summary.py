@@ -69,6 +69,8 @@ def _table(own: Sequence[Row], rows: Sequence[Row], datasets: Sequence[str]) -> 
         what = LADDER.get((row.model, row.strategy))
         if row.source is Source.REFERENCE and what is not None and row.task is not Task.DETECTION:
             lines.setdefault(f"{what} ({_name(row)})", {})[row.dataset] = _cell(row)
+        if row.source is Source.HUMAN:
+            lines.setdefault("people, each alone", {})[row.dataset] = _cell(row)
         if row.source is Source.READING:
             lines.setdefault("blind readers (a large language model)", {})[row.dataset] = _cell(row)
     published = "best published, on the paper's data"

@@ -15,6 +15,7 @@ from pii_bench.prompting.outcome import Status
 from pii_bench.ranking.collect import rows_of
 from pii_bench.ranking.naming import find_rows, system_name
 from pii_bench.ranking.published import published_rows
+from pii_bench.ranking.human import human_rows
 from pii_bench.ranking.reading import reading_rows
 from pii_bench.ranking.rows import Row, rank
 from pii_bench.ranking.source import Source
@@ -107,6 +108,7 @@ def collect_report(
     """
     stored = read_runs(results)
     published = published_rows()
+    people, broken = human_rows(results)
     name = _dataset_name(dataset, {run.dataset.name for run in stored.runs})
     runs = [run for run in stored.runs if name in {None, run.dataset.name}]
     scored = [(run, rows_of(run)) for run in runs]
@@ -125,6 +127,7 @@ def collect_report(
                 [
                     *ours,
                     *reading_rows({row.dataset for row in ours}),
+                    *(row for row in people if name in {None, row.dataset}),
                     *(row for row in published if name in {None, row.dataset}),
                 ]
             )
@@ -133,7 +136,7 @@ def collect_report(
         record=_record(shown, texts),
         # Of several runs with one detection the first shows it.
         names={address(row): each.name for each in reversed(shown) for row in each.rows},
-        left_out=stored.left_out,
+        left_out=(*stored.left_out, *broken),
     )
 
 
