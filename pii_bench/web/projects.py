@@ -1,0 +1,357 @@
+"""Annotation projects: a dataset, what is asked about it, and who takes part."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from pii_bench.datasets.native import sample_from_record, sample_to_record
+from pii_bench.errors import PiiBenchError
+from pii_bench.web.accounts import Role
+from pii_bench.web.marks import Item, items_of_sample, mark_to_record
+from pii_bench.web.project_tables import MEMBERS, PROJECTS, SAMPLES, TASKS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sqlalchemy import Connection
+
+    from pii_bench.datasets.catalog import Dataset
+    from pii_bench.datasets.sample import Sample
+    from pii_bench.web.database import Database
+    from pii_bench.web.marks import Mark
+    from pii_bench.web.sessions import User
+
+PAPER_THRESHOLD: Final = 0.6
+"""Below this kappa the paper sends a sample to an expert."""
+
+MOST_ANNOTATORS: Final = 50
+LONGEST_GUIDELINES: Final = 50_000
+
+
+class Stages(StrEnum):
+    """What a project asks.
+
+    `BOTH`: first to mark what is personal, then to choose what the query needs of what was agreed.
+    `MARK`: the first alone. `CHOOSE`: the second alone, of the dataset's own entities.
+    """
+
+    BOTH = "both"
+    MARK = "mark"
+    CHOOSE = "choose"
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """1 and 2, or one of them."""
+        return {Stages.BOTH: (1, 2), Stages.MARK: (1,), Stages.CHOOSE: (2,)}[self]
+
+
+class ProjectError(PiiBenchError):
+    """A project that cannot be made or changed so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a study lead decides.
+
+    Attributes:
+        annotators: how many annotate each sample.
+        threshold: kappa below which a sample goes to an adjudicator.
+        qualification: how many samples, the first of the file, everybody annotates first.
+        pass_mark: mean F1 on them that admits to the others.
+        system: whose suggestions are prepared, as `--model` takes it; empty for none.
+        suggests: whether annotators see them.
+        guidelines: shown to annotators; empty for the general ones.
+    """
+
+    name: str
+    stages: Stages = Stages.BOTH
+    annotators: int = 5
+    threshold: float = PAPER_THRESHOLD
+    qualification: int = 0
+    pass_mark: float = 0.8
+    system: str = ""
+    suggests: bool = False
+    guidelines: str = ""
+
+    def __post_init__(self) -> None:
+        allowed = {
+            "a name of 1 to 200 characters": 0 < len(self.name.strip()) <= 200,
+            f"1 to {MOST_ANNOTATORS} annotators": 1 <= self.annotators <= MOST_ANNOTATORS,
+            "a threshold from 0 to 1": 0 <= self.threshold <= 1,
+            "0 to 100 samples for qualification": 0 <= self.qualification <= 100,
+            "a pass mark from 0 to 1": 0 <= self.pass_mark <= 1,
+            "a system's name of at most 200 characters": len(self.system) <= 200,
+            f"guidelines of at most {LONGEST_GUIDELINES:,} characters": len(self.guidelines)
+            <= LONGEST_GUIDELINES,
+        }
+        if wrong := [what for what, is_so in allowed.items() if not is_so]:
+            raise ProjectError(f"a project has {' and '.join(wrong)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A stored project.
+
+    Attributes:
+        dataset: its name, as in the leaderboard.
+        has_gold: whether the dataset's own annotation can be scored against.
+    """
+
+    id: int
+    plan: Plan
+    dataset: str
+    has_gold: bool
+    created: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSample:
+    """A sample of a project.
+
+    Attributes:
+        name: its id in the dataset.
+        qualifies: whether it belongs to the qualification round.
+        suggestion: marks of the system, as JSON; None where there are none.
+        items: what stage 2 asks about; None as long as stage 1 is not settled.
+    """
+
+    id: int
+    project_id: int
+    position: int
+    name: str
+    sample: Sample
+    qualifies: bool
+    suggestion: list[dict[str, Any]] | None
+    items: tuple[Item, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Somebody who takes part."""
+
+    account_id: int
+    admitted: bool
+
+
+def create_project(
+    database: Database, plan: Plan, dataset: Dataset, samples: Iterable[Sample] | None = None
+) -> Project:
+    """Make a project of a dataset.
+
+    Args:
+        database: where.
+        plan: what is decided.
+        dataset: what is annotated.
+        samples: those of its samples to take; None for all.
+
+    Raises:
+        ProjectError: there is nothing to annotate, or no gold for what needs it.
+    """
+    taken = list(dataset.samples if samples is None else samples)
+    has_gold = any(sample.subjects for sample in taken)
+    if plan.stages is not Stages.MARK:
+        taken = [sample for sample in taken if sample.query is not None]
+    if plan.stages is Stages.CHOOSE:
+        taken = [sample for sample in taken if sample.subjects]
+    if len(taken) <= plan.qualification:
+        raise ProjectError(f"{len(taken)} samples of {dataset.name} fit: too few for this project")
+    if plan.qualification and not has_gold:
+        raise ProjectError(f"{dataset.name} has no entities to score a qualification round by")
+    row = {
+        "name": plan.name.strip(),
+        "dataset": dataset.name,
+        "stages": plan.stages.value,
+        "annotators": plan.annotators,
+        "threshold": plan.threshold,
+        "qualification": plan.qualification,
+        "pass_mark": plan.pass_mark,
+        "system": plan.system,
+        "suggests": plan.suggests,
+        "guidelines": plan.guidelines,
+        "has_gold": has_gold,
+        "created": time.time(),
+    }
+    with database.writing() as connection:
+        made = connection.execute(insert(PROJECTS).values(**row))
+        (project_id,) = made.inserted_primary_key or (0,)
+        connection.execute(
+            insert(SAMPLES),
+            [_sample_row(project_id, plan, n, sample) for n, sample in enumerate(taken)],
+        )
+        return find_project(connection, project_id)
+
+
+def _sample_row(project_id: int, plan: Plan, position: int, sample: Sample) -> dict[str, Any]:
+    qualifies = position < plan.qualification
+    own = plan.stages is Stages.CHOOSE or qualifies
+    return {
+        "project_id": project_id,
+        "position": position,
+        "name": sample.id[:500],
+        "record": json.dumps(sample_to_record(sample), ensure_ascii=False),
+        "qualifies": qualifies,
+        "items": items_to_json(items_of_sample(sample)) if own else None,
+    }
+
+
+def find_project(connection: Connection, project_id: int) -> Project:
+    """A project by its number.
+
+    Raises:
+        LookupError: there is none.
+    """
+    row = connection.execute(select(PROJECTS).where(PROJECTS.c.id == project_id)).one_or_none()
+    if row is None:
+        raise LookupError(project_id)
+    return _project(row)
+
+
+def projects_of(connection: Connection, user: User) -> list[Project]:
+    """The projects that somebody may see: an owner all, others those they take part in."""
+    query = select(PROJECTS).order_by(PROJECTS.c.created.desc())
+    if not user.role.allows(Role.OWNER):
+        own = select(MEMBERS.c.project_id).where(MEMBERS.c.account_id == user.id)
+        query = query.where(PROJECTS.c.id.in_(own))
+    return [_project(row) for row in connection.execute(query)]
+
+
+def _project(row: Any) -> Project:
+    plan = Plan(
+        name=row.name,
+        stages=Stages(row.stages),
+        annotators=row.annotators,
+        threshold=row.threshold,
+        qualification=row.qualification,
+        pass_mark=row.pass_mark,
+        system=row.system,
+        suggests=row.suggests,
+        guidelines=row.guidelines,
+    )
+    return Project(row.id, plan, row.dataset, row.has_gold, row.created)
+
+
+def change_project(database: Database, project: Project, **changes: Any) -> Project:
+    """Change the threshold, what is suggested, or the guidelines.
+
+    Raises:
+        ProjectError: not to be had so.
+    """
+    plan = replace(project.plan, **changes)
+    with database.writing() as connection:
+        connection.execute(update(PROJECTS).where(PROJECTS.c.id == project.id).values(**changes))
+    return replace(project, plan=plan)
+
+
+def delete_project(database: Database, project: Project) -> None:
+    """Delete a project with all its texts and answers, from the database file too."""
+    with database.writing() as connection:
+        connection.execute(delete(PROJECTS).where(PROJECTS.c.id == project.id))
+    database.purge()
+
+
+def samples_of(connection: Connection, project: Project) -> list[StoredSample]:
+    """The samples of a project in order."""
+    query = select(SAMPLES).where(SAMPLES.c.project_id == project.id).order_by(SAMPLES.c.position)
+    return [_stored(row) for row in connection.execute(query)]
+
+
+def find_sample(connection: Connection, sample_id: int) -> StoredSample:
+    """A sample by its number.
+
+    Raises:
+        LookupError: there is none.
+    """
+    row = connection.execute(select(SAMPLES).where(SAMPLES.c.id == sample_id)).one_or_none()
+    if row is None:
+        raise LookupError(sample_id)
+    return _stored(row)
+
+
+def _stored(row: Any) -> StoredSample:
+    return StoredSample(
+        id=row.id,
+        project_id=row.project_id,
+        position=row.position,
+        name=row.name,
+        sample=sample_from_record(json.loads(row.record)),
+        qualifies=row.qualifies,
+        suggestion=None if row.suggestion is None else json.loads(row.suggestion),
+        items=None if row.items is None else items_from_json(row.items),
+    )
+
+
+def keep_suggestion(database: Database, sample_id: int, marks: Sequence[Mark]) -> None:
+    """Keep what a system suggests for a sample."""
+    text = json.dumps([mark_to_record(mark) for mark in marks])
+    with database.writing() as connection:
+        connection.execute(
+            update(SAMPLES).where(SAMPLES.c.id == sample_id).values(suggestion=text)
+        )
+
+
+def members_of(connection: Connection, project: Project) -> dict[int, Member]:
+    """Who takes part, by account."""
+    query = select(MEMBERS).where(MEMBERS.c.project_id == project.id)
+    rows = connection.execute(query)
+    return {row.account_id: Member(row.account_id, row.admitted) for row in rows}
+
+
+def add_member(database: Database, project: Project, account_id: int) -> None:
+    """Let somebody take part; nothing changes for who does already."""
+    values = {"project_id": project.id, "account_id": account_id, "admitted": False}
+    try:
+        with database.writing() as connection:
+            connection.execute(insert(MEMBERS).values(**values))
+    except IntegrityError:
+        return
+
+
+def admit_member(database: Database, project: Project, account_id: int) -> None:
+    """Let somebody in who did not pass the qualification round."""
+    with database.writing() as connection:
+        connection.execute(
+            update(MEMBERS)
+            .where(MEMBERS.c.project_id == project.id, MEMBERS.c.account_id == account_id)
+            .values(admitted=True)
+        )
+
+
+def remove_member(database: Database, project: Project, account_id: int) -> None:
+    """Take somebody out: what is done stays, what is open is free for others."""
+    own = select(SAMPLES.c.id).where(SAMPLES.c.project_id == project.id)
+    with database.writing() as connection:
+        connection.execute(
+            delete(MEMBERS).where(
+                MEMBERS.c.project_id == project.id, MEMBERS.c.account_id == account_id
+            )
+        )
+        connection.execute(
+            delete(TASKS).where(
+                TASKS.c.account_id == account_id, TASKS.c.done.is_(False), TASKS.c.sample_id.in_(own)
+            )
+        )
+
+
+def items_to_json(items: Sequence[Item]) -> str:
+    """Items as stored."""
+    return json.dumps(
+        [
+            [i.person, i.text, i.type, i.category, [list(span) for span in i.spans]] for i in items
+        ],
+        ensure_ascii=False,
+    )
+
+
+def items_from_json(text: str) -> tuple[Item, ...]:
+    """Items as they were stored."""
+    return tuple(
+        Item(person, value, pii_type, category, tuple((start, end) for start, end in spans))
+        for person, value, pii_type, category, spans in json.loads(text)
+    )
