@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 import pii_bench
 from pii_bench.errors import PiiBenchError
-from pii_bench.web import api, login, mask, people, proxy
+from pii_bench.web import annotate, api, login, mask, people, project_pages, proxy, review
 from pii_bench.web.accounts import has_owner, local_owner
 from pii_bench.web.database import Database
 from pii_bench.web.failures import add_handlers
@@ -34,7 +34,16 @@ if TYPE_CHECKING:
 
     from pii_bench.web.settings import Settings
 
-ROUTERS: Final = (login.router, people.router, mask.router, api.router, proxy.router)
+ROUTERS: Final = (
+    login.router,
+    people.router,
+    mask.router,
+    api.router,
+    proxy.router,
+    annotate.router,
+    project_pages.router,
+    review.router,
+)
 
 
 def create_app(settings: Settings) -> FastAPI:

@@ -34,6 +34,8 @@ PROJECTS: Final = Table(
     Column("suggests", Boolean, nullable=False),
     Column("guidelines", Text, nullable=False),
     Column("has_gold", Boolean, nullable=False),
+    # Why the system could not be asked; empty where it could.
+    Column("trouble", String(500), nullable=False, default=""),
     Column("created", Float, nullable=False),
 )
 

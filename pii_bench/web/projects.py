@@ -102,6 +102,7 @@ class Project:
     Attributes:
         dataset: its name, as in the leaderboard.
         has_gold: whether the dataset's own annotation can be scored against.
+        trouble: why its system could not be asked; empty where it could.
     """
 
     id: int
@@ -109,6 +110,7 @@ class Project:
     dataset: str
     has_gold: bool
     created: float
+    trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +236,7 @@ def _project(row: Any) -> Project:
         suggests=row.suggests,
         guidelines=row.guidelines,
     )
-    return Project(row.id, plan, row.dataset, row.has_gold, row.created)
+    return Project(row.id, plan, row.dataset, row.has_gold, row.created, row.trouble)
 
 
 def change_project(database: Database, project: Project, **changes: Any) -> Project:

@@ -17,7 +17,7 @@ from sqlalchemy import and_, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.web.project_tables import MEMBERS, OUTCOMES, SAMPLES, TASKS, VERSIONS
+from pii_bench.web.project_tables import OUTCOMES, SAMPLES, TASKS, VERSIONS
 from pii_bench.web.projects import find_sample
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pii_bench.web.projects import Project
     from pii_bench.web.sessions import User
 
-MOST_VERSIONS_SENT: Final = 200
 _ATTEMPTS: Final = 20
 _EMPTY: Final[Mapping[int, dict[str, Any]]] = {1: {"marks": []}, 2: {"needed": []}}
 
@@ -69,15 +68,19 @@ class Task:
     seconds: float
 
 
-def next_task(database: Database, project: Project, user: User) -> Task | None:
+def next_task(
+    database: Database, project: Project, user: User, *, qualified: bool
+) -> Task | None:
     """What somebody should do next: what they have open, else a sample with a free place.
 
     Samples that others have begun come first, so that agreement is known early; among these
-    those of the first positions. Qualification comes before everything else.
+    those of the first positions. Who is not qualified gets the samples of the qualification round.
     """
     for _ in range(_ATTEMPTS):
         with database.reading() as connection:
-            found = _open_task(connection, project, user) or _free_place(connection, project, user)
+            found = _open_task(connection, project, user) or _free_place(
+                connection, project, user, qualified=qualified
+            )
         if found is None or isinstance(found, Task):
             return found
         try:
@@ -105,9 +108,10 @@ def _open_task(connection: Connection, project: Project, user: User) -> Task | N
     return None if row is None else _task(row)
 
 
-def _free_place(connection: Connection, project: Project, user: User) -> tuple[int, int] | None:
+def _free_place(
+    connection: Connection, project: Project, user: User, *, qualified: bool
+) -> tuple[int, int] | None:
     """Sample and stage."""
-    qualified = may_annotate(connection, project, user.id)
     query = (
         select(TASKS.c.sample_id, TASKS.c.stage, TASKS.c.account_id)
         .join(SAMPLES, SAMPLES.c.id == TASKS.c.sample_id)
@@ -136,23 +140,6 @@ def _free_place(connection: Connection, project: Project, user: User) -> tuple[i
         return None
     stage, _, _, sample_id = min(free)
     return sample_id, stage
-
-
-def may_annotate(connection: Connection, project: Project, account_id: int) -> bool:
-    """Whether somebody has passed the qualification round, or need not."""
-    from pii_bench.web.outcomes import qualification
-
-    if not project.plan.qualification:
-        return True
-    admitted = connection.scalar(
-        select(MEMBERS.c.admitted).where(
-            MEMBERS.c.project_id == project.id, MEMBERS.c.account_id == account_id
-        )
-    )
-    if admitted:
-        return True
-    reached = qualification(connection, project, account_id)
-    return reached is not None and reached >= project.plan.pass_mark
 
 
 def begin_task(
@@ -372,6 +359,24 @@ def _add_version(
         )
     )
     return number
+
+
+def can_undo(connection: Connection, task: Task) -> bool:
+    """Whether there is a change to take back."""
+    query = select(VERSIONS.c.before).where(
+        VERSIONS.c.task_id == task.id, VERSIONS.c.number == task.version
+    )
+    return connection.scalar(query) is not None
+
+
+def keep_time(connection: Connection, task: Task, seconds: float) -> None:
+    """Keep how long somebody is at it, where nothing else changes; see `save`."""
+    now = time.time()
+    touched = connection.scalar(select(TASKS.c.touched).where(TASKS.c.id == task.id)) or now
+    kept = min(max(seconds, task.seconds), task.seconds + max(0.0, now - touched))
+    connection.execute(
+        update(TASKS).where(TASKS.c.id == task.id).values(seconds=kept, touched=now)
+    )
 
 
 def is_closed(connection: Connection, task: Task) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,6 +22,7 @@ from pii_bench.web.marks import PERSONS, Choice, Mark, items_of_marks
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
+    from pii_bench.scorer.tokens import Token
     from pii_bench.web.marks import Item
 
 T = TypeVar("T")
@@ -80,9 +82,10 @@ def ballot_of_marks(
         of_type: the one type to look at; None for all.
     """
     own = sorted(mark for mark in marks if of_type in {None, mark.type})
-    labels = ["" for _ in tokenize(text)]
+    tokens = _tokens(text)
+    labels = [""] * len(tokens)
     place = 0
-    for number, token in enumerate(tokenize(text)):
+    for number, token in enumerate(tokens):
         while place < len(own) and own[place].end <= token.start:
             place += 1
         if place < len(own) and own[place].start <= token.start:
@@ -247,6 +250,12 @@ def pairwise(ballots: Iterable[Ballot]) -> Mapping[tuple[str, str], Agreement]:
         if each.samples:
             found[pair] = each
     return found
+
+
+@lru_cache(maxsize=8)
+def _tokens(text: str) -> tuple[Token, ...]:
+    # The ballots of one text come one after the other.
+    return tuple(tokenize(text))
 
 
 def _most(values: Iterable[T], default: T) -> T:

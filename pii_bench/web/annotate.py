@@ -1,0 +1,390 @@
+"""The pages of annotators and adjudicators: a project, and a sample to work on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, HTTPException, Request, Response
+from fastapi.responses import RedirectResponse
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.exc import IntegrityError
+
+from pii_bench.scorer.tokens import tokenize
+from pii_bench.taxonomy import CATEGORIES
+from pii_bench.web import state
+from pii_bench.web.access import Number, not_there, own_task, visible_project
+from pii_bench.web.accounts import Role
+from pii_bench.web.guidelines import DEFAULT
+from pii_bench.web.marks import AnswerError, mark_to_record, occurrences, snap
+from pii_bench.web.outcomes import (
+    after_done,
+    clean_answer,
+    disputes,
+    marks_of,
+    may_annotate,
+    missing,
+    outcomes_of,
+    qualification,
+)
+from pii_bench.web.pages import json_answer, json_error, page
+from pii_bench.web.projects import find_sample, projects_of, samples_of
+from pii_bench.web.security import CurrentUser, require
+from pii_bench.web.sessions import User
+from pii_bench.web.tasks import (
+    ConflictError,
+    Part,
+    Task,
+    begin_task,
+    can_undo,
+    is_closed,
+    keep_time,
+    next_task,
+    save,
+    tasks_of,
+    tasks_on,
+    undo,
+)
+from pii_bench.web.votes import align_persons, merge_choices, merge_marks
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from pii_bench.web.projects import Project, StoredSample
+
+router: Final = APIRouter(include_in_schema=False)
+
+Adjudicator = Annotated[User, Depends(require(Role.ADJUDICATOR))]
+
+_STAGE_TITLES: Final = {1: "Mark what is personal", 2: "Choose what the question needs"}
+
+
+class Saved(BaseModel):
+    """A change from a browser.
+
+    Attributes:
+        base: the version that was changed.
+        seconds: at the task in all.
+        done: whether it is finished.
+    """
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    base: int
+    answer: dict[str, Any]
+    seconds: float = Field(ge=0, le=1e7, allow_inf_nan=False)
+    done: bool = False
+
+
+class Base(BaseModel):
+    """The version that a browser shows."""
+
+    base: int
+
+
+class Selection(BaseModel):
+    """Code points of a text, end exclusive."""
+
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+
+
+class Seconds(BaseModel):
+    """Time at a task in all."""
+
+    seconds: float = Field(ge=0, le=1e7, allow_inf_nan=False)
+
+
+@router.get("/projects")
+def project_list(request: Request, user: CurrentUser) -> Response:
+    """The projects of whoever looks."""
+    with state.of(request).database.reading() as connection:
+        shown = [
+            (project, _own_progress(connection, project, user), _whole(connection, project))
+            for project in projects_of(connection, user)
+        ]
+    is_owner = user.role.allows(Role.OWNER)
+    return page(request, "projects.html", projects=shown, is_owner=is_owner)
+
+
+@router.get("/projects/{project_id}/work")
+def project_work(request: Request, user: CurrentUser, project_id: Number) -> Response:
+    """What an annotator has done and what is next."""
+    with state.of(request).database.reading() as connection:
+        project = visible_project(connection, user, project_id)
+        qualified = may_annotate(connection, project, user.id)
+        own = [
+            task
+            for task in tasks_of(connection, project)
+            if task.account_id == user.id and task.part is Part.ANNOTATOR
+        ]
+        samples = {each.id: each for each in samples_of(connection, project)}
+        values = {
+            "project": project,
+            "guidelines": project.plan.guidelines or DEFAULT,
+            "categories": CATEGORIES,
+            "qualified": qualified,
+            "reached": qualification(connection, project, user.id),
+            "tasks": [(task, samples[task.sample_id]) for task in reversed(own)],
+            "mine": _own_progress(connection, project, user),
+            "disputes": len(disputes(connection, project)),
+            "adjudicates": user.role.allows(Role.ADJUDICATOR),
+            "is_owner": user.role.allows(Role.OWNER),
+            "stages": _STAGE_TITLES,
+        }
+    return page(request, "work.html", **values)
+
+
+@router.post("/projects/{project_id}/next")
+def project_next(request: Request, user: CurrentUser, project_id: Number) -> Response:
+    """Open what is next for an annotator."""
+    database = state.of(request).database
+    with database.reading() as connection:
+        project = visible_project(connection, user, project_id)
+        qualified = may_annotate(connection, project, user.id)
+        failed = not qualified and qualification(connection, project, user.id) is not None
+    task = None if failed else next_task(database, project, user, qualified=qualified)
+    if task is None:
+        return RedirectResponse(f"/projects/{project.id}/work", 303)
+    return RedirectResponse(f"/tasks/{task.id}", 303)
+
+
+@router.get("/projects/{project_id}/disputes")
+def dispute_list(request: Request, user: Adjudicator, project_id: Number) -> Response:
+    """What awaits an adjudicator."""
+    with state.of(request).database.reading() as connection:
+        project = visible_project(connection, user, project_id)
+        found = disputes(connection, project)
+        samples = {each.id: each for each in samples_of(connection, project)}
+        begun = {
+            (task.sample_id, task.stage): task
+            for task in tasks_of(connection, project)
+            if task.part is Part.ADJUDICATOR
+        }
+    rows = [(each, samples[each.sample_id], begun.get((each.sample_id, each.stage))) for each in found]
+    return page(request, "disputes.html", project=project, rows=rows, stages=_STAGE_TITLES)
+
+
+@router.post("/projects/{project_id}/disputes/{sample_id}/{stage}")
+def adjudicate(
+    request: Request, user: Adjudicator, project_id: Number, sample_id: Number, stage: Number
+) -> Response:
+    """Open a sample that annotators do not agree on; it begins with what most of them said."""
+    database = state.of(request).database
+    with database.reading() as connection:
+        project = visible_project(connection, user, project_id)
+        if (sample_id, stage) not in outcomes_of(connection, project):
+            raise not_there()
+        begun = [
+            task
+            for task in tasks_of(connection, project)
+            if task.part is Part.ADJUDICATOR and (task.sample_id, task.stage) == (sample_id, stage)
+        ]
+        stored = find_sample(connection, sample_id)
+        answer = _majority(stored, stage, tasks_on(connection, sample_id, stage))
+    if begun and begun[0].account_id != user.id:
+        raise HTTPException(403, f"{begun[0].annotator} adjudicates this sample.")
+    try:
+        task = (
+            begun[0]
+            if begun
+            else begin_task(
+                database,
+                project,
+                user,
+                sample_id,
+                stage,
+                part=Part.ADJUDICATOR,
+                answer=answer,
+            )
+        )
+    except IntegrityError:
+        raise HTTPException(403, "Somebody else has just begun to adjudicate this.") from None
+    return RedirectResponse(f"/tasks/{task.id}", 303)
+
+
+@router.get("/tasks/{task_id}")
+def task_page(request: Request, user: CurrentUser, task_id: Number) -> Response:
+    """The sample of a task; its text comes by `task_state`."""
+    with state.of(request).database.reading() as connection:
+        task, project, stored = _opened(connection, user, task_id)
+        progress = _own_progress(connection, project, user)
+    return page(
+        request,
+        "task.html",
+        project=project,
+        task=task,
+        name=stored.name,
+        title=_STAGE_TITLES[task.stage],
+        adjudicates=task.part is Part.ADJUDICATOR,
+        guidelines=project.plan.guidelines or DEFAULT,
+        categories=CATEGORIES,
+        progress=progress,
+        qualifies=stored.qualifies,
+    )
+
+
+@router.get("/tasks/{task_id}/state")
+def task_state(request: Request, user: CurrentUser, task_id: Number) -> Response:
+    """Text, answer and version of a task."""
+    with state.of(request).database.reading() as connection:
+        task, project, stored = _opened(connection, user, task_id)
+        return json_answer(_state(connection, project, stored, task))
+
+
+@router.post("/tasks/{task_id}/save")
+def save_task(request: Request, user: CurrentUser, task_id: Number, body: Saved) -> Response:
+    """Keep a change; once this has answered, it is on the disk."""
+    with state.of(request).database.writing() as connection:
+        task, project, stored = _opened(connection, user, task_id)
+        answer = clean_answer(project, stored, task, body.answer)
+        if is_closed(connection, task):
+            return json_error("This sample is closed: it counts already.", 409)
+        lacking = missing(stored, task.stage, answer) if body.done else None
+        if lacking is not None:
+            raise AnswerError(lacking)
+        try:
+            version = save(
+                connection, task, answer, base=body.base, seconds=body.seconds, done=body.done
+            )
+        except ConflictError as error:
+            return json_error(str(error), 409)
+        if body.done:
+            after_done(connection, project, own_task(connection, user, task_id))
+    return json_answer({"version": version})
+
+
+@router.post("/tasks/{task_id}/undo")
+def undo_task(request: Request, user: CurrentUser, task_id: Number, body: Base) -> Response:
+    """Take the last change back."""
+    with state.of(request).database.writing() as connection:
+        task, project, stored = _opened(connection, user, task_id)
+        if is_closed(connection, task):
+            return json_error("This sample is closed: it counts already.", 409)
+        try:
+            task = undo(connection, task, base=body.base)
+        except ConflictError as error:
+            return json_error(str(error), 409)
+        return json_answer(_state(connection, project, stored, task))
+
+
+@router.post("/tasks/{task_id}/time")
+def time_task(request: Request, user: CurrentUser, task_id: Number, body: Seconds) -> Response:
+    """Keep the time that somebody spent without a change."""
+    with state.of(request).database.writing() as connection:
+        task, _, _ = _opened(connection, user, task_id)
+        keep_time(connection, task, body.seconds)
+    return json_answer({})
+
+
+@router.post("/tasks/{task_id}/occurrences")
+def task_occurrences(
+    request: Request, user: CurrentUser, task_id: Number, body: Selection
+) -> Response:
+    """A selection snapped to tokens, and all places of its text."""
+    with state.of(request).database.reading() as connection:
+        _, _, stored = _opened(connection, user, task_id)
+    text = stored.sample.description
+    span = snap(text, body.start, body.end)
+    if span is None:
+        raise AnswerError("nothing is selected")
+    return json_answer({"span": span, "spans": occurrences(text, span)})
+
+
+def _opened(
+    connection: Connection, user: User, task_id: int
+) -> tuple[Task, Project, StoredSample]:
+    """A task of one's own in a project that one still takes part in."""
+    task = own_task(connection, user, task_id)
+    stored = find_sample(connection, task.sample_id)
+    project = visible_project(connection, user, stored.project_id)
+    return task, project, stored
+
+
+def _state(
+    connection: Connection, project: Project, stored: StoredSample, task: Task
+) -> dict[str, Any]:
+    text = stored.sample.description
+    suggests = project.plan.suggests and not stored.qualifies and task.part is Part.ANNOTATOR
+    return {
+        "id": task.id,
+        "stage": task.stage,
+        "text": text,
+        "tokens": [(token.start, token.end) for token in tokenize(text)],
+        "query": stored.sample.query if task.stage == 2 else None,
+        "items": [
+            {
+                "person": item.person,
+                "text": item.text,
+                "type": item.type,
+                "category": item.category,
+                "spans": item.spans,
+            }
+            for item in (stored.items or ())
+        ]
+        if task.stage == 2
+        else [],
+        "answer": task.answer,
+        "version": task.version,
+        "canUndo": can_undo(connection, task),
+        "seconds": task.seconds,
+        "done": task.done,
+        "closed": is_closed(connection, task),
+        "system": project.plan.system if suggests else "",
+        "suggestion": stored.suggestion if suggests and task.stage == 1 else None,
+        "versions": _versions(connection, stored, task)
+        if task.part is Part.ADJUDICATOR
+        else [],
+    }
+
+
+def _versions(connection: Connection, stored: StoredSample, task: Task) -> list[dict[str, Any]]:
+    """What the annotators said, without their names, letters of persons in line."""
+    tasks = [each for each in tasks_on(connection, stored.id, task.stage) if each.done]
+    answers = [each.answer for each in tasks]
+    if task.stage == 1:
+        versions = [marks_of(stored, each) for each in tasks]
+        aligned = align_persons(stored.sample.description, versions)
+        answers = [
+            {**each.answer, "marks": [mark_to_record(mark) for mark in marks]}
+            for each, marks in zip(tasks, aligned, strict=True)
+        ]
+    return [{"label": f"Annotator {n}", "answer": each} for n, each in enumerate(answers, start=1)]
+
+
+def _majority(stored: StoredSample, stage: int, tasks: list[Task]) -> dict[str, Any]:
+    from pii_bench.web.outcomes import choice_of
+
+    done = [task for task in tasks if task.done]
+    if stage == 1:
+        versions = [marks_of(stored, task) for task in done]
+        merged = merge_marks(stored.sample.description, versions)
+        return {"marks": [mark_to_record(mark) for mark in merged], "remark": ""}
+    choice = merge_choices(stored.items or (), [choice_of(stored, task) for task in done])
+    return {
+        "needed": list(choice.needed),
+        "persons": {str(number): who for number, who in (choice.persons or {}).items()},
+        "ambiguous": choice.ambiguous,
+        "remark": "",
+    }
+
+
+def _own_progress(connection: Connection, project: Project, user: User) -> dict[str, int]:
+    """How much somebody has done, and how much there can be for them."""
+    own = [
+        task
+        for task in tasks_of(connection, project)
+        if task.account_id == user.id and task.part is Part.ANNOTATOR
+    ]
+    samples = len(samples_of(connection, project))
+    return {
+        "done": sum(task.done for task in own),
+        "most": samples * len(project.plan.stages.numbers),
+    }
+
+
+def _whole(connection: Connection, project: Project) -> dict[str, int]:
+    """How much of a project is settled."""
+    stages = project.plan.stages.numbers
+    samples = len(samples_of(connection, project)) - project.plan.qualification
+    settled = [each for each in outcomes_of(connection, project).values() if each.settled]
+    return {"settled": len(settled), "most": samples * len(stages)}

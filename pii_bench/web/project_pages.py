@@ -1,0 +1,355 @@
+"""The pages of a study lead: making a project, its people, agreement, and files to take away."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Final
+
+from fastapi import APIRouter, BackgroundTasks, Depends, Form, Request, Response, UploadFile
+from fastapi.responses import RedirectResponse
+
+from pii_bench.datasets.catalog import DATASETS, load_dataset
+from pii_bench.datasets.readings import load_readings
+from pii_bench.datasets.span_files import SPAN_FORMATS
+from pii_bench.errors import InputFileError
+from pii_bench.files import write_whole
+from pii_bench.ranking.human import FOLDER, to_lines
+from pii_bench.web import state
+from pii_bench.web.access import Number, not_there, visible_project
+from pii_bench.web.accounts import Role, list_accounts
+from pii_bench.web.guidelines import DEFAULT
+from pii_bench.web.outcomes import (
+    disputes,
+    export,
+    human_answers,
+    import_readings,
+    may_annotate,
+    outcomes_of,
+    qualification,
+    reconsider,
+    stage_reports,
+    to_jsonl,
+)
+from pii_bench.web.pages import page
+from pii_bench.web.projects import (
+    Plan,
+    Project,
+    ProjectError,
+    Stages,
+    add_member,
+    admit_member,
+    change_project,
+    create_project,
+    delete_project,
+    members_of,
+    remove_member,
+    samples_of,
+)
+from pii_bench.web.security import require
+from pii_bench.web.sessions import User
+from pii_bench.web.suggestions import check_system, prepare
+from pii_bench.web.tasks import Part, restart_qualification, tasks_of
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from pii_bench.datasets.catalog import Dataset
+    from pii_bench.web.settings import Settings
+
+router: Final = APIRouter(include_in_schema=False)
+
+Owner = Annotated[User, Depends(require(Role.OWNER))]
+
+MOST_SAMPLES: Final = 5000
+
+OURS: Final = "ours"
+FORMATS: Final = (OURS, "capid", "tab", *SPAN_FORMATS)
+_ENDINGS: Final = (".jsonl", ".ndjson", ".json", ".csv", ".txt", ".bio", ".conll", ".iob2")
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@router.get("/projects/new")
+def new_project(request: Request, user: Owner) -> Response:  # noqa: ARG001 -- the role is needed
+    """The form of a new project."""
+    read = [name for name in DATASETS if load_readings(name)]
+    return page(
+        request,
+        "project_new.html",
+        datasets=list(DATASETS),
+        formats=FORMATS,
+        readings=read,
+        guidelines=DEFAULT,
+        system=state.of(request).settings.system,
+    )
+
+
+@router.post("/projects/new")
+def make_project(
+    request: Request,
+    user: Owner,
+    background: BackgroundTasks,
+    name: Annotated[str, Form(max_length=200)],
+    source: Annotated[str, Form(max_length=100)] = "demo",
+    file: UploadFile | None = None,
+    format: Annotated[str, Form(max_length=40)] = OURS,  # noqa: A002 -- its name in the form
+    stages: Annotated[Stages, Form()] = Stages.BOTH,
+    annotators: Annotated[int, Form()] = 5,
+    limit: Annotated[int, Form(ge=1, le=MOST_SAMPLES)] = MOST_SAMPLES,
+    threshold: Annotated[float, Form(allow_inf_nan=False)] = 0.6,
+    qualification: Annotated[int, Form()] = 0,
+    pass_mark: Annotated[float, Form(allow_inf_nan=False)] = 0.8,
+    system: Annotated[str, Form(max_length=200)] = "",
+    guidelines: Annotated[str, Form(max_length=50_000)] = "",
+) -> Response:
+    """Make a project, and begin to prepare suggestions where a system is named."""
+    web = state.of(request)
+    own = "" if guidelines.replace("\r\n", "\n").strip() == DEFAULT else guidelines.strip()
+    plan = Plan(
+        name=name,
+        stages=stages,
+        annotators=annotators,
+        threshold=threshold,
+        qualification=qualification,
+        pass_mark=pass_mark,
+        system=system.strip(),
+        suggests=bool(system.strip()),
+        guidelines=own,
+    )
+    if plan.system:
+        check_system(plan.system)
+    dataset = _dataset(web.settings, source, file, format)
+    project = create_project(web.database, plan, dataset, dataset.samples[:limit])
+    add_member(web.database, project, user.id)
+    if plan.system:
+        background.add_task(prepare, web.database, project)
+    return RedirectResponse(f"/projects/{project.id}", 303)
+
+
+@router.post("/projects/readings")
+def make_project_of_readings(
+    request: Request,
+    user: Owner,
+    source: Annotated[str, Form(max_length=100)],
+) -> Response:
+    """Make a project of the readings that the repository holds."""
+    if source not in DATASETS:
+        raise ProjectError("there is no such dataset")
+    web = state.of(request)
+    project, _, _ = import_readings(web.database, load_dataset(source))
+    add_member(web.database, project, user.id)
+    return RedirectResponse(f"/projects/{project.id}", 303)
+
+
+def _dataset(settings: Settings, source: str, file: UploadFile | None, kind: str) -> Dataset:
+    """A dataset of ours, or one that was sent.
+
+    Raises:
+        ProjectError: it cannot be read.
+    """
+    if file is None or not file.filename:
+        if source not in DATASETS:
+            raise ProjectError("choose a dataset or a file")
+        return load_dataset(source)
+    if kind not in FORMATS:
+        raise ProjectError(f"a file has one of the formats {', '.join(FORMATS)}")
+    sent = Path(file.filename)
+    if sent.suffix.lower() not in _ENDINGS:
+        raise ProjectError(f"a file ends in one of {', '.join(_ENDINGS)}")
+    stem = _UNSAFE.sub("-", sent.stem)[:80].strip(".-") or "file"
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"{stem}{sent.suffix.lower()}"
+        path.write_bytes(file.file.read())
+        try:
+            dataset = load_dataset(str(path) if kind == OURS else f"{kind}:{path}")
+        except InputFileError as error:
+            raise ProjectError(str(error).replace(f"{folder}/", "")) from None
+    if any(len(sample.description) > settings.most_characters for sample in dataset.samples):
+        raise ProjectError(f"a text has at most {settings.most_characters:,} characters")
+    return dataset
+
+
+@router.get("/projects/{project_id}")
+def project_page(request: Request, user: Owner, project_id: Number) -> Response:
+    """How a project stands."""
+    database = state.of(request).database
+    accounts = list_accounts(database)
+    with database.reading() as connection:
+        project = visible_project(connection, user, project_id)
+        samples = samples_of(connection, project)
+        outcomes = outcomes_of(connection, project)
+        tasks = tasks_of(connection, project)
+        members = members_of(connection, project)
+        rated = [sample for sample in samples if not sample.qualifies]
+        own = {sample.id for sample in rated}
+        done = Counter(
+            t.stage
+            for t in tasks
+            if t.done and t.part is Part.ANNOTATOR and t.sample_id in own
+        )
+        values = {
+            "project": project,
+            "samples": len(rated),
+            "stages": [
+                {
+                    "number": stage,
+                    "done": done[stage],
+                    "most": len(rated) * project.plan.annotators,
+                    "settled": sum(o.settled for (_, s), o in outcomes.items() if s == stage),
+                }
+                for stage in project.plan.stages.numbers
+            ],
+            "people": _people(connection, project, {a.id: a for a in accounts} | {user.id: user.account}),
+            "others": [each for each in accounts if each.id not in members],
+            "reports": stage_reports(connection, project),
+            "disputes": len(disputes(connection, project)),
+            "suggested": sum(sample.suggestion is not None for sample in samples),
+            "all_samples": len(samples),
+            "guidelines": project.plan.guidelines or DEFAULT,
+            "results": state.of(request).settings.results / FOLDER,
+        }
+    return page(request, "project.html", **values)
+
+
+def _people(connection: Connection, project: Project, accounts: dict[int, object]) -> list[dict[str, object]]:
+    tasks = [t for t in tasks_of(connection, project) if t.part is Part.ANNOTATOR]
+    found: list[dict[str, object]] = []
+    for account_id in members_of(connection, project):
+        own = [task for task in tasks if task.account_id == account_id]
+        seconds = [task.seconds for task in own if task.done]
+        found.append(
+            {
+                "account": accounts.get(account_id),
+                "id": account_id,
+                "done": sum(task.done for task in own),
+                "open": sum(not task.done for task in own),
+                "median": median(seconds) if seconds else None,
+                "reached": qualification(connection, project, account_id),
+                "admitted": may_annotate(connection, project, account_id),
+            }
+        )
+    return found
+
+
+@router.post("/projects/{project_id}/people")
+def change_people(
+    request: Request,
+    user: Owner,
+    project_id: Number,
+    account: Annotated[int, Form(ge=1, le=2**31 - 1)],
+    action: Annotated[str, Form(max_length=20)] = "add",
+) -> Response:
+    """Add somebody, take somebody out, or decide on their qualification."""
+    database = state.of(request).database
+    with database.reading() as connection:
+        project = visible_project(connection, user, project_id)
+        is_member = account in members_of(connection, project)
+    if action == "add":
+        if account not in {user.id, *(each.id for each in list_accounts(database))}:
+            raise not_there()
+        add_member(database, project, account)
+    elif not is_member:
+        raise not_there()
+    elif action == "remove":
+        remove_member(database, project, account)
+    elif action == "admit":
+        admit_member(database, project, account)
+    elif action == "again":
+        restart_qualification(database, project, account)
+    else:
+        raise ProjectError("allowed: add, remove, admit, again")
+    return RedirectResponse(f"/projects/{project.id}#people", 303)
+
+
+@router.post("/projects/{project_id}/settings")
+def change_settings(
+    request: Request,
+    user: Owner,
+    project_id: Number,
+    threshold: Annotated[float, Form(allow_inf_nan=False)],
+    guidelines: Annotated[str, Form(max_length=50_000)] = "",
+    suggests: Annotated[bool, Form()] = False,  # noqa: FBT002 -- a box in a form
+) -> Response:
+    """Change the threshold, the guidelines, and whether suggestions are shown."""
+    database = state.of(request).database
+    with database.reading() as connection:
+        project = visible_project(connection, user, project_id)
+    text = guidelines.replace("\r\n", "\n").strip()
+    project = change_project(
+        database,
+        project,
+        threshold=threshold,
+        guidelines="" if text == DEFAULT else text,
+        suggests=suggests and bool(project.plan.system),
+    )
+    reconsider(database, project)
+    return RedirectResponse(f"/projects/{project.id}", 303)
+
+
+@router.post("/projects/{project_id}/prepare")
+def prepare_suggestions(
+    request: Request, user: Owner, project_id: Number, background: BackgroundTasks
+) -> Response:
+    """Ask the project's system about the samples that it has not answered yet."""
+    database = state.of(request).database
+    with database.reading() as connection:
+        project = visible_project(connection, user, project_id)
+    if not project.plan.system:
+        raise ProjectError("this project has no system")
+    background.add_task(prepare, database, project)
+    return RedirectResponse(f"/projects/{project.id}", 303)
+
+
+@router.get("/projects/{project_id}/export.jsonl")
+def export_file(request: Request, user: Owner, project_id: Number) -> Response:
+    """The settled samples as a dataset file, with all votes."""
+    with state.of(request).database.reading() as connection:
+        project = visible_project(connection, user, project_id)
+        records, _ = export(connection, project)
+    return _download(to_jsonl(records), f"{_file_name(project)}.jsonl")
+
+
+@router.get("/projects/{project_id}/human.jsonl")
+def human_file(request: Request, user: Owner, project_id: Number) -> Response:
+    """What people answered, for the leaderboard."""
+    with state.of(request).database.reading() as connection:
+        project = visible_project(connection, user, project_id)
+        answers = human_answers(connection, project)
+    return _download(to_lines(answers), f"{_file_name(project)}-people.jsonl")
+
+
+@router.post("/projects/{project_id}/human")
+def keep_human(request: Request, user: Owner, project_id: Number) -> Response:
+    """Put what people answered where `pii-bench leaderboard` finds it."""
+    web = state.of(request)
+    with web.database.reading() as connection:
+        project = visible_project(connection, user, project_id)
+        answers = human_answers(connection, project)
+    if not answers:
+        raise ProjectError("nobody has finished a sample yet")
+    folder = web.settings.results / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / f"{_file_name(project)}.jsonl", to_lines(answers))
+    return RedirectResponse(f"/projects/{project.id}?kept=1#files", 303)
+
+
+@router.post("/projects/{project_id}/delete")
+def remove_project(request: Request, user: Owner, project_id: Number) -> Response:
+    """Delete a project with all its texts and answers."""
+    database = state.of(request).database
+    with database.reading() as connection:
+        project = visible_project(connection, user, project_id)
+    delete_project(database, project)
+    return RedirectResponse("/projects", 303)
+
+
+def _file_name(project: Project) -> str:
+    return f"{project.id}-{_UNSAFE.sub('-', project.plan.name)[:60].strip('.-') or 'project'}"
+
+
+def _download(text: str, name: str) -> Response:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(text, media_type="application/jsonl", headers=headers)

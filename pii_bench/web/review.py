@@ -1,0 +1,295 @@
+"""The pages of reviews."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Final
+
+from fastapi import APIRouter, Depends, Form, Request, Response, UploadFile
+from fastapi.responses import RedirectResponse
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import select
+
+from pii_bench.errors import InputFileError
+from pii_bench.jsonl import read_records
+from pii_bench.ranking.stored import Run, read_runs
+from pii_bench.web import state
+from pii_bench.web.access import Number, not_there
+from pii_bench.web.accounts import Role, list_accounts
+from pii_bench.web.outcomes import to_jsonl
+from pii_bench.web.pages import json_answer, page
+from pii_bench.web.review_tables import REVIEWS
+from pii_bench.web.reviews import (
+    SCALE,
+    Item,
+    Judgement,
+    Kind,
+    Review,
+    ReviewError,
+    add_reviewer,
+    create_review,
+    delete_review,
+    every_judgement,
+    find_item,
+    judge,
+    judgements_of,
+    masked_pair,
+    order_of,
+    pairs_of_records,
+    remove_reviewer,
+    results_of,
+    reviewers_of,
+    reviews_of,
+)
+from pii_bench.web.security import CurrentUser, require
+from pii_bench.web.sessions import User
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+router: Final = APIRouter(include_in_schema=False)
+
+Owner = Annotated[User, Depends(require(Role.OWNER))]
+
+MOST_ITEMS: Final = 5000
+_QUESTIONS: Final = {
+    "good": "Good: it hides what it should and keeps what the question needs",
+    "leaks": "It leaks something",
+    "vain": "It hides something in vain",
+    "both": "Both",
+}
+
+
+class Said(BaseModel):
+    """A judgement from a browser."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    verdict: str = Field("", max_length=20)
+    privacy: int | None = None
+    meaning: int | None = None
+    comment: str = ""
+    done: bool = False
+    seconds: float = Field(0, ge=0, le=1e7, allow_inf_nan=False)
+
+
+@router.get("/reviews")
+def review_list(request: Request, user: CurrentUser) -> Response:
+    """The reviews of whoever looks."""
+    with state.of(request).database.reading() as connection:
+        shown = []
+        for review in reviews_of(connection, user):
+            said = judgements_of(connection, review, user.id)
+            most = len(order_of(connection, review, user.id))
+            shown.append((review, sum(each.done for each in said.values()), most))
+    is_owner = user.role.allows(Role.OWNER)
+    return page(request, "reviews.html", reviews=shown, is_owner=is_owner)
+
+
+@router.get("/reviews/new")
+def new_review(request: Request, user: Owner) -> Response:  # noqa: ARG001 -- the role is needed
+    """The form of a new review."""
+    runs = _runs(state.of(request).settings.results)
+    return page(request, "review_new.html", runs=list(runs))
+
+
+@router.post("/reviews/new")
+def make_review(
+    request: Request,
+    user: Owner,
+    name: Annotated[str, Form(max_length=200)],
+    kind: Annotated[Kind, Form()] = Kind.MASKED,
+    run: Annotated[list[str] | None, Form()] = None,
+    limit: Annotated[int, Form(ge=1, le=MOST_ITEMS)] = 50,
+    file: UploadFile | None = None,
+) -> Response:
+    """Make a review of stored runs, of a file of texts before and after, or of both."""
+    web = state.of(request)
+    found = _runs(web.settings.results) if run else {}
+    pairs = []
+    for key in run or ():
+        if key not in found:
+            raise ReviewError("there is no such run")
+        predictions = found[key].masking or {}
+        own = (
+            masked_pair(sample, predictions[sample.id], _system(found[key]))
+            for sample in found[key].dataset.samples
+            if sample.id in predictions
+        )
+        pairs += [pair for pair in own if pair is not None][:limit]
+    if file is not None and file.filename:
+        pairs += _sent(file)[:MOST_ITEMS]
+    review = create_review(web.database, name, kind, pairs)
+    add_reviewer(web.database, review, user.id)
+    return RedirectResponse(f"/reviews/{review.id}", 303)
+
+
+def _sent(file: UploadFile) -> list[object]:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "file.jsonl"
+        path.write_bytes(file.file.read())
+        try:
+            return list(pairs_of_records(read_records(path)))
+        except InputFileError as error:
+            raise ReviewError(str(error).replace(f"{folder}/", "")) from None
+
+
+def _runs(results: Path) -> dict[str, Run]:
+    """The stored runs that have masked texts, by what they are called on the page."""
+    return {
+        f"{_system(run)} on {run.dataset.name} ({run.source})": run
+        for run in read_runs(results).runs
+        if run.detection is not None
+    }
+
+
+def _system(run: Run) -> str:
+    return f"{run.manifest.system.model}, {run.manifest.system.prompt}"
+
+
+@router.get("/reviews/{review_id}")
+def review_page(request: Request, user: CurrentUser, review_id: Number) -> Response:
+    """A review: what is next, and for an owner the results and the people."""
+    database = state.of(request).database
+    is_owner = user.role.allows(Role.OWNER)
+    accounts = {each.id: each for each in list_accounts(database)} | {user.id: user.account}
+    with database.reading() as connection:
+        review = _visible(connection, user, review_id)
+        order = order_of(connection, review, user.id)
+        said = judgements_of(connection, review, user.id)
+        everything = every_judgement(connection, review) if is_owner else []
+        members = reviewers_of(connection, review)
+    undone = [item for item in order if not (item in said and said[item].done)]
+    return page(
+        request,
+        "review.html",
+        review=review,
+        is_owner=is_owner,
+        done=len(order) - len(undone),
+        most=len(order),
+        next=undone[0] if undone else None,
+        order=[(n, item, said.get(item)) for n, item in enumerate(order, start=1)],
+        results=results_of(everything),
+        comments=[(item, said) for item, _, said in everything if said.comment],
+        people=[accounts[each] for each in sorted(members) if each in accounts],
+        others=[each for each in accounts.values() if each.id not in members],
+    )
+
+
+@router.get("/reviews/items/{item_id}")
+def item_page(request: Request, user: CurrentUser, item_id: Number) -> Response:
+    """A text before and after, and the questions."""
+    with state.of(request).database.reading() as connection:
+        item, review = _item(connection, user, item_id)
+        order = order_of(connection, review, user.id)
+        said = judgements_of(connection, review, user.id)
+    place = order.index(item.id)
+    kinds = {kind for _, kind in (*item.pair.before, *item.pair.after) if kind}
+    return page(
+        request,
+        "review_item.html",
+        review=review,
+        item=item,
+        said=said.get(item.id, Judgement()),
+        number=place + 1,
+        most=len(order),
+        before=order[place - 1] if place else None,
+        after=order[place + 1] if place + 1 < len(order) else None,
+        questions=_QUESTIONS,
+        scale=SCALE,
+        kinds=kinds if review.kind is Kind.MASKED else set(),
+        blind=review.kind is Kind.BLIND,
+    )
+
+
+@router.post("/reviews/items/{item_id}")
+def judge_item(request: Request, user: CurrentUser, item_id: Number, body: Said) -> Response:
+    """Keep what somebody says; answers with where to go next."""
+    with state.of(request).database.writing() as connection:
+        item, review = _item(connection, user, item_id)
+        said = Judgement(**body.model_dump())
+        said.check(review.kind)
+        judge(connection, item, user.id, said)
+        order = order_of(connection, review, user.id)
+        others = judgements_of(connection, review, user.id)
+    place = order.index(item.id)
+    waiting = [
+        each for each in (*order[place + 1 :], *order[:place])
+        if not (each in others and others[each].done)
+    ]
+    target = f"/reviews/items/{waiting[0]}" if waiting else f"/reviews/{review.id}"
+    return json_answer({"next": target})
+
+
+@router.post("/reviews/{review_id}/people")
+def change_reviewers(
+    request: Request,
+    user: Owner,
+    review_id: Number,
+    account: Annotated[int, Form(ge=1, le=2**31 - 1)],
+    action: Annotated[str, Form(max_length=20)] = "add",
+) -> Response:
+    """Add somebody, or take somebody out."""
+    database = state.of(request).database
+    with database.reading() as connection:
+        review = _visible(connection, user, review_id)
+    if action == "remove":
+        remove_reviewer(database, review, account)
+    elif account in {user.id, *(each.id for each in list_accounts(database))}:
+        add_reviewer(database, review, account)
+    else:
+        raise not_there()
+    return RedirectResponse(f"/reviews/{review.id}", 303)
+
+
+@router.get("/reviews/{review_id}/verdicts.jsonl")
+def verdict_file(request: Request, user: Owner, review_id: Number) -> Response:
+    """All judgements, without the texts; people as numbers."""
+    with state.of(request).database.reading() as connection:
+        review = _visible(connection, user, review_id)
+        everything = every_judgement(connection, review)
+    numbers = {id_: n for n, id_ in enumerate(dict.fromkeys(a for _, a, _ in everything), start=1)}
+    records = [
+        {
+            "id": item.pair.name,
+            "system": item.pair.system,
+            "reviewer": numbers[account_id],
+            "verdict": said.verdict or None,
+            "privacy": said.privacy,
+            "meaning": said.meaning,
+            "comment": said.comment,
+            "seconds": round(said.seconds, 1),
+        }
+        for item, account_id, said in everything
+    ]
+    headers = {"Content-Disposition": f'attachment; filename="review-{review.id}.jsonl"'}
+    return Response(to_jsonl(records), media_type="application/jsonl", headers=headers)
+
+
+@router.post("/reviews/{review_id}/delete")
+def remove_review(request: Request, user: Owner, review_id: Number) -> Response:
+    """Delete a review with all its texts."""
+    database = state.of(request).database
+    with database.reading() as connection:
+        review = _visible(connection, user, review_id)
+    delete_review(database, review)
+    return RedirectResponse("/reviews", 303)
+
+
+def _visible(connection: Connection, user: User, review_id: int) -> Review:
+    row = connection.execute(select(REVIEWS).where(REVIEWS.c.id == review_id)).one_or_none()
+    if row is None:
+        raise not_there()
+    review = Review(row.id, row.name, Kind(row.kind))
+    if not user.role.allows(Role.OWNER) and user.id not in reviewers_of(connection, review):
+        raise not_there()
+    return review
+
+
+def _item(connection: Connection, user: User, item_id: int) -> tuple[Item, Review]:
+    try:
+        item = find_item(connection, item_id)
+    except LookupError:
+        raise not_there() from None
+    return item, _visible(connection, user, item.review_id)

@@ -1,0 +1,403 @@
+"""Reviews: people look at texts before and after, and say what they think of it.
+
+A review of a masked run shows what leaked and what was hidden in vain. In a blind review people
+judge privacy and meaning of texts of any systems, in an order of their own and without names.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+from random import Random
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import delete, insert, select, update
+
+from pii_bench.errors import PiiBenchError
+from pii_bench.jsonl import RecordError, get
+from pii_bench.masking import mask
+from pii_bench.scorer import normalise
+from pii_bench.scorer.locate import locator_of
+from pii_bench.web.accounts import Role
+from pii_bench.web.review_tables import REVIEW_ITEMS, REVIEW_MEMBERS, REVIEWS, VERDICTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+    from pii_bench.datasets.sample import Sample
+    from pii_bench.runs.predictions.prediction import Prediction
+    from pii_bench.web.database import Database
+    from pii_bench.web.sessions import User
+
+    Pieces = list[tuple[str, str]]
+
+LONGEST_COMMENT: Final = 2000
+SCALE: Final = range(1, 6)
+
+
+class Kind(StrEnum):
+    """What people are asked."""
+
+    MASKED = "masked"
+    BLIND = "blind"
+
+
+class Verdict(StrEnum):
+    """What somebody says of a masked text."""
+
+    GOOD = "good"
+    LEAKS = "leaks"
+    VAIN = "vain"
+    BOTH = "both"
+
+
+class ReviewError(PiiBenchError):
+    """A review that cannot be made so, or a judgement that is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A text before and after, in pieces with what became of each (empty: nothing).
+
+    `hidden`: personal, not needed, masked. `leaked`: personal, not needed, readable. `kept`:
+    needed and readable. `vain`: masked, though needed or not personal.
+    """
+
+    name: str
+    system: str
+    query: str | None
+    before: Pieces
+    after: Pieces
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A stored review."""
+
+    id: int
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A stored pair, with its number in its review."""
+
+    id: int
+    review_id: int
+    position: int
+    pair: Pair
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What somebody said of an item; empty or None what is open."""
+
+    verdict: str = ""
+    privacy: int | None = None
+    meaning: int | None = None
+    comment: str = ""
+    done: bool = False
+    seconds: float = 0.0
+
+    def check(self, kind: Kind) -> None:
+        """Refuse what is no judgement.
+
+        Raises:
+            ReviewError: a figure, verdict or comment that is not allowed, or one that is missing
+                though it is done.
+        """
+        if self.verdict and self.verdict not in set(Verdict):
+            raise ReviewError(f"a verdict is one of {', '.join(Verdict)}")
+        for score in (self.privacy, self.meaning):
+            if score is not None and score not in SCALE:
+                raise ReviewError("privacy and meaning are 1 to 5")
+        if len(self.comment) > LONGEST_COMMENT:
+            raise ReviewError(f"a comment has at most {LONGEST_COMMENT:,} characters")
+        lacking = not self.verdict if kind is Kind.MASKED else None in (self.privacy, self.meaning)
+        if self.done and lacking:
+            raise ReviewError("Choose an answer to each question first.")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What people said of one system.
+
+    Attributes:
+        verdicts: how often each was given.
+        privacy: mean, 1 to 5; None where nobody said it; `meaning` likewise.
+    """
+
+    system: str
+    judgements: int
+    people: int
+    verdicts: Mapping[str, int]
+    privacy: float | None
+    meaning: float | None
+
+
+def masked_pair(sample: Sample, prediction: Prediction, system: str) -> Pair | None:
+    """A sample as a prediction masks it; None where it has no masked text."""
+    if prediction.subjects is None or prediction.related is None:
+        return None
+    text = sample.description
+    entities = [pair for subject in prediction.subjects for pair in subject]
+    masked = mask(text, entities, prediction.related, locator=locator_of(text))
+    fate = _fates(sample, [(span.start, span.end) for span in masked.spans])
+    before = _pieces(text, fate, 0, len(text))
+    after: list[tuple[str, str]] = []
+    place = 0
+    for span in masked.spans:
+        after += _pieces(text, fate, place, span.start)
+        inside = set(fate[span.start : span.end])
+        after.append((span.tag, "hidden" if "hidden" in inside else "vain"))
+        place = span.end
+    after += _pieces(text, fate, place, len(text))
+    return Pair(sample.id, system, sample.query, before, after)
+
+
+def _fates(sample: Sample, masked: Sequence[tuple[int, int]]) -> list[str]:
+    """What became of each character."""
+    text = sample.description
+    covered = bytearray(len(text))
+    for start, end in masked:
+        covered[start:end] = b"\1" * (end - start)
+    fate = ["vain" if each else "" for each in covered]
+    needed = {normalise(related.text) for related in sample.related}
+    for entity in sorted(sample.entities, key=lambda each: normalise(each.text) in needed):
+        is_needed = normalise(entity.text) in needed
+        for start, end in entity.spans or locator_of(text).spans(entity.text):
+            readable = any(
+                not covered[n] and not text[n].isspace() for n in range(start, end)
+            )
+            for n in range(start, end):
+                if is_needed:
+                    fate[n] = "vain" if covered[n] else "kept"
+                else:
+                    fate[n] = "leaked" if readable else "hidden"
+    return fate
+
+
+def _pieces(text: str, fate: Sequence[str], start: int, end: int) -> Pieces:
+    return [
+        ("".join(text[n] for n in places), kind)
+        for kind, places in groupby(range(start, end), key=lambda n: fate[n])
+    ]
+
+
+def pair_of_record(record: dict[str, Any]) -> Pair:
+    """A line of a file of texts before and after, of any system: rewritten, masked or other.
+
+    Raises:
+        RecordError: a key is missing or of another kind.
+    """
+    query = record.get("query")
+    return Pair(
+        name=get(record, "id", str)[:500],
+        system=get(record, "system", str)[:300] if "system" in record else "unnamed",
+        query=None if query is None else get(record, "query", str),
+        before=[(get(record, "before", str), "")],
+        after=[(get(record, "after", str), "")],
+    )
+
+
+def create_review(
+    database: Database, name: str, kind: Kind, pairs: Iterable[Pair]
+) -> Review:
+    """Make a review.
+
+    Raises:
+        ReviewError: it has no name or nothing to look at.
+    """
+    made = list(pairs)
+    if not name.strip() or len(name) > 200:
+        raise ReviewError("a review has a name of 1 to 200 characters")
+    if not made:
+        raise ReviewError("there is nothing to review: no sample has a text before and after")
+    with database.writing() as connection:
+        result = connection.execute(
+            insert(REVIEWS).values(name=name.strip(), kind=kind.value, created=time.time())
+        )
+        (review_id,) = result.inserted_primary_key or (0,)
+        connection.execute(
+            insert(REVIEW_ITEMS),
+            [
+                {
+                    "review_id": review_id,
+                    "position": position,
+                    "name": pair.name,
+                    "system": pair.system,
+                    "query": pair.query,
+                    "before": json.dumps(pair.before, ensure_ascii=False),
+                    "after": json.dumps(pair.after, ensure_ascii=False),
+                }
+                for position, pair in enumerate(made)
+            ],
+        )
+    return Review(review_id, name.strip(), kind)
+
+
+def reviews_of(connection: Connection, user: User) -> list[Review]:
+    """The reviews that somebody may see."""
+    query = select(REVIEWS).order_by(REVIEWS.c.created.desc())
+    if not user.role.allows(Role.OWNER):
+        own = select(REVIEW_MEMBERS.c.review_id).where(REVIEW_MEMBERS.c.account_id == user.id)
+        query = query.where(REVIEWS.c.id.in_(own))
+    return [Review(row.id, row.name, Kind(row.kind)) for row in connection.execute(query)]
+
+
+def reviewers_of(connection: Connection, review: Review) -> set[int]:
+    """The accounts that take part."""
+    query = select(REVIEW_MEMBERS.c.account_id).where(REVIEW_MEMBERS.c.review_id == review.id)
+    return set(connection.scalars(query))
+
+
+def add_reviewer(database: Database, review: Review, account_id: int) -> None:
+    """Let somebody take part."""
+    with database.writing() as connection:
+        if account_id not in reviewers_of(connection, review):
+            connection.execute(
+                insert(REVIEW_MEMBERS).values(review_id=review.id, account_id=account_id)
+            )
+
+
+def remove_reviewer(database: Database, review: Review, account_id: int) -> None:
+    """Take somebody out; what they said stays."""
+    with database.writing() as connection:
+        connection.execute(
+            delete(REVIEW_MEMBERS).where(
+                REVIEW_MEMBERS.c.review_id == review.id, REVIEW_MEMBERS.c.account_id == account_id
+            )
+        )
+
+
+def order_of(connection: Connection, review: Review, account_id: int) -> list[int]:
+    """The items in the order in which somebody sees them; in a blind review one of their own."""
+    query = (
+        select(REVIEW_ITEMS.c.id)
+        .where(REVIEW_ITEMS.c.review_id == review.id)
+        .order_by(REVIEW_ITEMS.c.position)
+    )
+    found = list(connection.scalars(query))
+    if review.kind is Kind.BLIND:
+        Random(f"{review.id}/{account_id}").shuffle(found)
+    return found
+
+
+def find_item(connection: Connection, item_id: int) -> Item:
+    """An item by its number.
+
+    Raises:
+        LookupError: there is none.
+    """
+    row = connection.execute(select(REVIEW_ITEMS).where(REVIEW_ITEMS.c.id == item_id)).one_or_none()
+    if row is None:
+        raise LookupError(item_id)
+    pieces = [[(text, kind) for text, kind in json.loads(each)] for each in (row.before, row.after)]
+    return Item(
+        row.id, row.review_id, row.position, Pair(row.name, row.system, row.query, *pieces)
+    )
+
+
+def judgements_of(
+    connection: Connection, review: Review, account_id: int
+) -> dict[int, Judgement]:
+    """What somebody said, by item."""
+    query = (
+        select(VERDICTS)
+        .join(REVIEW_ITEMS, REVIEW_ITEMS.c.id == VERDICTS.c.item_id)
+        .where(REVIEW_ITEMS.c.review_id == review.id, VERDICTS.c.account_id == account_id)
+    )
+    return {row.item_id: _judgement(row) for row in connection.execute(query)}
+
+
+def _judgement(row: Any) -> Judgement:
+    return Judgement(
+        row.verdict, row.privacy, row.meaning, row.comment, row.done, row.seconds
+    )
+
+
+def judge(connection: Connection, item: Item, account_id: int, said: Judgement) -> None:
+    """Keep what somebody says of an item, in place of what they said before."""
+    key = (VERDICTS.c.item_id == item.id) & (VERDICTS.c.account_id == account_id)
+    values = {
+        "verdict": said.verdict,
+        "privacy": said.privacy,
+        "meaning": said.meaning,
+        "comment": said.comment,
+        "done": said.done,
+        "seconds": said.seconds,
+        "saved": time.time(),
+    }
+    changed = connection.execute(update(VERDICTS).where(key).values(**values))
+    if not changed.rowcount:
+        connection.execute(
+            insert(VERDICTS).values(item_id=item.id, account_id=account_id, **values)
+        )
+
+
+def every_judgement(
+    connection: Connection, review: Review
+) -> list[tuple[Item, int, Judgement]]:
+    """All finished judgements: item, account, what was said."""
+    query = (
+        select(VERDICTS)
+        .join(REVIEW_ITEMS, REVIEW_ITEMS.c.id == VERDICTS.c.item_id)
+        .where(REVIEW_ITEMS.c.review_id == review.id, VERDICTS.c.done.is_(True))
+        .order_by(REVIEW_ITEMS.c.position, VERDICTS.c.account_id)
+    )
+    return [
+        (find_item(connection, row.item_id), row.account_id, _judgement(row))
+        for row in connection.execute(query).all()
+    ]
+
+
+def results_of(judgements: Sequence[tuple[Item, int, Judgement]]) -> list[Result]:
+    """What people said of each system, by its name."""
+    by_system: dict[str, list[tuple[int, Judgement]]] = {}
+    for item, account_id, said in judgements:
+        by_system.setdefault(item.pair.system, []).append((account_id, said))
+    return [
+        Result(
+            system=system,
+            judgements=len(own),
+            people=len({account_id for account_id, _ in own}),
+            verdicts={v.value: sum(said.verdict == v for _, said in own) for v in Verdict},
+            privacy=_mean([said.privacy for _, said in own]),
+            meaning=_mean([said.meaning for _, said in own]),
+        )
+        for system, own in sorted(by_system.items())
+    ]
+
+
+def delete_review(database: Database, review: Review) -> None:
+    """Delete a review with all its texts, from the database file too."""
+    with database.writing() as connection:
+        connection.execute(delete(REVIEWS).where(REVIEWS.c.id == review.id))
+    database.purge()
+
+
+def pairs_of_records(records: Iterable[tuple[int, dict[str, Any]]]) -> list[Pair]:
+    """The pairs of a file.
+
+    Raises:
+        ReviewError: a line is not of its form.
+    """
+    pairs = []
+    for line, record in records:
+        try:
+            pairs.append(pair_of_record(record))
+        except RecordError as error:
+            raise ReviewError(f"line {line}: {error}") from None
+    return pairs
+
+
+def _mean(values: Iterable[int | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None

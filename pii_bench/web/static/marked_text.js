@@ -1,0 +1,60 @@
+// A text as tokens and marks. Places are code points: JavaScript's own units would split emoji.
+
+import { element } from "/static/request.js";
+
+export const TYPES = ["PER", "CODE", "LOC", "ORG", "DEM", "DATETIME", "QUANTITY"];
+
+export const TYPE_WORDS = {
+  PER: "name", CODE: "number, address", LOC: "place", ORG: "organisation", DEM: "personal detail",
+  DATETIME: "date, time", QUANTITY: "money",
+};
+
+/** Pieces of a text by code points. */
+export class Characters {
+  constructor(text) { this.all = Array.from(text); }
+
+  slice(start, end) { return this.all.slice(start, end).join(""); }
+}
+
+/**
+ * Show a text in a place.
+ * `spans` are {start, end, kind, label, title} in order, none overlapping another.
+ * With `tokens`, each is an element with data-token; else only spans are elements.
+ * Returns the elements of the tokens and of the spans.
+ */
+export function showText(place, characters, tokens, spans) {
+  const nodes = [];
+  const tokenNodes = [];
+  const spanNodes = [];
+  let at = 0;
+  let token = 0;
+  const run = (into, end) => {
+    while (tokens && token < tokens.length && tokens[token][1] <= end) {
+      const [first, last] = tokens[token];
+      if (first > at) into.push(characters.slice(at, first));
+      const node = element("span", { class: "t", "data-token": token }, characters.slice(first, last));
+      tokenNodes.push(node);
+      into.push(node);
+      at = last;
+      token += 1;
+    }
+    if (at < end) into.push(characters.slice(at, end));
+    at = end;
+  };
+  spans.forEach((span, number) => {
+    run(nodes, span.start);
+    const inside = [];
+    run(inside, span.end);
+    const node = element("span", { class: `m ${span.kind}`, "data-span": number }, ...inside);
+    if (span.label) node.dataset.label = span.label;
+    if (span.title) node.title = span.title;
+    spanNodes.push(node);
+    nodes.push(node);
+  });
+  run(nodes, characters.all.length);
+  place.replaceChildren(...nodes);
+  return { tokenNodes, spanNodes };
+}
+
+/** The class of a type's colour. */
+export function colour(type) { return `t-${type.toLowerCase()}`; }
