@@ -198,7 +198,7 @@ def _open_stage_2(connection: Connection, project: Project, sample_id: int) -> N
     if outcome is not None and outcome.settled and stored.items is None:
         items = items_of_marks(stored.sample.description, settled_marks(connection, stored))
         connection.execute(
-            update(SAMPLES).where(SAMPLES.c.id == sample_id).values(items=items_to_json(items))
+            update(SAMPLES).where(SAMPLES.c.id == sample_id).values(asked=items_to_json(items))
         )
 
 

@@ -52,7 +52,7 @@ SAMPLES: Final = Table(
     # Marks of the project's system; None where it was not asked or gave no answer.
     Column("suggestion", Text),
     # What stage 2 asks about; None as long as stage 1 is not settled.
-    Column("items", Text),
+    Column("asked", Text),
     UniqueConstraint("project_id", "position"),
 )
 

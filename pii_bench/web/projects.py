@@ -199,7 +199,7 @@ def _sample_row(project_id: int, plan: Plan, position: int, sample: Sample) -> d
         "name": sample.id[:500],
         "record": json.dumps(sample_to_record(sample), ensure_ascii=False),
         "qualifies": qualifies,
-        "items": items_to_json(items_of_sample(sample)) if own else None,
+        "asked": items_to_json(items_of_sample(sample)) if own else None,
     }
 
 
@@ -285,7 +285,7 @@ def _stored(row: Any) -> StoredSample:
         sample=sample_from_record(json.loads(row.record)),
         qualifies=row.qualifies,
         suggestion=None if row.suggestion is None else json.loads(row.suggestion),
-        items=None if row.items is None else items_from_json(row.items),
+        items=None if row.asked is None else items_from_json(row.asked),
     )
 
 

@@ -124,7 +124,7 @@ def _free_place(
         if row.account_id == user.id:
             own.add((row.sample_id, row.stage))
     samples = connection.execute(
-        select(SAMPLES.c.id, SAMPLES.c.position, SAMPLES.c.qualifies, SAMPLES.c.items.is_not(None))
+        select(SAMPLES.c.id, SAMPLES.c.position, SAMPLES.c.qualifies, SAMPLES.c.asked.is_not(None))
         .where(SAMPLES.c.project_id == project.id, SAMPLES.c.qualifies.is_(not qualified))
     ).all()
     free = [

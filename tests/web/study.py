@@ -1,0 +1,133 @@
+"""A small study for tests: texts of a line, projects of them, and answers to them."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import select
+
+from pii_bench.datasets.native import sample_from_record
+from pii_bench.datasets.catalog import Dataset
+from pii_bench.web.project_tables import SAMPLES
+from pii_bench.web.projects import Plan, Project, Stages, add_member, create_project
+
+if TYPE_CHECKING:
+    from tests.web.server import Browser, Server
+
+TEXT: Final = "Ann met Bo in Bonn. Bo is 32."
+SECOND: Final = "Eve pays $90 to Leeds Water."
+SCRIPT: Final = "<script>alert(1)</script> & Zoe"
+
+
+def record(name: str, text: str, entities: list[tuple[str, str, str, str]], needed: list[str]) -> Any:
+    """A sample; entities are (person, text, type, category)."""
+    people = sorted({person for person, *_ in entities})
+    return {
+        "id": name,
+        "description": text,
+        "query": "How old is he, and where?",
+        "subjects": [
+            {
+                "id": person,
+                "entities": [
+                    {
+                        "text": value,
+                        "type": kind,
+                        "category": category,
+                        "spans": [[m.start(), m.end()] for m in re.finditer(re.escape(value), text)],
+                    }
+                    for owner, value, kind, category in entities
+                    if owner == person
+                ],
+            }
+            for person in people
+        ],
+        "related": [
+            {"subject": person, "text": value} for person, value, *_ in entities if value in needed
+        ],
+        "meta": {},
+    }
+
+
+RECORDS: Final = (
+    record(
+        "one",
+        TEXT,
+        [
+            ("A", "Ann", "PER", "Full Name"),
+            ("B", "Bo", "PER", "Full Name"),
+            ("B", "Bonn", "LOC", "City/Region"),
+            ("B", "32", "DEM", "Age"),
+        ],
+        ["32"],
+    ),
+    record(
+        "two",
+        SECOND,
+        [("A", "Eve", "PER", "Full Name"), ("A", "$90", "QUANTITY", "Monthly Expenses")],
+        ["$90"],
+    ),
+    record("three", SCRIPT, [("A", "Zoe", "PER", "Full Name")], []),
+)
+
+# Places in TEXT.
+ANN: Final = {"start": 0, "end": 3, "persons": ["A"], "type": "PER", "category": "Full Name"}
+BO: Final = {"start": 8, "end": 10, "persons": ["B"], "type": "PER", "category": "Full Name"}
+BO_AGAIN: Final = {**BO, "start": 20, "end": 22}
+BONN: Final = {"start": 14, "end": 18, "persons": ["B"], "type": "LOC", "category": "City/Region"}
+AGE: Final = {"start": 26, "end": 28, "persons": ["B"], "type": "DEM", "category": "Age"}
+ALL: Final = (ANN, BO, BONN, BO_AGAIN, AGE)
+
+
+def dataset(*records: Any) -> Dataset:
+    """Of these samples; of all if there are none."""
+    samples = tuple(sample_from_record(each) for each in records or RECORDS)
+    return Dataset("study-00000000", "study", "0" * 64, samples)
+
+
+def project(server: Server, *people: str, records: tuple[Any, ...] = (), **plan: Any) -> Project:
+    """A project in which people take part."""
+    values = {"name": "Pilot", "stages": Stages.BOTH, "annotators": 2, **plan}
+    made = create_project(server.web.database, Plan(**values), dataset(*records))
+    for name in people:
+        add_member(server.web.database, made, server.account(name).id)
+    return made
+
+
+def open_next(browser: Browser, made: Project) -> int:
+    """The task that somebody gets next."""
+    answer = browser.post(f"/projects/{made.id}/next", follow_redirects=False)
+    found = re.fullmatch(r"/tasks/(\d+)", answer.headers["location"])
+    assert found, answer.headers["location"]
+    return int(found[1])
+
+
+def state_of(browser: Browser, task: int) -> Any:
+    """What the page of a task loads."""
+    return browser.get(f"/tasks/{task}/state").json()
+
+
+def save(browser: Browser, task: int, answer: Any, *, base: int | None = None, done: bool = False) -> Any:
+    """Save an answer on what is there, or on another version."""
+    version = state_of(browser, task)["version"] if base is None else base
+    body = {"base": version, "answer": answer, "seconds": 1.0, "done": done}
+    return browser.post(f"/tasks/{task}/save", json=body)
+
+
+def choice(*needed: int, **more: Any) -> Any:
+    """An answer to stage 2 that is complete."""
+    return {"needed": list(needed), "necessary": True, "sufficient": True, **more}
+
+
+def sample_ids(server: Server, made: Project) -> dict[str, int]:
+    """Numbers of a project's samples by name."""
+    query = select(SAMPLES.c.name, SAMPLES.c.id).where(SAMPLES.c.project_id == made.id)
+    with server.web.database.reading() as connection:
+        return {row.name: row.id for row in connection.execute(query)}
+
+
+def lines(text: str) -> list[Any]:
+    """The records of a file."""
+    return [json.loads(line) for line in text.splitlines()]

@@ -1,0 +1,286 @@
+"""Annotating: samples are given out, saved with every change, and nobody sees another's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pii_bench.web.projects import Stages, change_project, keep_suggestion
+from pii_bench.web.marks import Mark
+from tests.web.study import (
+    AGE,
+    ALL,
+    ANN,
+    BO,
+    BONN,
+    RECORDS,
+    TEXT,
+    choice,
+    open_next,
+    project,
+    sample_ids,
+    save,
+    state_of,
+)
+
+if TYPE_CHECKING:
+    from tests.web.server import Server
+
+
+def test_an_annotator_gets_sample_by_sample(team: Server) -> None:
+    made = project(team, "ann", "bob")
+    ann = team.browser("ann")
+
+    first = open_next(ann, made)
+    assert open_next(ann, made) == first
+    assert state_of(ann, first)["text"] == TEXT
+    assert save(ann, first, {"marks": [ANN]}, done=True).status_code == 200
+    assert open_next(ann, made) != first
+
+
+def test_what_others_have_begun_comes_first(team: Server) -> None:
+    made = project(team, "ann", "bob")
+    ann, bob = team.browser("ann"), team.browser("bob")
+    save(ann, open_next(ann, made), {"marks": []}, done=True)
+    second = open_next(ann, made)
+    save(ann, second, {"marks": []})
+
+    given = [state_of(bob, open_next(bob, made))["text"]]
+
+    assert given == [TEXT]
+
+
+def test_a_sample_has_as_many_places_as_the_project_says(team: Server) -> None:
+    made = project(team, "ann", "bob", "adam", records=RECORDS[:1])
+    for name in ("ann", "bob"):
+        open_next(team.browser(name), made)
+
+    answer = team.browser("adam").post(f"/projects/{made.id}/next", follow_redirects=False)
+
+    assert answer.headers["location"] == f"/projects/{made.id}/work"
+
+
+def test_every_change_is_a_version_and_undo_survives_a_reload(team: Server) -> None:
+    made = project(team, "ann")
+    task = open_next(team.browser("ann"), made)
+    for marks in ([ANN], [ANN, BO], [ANN, BO, BONN]):
+        assert save(team.browser("ann"), task, {"marks": marks}).status_code == 200
+
+    elsewhere = team.browser("ann")
+    for expected in (2, 1, 0):
+        base = state_of(elsewhere, task)["version"]
+        undone = elsewhere.post(f"/tasks/{task}/undo", json={"base": base}).json()
+        assert len(undone["answer"]["marks"]) == expected
+    assert not undone["canUndo"]
+    base = undone["version"]
+    assert elsewhere.post(f"/tasks/{task}/undo", json={"base": base}).status_code == 409
+    save(elsewhere, task, {"marks": [BO]})
+    assert state_of(elsewhere, task)["canUndo"]
+
+
+def test_a_change_to_an_old_version_is_refused_and_overwrites_nothing(team: Server) -> None:
+    made = project(team, "ann")
+    ann = team.browser("ann")
+    task = open_next(ann, made)
+    base = state_of(ann, task)["version"]
+    save(ann, task, {"marks": [ANN]}, base=base)
+
+    answer = save(ann, task, {"marks": [BO]}, base=base)
+
+    assert answer.status_code == 409
+    assert "changed in another window" in answer.json()["error"]["message"]
+    assert [mark["start"] for mark in state_of(ann, task)["answer"]["marks"]] == [0]
+
+
+def test_a_mark_without_a_category_keeps_a_sample_open(team: Server) -> None:
+    made = project(team, "ann")
+    ann = team.browser("ann")
+    task = open_next(ann, made)
+
+    answer = save(ann, task, {"marks": [{**ANN, "category": None}]}, done=True)
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"] == "1 marked without a category yet."
+    assert not state_of(ann, task)["done"]
+
+
+def test_stage_2_wants_necessary_and_sufficient_confirmed(team: Server) -> None:
+    made = project(team, "ann", stages=Stages.CHOOSE)
+    ann = team.browser("ann")
+    task = open_next(ann, made)
+
+    assert state_of(ann, task)["query"] == "How old is he, and where?"
+    refused = save(ann, task, choice(3, sufficient=False), done=True)
+    assert refused.json()["error"]["message"].startswith("Confirm")
+    assert save(ann, task, choice(3), done=True).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{}, {"marks": [{**ANN, "end": 2}]}, {"marks": [ANN, ANN]}, {"marks": [], "remark": "x" * 2001}],
+)
+def test_a_broken_answer_is_refused_and_saves_nothing(team: Server, answer: Any) -> None:
+    made = project(team, "ann")
+    ann = team.browser("ann")
+    task = open_next(ann, made)
+
+    assert save(ann, task, answer).status_code == 400
+    assert state_of(ann, task)["version"] == 1
+
+
+def test_time_is_what_the_browser_counts_and_no_more_than_has_passed(team: Server) -> None:
+    made = project(team, "ann")
+    ann = team.browser("ann")
+    task = open_next(ann, made)
+
+    assert ann.post(f"/tasks/{task}/time", json={"seconds": 5000}).status_code == 200
+    assert 0 < state_of(ann, task)["seconds"] < 60
+    assert ann.post(f"/tasks/{task}/time", json={"seconds": -1}).status_code == 422
+
+
+def test_a_selection_snaps_and_finds_all_places(team: Server) -> None:
+    made = project(team, "ann")
+    ann = team.browser("ann")
+    task = open_next(ann, made)
+
+    answer = ann.post(f"/tasks/{task}/occurrences", json={"start": 9, "end": 10})
+
+    assert answer.json() == {"span": [8, 10], "spans": [[8, 10], [20, 22]]}
+
+
+def test_nobody_opens_the_task_of_another(team: Server) -> None:
+    made = project(team, "ann", "bob")
+    task = open_next(team.browser("ann"), made)
+    body = {"base": 1, "answer": {"marks": []}, "seconds": 0, "done": False}
+
+    # An owner neither.
+    for name in ("bob", "adam", "olga"):
+        other = team.browser(name)
+        assert other.get(f"/tasks/{task}").status_code == 404
+        assert other.get(f"/tasks/{task}/state").status_code == 404
+        assert other.post(f"/tasks/{task}/save", json=body).status_code == 404
+        assert other.post(f"/tasks/{task}/undo", json={"base": 1}).status_code == 404
+        assert other.post(f"/tasks/{task}/time", json={"seconds": 1}).status_code == 404
+        selection = {"start": 0, "end": 3}
+        assert other.post(f"/tasks/{task}/occurrences", json=selection).status_code == 404
+    guest = team.browser()
+    assert guest.get(f"/tasks/{task}/state").status_code == 401
+
+
+def test_a_project_is_there_for_those_who_take_part(team: Server) -> None:
+    made = project(team, "ann")
+    bob = team.browser("bob")
+
+    for path in (f"/projects/{made.id}/work", f"/projects/{made.id + 1}/work", "/projects/0/work"):
+        assert bob.get(path).status_code in (404, 422)
+    assert bob.post(f"/projects/{made.id}/next").status_code == 404
+    assert "Pilot" not in bob.page("/projects")
+    assert "Pilot" in team.browser("ann").page("/projects")
+    assert "Pilot" in team.browser("olga").page("/projects")
+
+
+def test_who_is_taken_out_loses_what_is_open_and_keeps_what_is_done(team: Server) -> None:
+    made = project(team, "ann", "bob")
+    ann, olga = team.browser("ann"), team.browser("olga")
+    done = open_next(ann, made)
+    save(ann, done, {"marks": [ANN]}, done=True)
+    opened = open_next(ann, made)
+    form = {"account": team.account("ann").id, "action": "remove"}
+
+    olga.post(f"/projects/{made.id}/people", data=form)
+
+    assert ann.get(f"/tasks/{opened}").status_code == 404
+    assert ann.get(f"/tasks/{done}").status_code == 404
+    page = olga.page(f"/projects/{made.id}")
+    assert "1 of 6 answers" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("ann", "/projects/new"),
+        ("adam", "/projects/new"),
+        ("ann", "/projects/{}"),
+        ("adam", "/projects/{}"),
+        ("ann", "/projects/{}/export.jsonl"),
+        ("adam", "/projects/{}/human.jsonl"),
+        ("ann", "/projects/{}/disputes"),
+    ],
+)
+def test_pages_of_a_role_are_for_that_role(team: Server, name: str, path: str) -> None:
+    made = project(team, "ann", "adam")
+
+    assert team.browser(name).get(path.format(made.id)).status_code == 403
+
+
+def test_only_an_owner_changes_a_project(team: Server) -> None:
+    made = project(team, "ann", "adam")
+    for name in ("ann", "adam"):
+        browser = team.browser(name)
+        for path in ("people", "settings", "prepare", "human", "delete"):
+            form = {"account": "1", "threshold": "0.1"}
+            assert browser.post(f"/projects/{made.id}/{path}", data=form).status_code == 403
+    assert "Pilot" in team.browser("olga").page("/projects")
+
+
+def test_suggestions_begin_an_answer_where_they_are_on_and_stay_on_record(team: Server) -> None:
+    made = project(team, "ann", "bob", system="encoder", suggests=True)
+    mark = Mark(0, 3, ("A",), "PER", None, "encoder")
+    for sample_id in sample_ids(team, made).values():
+        keep_suggestion(team.web.database, sample_id, [mark])
+    ann, bob = team.browser("ann"), team.browser("bob")
+
+    task = open_next(ann, made)
+    assert [m["origin"] for m in state_of(ann, task)["answer"]["marks"]] == ["encoder"]
+    # Removed and forged: what was seen stays on record.
+    save(ann, task, {"marks": [], "suggested": None})
+    assert state_of(ann, task)["answer"]["suggested"] == "encoder"
+
+    change_project(team.web.database, made, suggests=False)
+    other = open_next(bob, made)
+    answer = state_of(bob, other)
+    assert (answer["answer"]["marks"], answer["suggestion"]) == ([], None)
+    save(bob, other, {"marks": [AGE], "suggested": "encoder"})
+    assert state_of(bob, other)["answer"]["suggested"] is None
+
+
+def test_who_does_not_reach_the_pass_mark_gets_no_further(team: Server) -> None:
+    made = project(team, "ann", "bob", qualification=1, stages=Stages.MARK)
+    ann, bob, olga = team.browser("ann"), team.browser("bob"), team.browser("olga")
+
+    save(ann, open_next(ann, made), {"marks": list(ALL)}, done=True)
+    assert "Passed: you reached 1.000" in ann.page(f"/projects/{made.id}/work")
+    assert state_of(ann, open_next(ann, made))["text"] != TEXT
+
+    tried = open_next(bob, made)
+    save(bob, tried, {"marks": [ANN]}, done=True)
+    # One of five marks: Strict-F1 of A is 1, of the two subjects 1/2.
+    assert "You reached 0.500" in bob.page(f"/projects/{made.id}/work")
+    refused = bob.post(f"/projects/{made.id}/next", follow_redirects=False)
+    assert refused.headers["location"] == f"/projects/{made.id}/work"
+    # It is handed in: a second guess is the study lead's to give.
+    assert save(bob, tried, {"marks": list(ALL)}, done=True).status_code == 409
+
+    form = {"account": team.account("bob").id, "action": "again"}
+    olga.post(f"/projects/{made.id}/people", data=form)
+    assert state_of(bob, open_next(bob, made))["text"] == TEXT
+    olga.post(f"/projects/{made.id}/people", data={**form, "action": "admit"})
+    save(bob, open_next(bob, made), {"marks": []}, done=True)
+    assert state_of(bob, open_next(bob, made))["text"] != TEXT
+
+
+def test_guidelines_and_scripts_in_texts_are_text(team: Server) -> None:
+    made = project(team, "ann", guidelines="<script>alert(2)</script>")
+    olga, ann = team.browser("olga"), team.browser("ann")
+    ann.page("/projects")
+    page = ann.page(f"/projects/{made.id}/work")
+
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(2)" in page
+    olga.post(
+        f"/projects/{made.id}/settings",
+        data={"threshold": "0.5", "guidelines": "</textarea><script>alert(3)</script>"},
+    )
+    page = olga.page(f"/projects/{made.id}")
+    assert "<script>alert" not in page

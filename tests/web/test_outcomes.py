@@ -1,0 +1,293 @@
+"""From votes to agreement, adjudication, files, and the leaderboard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pii_bench.datasets.catalog import load_dataset
+from pii_bench.datasets.native import sample_from_record
+from pii_bench.ranking.human import human_rows
+from pii_bench.tasks import Task
+from pii_bench.web.outcomes import import_readings, stage_reports
+from pii_bench.web.projects import Stages
+from tests.web.study import (
+    AGE,
+    ALL,
+    ANN,
+    BO,
+    BO_AGAIN,
+    BONN,
+    RECORDS,
+    TEXT,
+    choice,
+    lines,
+    open_next,
+    project,
+    save,
+    sample_ids,
+    state_of,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pii_bench.web.projects import Project
+    from tests.web.server import Browser, Server
+
+
+def annotate(browser: Browser, made: Project, *marks: Any) -> None:
+    """Finish the next sample of stage 1."""
+    assert save(browser, open_next(browser, made), {"marks": list(marks)}, done=True).is_success
+
+
+def choose(browser: Browser, made: Project, *needed: int, **more: Any) -> None:
+    """Finish the next sample of stage 2."""
+    answer = choice(*needed, **more)
+    assert save(browser, open_next(browser, made), answer, done=True).is_success
+
+
+def test_stage_2_asks_about_what_was_agreed_in_stage_1(team: Server) -> None:
+    made = project(team, "ann", "bob", records=RECORDS[:1], threshold=0.5)
+    ann, bob = team.browser("ann"), team.browser("bob")
+    annotate(ann, made, *ALL)
+    waiting = ann.post(f"/projects/{made.id}/next", follow_redirects=False)
+    assert waiting.headers["location"] == f"/projects/{made.id}/work"
+
+    # Without Bonn: of two annotators one is no majority.
+    annotate(bob, made, ANN, BO, BO_AGAIN, AGE)
+
+    state = state_of(ann, open_next(ann, made))
+    assert state["stage"] == 2
+    assert [(item["person"], item["text"]) for item in state["items"]] == [
+        ("A", "Ann"),
+        ("B", "Bo"),
+        ("B", "32"),
+    ]
+    assert state["items"][1]["spans"] == [[8, 10], [20, 22]]
+
+
+def test_what_annotators_do_not_agree_on_goes_to_an_adjudicator(team: Server) -> None:
+    made = project(team, "ann", "bob", "adam", records=RECORDS[:1])
+    ann, bob, adam = (team.browser(name) for name in ("ann", "bob", "adam"))
+    annotate(ann, made, *ALL)
+    assert "Nothing to decide" in adam.page(f"/projects/{made.id}/disputes")
+    annotate(bob, made, ANN)
+
+    page = adam.page(f"/projects/{made.id}/disputes")
+    assert "one" in page
+    path = f"/projects/{made.id}/disputes/{sample_ids(team, made)['one']}/1"
+    answer = adam.post(path, follow_redirects=False)
+    task = int(answer.headers["location"].rpartition("/")[2])
+    state = state_of(adam, task)
+    # It begins with the majority, and the versions name nobody.
+    assert [mark["start"] for mark in state["answer"]["marks"]] == [0]
+    assert [version["label"] for version in state["versions"]] == ["Annotator 1", "Annotator 2"]
+    assert "ann" not in str(state["versions"]).replace("annot", "")
+    # The same place again is the same task.
+    assert adam.post(path, follow_redirects=False).headers == answer.headers
+
+    assert save(adam, task, {"marks": [ANN, BO, AGE]}, done=True).is_success
+    assert "Nothing to decide" in adam.page(f"/projects/{made.id}/disputes")
+    items = state_of(ann, open_next(ann, made))["items"]
+    assert [item["text"] for item in items] == ["Ann", "Bo", "32"]
+
+
+def test_only_who_adjudicates_sees_the_versions(team: Server) -> None:
+    made = project(team, "ann", "bob", "adam", records=RECORDS[:1])
+    ann, bob = team.browser("ann"), team.browser("bob")
+    annotate(ann, made, *ALL)
+    annotate(bob, made, ANN)
+    sample = sample_ids(team, made)["one"]
+
+    assert ann.post(f"/projects/{made.id}/disputes/{sample}/1").status_code == 403
+    adam = team.browser("adam")
+    assert adam.post(f"/projects/{made.id}/disputes/{sample}/2").status_code == 404
+    assert adam.post(f"/projects/{made.id}/disputes/{sample + 99}/1").status_code == 404
+    assert adam.post(f"/projects/{made.id}/disputes/{sample}/1").is_success
+    # A second adjudicator does not work on the same.
+    assert team.browser("olga").post(f"/projects/{made.id}/disputes/{sample}/1").status_code == 403
+
+
+def test_what_counts_can_no_longer_be_changed(team: Server) -> None:
+    made = project(team, "ann", "bob", records=RECORDS[:1])
+    ann, bob = team.browser("ann"), team.browser("bob")
+    task = open_next(ann, made)
+    save(ann, task, {"marks": list(ALL)}, done=True)
+    assert save(ann, task, {"marks": [ANN]}, done=True).is_success
+    assert save(ann, task, {"marks": list(ALL)}, done=True).is_success
+    annotate(bob, made, *ALL)
+
+    refused = save(ann, task, {"marks": [ANN]})
+
+    assert refused.status_code == 409
+    assert "closed" in refused.json()["error"]["message"]
+    assert state_of(ann, task)["closed"]
+
+
+def test_the_page_of_the_lead_shows_agreement_live(team: Server) -> None:
+    made = project(team, "ann", "bob", records=RECORDS[:1], stages=Stages.MARK)
+    ann, bob, olga = (team.browser(name) for name in ("ann", "bob", "olga"))
+    annotate(ann, made, *ALL)
+    assert "It takes two people" in olga.page(f"/projects/{made.id}").replace("it takes", "It takes")
+    annotate(bob, made, ANN, BO, BO_AGAIN, AGE)
+
+    with team.web.database.reading() as connection:
+        (report,) = stage_reports(connection, made)
+
+    # Ten tokens, nine equal. F1 of four marks against five.
+    assert report.whole.f1 == pytest.approx(8 / 9)
+    assert report.by_type["LOC"].f1 == 0
+    assert report.by_type["PER"].fleiss == 1
+    assert report.by_annotator["ann"].f1 == pytest.approx(8 / 9)
+    assert list(report.by_pair) == [("ann", "bob")]
+    assert "0.889" in olga.page(f"/projects/{made.id}")
+
+
+def test_the_export_is_a_dataset_with_all_votes(team: Server) -> None:
+    made = project(team, "ann", "bob", records=RECORDS[:1])
+    ann, bob, olga = (team.browser(name) for name in ("ann", "bob", "olga"))
+    for browser in (ann, bob):
+        annotate(browser, made, *ALL)
+    assert lines(olga.get(f"/projects/{made.id}/export.jsonl").text) == []
+    # Items: Ann, Bo, Bonn, 32.
+    choose(ann, made, 2, 3)
+    choose(bob, made, 2, 3, persons={"2": "A"}, remark="Whose is it?")
+
+    (found,) = lines(olga.get(f"/projects/{made.id}/export.jsonl").text)
+
+    sample = sample_from_record(found)
+    assert sample.description == TEXT
+    assert [(s.id, [e.text for e in s.entities]) for s in sample.subjects] == [
+        ("A", ["Ann"]),
+        ("B", ["Bo", "Bonn", "32"]),
+    ]
+    assert [(each.subject, each.text) for each in sample.related] == [("B", "Bonn"), ("B", "32")]
+    annotation = found["meta"]["annotation"]
+    votes = annotation["votes"]
+    assert [(v["annotator"], v["stage"]) for v in votes] == [
+        (1, "mark"),
+        (2, "mark"),
+        (1, "choose"),
+        (2, "choose"),
+    ]
+    assert votes[3]["persons"] == [{"subject": "B", "text": "Bonn", "should_be": "A"}]
+    assert votes[3]["remark"] == "Whose is it?"
+    assert "ann" not in str(votes) or "'ann'" not in str(votes)
+    assert [each["kappa"] for each in annotation["agreement"]] == [1, 1]
+
+
+def test_people_become_a_row_of_the_leaderboard(team: Server, tmp_path: Path) -> None:
+    made = project(team, "ann", "bob", records=RECORDS[:1], stages=Stages.CHOOSE, threshold=0)
+    ann, bob, olga = (team.browser(name) for name in ("ann", "bob", "olga"))
+    # Needed is 32 alone, which is the last of Ann, Bo, Bonn, 32.
+    choose(ann, made, 3)
+    choose(bob, made, 2, 3)
+    folder = tmp_path / "human"
+    folder.mkdir()
+    text = olga.get(f"/projects/{made.id}/human.jsonl").text
+    (folder / "pilot.jsonl").write_text(text, encoding="utf-8")
+
+    (row,), broken = human_rows(tmp_path)
+
+    assert broken == []
+    assert (row.task, row.dataset) == (Task.QUERY_RELATED, made.dataset)
+    assert row.metrics["f1"] == pytest.approx((1 + 2 / 3) / 2)
+    assert row.note == "2 people: 2 answers, 1 samples"
+
+
+def test_marks_are_scored_as_detection(team: Server, tmp_path: Path) -> None:
+    made = project(team, "ann", records=RECORDS[:1], stages=Stages.MARK, annotators=1)
+    annotate(team.browser("ann"), made, *ALL)
+    (tmp_path / "human").mkdir()
+    text = team.browser("olga").get(f"/projects/{made.id}/human.jsonl").text
+    (tmp_path / "human" / "pilot.jsonl").write_text(text, encoding="utf-8")
+
+    (row,), _ = human_rows(tmp_path)
+
+    assert row.metrics["strict_f1"] == 1
+
+
+def test_the_readings_of_the_repository_become_a_project(team: Server) -> None:
+    made, kept, earlier = import_readings(team.web.database, load_dataset("frontier"))
+
+    with team.web.database.reading() as connection:
+        (report,) = stage_reports(connection, made)
+    olga = team.browser("olga")
+
+    assert kept >= 2 * 290
+    assert earlier > 0
+    assert sorted(report.by_annotator) == ["reader a", "reader b"]
+    assert report.whole.cohen is not None
+    assert report.whole.cohen > 0.9
+    # They are no people.
+    assert olga.get(f"/projects/{made.id}/human.jsonl").text == ""
+    found = lines(olga.get(f"/projects/{made.id}/export.jsonl").text)
+    assert len(found) > 250
+    assert all(vote["imported"] for each in found for vote in each["meta"]["annotation"]["votes"])
+
+
+def test_a_new_threshold_applies_to_what_is_undecided(team: Server) -> None:
+    made = project(team, "ann", "bob", "adam", records=RECORDS[:1])
+    annotate(team.browser("ann"), made, *ALL)
+    annotate(team.browser("bob"), made, ANN, BO, BO_AGAIN)
+    olga = team.browser("olga")
+    assert "Nothing to decide" in olga.page(f"/projects/{made.id}/disputes")
+
+    olga.post(f"/projects/{made.id}/settings", data={"threshold": "0.99", "guidelines": ""})
+
+    # Stage 2 has its items already: what was settled stays.
+    assert "Nothing to decide" in olga.page(f"/projects/{made.id}/disputes")
+
+
+def test_a_deleted_project_is_gone_from_the_file(team: Server) -> None:
+    made = project(team, "ann", records=RECORDS[1:2])
+    annotate(team.browser("ann"), made)
+    path = team.web.database.file
+    assert path is not None
+
+    def everything() -> bytes:
+        return b"".join(each.read_bytes() for each in path.parent.glob(f"{path.name}*"))
+
+    assert b"Leeds Water" in everything()
+    team.browser("olga").post(f"/projects/{made.id}/delete")
+    assert b"Leeds Water" not in everything()
+
+
+@pytest.mark.parametrize(
+    ("form", "reason"),
+    [
+        ({"name": " "}, "a name of 1 to 200"),
+        ({"name": "x", "annotators": "0"}, "1 to 50 annotators"),
+        ({"name": "x", "threshold": "2"}, "a threshold from 0 to 1"),
+        ({"name": "x", "source": "none"}, "choose a dataset or a file"),
+        ({"name": "x", "system": "python:os:system"}, "names a file or module"),
+        ({"name": "x", "system": "encodre"}, "did you mean"),
+        ({"name": "x", "qualification": "50"}, "too few"),
+    ],
+)
+def test_a_project_that_cannot_be_is_refused(team: Server, form: Any, reason: str) -> None:
+    answer = team.browser("olga").post("/projects/new", data={"source": "demo", **form})
+
+    assert answer.status_code == 400
+    assert reason in answer.json()["error"]["message"]
+
+
+def test_a_project_is_made_of_a_file(team: Server) -> None:
+    import json
+
+    olga = team.browser("olga")
+    body = "".join(json.dumps(each) + "\n" for each in RECORDS).encode()
+    file = {"file": ("<b>my texts.jsonl", body)}
+
+    page = olga.post("/projects/new", data={"name": "Mine", "limit": "2"}, files=file)
+
+    assert page.is_success
+    assert "2 samples" in page.text
+    assert "b-my-texts" in page.text
+    broken = olga.post("/projects/new", data={"name": "x"}, files={"file": ("a.jsonl", b"{}\n")})
+    assert broken.status_code == 400
+    assert broken.json()["error"]["message"].startswith("a.jsonl:1:")
+    wrong = olga.post("/projects/new", data={"name": "x"}, files={"file": ("a.exe", b"{}\n")})
+    assert "ends in one of" in wrong.json()["error"]["message"]

@@ -1,0 +1,204 @@
+"""Reviews: what leaked and what was hidden in vain, verdicts, and blind judgements."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pii_bench.datasets.native import sample_from_record
+from pii_bench.prompting.outcome import Status
+from pii_bench.runs.predictions.prediction import Prediction
+from pii_bench.web.reviews import (
+    Kind,
+    Pair,
+    Review,
+    add_reviewer,
+    create_review,
+    masked_pair,
+    order_of,
+)
+from tests.web.study import RECORDS, SCRIPT, lines
+
+if TYPE_CHECKING:
+    from tests.web.server import Server
+
+SUBJECTS = ((("Ann", "PER"), ("Bonn", "LOC"), ("32", "DEM"), ("met", "DEM")),)
+
+
+def test_each_piece_of_a_text_says_what_became_of_it() -> None:
+    sample = sample_from_record(RECORDS[0])
+    answer = Prediction(Status.OK, subjects=SUBJECTS, related=())
+
+    pair = masked_pair(sample, answer, "rules")
+
+    assert pair is not None
+    # Needed is 32, which is masked; "met" is about nobody; Bo is not found.
+    assert [piece for piece in pair.before if piece[1]] == [
+        ("Ann", "hidden"),
+        ("met", "vain"),
+        ("Bo", "leaked"),
+        ("Bonn", "hidden"),
+        ("Bo", "leaked"),
+        ("32", "vain"),
+    ]
+    assert "".join(text for text, _ in pair.before) == sample.description
+    marked = [piece for piece in pair.after if piece[1]]
+    assert [kind for _, kind in marked] == ["hidden", "vain", "leaked", "hidden", "leaked", "vain"]
+    assert marked[0][0].startswith("<")
+
+
+def test_what_is_needed_and_readable_is_kept() -> None:
+    sample = sample_from_record(RECORDS[0])
+    pair = masked_pair(sample, Prediction(Status.OK, subjects=SUBJECTS, related=("32",)), "rules")
+
+    assert pair is not None
+    assert ("32", "kept") in pair.before
+    assert ("32", "kept") in pair.after
+
+
+def test_without_an_answer_there_is_no_pair() -> None:
+    sample = sample_from_record(RECORDS[0])
+
+    assert masked_pair(sample, Prediction(Status.MALFORMED), "rules") is None
+
+
+def pair(name: str, system: str = "one") -> Pair:
+    return Pair(name, system, None, [(f"before {name}", "")], [(f"after {name} {SCRIPT}", "")])
+
+
+def review(server: Server, kind: Kind, *people: str, count: int = 3) -> Review:
+    pairs = [pair(f"s{n}", system) for n in range(count) for system in ("one", "two")]
+    made = create_review(server.web.database, "Second look", kind, pairs)
+    for name in people:
+        add_reviewer(server.web.database, made, server.account(name).id)
+    return made
+
+
+def items(server: Server, made: Review, name: str) -> list[int]:
+    with server.web.database.reading() as connection:
+        return order_of(connection, made, server.account(name).id)
+
+
+def test_a_blind_review_names_no_system_and_has_an_order_for_everybody(team: Server) -> None:
+    made = review(team, Kind.BLIND, "ann", "bob", count=6)
+    anns, bobs = items(team, made, "ann"), items(team, made, "bob")
+
+    page = team.browser("ann").page(f"/reviews/items/{anns[0]}")
+
+    assert sorted(anns) == sorted(bobs)
+    assert anns != bobs
+    assert anns != sorted(anns)
+    assert "one" not in re.sub(r"<[^>]+>|Anyone|someone|anybody|none", "", page).split()
+    assert re.search(r"\bs\d\b</a>", page) is None
+    assert "<script>alert" not in page
+
+
+def test_judgements_are_saved_as_they_come_and_lead_on(team: Server) -> None:
+    made = review(team, Kind.BLIND, "ann")
+    ann = team.browser("ann")
+    order = items(team, made, "ann")
+    path = f"/reviews/items/{order[0]}"
+
+    assert ann.post(path, json={"privacy": 4, "comment": "<script>"}).status_code == 200
+    page = ann.page(path)
+    assert re.search(r'name="privacy" value="4" checked', page)
+    assert "&lt;script&gt;</textarea>" in page
+    refused = ann.post(path, json={"privacy": 4, "done": True})
+    assert refused.json()["error"]["message"] == "Choose an answer to each question first."
+    led = ann.post(path, json={"privacy": 4, "meaning": 2, "done": True}).json()
+    assert led == {"next": f"/reviews/items/{order[1]}"}
+    for item in order[1:]:
+        body = {"privacy": 5, "meaning": 5, "done": True}
+        led = ann.post(f"/reviews/items/{item}", json=body).json()
+    assert led == {"next": f"/reviews/{made.id}"}
+    assert "All done" in ann.page(f"/reviews/{made.id}")
+
+
+def test_the_owner_sees_means_by_system(team: Server) -> None:
+    made = review(team, Kind.BLIND, "ann", "bob", count=1)
+    first, second = sorted(items(team, made, "ann"))
+    for name, privacy in (("ann", 4), ("bob", 1)):
+        body = {"privacy": privacy, "meaning": 5, "comment": "<script>x", "done": True}
+        assert team.browser(name).post(f"/reviews/items/{first}", json=body).is_success
+    olga = team.browser("olga")
+
+    page = olga.page(f"/reviews/{made.id}")
+
+    assert "<td>2.50</td><td>5.00</td>" in page
+    assert "<script>x" not in page
+    found = lines(olga.get(f"/reviews/{made.id}/verdicts.jsonl").text)
+    assert [(each["system"], each["reviewer"], each["privacy"]) for each in found] == [
+        ("one", 1, 4),
+        ("one", 2, 1),
+    ]
+    assert "Results" not in team.browser("ann").page(f"/reviews/{made.id}")
+    assert team.browser("ann").get(f"/reviews/{made.id}/verdicts.jsonl").status_code == 403
+    del second
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"verdict": "fine"},
+        {"verdict": "good", "comment": "x" * 2001},
+        {"privacy": 6},
+        {"privacy": 0},
+        {"done": True},
+        {"seconds": -1},
+        {"other": 1},
+    ],
+)
+def test_what_is_no_judgement_is_refused(team: Server, body: Any) -> None:
+    made = review(team, Kind.MASKED, "ann")
+    path = f"/reviews/items/{items(team, made, 'ann')[0]}"
+
+    assert team.browser("ann").post(path, json=body).status_code in (400, 422)
+
+
+def test_a_review_is_there_for_those_who_take_part(team: Server) -> None:
+    made = review(team, Kind.MASKED, "ann")
+    item = items(team, made, "ann")[0]
+    bob = team.browser("bob")
+
+    for path in (f"/reviews/{made.id}", f"/reviews/items/{item}", "/reviews/99", "/reviews/items/99"):
+        assert bob.get(path).status_code == 404
+    assert bob.post(f"/reviews/items/{item}", json={"verdict": "good"}).status_code == 404
+    assert "Second look" not in bob.page("/reviews")
+    for path in ("/reviews/new", f"/reviews/{made.id}/verdicts.jsonl"):
+        assert team.browser("ann").get(path).status_code == 403
+    assert team.browser("ann").post(f"/reviews/{made.id}/delete").status_code == 403
+    assert team.browser().get(f"/reviews/items/{item}").status_code == 401
+
+
+def test_a_review_is_made_of_a_file_of_texts_before_and_after(team: Server) -> None:
+    olga = team.browser("olga")
+    records = [
+        {"id": "s1", "system": "rewriter", "query": "Why?", "before": "Ann, 32", "after": "She"},
+        {"id": "s2", "system": "rewriter", "before": "Bo", "after": "He"},
+    ]
+    body = "".join(json.dumps(each) + "\n" for each in records).encode()
+    form = {"name": "Rewritten", "kind": "blind"}
+
+    page = olga.post("/reviews/new", data=form, files={"file": ("a.jsonl", body)})
+
+    assert page.is_success
+    assert "0 of 2 done by you" in page.text
+    broken = olga.post("/reviews/new", data=form, files={"file": ("a.jsonl", b'{"id": "x"}\n')})
+    assert broken.json()["error"]["message"] == "line 1: record: 'before' is missing"
+    empty = olga.post("/reviews/new", data=form)
+    assert "nothing to review" in empty.json()["error"]["message"]
+
+
+def test_a_deleted_review_is_gone_from_the_file(team: Server) -> None:
+    made = review(team, Kind.BLIND, "ann")
+    path = team.web.database.file
+    assert path is not None
+    olga = team.browser("olga")
+
+    olga.post(f"/reviews/{made.id}/delete")
+
+    files = path.parent.glob(f"{path.name}*")
+    assert not any(b"before s1" in each.read_bytes() for each in files)
