@@ -1,0 +1,336 @@
+"""A study in Chromium: an owner, two annotators (one by keyboard alone), an adjudicator, a guest."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.web.chromium import chromium, complaints, serious_findings, serving
+from tests.web.server import PASSWORD
+from tests.web.study import RECORDS, lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.timeout(600)]
+
+# Where screenshots go that somebody wants to look at.
+SHOTS = os.environ.get("PII_BENCH_SCREENSHOTS")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as launched:
+        yield launched
+
+
+@pytest.fixture(params=[1280, 390])
+def width(request: pytest.FixtureRequest) -> int:
+    wide: int = request.param
+    return wide
+
+
+@pytest.fixture
+def url(people: Path, tmp_path: Path) -> Iterator[str]:
+    shutil.copy(people, tmp_path / "study.sqlite")
+    with serving(tmp_path, "--database", "study.sqlite", "--workers", "1") as address:
+        yield address
+
+
+class Visitor:
+    """Somebody with a browser of their own, and what its console says."""
+
+    def __init__(self, browser: Any, url: str, width: int, name: str = "") -> None:
+        touch = width < 600
+        self.context = browser.new_context(
+            viewport={"width": width, "height": 800},
+            color_scheme="dark" if name == "bob" else "light",
+            base_url=url,
+            has_touch=touch,
+        )
+        self.page = self.context.new_page()
+        self.said = complaints(self.page)
+        self._width = width
+        if name:
+            self.page.goto("/login")
+            self.page.get_by_label("Name").fill(name)
+            self.page.get_by_label("Password").fill(PASSWORD)
+            self.page.get_by_role("button", name="Log in").click()
+            self.page.get_by_role("button", name="Log out").wait_for()
+
+    def look(self, name: str) -> None:
+        """Nothing serious for axe-core, nothing wider than the screen."""
+        if SHOTS:
+            self.page.screenshot(path=Path(SHOTS) / f"{name}-{self._width}.png", full_page=True)
+        assert serious_findings(self.page) == []
+        wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert self.page.evaluate(wide) <= 0
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def saved(self) -> None:
+        self.page.get_by_text("All saved").wait_for()
+
+
+def token(page: Any, number: int) -> Any:
+    return page.locator(f'[data-token="{number}"]')
+
+
+def test_a_study_from_the_project_to_the_files(
+    browser: Any, url: str, width: int, tmp_path: Path
+) -> None:
+    olga = Visitor(browser, url, width, "olga")
+    page = olga.page
+    page.goto("/projects")
+    olga.look("projects-empty")
+    page.get_by_role("link", name="New project").click()
+    olga.look("project-new")
+    page.get_by_label("Name", exact=True).fill("Pilot")
+    body = "".join(json.dumps(each) + "\n" for each in RECORDS[:1]).encode()
+    file = {"name": "texts.jsonl", "mimeType": "application/jsonl", "buffer": body}
+    page.get_by_label("or a file of your own").set_input_files(file)
+    page.get_by_label("Annotators per sample").fill("2")
+    page.get_by_role("button", name="Make the project").click()
+    for name in ("adam", "ann", "bob"):
+        page.get_by_label("Add").select_option(label=next(
+            each for each in page.locator("#account option").all_inner_texts() if each.startswith(name)
+        ))
+        page.get_by_role("button", name="Add", exact=True).click()
+        page.get_by_role("cell", name=name, exact=True).wait_for()
+    olga.look("project-begun")
+    project = page.url.split("#")[0]
+
+    mark_by_mouse(Visitor(browser, url, width, "ann"))
+    mark_by_keyboard(Visitor(browser, url, width, "bob"))
+    adjudicate(Visitor(browser, url, width, "adam"))
+    for name in ("ann", "bob"):
+        choose(Visitor(browser, url, width, name), look=name == "ann")
+
+    page.goto(project)
+    olga.look("project-done")
+    with page.expect_download() as found:
+        page.get_by_role("link", name="Dataset with all votes").click()
+    (record,) = lines(Path(found.value.path()).read_text(encoding="utf-8"))
+    assert [(s["id"], [e["text"] for e in s["entities"]]) for s in record["subjects"]] == [
+        ("A", ["Ann"]),
+        ("B", ["Bo", "32"]),
+    ]
+    assert record["related"] == [{"subject": "B", "text": "32"}]
+    page.get_by_role("button", name="Put them on the leaderboard").click()
+    page.get_by_text("Written.").wait_for()
+    assert list((tmp_path / "results" / "human").glob("*.jsonl"))
+    assert olga.said == []
+
+    guest = Visitor(browser, url, width)
+    guest.page.goto(project)
+    guest.page.get_by_role("heading", name="Log in").wait_for()
+
+
+def mark_by_mouse(ann: Visitor) -> None:
+    """Ann marks everything, undoes, goes on after a reload."""
+    page = ann.page
+    page.goto("/projects")
+    ann.look("projects")
+    page.get_by_role("link", name="Start").click()
+    ann.look("work-begin")
+    page.get_by_role("button", name="Start").click()
+    page.get_by_text("All saved").wait_for()
+    ann.look("mark-empty")
+
+    token(page, 0).click()
+    page.get_by_role("button", name="PER").click()
+    page.get_by_text("“Ann”: PER, Full Name, A").wait_for()
+    # Bo stands twice; both are marked at once.
+    token(page, 2).click()
+    page.get_by_role("button", name="One more person").click()
+    page.get_by_role("button", name="PER").click()
+    page.get_by_text("2 places").wait_for()
+    token(page, 4).click()
+    page.get_by_role("button", name="LOC").click()
+    page.get_by_label("Category").select_option("City/Region")
+    token(page, 8).click()
+    page.get_by_role("button", name="DEM").click()
+    ann.saved()
+    page.get_by_role("button", name="Done, next").click()
+    page.get_by_text("1 marked without a category yet.").wait_for()
+    page.get_by_label("Category").select_option("Age")
+    ann.saved()
+    ann.look("mark")
+
+    page.get_by_role("button", name="Remove mark").click()
+    ann.saved()
+    page.reload()
+    ann.saved()
+    assert page.locator("#marks li").count() == 3
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("Taken back").wait_for()
+    assert page.locator("#marks li").count() == 4
+    page.get_by_role("button", name="Done, next").click()
+    page.get_by_text("done", exact=True).wait_for()
+    assert ann.said == []
+
+
+def mark_by_keyboard(bob: Visitor) -> None:
+    """Bob marks Ann, and Bo as another person, without a mouse."""
+    page = bob.page
+    page.goto("/projects")
+    for _ in range(30):
+        bob.press("Tab")
+        if page.evaluate("document.activeElement.textContent.trim()") == "Start":
+            break
+    bob.press("Enter")
+    page.get_by_role("button", name="Start").wait_for()
+    # The button has the focus.
+    bob.press("Enter")
+    bob.saved()
+    for _ in range(30):
+        bob.press("Tab")
+        if page.evaluate("document.activeElement.id") == "text":
+            break
+    bob.press("ArrowRight", "1")
+    page.get_by_text("“Ann”: PER, Full Name, A").wait_for()
+    bob.press("ArrowRight", "ArrowRight", "p")
+    page.get_by_text("“Bo”: not marked").wait_for()
+    bob.press("1")
+    page.get_by_text("“Bo”: PER, Full Name, B").wait_for()
+    # Shift extends: "Bonn." is taken back by Ctrl+Z.
+    bob.press("ArrowRight", "ArrowRight", "Shift+ArrowRight", "3")
+    page.get_by_text("“Bonn.”: LOC").wait_for()
+    assert page.evaluate("document.activeElement.id") == "category"
+    page.keyboard.type("City")
+    bob.press("Enter")
+    page.get_by_text("“Bonn.”: LOC, City/Region").wait_for()
+    bob.press("Control+z", "Control+z")
+    page.get_by_text("Taken back").wait_for()
+    page.wait_for_function("document.querySelectorAll('#marks li').length === 2")
+    bob.press("?")
+    page.locator("#keys[open]").wait_for()
+    bob.look("mark-keys")
+    bob.press("Control+Enter")
+    page.get_by_text("done", exact=True).wait_for()
+    assert bob.said == []
+
+
+def adjudicate(adam: Visitor) -> None:
+    """Adam sees the two versions and decides."""
+    page = adam.page
+    page.goto("/projects")
+    page.get_by_role("link", name="Pilot").click()
+    page.get_by_role("link", name="Adjudicate").click()
+    adam.look("disputes")
+    page.get_by_role("button", name="Decide one").click()
+    page.get_by_role("heading", name="Annotator 2").wait_for()
+    adam.look("adjudicate")
+    page.get_by_role("button", name="Take Annotator 1").click()
+    adam.saved()
+    token(page, 4).click()
+    page.get_by_role("button", name="Remove mark").click()
+    adam.saved()
+    page.get_by_role("button", name="Done, next").click()
+    page.get_by_text("Nothing to decide").wait_for()
+    adam.look("disputes-empty")
+    assert adam.said == []
+
+
+def choose(somebody: Visitor, *, look: bool) -> None:
+    """Stage 2: the age is what the question needs."""
+    page = somebody.page
+    page.goto("/projects")
+    page.get_by_role("link", name="Continue").click()
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_text("How old is he").wait_for()
+    somebody.saved()
+    page.get_by_label("32 DEM").check()
+    page.get_by_label("Each chosen piece is necessary").check()
+    page.get_by_label("Together they are enough").check()
+    somebody.saved()
+    if look:
+        somebody.look("choose")
+    page.get_by_role("button", name="Done, next").click()
+    page.get_by_role("heading", name="Pilot").wait_for()
+    if look:
+        somebody.look("work-done")
+    assert somebody.said == []
+
+
+def test_a_save_that_fails_is_sent_again_and_another_window_is_noticed(
+    browser: Any, url: str
+) -> None:
+    olga = Visitor(browser, url, 1280, "olga")
+    page = olga.page
+    page.goto("/projects/new")
+    page.get_by_label("Name", exact=True).fill("Alone")
+    page.get_by_label("Annotators per sample").fill("1")
+    page.get_by_role("button", name="Make the project").click()
+    page.get_by_role("link", name="Annotate", exact=True).last.click()
+    page.get_by_role("button", name="Start").click()
+    olga.saved()
+
+    olga.context.set_offline(True)
+    token(page, 0).click()
+    page.get_by_role("button", name="PER").click()
+    page.get_by_text("Not saved yet").wait_for()
+    olga.context.set_offline(False)
+    olga.saved()
+
+    other = olga.context.new_page()
+    other.goto(page.url)
+    other.get_by_text("All saved").wait_for()
+    assert other.locator("#marks li").count() == 1
+    token(other, 1).click()
+    other.get_by_role("button", name="PER").click()
+    other.get_by_text("All saved").wait_for()
+    token(page, 3).click()
+    page.get_by_role("button", name="PER").click()
+    page.get_by_text("changed in another window").wait_for()
+    page.get_by_role("button", name="Keep mine").click()
+    olga.saved()
+    other.reload()
+    other.get_by_text("All saved").wait_for()
+    assert other.locator('[data-token="3"]').evaluate("n => n.closest('.m') !== null")
+
+
+def test_a_review_is_walked_through(browser: Any, url: str, width: int) -> None:
+    olga = Visitor(browser, url, width, "olga")
+    page = olga.page
+    page.goto("/reviews")
+    olga.look("reviews-empty")
+    page.get_by_role("link", name="New review").click()
+    olga.look("review-new")
+    records = [
+        {
+            "id": f"s{n}",
+            "system": system,
+            "query": "How old is he? <script>alert(1)</script>",
+            "before": "Ann met Bo in Bonn. Bo is 32. " * 5,
+            "after": "Somebody met Bo. He is 32. " * 5,
+        }
+        for n in range(2)
+        for system in ("one", "two")
+    ]
+    body = "".join(json.dumps(each) + "\n" for each in records).encode()
+    page.get_by_label("Name", exact=True).fill("Blind")
+    page.get_by_label("Privacy and meaning, 1 to 5").check()
+    file = {"name": "texts.jsonl", "mimeType": "application/jsonl", "buffer": body}
+    page.get_by_label("and a file of texts").set_input_files(file)
+    page.get_by_role("button", name="Make the review").click()
+    page.get_by_role("link", name="Start").click()
+    for number in range(1, 5):
+        page.get_by_role("heading", name=f"Text {number} of 4").wait_for()
+        page.get_by_role("group", name="Privacy").get_by_label("4").check()
+        page.get_by_role("group", name="Meaning").get_by_label("5").check()
+        page.get_by_label("Comment").fill("<script>alert(1)</script>")
+        page.get_by_text("All saved").wait_for()
+        if number == 1:
+            olga.look("review-blind")
+        page.get_by_role("button", name="Done, next").click()
+    page.get_by_text("All done").wait_for()
+    olga.look("review-results")
+    assert olga.said == []
