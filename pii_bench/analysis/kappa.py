@@ -7,13 +7,15 @@ nominal scale agreement among many raters", 1971.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
+Label = TypeVar("Label", bound="Hashable")
 
-def cohen_kappa(cells: Mapping[tuple[Hashable, Hashable], int]) -> float | None:
+
+def cohen_kappa(cells: Mapping[tuple[Label, Label], int]) -> float | None:
     """Cohen's kappa of two raters.
 
     Args:
@@ -25,8 +27,8 @@ def cohen_kappa(cells: Mapping[tuple[Hashable, Hashable], int]) -> float | None:
     total = sum(cells.values())
     if not total:
         return None
-    first: Counter[Hashable] = Counter()
-    second: Counter[Hashable] = Counter()
+    first: Counter[Label] = Counter()
+    second: Counter[Label] = Counter()
     same = 0
     for (one, other), count in cells.items():
         first[one] += count

@@ -160,7 +160,9 @@ def dispute_list(request: Request, user: Adjudicator, project_id: Number) -> Res
             for task in tasks_of(connection, project)
             if task.part is Part.ADJUDICATOR
         }
-    rows = [(each, samples[each.sample_id], begun.get((each.sample_id, each.stage))) for each in found]
+    rows = [
+        (each, samples[each.sample_id], begun.get((each.sample_id, each.stage))) for each in found
+    ]
     return page(request, "disputes.html", project=project, rows=rows, stages=_STAGE_TITLES)
 
 
@@ -290,9 +292,7 @@ def task_occurrences(
     return json_answer({"span": span, "spans": occurrences(text, span)})
 
 
-def _opened(
-    connection: Connection, user: User, task_id: int
-) -> tuple[Task, Project, StoredSample]:
+def _opened(connection: Connection, user: User, task_id: int) -> tuple[Task, Project, StoredSample]:
     """A task of one's own in a project that one still takes part in."""
     task = own_task(connection, user, task_id)
     stored = find_sample(connection, task.sample_id)
@@ -331,9 +331,7 @@ def _state(
         "closed": is_closed(connection, task),
         "system": project.plan.system if suggests else "",
         "suggestion": stored.suggestion if suggests and task.stage == 1 else None,
-        "versions": _versions(connection, stored, task)
-        if task.part is Part.ADJUDICATOR
-        else [],
+        "versions": _versions(connection, stored, task) if task.part is Part.ADJUDICATOR else [],
     }
 
 

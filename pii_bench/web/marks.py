@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import PiiBenchError
@@ -119,7 +120,7 @@ def parse_marks(text: str, answer: Mapping[str, Any]) -> tuple[Mark, ...]:
     if not isinstance(values, list) or len(values) > MOST_MARKS:
         raise AnswerError(f"an answer has a list of at most {MOST_MARKS} marks")
     marks = sorted(_mark(text, value) for value in values)
-    for one, other in zip(marks, marks[1:], strict=False):
+    for one, other in pairwise(marks):
         if other.start < one.end:
             raise AnswerError(f"marks overlap at {other.start}")
     return tuple(marks)
@@ -140,6 +141,8 @@ def _mark(text: str, value: object) -> Mark:
     category, origin = more.get("category"), more.get("origin", HAND)
     if pii_type not in PiiType.__members__:
         raise AnswerError(f"a mark has one of the types {', '.join(PiiType)}")
+    if category is not None and not isinstance(category, str):
+        raise AnswerError("a category is a name")
     if category is not None and TYPE_OF_CATEGORY.get(category) != pii_type:
         raise AnswerError(f"no category of {pii_type}")
     if not persons or not set(persons) <= set(PERSONS):
@@ -166,15 +169,15 @@ def parse_choice(items: Sequence[Item], answer: Mapping[str, Any]) -> Choice:
         for key, value in persons.items()
     ):
         raise AnswerError("'persons' maps numbers of items to letters")
-    flags = [answer.get(key, False) for key in ("necessary", "sufficient", "ambiguous")]
-    if not all(type(flag) is bool for flag in flags):
+    flags = {key: answer.get(key, False) for key in ("necessary", "sufficient", "ambiguous")}
+    if not all(type(flag) is bool for flag in flags.values()):
         raise AnswerError("necessary, sufficient and ambiguous are true or false")
     corrected = {int(key): value for key, value in persons.items()}
     return Choice(
         tuple(sorted(set(needed))),
         {number: p for number, p in sorted(corrected.items()) if p != items[number].person},
-        *flags,
         remark=parse_remark(answer),
+        **flags,
     )
 
 

@@ -14,8 +14,8 @@ from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.ranking.human import HumanAnswer
 from pii_bench.ranking.statistics.scores import clusters_of
 from pii_bench.scorer import score_detection, score_query_related
-from pii_bench.taxonomy import PiiType
 from pii_bench.tasks import Task as BenchmarkTask
+from pii_bench.taxonomy import PiiType
 from pii_bench.web.marks import (
     LONGEST_REMARK,
     Choice,
@@ -332,9 +332,7 @@ def _gold(sample: Sample, stage: int) -> list[Any]:
 def _ballot(stored: StoredSample, task: Task, of_type: str | None = None) -> Ballot:
     name, text = stored.name, stored.sample.description
     if task.stage == 1:
-        return ballot_of_marks(
-            name, task.annotator, text, marks_of(stored, task), of_type=of_type
-        )
+        return ballot_of_marks(name, task.annotator, text, marks_of(stored, task), of_type=of_type)
     choice = choice_of(stored, task)
     return ballot_of_choice(name, task.annotator, stored.items or (), choice, of_type=of_type)
 

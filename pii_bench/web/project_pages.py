@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, BackgroundTasks, Depends, Form, Request, Response, UploadFile
 from fastapi.responses import RedirectResponse
@@ -88,7 +88,7 @@ def new_project(request: Request, user: Owner) -> Response:  # noqa: ARG001 -- t
 
 
 @router.post("/projects/new")
-def make_project(
+def make_project(  # noqa: PLR0913, PLR0917 -- the fields of the form
     request: Request,
     user: Owner,
     background: BackgroundTasks,
@@ -186,11 +186,9 @@ def project_page(request: Request, user: Owner, project_id: Number) -> Response:
         rated = [sample for sample in samples if not sample.qualifies]
         own = {sample.id for sample in rated}
         done = Counter(
-            t.stage
-            for t in tasks
-            if t.done and t.part is Part.ANNOTATOR and t.sample_id in own
+            t.stage for t in tasks if t.done and t.part is Part.ANNOTATOR and t.sample_id in own
         )
-        values = {
+        values: dict[str, Any] = {
             "project": project,
             "samples": len(rated),
             "stages": [
@@ -202,7 +200,9 @@ def project_page(request: Request, user: Owner, project_id: Number) -> Response:
                 }
                 for stage in project.plan.stages.numbers
             ],
-            "people": _people(connection, project, {a.id: a for a in accounts} | {user.id: user.account}),
+            "people": _people(
+                connection, project, {a.id: a for a in accounts} | {user.id: user.account}
+            ),
             "others": [each for each in accounts if each.id not in members],
             "reports": stage_reports(connection, project),
             "disputes": len(disputes(connection, project)),
@@ -214,7 +214,9 @@ def project_page(request: Request, user: Owner, project_id: Number) -> Response:
     return page(request, "project.html", **values)
 
 
-def _people(connection: Connection, project: Project, accounts: dict[int, object]) -> list[dict[str, object]]:
+def _people(
+    connection: Connection, project: Project, accounts: dict[int, object]
+) -> list[dict[str, object]]:
     tasks = [t for t in tasks_of(connection, project) if t.part is Part.ANNOTATOR]
     found: list[dict[str, object]] = []
     for account_id in members_of(connection, project):
@@ -222,7 +224,7 @@ def _people(connection: Connection, project: Project, accounts: dict[int, object
         seconds = [task.seconds for task in own if task.done]
         found.append(
             {
-                "account": accounts.get(account_id),
+                "account": by_id.get(account_id),
                 "id": account_id,
                 "done": sum(task.done for task in own),
                 "open": sum(not task.done for task in own),
@@ -271,7 +273,7 @@ def change_settings(
     project_id: Number,
     threshold: Annotated[float, Form(allow_inf_nan=False)],
     guidelines: Annotated[str, Form(max_length=50_000)] = "",
-    suggests: Annotated[bool, Form()] = False,  # noqa: FBT002 -- a box in a form
+    suggests: Annotated[bool, Form()] = False,
 ) -> Response:
     """Change the threshold, the guidelines, and whether suggestions are shown."""
     database = state.of(request).database

@@ -293,9 +293,7 @@ def keep_suggestion(database: Database, sample_id: int, marks: Sequence[Mark]) -
     """Keep what a system suggests for a sample."""
     text = json.dumps([mark_to_record(mark) for mark in marks])
     with database.writing() as connection:
-        connection.execute(
-            update(SAMPLES).where(SAMPLES.c.id == sample_id).values(suggestion=text)
-        )
+        connection.execute(update(SAMPLES).where(SAMPLES.c.id == sample_id).values(suggestion=text))
 
 
 def members_of(connection: Connection, project: Project) -> dict[int, Member]:
@@ -336,7 +334,9 @@ def remove_member(database: Database, project: Project, account_id: int) -> None
         )
         connection.execute(
             delete(TASKS).where(
-                TASKS.c.account_id == account_id, TASKS.c.done.is_(False), TASKS.c.sample_id.in_(own)
+                TASKS.c.account_id == account_id,
+                TASKS.c.done.is_(False),
+                TASKS.c.sample_id.in_(own),
             )
         )
 
@@ -344,9 +344,7 @@ def remove_member(database: Database, project: Project, account_id: int) -> None
 def items_to_json(items: Sequence[Item]) -> str:
     """Items as stored."""
     return json.dumps(
-        [
-            [i.person, i.text, i.type, i.category, [list(span) for span in i.spans]] for i in items
-        ],
+        [[i.person, i.text, i.type, i.category, [list(span) for span in i.spans]] for i in items],
         ensure_ascii=False,
     )
 

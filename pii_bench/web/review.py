@@ -25,6 +25,7 @@ from pii_bench.web.reviews import (
     Item,
     Judgement,
     Kind,
+    Pair,
     Review,
     ReviewError,
     add_reviewer,
@@ -125,7 +126,7 @@ def make_review(
     return RedirectResponse(f"/reviews/{review.id}", 303)
 
 
-def _sent(file: UploadFile) -> list[object]:
+def _sent(file: UploadFile) -> list[Pair]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "file.jsonl"
         path.write_bytes(file.file.read())
@@ -215,7 +216,8 @@ def judge_item(request: Request, user: CurrentUser, item_id: Number, body: Said)
         others = judgements_of(connection, review, user.id)
     place = order.index(item.id)
     waiting = [
-        each for each in (*order[place + 1 :], *order[:place])
+        each
+        for each in (*order[place + 1 :], *order[:place])
         if not (each in others and others[each].done)
     ]
     target = f"/reviews/items/{waiting[0]}" if waiting else f"/reviews/{review.id}"

@@ -173,9 +173,7 @@ def _fates(sample: Sample, masked: Sequence[tuple[int, int]]) -> list[str]:
     for entity in sorted(sample.entities, key=lambda each: normalise(each.text) in needed):
         is_needed = normalise(entity.text) in needed
         for start, end in entity.spans or locator_of(text).spans(entity.text):
-            readable = any(
-                not covered[n] and not text[n].isspace() for n in range(start, end)
-            )
+            readable = any(not covered[n] and not text[n].isspace() for n in range(start, end))
             for n in range(start, end):
                 if is_needed:
                     fate[n] = "vain" if covered[n] else "kept"
@@ -207,9 +205,7 @@ def pair_of_record(record: dict[str, Any]) -> Pair:
     )
 
 
-def create_review(
-    database: Database, name: str, kind: Kind, pairs: Iterable[Pair]
-) -> Review:
+def create_review(database: Database, name: str, kind: Kind, pairs: Iterable[Pair]) -> Review:
     """Make a review.
 
     Raises:
@@ -300,14 +296,10 @@ def find_item(connection: Connection, item_id: int) -> Item:
     if row is None:
         raise LookupError(item_id)
     pieces = [[(text, kind) for text, kind in json.loads(each)] for each in (row.before, row.after)]
-    return Item(
-        row.id, row.review_id, row.position, Pair(row.name, row.system, row.query, *pieces)
-    )
+    return Item(row.id, row.review_id, row.position, Pair(row.name, row.system, row.query, *pieces))
 
 
-def judgements_of(
-    connection: Connection, review: Review, account_id: int
-) -> dict[int, Judgement]:
+def judgements_of(connection: Connection, review: Review, account_id: int) -> dict[int, Judgement]:
     """What somebody said, by item."""
     query = (
         select(VERDICTS)
@@ -318,9 +310,7 @@ def judgements_of(
 
 
 def _judgement(row: Any) -> Judgement:
-    return Judgement(
-        row.verdict, row.privacy, row.meaning, row.comment, row.done, row.seconds
-    )
+    return Judgement(row.verdict, row.privacy, row.meaning, row.comment, row.done, row.seconds)
 
 
 def judge(connection: Connection, item: Item, account_id: int, said: Judgement) -> None:
@@ -342,9 +332,7 @@ def judge(connection: Connection, item: Item, account_id: int, said: Judgement) 
         )
 
 
-def every_judgement(
-    connection: Connection, review: Review
-) -> list[tuple[Item, int, Judgement]]:
+def every_judgement(connection: Connection, review: Review) -> list[tuple[Item, int, Judgement]]:
     """All finished judgements: item, account, what was said."""
     query = (
         select(VERDICTS)

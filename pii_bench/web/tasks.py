@@ -68,9 +68,7 @@ class Task:
     seconds: float
 
 
-def next_task(
-    database: Database, project: Project, user: User, *, qualified: bool
-) -> Task | None:
+def next_task(database: Database, project: Project, user: User, *, qualified: bool) -> Task | None:
     """What somebody should do next: what they have open, else a sample with a free place.
 
     Samples that others have begun come first, so that agreement is known early; among these
@@ -124,8 +122,9 @@ def _free_place(
         if row.account_id == user.id:
             own.add((row.sample_id, row.stage))
     samples = connection.execute(
-        select(SAMPLES.c.id, SAMPLES.c.position, SAMPLES.c.qualifies, SAMPLES.c.asked.is_not(None))
-        .where(SAMPLES.c.project_id == project.id, SAMPLES.c.qualifies.is_(not qualified))
+        select(
+            SAMPLES.c.id, SAMPLES.c.position, SAMPLES.c.qualifies, SAMPLES.c.asked.is_not(None)
+        ).where(SAMPLES.c.project_id == project.id, SAMPLES.c.qualifies.is_(not qualified))
     ).all()
     free = [
         # Qualification has a place for everybody.
@@ -374,9 +373,7 @@ def keep_time(connection: Connection, task: Task, seconds: float) -> None:
     now = time.time()
     touched = connection.scalar(select(TASKS.c.touched).where(TASKS.c.id == task.id)) or now
     kept = min(max(seconds, task.seconds), task.seconds + max(0.0, now - touched))
-    connection.execute(
-        update(TASKS).where(TASKS.c.id == task.id).values(seconds=kept, touched=now)
-    )
+    connection.execute(update(TASKS).where(TASKS.c.id == task.id).values(seconds=kept, touched=now))
 
 
 def is_closed(connection: Connection, task: Task) -> bool:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import select
 
-from pii_bench.datasets.native import sample_from_record
 from pii_bench.datasets.catalog import Dataset
+from pii_bench.datasets.native import sample_from_record
 from pii_bench.web.project_tables import SAMPLES
 from pii_bench.web.projects import Plan, Project, Stages, add_member, create_project
 
@@ -21,7 +21,9 @@ SECOND: Final = "Eve pays $90 to Leeds Water."
 SCRIPT: Final = "<script>alert(1)</script> & Zoe"
 
 
-def record(name: str, text: str, entities: list[tuple[str, str, str, str]], needed: list[str]) -> Any:
+def record(
+    name: str, text: str, entities: list[tuple[str, str, str, str]], needed: list[str]
+) -> Any:
     """A sample; entities are (person, text, type, category)."""
     people = sorted({person for person, *_ in entities})
     return {
@@ -36,7 +38,9 @@ def record(name: str, text: str, entities: list[tuple[str, str, str, str]], need
                         "text": value,
                         "type": kind,
                         "category": category,
-                        "spans": [[m.start(), m.end()] for m in re.finditer(re.escape(value), text)],
+                        "spans": [
+                            [m.start(), m.end()] for m in re.finditer(re.escape(value), text)
+                        ],
                     }
                     for owner, value, kind, category in entities
                     if owner == person
@@ -109,7 +113,9 @@ def state_of(browser: Browser, task: int) -> Any:
     return browser.get(f"/tasks/{task}/state").json()
 
 
-def save(browser: Browser, task: int, answer: Any, *, base: int | None = None, done: bool = False) -> Any:
+def save(
+    browser: Browser, task: int, answer: Any, *, base: int | None = None, done: bool = False
+) -> Any:
     """Save an answer on what is there, or on another version."""
     version = state_of(browser, task)["version"] if base is None else base
     body = {"base": version, "answer": answer, "seconds": 1.0, "done": done}

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.web.projects import Stages, change_project, keep_suggestion
 from pii_bench.web.marks import Mark
+from pii_bench.web.projects import Stages, change_project, keep_suggestion
 from tests.web.study import (
     AGE,
     ALL,
@@ -118,7 +118,12 @@ def test_stage_2_wants_necessary_and_sufficient_confirmed(team: Server) -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [{}, {"marks": [{**ANN, "end": 2}]}, {"marks": [ANN, ANN]}, {"marks": [], "remark": "x" * 2001}],
+    [
+        {},
+        {"marks": [{**ANN, "end": 2}]},
+        {"marks": [ANN, ANN]},
+        {"marks": [], "remark": "x" * 2001},
+    ],
 )
 def test_a_broken_answer_is_refused_and_saves_nothing(team: Server, answer: Any) -> None:
     made = project(team, "ann")

@@ -53,6 +53,7 @@ class Visitor:
             base_url=url,
             has_touch=touch,
         )
+        self.context.set_default_timeout(15_000)
         self.page = self.context.new_page()
         self.said = complaints(self.page)
         self._width = width
@@ -99,9 +100,13 @@ def test_a_study_from_the_project_to_the_files(
     page.get_by_label("Annotators per sample").fill("2")
     page.get_by_role("button", name="Make the project").click()
     for name in ("adam", "ann", "bob"):
-        page.get_by_label("Add").select_option(label=next(
-            each for each in page.locator("#account option").all_inner_texts() if each.startswith(name)
-        ))
+        page.get_by_label("Add").select_option(
+            label=next(
+                each
+                for each in page.locator("#account option").all_inner_texts()
+                if each.startswith(name)
+            )
+        )
         page.get_by_role("button", name="Add", exact=True).click()
         page.get_by_role("cell", name=name, exact=True).wait_for()
     olga.look("project-begun")
@@ -145,21 +150,24 @@ def mark_by_mouse(ann: Visitor) -> None:
     ann.look("mark-empty")
 
     token(page, 0).click()
-    page.get_by_role("button", name="PER").click()
+    page.get_by_role("button", name="PER name").click()
     page.get_by_text("“Ann”: PER, Full Name, A").wait_for()
     # Bo stands twice; both are marked at once.
     token(page, 2).click()
     page.get_by_role("button", name="One more person").click()
-    page.get_by_role("button", name="PER").click()
+    page.get_by_role("button", name="PER name").click()
     page.get_by_text("2 places").wait_for()
     token(page, 4).click()
-    page.get_by_role("button", name="LOC").click()
+    page.get_by_role("button", name="LOC place").click()
     page.get_by_label("Category").select_option("City/Region")
     token(page, 8).click()
-    page.get_by_role("button", name="DEM").click()
+    page.get_by_role("button", name="DEM personal").click()
     ann.saved()
     page.get_by_role("button", name="Done, next").click()
     page.get_by_text("1 marked without a category yet.").wait_for()
+    (refused,) = ann.said
+    assert "400" in refused
+    ann.said.clear()
     page.get_by_label("Category").select_option("Age")
     ann.saved()
     ann.look("mark")
@@ -275,7 +283,7 @@ def test_a_save_that_fails_is_sent_again_and_another_window_is_noticed(
 
     olga.context.set_offline(True)
     token(page, 0).click()
-    page.get_by_role("button", name="PER").click()
+    page.get_by_role("button", name="PER name").click()
     page.get_by_text("Not saved yet").wait_for()
     olga.context.set_offline(False)
     olga.saved()
@@ -285,10 +293,10 @@ def test_a_save_that_fails_is_sent_again_and_another_window_is_noticed(
     other.get_by_text("All saved").wait_for()
     assert other.locator("#marks li").count() == 1
     token(other, 1).click()
-    other.get_by_role("button", name="PER").click()
+    other.get_by_role("button", name="PER name").click()
     other.get_by_text("All saved").wait_for()
     token(page, 3).click()
-    page.get_by_role("button", name="PER").click()
+    page.get_by_role("button", name="PER name").click()
     page.get_by_text("changed in another window").wait_for()
     page.get_by_role("button", name="Keep mine").click()
     olga.saved()

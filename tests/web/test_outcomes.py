@@ -18,15 +18,14 @@ from tests.web.study import (
     ANN,
     BO,
     BO_AGAIN,
-    BONN,
     RECORDS,
     TEXT,
     choice,
     lines,
     open_next,
     project,
-    save,
     sample_ids,
+    save,
     state_of,
 )
 
@@ -130,7 +129,9 @@ def test_the_page_of_the_lead_shows_agreement_live(team: Server) -> None:
     made = project(team, "ann", "bob", records=RECORDS[:1], stages=Stages.MARK)
     ann, bob, olga = (team.browser(name) for name in ("ann", "bob", "olga"))
     annotate(ann, made, *ALL)
-    assert "It takes two people" in olga.page(f"/projects/{made.id}").replace("it takes", "It takes")
+    assert "It takes two people" in olga.page(f"/projects/{made.id}").replace(
+        "it takes", "It takes"
+    )
     annotate(bob, made, ANN, BO, BO_AGAIN, AGE)
 
     with team.web.database.reading() as connection:

@@ -163,7 +163,12 @@ def test_a_review_is_there_for_those_who_take_part(team: Server) -> None:
     item = items(team, made, "ann")[0]
     bob = team.browser("bob")
 
-    for path in (f"/reviews/{made.id}", f"/reviews/items/{item}", "/reviews/99", "/reviews/items/99"):
+    for path in (
+        f"/reviews/{made.id}",
+        f"/reviews/items/{item}",
+        "/reviews/99",
+        "/reviews/items/99",
+    ):
         assert bob.get(path).status_code == 404
     assert bob.post(f"/reviews/items/{item}", json={"verdict": "good"}).status_code == 404
     assert "Second look" not in bob.page("/reviews")

@@ -13,9 +13,9 @@ from pii_bench.analysis.runs import evaluated
 from pii_bench.datasets.catalog import ALL, DATASETS, load_dataset
 from pii_bench.prompting.outcome import Status
 from pii_bench.ranking.collect import rows_of
+from pii_bench.ranking.human import human_rows
 from pii_bench.ranking.naming import find_rows, system_name
 from pii_bench.ranking.published import published_rows
-from pii_bench.ranking.human import human_rows
 from pii_bench.ranking.reading import reading_rows
 from pii_bench.ranking.rows import Row, rank
 from pii_bench.ranking.source import Source

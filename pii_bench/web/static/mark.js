@@ -247,6 +247,7 @@ openTask((saving, state) => {
   TYPES.forEach((type, number) => {
     byId("types").append(element("button", {
       type: "button", class: `chip ${colour(type)}`, "data-type": type, "aria-pressed": "false",
+      "aria-label": `${type} ${TYPE_WORDS[type]}`,
       onclick: () => apply(type),
     }, element("kbd", { "aria-hidden": "true" }, String(number + 1)), ` ${type} `,
     element("span", { class: "small" }, TYPE_WORDS[type])));

@@ -12,6 +12,7 @@ export class Saving {
     this.key = `pii-bench-task-${id}`;
     this.show = show;
     this.queue = [];
+    this.undoing = Promise.resolve();
     this.take(state);
     this.watch();
   }
@@ -69,6 +70,8 @@ export class Saving {
     let wait = 500;
     while (this.queue.length) {
       status("Saving…");
+      // What is being taken back makes a version too.
+      await this.asking?.catch(() => {});
       try {
         const answer = this.queue[0];
         const saved = await send(`${this.url}/save`, {
@@ -116,17 +119,25 @@ export class Saving {
     }
   }
 
-  /** Take the last change back. */
-  async undo() {
-    if (!this.canUndo || this.state.closed || !(await this.flush())) return;
-    try {
-      this.take(await send(`${this.url}/undo`, { base: this.version }));
-      this.show(this.answer);
-      status("Taken back");
-    } catch (error) {
-      if (error.status === 409) this.refuse(error.message);
-      else status(error.message, true);
-    }
+  /** Take the last change back; several one after the other. */
+  undo() {
+    this.undoing = this.undoing.then(async () => {
+      if (!this.canUndo || this.state.closed || !(await this.flush())) return;
+      this.asking = send(`${this.url}/undo`, { base: this.version });
+      try {
+        const state = await this.asking;
+        const later = this.queue.length ? this.answer : state.answer;
+        this.take(state);
+        this.answer = later;
+        this.show(later);
+        status("Taken back");
+      } catch (error) {
+        if (error.status === 409) this.refuse(error.message);
+        else status(error.message, true);
+      }
+      this.asking = undefined;
+    });
+    return this.undoing;
   }
 
   async reload() {
