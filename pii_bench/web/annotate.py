@@ -118,7 +118,7 @@ def project_work(request: Request, user: CurrentUser, project_id: Number) -> Res
             if task.account_id == user.id and task.part is Part.ANNOTATOR
         ]
         samples = {each.id: each for each in samples_of(connection, project)}
-        values = {
+        values: dict[str, Any] = {
             "project": project,
             "guidelines": project.plan.guidelines or DEFAULT,
             "categories": CATEGORIES,

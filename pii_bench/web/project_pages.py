@@ -200,9 +200,7 @@ def project_page(request: Request, user: Owner, project_id: Number) -> Response:
                 }
                 for stage in project.plan.stages.numbers
             ],
-            "people": _people(
-                connection, project, {a.id: a for a in accounts} | {user.id: user.account}
-            ),
+            "people": _people(connection, project, [*accounts, user.account]),
             "others": [each for each in accounts if each.id not in members],
             "reports": stage_reports(connection, project),
             "disputes": len(disputes(connection, project)),
@@ -215,8 +213,9 @@ def project_page(request: Request, user: Owner, project_id: Number) -> Response:
 
 
 def _people(
-    connection: Connection, project: Project, accounts: dict[int, object]
+    connection: Connection, project: Project, accounts: Iterable[Account]
 ) -> list[dict[str, object]]:
+    by_id = {account.id: account for account in accounts}
     tasks = [t for t in tasks_of(connection, project) if t.part is Part.ANNOTATOR]
     found: list[dict[str, object]] = []
     for account_id in members_of(connection, project):

@@ -2,7 +2,8 @@
 
 A ballot is what one annotator said of one sample, in two forms: a label for each unit, of which
 kappa is made, and the set of what was chosen, of which F1 is made. In stage 1 units are the tokens
-of the text and labels the types; in stage 2 units are the entities and labels whether one is needed.
+of the text and labels the types; in stage 2 units are the entities, and a label says whether one
+is needed.
 """
 
 from __future__ import annotations

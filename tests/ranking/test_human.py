@@ -44,7 +44,7 @@ def test_people_are_a_row_with_an_interval_and_no_rank(tmp_path: Path) -> None:
     assert broken == []
     assert (row.source, row.model, row.dataset, row.rank) == (Source.HUMAN, "people", "demo", None)
     assert row.metrics["f1"] == pytest.approx((1 + 2 / 3 + 0) / 3)
-    assert row.by_sample["f1"].values == (pytest.approx(5 / 6), 0)
+    assert row.by_sample["f1"].values == pytest.approx((5 / 6, 0))
     assert row.interval is not None
     assert row.note == "2 people: 3 answers, 2 samples"
 

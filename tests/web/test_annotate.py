@@ -68,6 +68,7 @@ def test_every_change_is_a_version_and_undo_survives_a_reload(team: Server) -> N
         assert save(team.browser("ann"), task, {"marks": marks}).status_code == 200
 
     elsewhere = team.browser("ann")
+    undone: Any = {}
     for expected in (2, 1, 0):
         base = state_of(elsewhere, task)["version"]
         undone = elsewhere.post(f"/tasks/{task}/undo", json={"base": base}).json()

@@ -1,4 +1,4 @@
-"""A study in Chromium: an owner, two annotators (one by keyboard alone), an adjudicator, a guest."""
+"""A study in Chromium: an owner, two annotators, one by keyboard alone, an adjudicator, a guest."""
 
 from __future__ import annotations
 
@@ -99,14 +99,11 @@ def test_a_study_from_the_project_to_the_files(
     page.get_by_label("or a file of your own").set_input_files(file)
     page.get_by_label("Annotators per sample").fill("2")
     page.get_by_role("button", name="Make the project").click()
+    page.get_by_role("heading", name="People").wait_for()
     for name in ("adam", "ann", "bob"):
-        page.get_by_label("Add").select_option(
-            label=next(
-                each
-                for each in page.locator("#account option").all_inner_texts()
-                if each.startswith(name)
-            )
-        )
+        shown = page.locator("#account option").all_inner_texts()
+        label = next(each for each in shown if each.startswith(name))
+        page.get_by_label("Add").select_option(label=label)
         page.get_by_role("button", name="Add", exact=True).click()
         page.get_by_role("cell", name=name, exact=True).wait_for()
     olga.look("project-begun")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -129,9 +130,7 @@ def test_the_page_of_the_lead_shows_agreement_live(team: Server) -> None:
     made = project(team, "ann", "bob", records=RECORDS[:1], stages=Stages.MARK)
     ann, bob, olga = (team.browser(name) for name in ("ann", "bob", "olga"))
     annotate(ann, made, *ALL)
-    assert "It takes two people" in olga.page(f"/projects/{made.id}").replace(
-        "it takes", "It takes"
-    )
+    assert "it takes two people" in olga.page(f"/projects/{made.id}")
     annotate(bob, made, ANN, BO, BO_AGAIN, AGE)
 
     with team.web.database.reading() as connection:
@@ -175,7 +174,7 @@ def test_the_export_is_a_dataset_with_all_votes(team: Server) -> None:
     ]
     assert votes[3]["persons"] == [{"subject": "B", "text": "Bonn", "should_be": "A"}]
     assert votes[3]["remark"] == "Whose is it?"
-    assert "ann" not in str(votes) or "'ann'" not in str(votes)
+    assert "'ann'" not in str(votes)
     assert [each["kappa"] for each in annotation["agreement"]] == [1, 1]
 
 
@@ -276,8 +275,6 @@ def test_a_project_that_cannot_be_is_refused(team: Server, form: Any, reason: st
 
 
 def test_a_project_is_made_of_a_file(team: Server) -> None:
-    import json
-
     olga = team.browser("olga")
     body = "".join(json.dumps(each) + "\n" for each in RECORDS).encode()
     file = {"file": ("<b>my texts.jsonl", body)}
