@@ -55,9 +55,12 @@ from pii_bench.web.suggestions import check_system, prepare
 from pii_bench.web.tasks import Part, restart_qualification, tasks_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sqlalchemy import Connection
 
     from pii_bench.datasets.catalog import Dataset
+    from pii_bench.web.accounts import Account
     from pii_bench.web.settings import Settings
 
 router: Final = APIRouter(include_in_schema=False)

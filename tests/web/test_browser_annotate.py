@@ -98,6 +98,7 @@ def test_a_study_from_the_project_to_the_files(
     file = {"name": "texts.jsonl", "mimeType": "application/jsonl", "buffer": body}
     page.get_by_label("or a file of your own").set_input_files(file)
     page.get_by_label("Annotators per sample").fill("2")
+    page.get_by_label("Adjudicate below kappa").fill("0.9")
     page.get_by_role("button", name="Make the project").click()
     page.get_by_role("heading", name="People").wait_for()
     for name in ("adam", "ann", "bob"):
