@@ -18,6 +18,7 @@ from pii_bench.web.guidelines import DEFAULT
 from pii_bench.web.marks import AnswerError, mark_to_record, occurrences, snap
 from pii_bench.web.outcomes import (
     after_done,
+    choice_of,
     clean_answer,
     disputes,
     marks_of,
@@ -350,8 +351,6 @@ def _versions(connection: Connection, stored: StoredSample, task: Task) -> list[
 
 
 def _majority(stored: StoredSample, stage: int, tasks: list[Task]) -> dict[str, Any]:
-    from pii_bench.web.outcomes import choice_of
-
     done = [task for task in tasks if task.done]
     if stage == 1:
         versions = [marks_of(stored, task) for task in done]

@@ -71,7 +71,7 @@ class Outcome:
 
     Attributes:
         kappa: Fleiss' kappa over its units; 1 where one annotator was alone.
-        f1: mean over pairs of annotators.
+        f1: over pairs of annotators; 1 where none chose anything.
         settled: whether it has one answer.
     """
 
@@ -350,8 +350,11 @@ def stage_reports(connection: Connection, project: Project) -> list[StageReport]
         own = sorted((t for t in done if t.stage == stage), key=lambda task: task.sample_id)
         ballots = [_ballot(stored[task.sample_id], task) for task in own]
         by_type = {
-            str(kind): agreement(_ballot(stored[task.sample_id], task, kind) for task in own)
+            str(kind): found
             for kind in PiiType
+            for found in [agreement(_ballot(stored[t.sample_id], t, kind) for t in own)]
+            # Agreement on what nobody chose says nothing.
+            if found.f1 is not None
         }
         names = annotators_of(ballots)
         reports.append(

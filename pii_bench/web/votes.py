@@ -53,7 +53,8 @@ class Agreement:
         ballots: on these.
         fleiss: Fleiss' kappa over all their units.
         cohen: Cohen's kappa, mean over the pairs of annotators.
-        f1: of the one's choice against the other's, mean over pairs of ballots.
+        f1: of the one's choice against the other's, counts summed over pairs of ballots; None where
+            nobody chose anything.
         exact: share of the pairs of ballots whose choices are equal.
     """
 
@@ -127,7 +128,7 @@ def agreement(ballots: Iterable[Ballot]) -> Agreement:
         ballots=sum(map(len, groups)),
         fleiss=fleiss_kappa(units),
         cohen=_mean(cohen_kappa(each) for each in cells.values()),
-        f1=_mean(Counts.of(one.chosen, other.chosen).prf.f1 for one, other in pairs),
+        f1=_f1(pairs),
         exact=_mean(float(one.chosen == other.chosen) for one, other in pairs),
     )
 
@@ -160,7 +161,7 @@ def of_annotator(ballots: Iterable[Ballot], annotator: str) -> Agreement:
         ballots=sum(own.annotator == annotator for group in groups.values() for own in group),
         fleiss=None,
         cohen=_mean(cohen_kappa(each) for each in cells.values()),
-        f1=_mean(Counts.of(own.chosen, other.chosen).prf.f1 for own, other in pairs),
+        f1=_f1(pairs),
         exact=_mean(float(own.chosen == other.chosen) for own, other in pairs),
     )
 
@@ -262,6 +263,11 @@ def _tokens(text: str) -> tuple[Token, ...]:
 def _most(values: Iterable[T], default: T) -> T:
     counts = Counter(values)
     return min(counts, key=lambda each: (-counts[each], str(each)), default=default)
+
+
+def _f1(pairs: Iterable[tuple[Ballot, Ballot]]) -> float | None:
+    counts = sum((Counts.of(one.chosen, other.chosen) for one, other in pairs), Counts())
+    return counts.prf.f1 if counts.predicted + counts.gold else None
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

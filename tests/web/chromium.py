@@ -44,14 +44,15 @@ def serving(folder: Path, *options: str) -> Iterator[str]:
         )
         try:
             url = f"http://127.0.0.1:{port}"
-            _wait(url, process)
+            wait_for_server(url, process)
             yield url
         finally:
             process.terminate()
             process.wait(20)
 
 
-def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
+def wait_for_server(url: str, process: subprocess.Popen[bytes]) -> None:
+    """Return once it answers."""
     for _ in range(300):
         assert process.poll() is None, "the server has ended"
         try:

@@ -159,7 +159,7 @@ def mark_by_mouse(ann: Visitor) -> None:
     page.get_by_role("button", name="LOC place").click()
     page.get_by_label("Category").select_option("City/Region")
     token(page, 8).click()
-    page.get_by_role("button", name="DEM personal").click()
+    page.get_by_role("button", name="DEM detail").click()
     ann.saved()
     page.get_by_role("button", name="Done, next").click()
     page.get_by_text("1 marked without a category yet.").wait_for()
@@ -192,8 +192,8 @@ def mark_by_keyboard(bob: Visitor) -> None:
         if page.evaluate("document.activeElement.textContent.trim()") == "Start":
             break
     bob.press("Enter")
-    page.get_by_role("button", name="Start").wait_for()
-    # The button has the focus.
+    # The button has the focus as soon as the page is there.
+    page.wait_for_function("document.activeElement?.matches('button.primary')")
     bob.press("Enter")
     bob.saved()
     for _ in range(30):

@@ -63,7 +63,8 @@ def test_agreement_of_two() -> None:
     # Fleiss: 7 yes and 9 no of 16.
     expected = (7 / 16) ** 2 + (9 / 16) ** 2
     assert found.fleiss == pytest.approx((7 / 8 - expected) / (1 - expected))
-    assert found.f1 == pytest.approx((1 + 2 / 3) / 2)
+    # Shared 2 + 1, chosen 4 by the one and 3 by the other.
+    assert found.f1 == pytest.approx(6 / 7)
     assert found.exact == pytest.approx(1 / 2)
     assert list(pairwise(ballots)) == [("eva", "tom")]
 
@@ -73,6 +74,10 @@ def test_an_annotator_is_compared_with_each_other() -> None:
 
     assert of_annotator(ballots, "eva").f1 == pytest.approx(1 / 2)
     assert of_annotator(ballots, "kim").f1 == 0
+
+
+def test_f1_is_undefined_where_nobody_chose_anything() -> None:
+    assert agreement([ballot("s", "eva"), ballot("s", "tom")]).f1 is None
 
 
 def test_agreement_is_undefined_where_nobody_annotated_the_same() -> None:

@@ -5,8 +5,8 @@ import { element } from "/static/request.js";
 export const TYPES = ["PER", "CODE", "LOC", "ORG", "DEM", "DATETIME", "QUANTITY"];
 
 export const TYPE_WORDS = {
-  PER: "name", CODE: "number, address", LOC: "place", ORG: "organisation", DEM: "personal detail",
-  DATETIME: "date, time", QUANTITY: "money",
+  PER: "name", CODE: "number", LOC: "place", ORG: "organisation", DEM: "detail", DATETIME: "time",
+  QUANTITY: "money",
 };
 
 /** Pieces of a text by code points. */
