@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import PiiBenchError
+from pii_bench.masking.tags import name_of
 from pii_bench.scorer.locate import Strictness, locator_of
 from pii_bench.scorer.tokens import tokenize
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
@@ -227,7 +228,8 @@ def marks_of_subjects(
 ) -> tuple[Mark, ...]:
     """Marks of what a system found: (text, type) of each subject, at all places in the text.
 
-    Longer values go first; what overlaps them, has no type of ours or is nowhere is left out.
+    Longer values go first; what overlaps them, has no type of ours or is nowhere is left out. A mark
+    has a category where the format of its text tells one.
     """
     persons: dict[tuple[str, str], set[str]] = {}
     for letter, subject in zip(PERSONS, subjects, strict=False):
@@ -242,7 +244,8 @@ def marks_of_subjects(
             span = snap(text, *found)
             if span is not None and not any(taken[slice(*span)]):
                 taken[slice(*span)] = b"\1" * (span[1] - span[0])
-                marks.append(Mark(*span, tuple(sorted(letters)), pii_type, None, origin))
+                category = name if (name := name_of(pii_type, value)) in TYPE_OF_CATEGORY else None
+                marks.append(Mark(*span, tuple(sorted(letters)), pii_type, category, origin))
     return tuple(sorted(marks))
 
 
