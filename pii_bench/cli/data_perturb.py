@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import DATASET_HELP, number_in, positive
+from pii_bench.cli.options import DATASET_HELP, add_json, number_in, positive
 from pii_bench.cli.progress import counted
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.construction.perturb import KINDS, Unfit, versions
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.native import write_native
@@ -49,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--limit", type=positive, metavar="N", help="at most N versions of each kind"
     )
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.jsonl")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -89,6 +90,10 @@ def run(arguments: argparse.Namespace) -> bool:
     if not made:
         raise PiiBenchError(f"{', '.join(kinds)}: nothing to change in {dataset.name}")
     write_native(out, made)
+    if arguments.json:
+        names = ("kind", "versions", "nothing_to_change", "breaks_a_rule")
+        say_json([dict(zip(names, row, strict=True)) for row in cells])
+        return True
     say(markdown_table(["Kind", "Versions", "Nothing to change", "Breaks a rule"], cells))
     say(f"\n{len(made)} samples: {out}")
     return True

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import DATASET_HELP, positive
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.options import DATASET_HELP, add_json, positive
+from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.cli.training_sets import add_targets, training_examples
 from pii_bench.errors import InputFileError
 from pii_bench.escaping import markdown_table
@@ -59,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="tokenizer.json of the model, to count tokens (default: estimate them)",
     )
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -77,17 +79,22 @@ def run(arguments: argparse.Namespace) -> bool:
     made = tuning_file(examples, form, count)
     write_whole(arguments.out, made.text)
     size = len(made.text.encode())
+    usd = training_usd(made.tokens, arguments.epochs, form)
+    if notice := SERVICES[form].notice:
+        tell(notice)
+    if arguments.json:
+        said = {"examples": made.examples, "bytes": size, "tokens": asdict(made.tokens)}
+        say_json([said | {"usd": {model: asdict(price) for model, price in usd.items()}}])
+        return True
     say(
         f"{made.examples:,} examples, {size:,} bytes, {_shown(made.tokens)} tokens: {arguments.out}"
     )
-    if usd := training_usd(made.tokens, arguments.epochs, form):
+    if usd:
         rows = [(model, _shown(price, ".2f")) for model, price in usd.items()]
         header = ("model", f"USD for {arguments.epochs} epochs")
         say(markdown_table(header, rows, ("left", "right")))
     if count is None:
         say("low / expected / high; high is a bound. --tokenizer counts tokens.")
-    if notice := SERVICES[form].notice:
-        tell(notice)
     return True
 
 

@@ -43,6 +43,8 @@ EACH: Final[Mapping[str, Mapping[str, object]]] = {
     "spans --model bilstm-crf --dataset demo": {"model": "bilstm-crf", "slice": "all"},
     "data stats --dataset demo": {"dataset": "demo", "table": "per sample"},
     "data agreement single": {"set": "single", "group": "all"},
+    "data perturb demo --kind typos --out versions.jsonl": {"kind": "typos"},
+    "export fine-tuning --for openai --limit 20 --out examples.jsonl": {"examples": 20},
     "data quality": {"measure": "distinct words", "set": "multi"},
 }
 
