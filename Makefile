@@ -125,8 +125,8 @@ robustness: .venv/.detectors .venv/.minilm ## Run every local system on versions
 detectors: .venv/.detectors ## Install Presidio, spaCy and its model (200 MB)
 
 .PHONY: test
-test: .venv/.dev ## Run the tests: offline, a minute or so
-	$(BIN)/pytest
+test: .venv/.dev ## Run the tests: offline, four minutes on two cores
+	$(BIN)/pytest -n auto --dist loadfile
 
 .PHONY: test-slow
 test-slow: .venv/.dev .venv/.local-model ## Run the slow tests too: the local model, for minutes

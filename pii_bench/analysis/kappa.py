@@ -7,10 +7,11 @@ nominal scale agreement among many raters", 1971.
 from __future__ import annotations
 
 from collections import Counter
+from math import fsum
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Mapping
 
 Label = TypeVar("Label", bound="Hashable")
 
@@ -38,31 +39,35 @@ def cohen_kappa(cells: Mapping[tuple[Label, Label], int]) -> float | None:
     return _beyond_chance(same / total, expected)
 
 
-def fleiss_kappa(units: Iterable[Sequence[Hashable]]) -> float | None:
+def fleiss_kappa(units: Mapping[tuple[Label, ...], int]) -> float | None:
     """Fleiss' kappa.
 
     Args:
-        units: of each unit the labels that its raters gave. Where units have different numbers
-            of raters, each has the same weight; those with fewer than two are left out.
+        units: the labels that the raters of a unit gave to the number of such units. Where units
+            have different numbers of raters, each has the same weight; those with fewer than
+            two are left out.
 
     Returns:
         None without a unit; 1 where all gave one label to everything.
     """
     agreeing: list[float] = []
-    labels: Counter[Hashable] = Counter()
-    for unit in units:
+    number = 0
+    labels: Counter[Label] = Counter()
+    for unit, count in units.items():
         raters = len(unit)
         if raters < 2:
             continue
-        counts = Counter(unit)
-        labels.update(counts)
-        pairs = sum(count * (count - 1) for count in counts.values())
-        agreeing.append(pairs / (raters * (raters - 1)))
-    if not agreeing:
+        given = Counter(unit)
+        for label, times in given.items():
+            labels[label] += times * count
+        pairs = sum(times * (times - 1) for times in given.values())
+        agreeing.append(count * pairs / (raters * (raters - 1)))
+        number += count
+    if not number:
         return None
     total = labels.total()
     expected = sum(count * count for count in labels.values()) / total**2
-    return _beyond_chance(sum(agreeing) / len(agreeing), expected)
+    return _beyond_chance(fsum(agreeing) / number, expected)
 
 
 def _beyond_chance(observed: float, expected: float) -> float:

@@ -89,20 +89,16 @@ def run(arguments: argparse.Namespace) -> bool:
     out, compress = _out(arguments)
     tell_big(size, out, compressed=compress)
     write_whole(out, made.text, compress=compress)
-    prices = training_usd(made.tokens, arguments.epochs, form)
+    usd = training_usd(made.tokens, arguments.epochs, form)
     if notice := SERVICES[form].notice:
         tell(notice)
     if arguments.json:
-        training = [
-            {"model": model, "epochs": arguments.epochs, "usd": asdict(usd)}
-            for model, usd in prices.items()
-        ]
-        file = {"file": str(out), "examples": made.examples, "bytes": size}
-        say_json([file | {"tokens": asdict(made.tokens), "training": training}])
+        said = {"examples": made.examples, "bytes": size, "tokens": asdict(made.tokens)}
+        say_json([said | {"usd": {model: asdict(price) for model, price in usd.items()}}])
         return True
     say(f"{made.examples:,} examples, {size:,} bytes, {_shown(made.tokens)} tokens: {out}")
-    if prices:
-        rows = [(model, _shown(usd, ".2f")) for model, usd in prices.items()]
+    if usd:
+        rows = [(model, _shown(price, ".2f")) for model, price in usd.items()]
         header = ("model", f"USD for {arguments.epochs} epochs")
         say(markdown_table(header, rows, ("left", "right")))
     if count is None:

@@ -314,7 +314,8 @@ def _prepare(work: Path, told: dict[str, Any]) -> str | None:
     """The folder of the last checkpoint, where there is one to go on from."""
     path = work / _SETTINGS_FILE
     text = json.dumps(told, indent=1) + "\n"
-    last = get_last_checkpoint(str(work)) if work.is_dir() else None
+    newest: Any = get_last_checkpoint
+    last: str | None = newest(str(work)) if work.is_dir() else None
     if last is None:
         write_whole(path, text)
     elif not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -322,7 +323,7 @@ def _prepare(work: Path, told: dict[str, Any]) -> str | None:
     return last
 
 
-def _state(checkpoint: str | None) -> TrainerState:
+def _state(checkpoint: str | None) -> Any:
     if checkpoint is None:
         return TrainerState()
     return TrainerState.load_from_json(str(Path(checkpoint) / "trainer_state.json"))

@@ -28,7 +28,7 @@ from pii_bench.web.outcomes import (
     qualification,
 )
 from pii_bench.web.pages import json_answer, json_error, page
-from pii_bench.web.projects import find_sample, projects_of, samples_of
+from pii_bench.web.projects import count_samples, find_sample, projects_of
 from pii_bench.web.security import CurrentUser, require
 from pii_bench.web.sessions import User
 from pii_bench.web.tasks import (
@@ -37,6 +37,7 @@ from pii_bench.web.tasks import (
     Task,
     begin_task,
     can_undo,
+    count_done,
     is_closed,
     keep_time,
     next_task,
@@ -115,10 +116,10 @@ def project_work(request: Request, user: CurrentUser, project_id: Number) -> Res
         qualified = may_annotate(connection, project, user.id)
         own = [
             task
-            for task in tasks_of(connection, project)
-            if task.account_id == user.id and task.part is Part.ANNOTATOR
+            for task in tasks_of(connection, project, account_id=user.id)
+            if task.part is Part.ANNOTATOR
         ]
-        samples = {each.id: each for each in samples_of(connection, project)}
+        samples = {task.sample_id: find_sample(connection, task.sample_id) for task in own}
         values: dict[str, Any] = {
             "project": project,
             "guidelines": project.plan.guidelines or DEFAULT,
@@ -155,7 +156,7 @@ def dispute_list(request: Request, user: Adjudicator, project_id: Number) -> Res
     with state.of(request).database.reading() as connection:
         project = visible_project(connection, user, project_id)
         found = disputes(connection, project)
-        samples = {each.id: each for each in samples_of(connection, project)}
+        samples = {each.sample_id: find_sample(connection, each.sample_id) for each in found}
         begun = {
             (task.sample_id, task.stage): task
             for task in tasks_of(connection, project)
@@ -367,21 +368,14 @@ def _majority(stored: StoredSample, stage: int, tasks: list[Task]) -> dict[str, 
 
 def _own_progress(connection: Connection, project: Project, user: User) -> dict[str, int]:
     """How much somebody has done, and how much there can be for them."""
-    own = [
-        task
-        for task in tasks_of(connection, project)
-        if task.account_id == user.id and task.part is Part.ANNOTATOR
-    ]
-    samples = len(samples_of(connection, project))
     return {
-        "done": sum(task.done for task in own),
-        "most": samples * len(project.plan.stages.numbers),
+        "done": count_done(connection, project, user.id),
+        "most": count_samples(connection, project) * len(project.plan.stages.numbers),
     }
 
 
 def _whole(connection: Connection, project: Project) -> dict[str, int]:
     """How much of a project is settled."""
-    stages = project.plan.stages.numbers
-    samples = len(samples_of(connection, project)) - project.plan.qualification
+    samples = count_samples(connection, project) - project.plan.qualification
     settled = [each for each in outcomes_of(connection, project).values() if each.settled]
-    return {"settled": len(settled), "most": samples * len(stages)}
+    return {"settled": len(settled), "most": samples * len(project.plan.stages.numbers)}

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import PiiBenchError
+from pii_bench.masking.tags import name_of
 from pii_bench.scorer.locate import Strictness, locator_of
 from pii_bench.scorer.tokens import tokenize
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
@@ -96,10 +98,16 @@ class Choice:
     remark: str = ""
 
 
+@lru_cache(maxsize=8)
+def token_places(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Where the tokens of a text begin, and where they end; texts come several times in a row."""
+    tokens = tokenize(text)
+    return tuple(token.start for token in tokens), tuple(token.end for token in tokens)
+
+
 def snap(text: str, start: int, end: int) -> Span | None:
     """The smallest run of whole tokens that holds a selection; None where it holds none."""
-    tokens = tokenize(text)
-    starts, ends = [token.start for token in tokens], [token.end for token in tokens]
+    starts, ends = token_places(text)
     first, last = bisect_right(ends, start), bisect_left(starts, end)
     return (starts[first], ends[last - 1]) if first < last else None
 
@@ -227,7 +235,8 @@ def marks_of_subjects(
 ) -> tuple[Mark, ...]:
     """Marks of what a system found: (text, type) of each subject, at all places in the text.
 
-    Longer values go first; what overlaps them, has no type of ours or is nowhere is left out.
+    Longer values go first; what overlaps them, has no type of ours or is nowhere is left out. A
+    mark has a category where the format of its text tells one.
     """
     persons: dict[tuple[str, str], set[str]] = {}
     for letter, subject in zip(PERSONS, subjects, strict=False):
@@ -242,7 +251,9 @@ def marks_of_subjects(
             span = snap(text, *found)
             if span is not None and not any(taken[slice(*span)]):
                 taken[slice(*span)] = b"\1" * (span[1] - span[0])
-                marks.append(Mark(*span, tuple(sorted(letters)), pii_type, None, origin))
+                name = name_of(pii_type, value)
+                category = name if TYPE_OF_CATEGORY.get(name) == pii_type else None
+                marks.append(Mark(*span, tuple(sorted(letters)), pii_type, category, origin))
     return tuple(sorted(marks))
 
 

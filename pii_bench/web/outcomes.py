@@ -52,7 +52,7 @@ from pii_bench.web.votes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -174,7 +174,7 @@ def _keep_outcome(
     stage: int,
     finished: Sequence[Task],
 ) -> None:
-    found = agreement(_ballot(stored, task) for task in finished)
+    found = agreement(_voter(stored, task)(None) for task in finished)
     kappa = 1.0 if found.fleiss is None else found.fleiss
     connection.execute(
         delete(OUTCOMES).where(OUTCOMES.c.sample_id == stored.id, OUTCOMES.c.stage == stage)
@@ -281,11 +281,11 @@ def qualification(connection: Connection, project: Project, account_id: int) -> 
 
     Stage 1 has Strict-F1 against the dataset's entities, stage 2 the F1 of what is needed.
     """
-    stored = {each.id: each for each in samples_of(connection, project) if each.qualifies}
+    stored = {each.id: each for each in samples_of(connection, project, practice=True)}
     done = [
         task
-        for task in tasks_of(connection, project)
-        if task.sample_id in stored and task.account_id == account_id and task.done
+        for task in tasks_of(connection, project, account_id=account_id)
+        if task.sample_id in stored and task.part is Part.ANNOTATOR and task.done
     ]
     if len(done) < len(stored) * len(project.plan.stages.numbers):
         return None
@@ -329,12 +329,14 @@ def _gold(sample: Sample, stage: int) -> list[Any]:
     return [[(entity.text, entity.type) for entity in each.entities] for each in sample.subjects]
 
 
-def _ballot(stored: StoredSample, task: Task, of_type: str | None = None) -> Ballot:
-    name, text = stored.name, stored.sample.description
+def _voter(stored: StoredSample, task: Task) -> Callable[[str | None], Ballot]:
+    """Makes the ballot of an answer, of one type or of all; the answer is read once."""
+    name, text, items = stored.name, stored.sample.description, stored.items or ()
     if task.stage == 1:
-        return ballot_of_marks(name, task.annotator, text, marks_of(stored, task), of_type=of_type)
+        marks = marks_of(stored, task)
+        return lambda kind: ballot_of_marks(name, task.annotator, text, marks, of_type=kind)
     choice = choice_of(stored, task)
-    return ballot_of_choice(name, task.annotator, stored.items or (), choice, of_type=of_type)
+    return lambda kind: ballot_of_choice(name, task.annotator, items, choice, of_type=kind)
 
 
 def stage_reports(connection: Connection, project: Project) -> list[StageReport]:
@@ -348,11 +350,12 @@ def stage_reports(connection: Connection, project: Project) -> list[StageReport]
     reports = []
     for stage in project.plan.stages.numbers:
         own = sorted((t for t in done if t.stage == stage), key=lambda task: task.sample_id)
-        ballots = [_ballot(stored[task.sample_id], task) for task in own]
+        voters = [_voter(stored[task.sample_id], task) for task in own]
+        ballots = [voter(None) for voter in voters]
         by_type = {
             str(kind): found
             for kind in PiiType
-            for found in [agreement(_ballot(stored[t.sample_id], t, kind) for t in own)]
+            for found in [agreement(voter(kind) for voter in voters)]
             # Agreement on what nobody chose says nothing.
             if found.f1 is not None
         }

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from pii_bench.datasets.native import sample_from_record, sample_to_record
@@ -258,9 +258,19 @@ def delete_project(database: Database, project: Project) -> None:
     database.purge()
 
 
-def samples_of(connection: Connection, project: Project) -> list[StoredSample]:
-    """The samples of a project in order."""
+def count_samples(connection: Connection, project: Project) -> int:
+    """How many samples a project has, those to practise on among them."""
+    query = select(func.count()).where(SAMPLES.c.project_id == project.id)
+    return connection.scalar(query) or 0
+
+
+def samples_of(
+    connection: Connection, project: Project, *, practice: bool = False
+) -> list[StoredSample]:
+    """The samples of a project in order, all or those to practise on."""
     query = select(SAMPLES).where(SAMPLES.c.project_id == project.id).order_by(SAMPLES.c.position)
+    if practice:
+        query = query.where(SAMPLES.c.qualifies.is_(True))
     return [_stored(row) for row in connection.execute(query)]
 
 

@@ -228,15 +228,34 @@ def find_task(connection: Connection, task_id: int) -> Task:
     return _task(row)
 
 
-def tasks_of(connection: Connection, project: Project) -> list[Task]:
-    """All tasks of a project, in the order in which they were begun."""
+def tasks_of(
+    connection: Connection, project: Project, *, account_id: int | None = None
+) -> list[Task]:
+    """The tasks of a project, of all or of one person, in the order in which they were begun."""
     query = (
         select(TASKS)
         .join(SAMPLES, SAMPLES.c.id == TASKS.c.sample_id)
         .where(SAMPLES.c.project_id == project.id)
         .order_by(TASKS.c.id)
     )
+    if account_id is not None:
+        query = query.where(TASKS.c.account_id == account_id)
     return [_task(row) for row in connection.execute(query)]
+
+
+def count_done(connection: Connection, project: Project, account_id: int) -> int:
+    """How many samples somebody has finished as an annotator."""
+    query = (
+        select(func.count())
+        .select_from(TASKS.join(SAMPLES, SAMPLES.c.id == TASKS.c.sample_id))
+        .where(
+            SAMPLES.c.project_id == project.id,
+            TASKS.c.account_id == account_id,
+            TASKS.c.part == Part.ANNOTATOR.value,
+            TASKS.c.done.is_(True),
+        )
+    )
+    return connection.scalar(query) or 0
 
 
 def tasks_on(connection: Connection, sample_id: int, stage: int) -> list[Task]:

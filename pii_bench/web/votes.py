@@ -8,22 +8,20 @@ is needed.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
 from pii_bench.analysis.kappa import cohen_kappa, fleiss_kappa
 from pii_bench.scorer.counts import Counts
 from pii_bench.scorer.matching import Subject, match
-from pii_bench.scorer.tokens import tokenize
-from pii_bench.web.marks import PERSONS, Choice, Mark, items_of_marks
+from pii_bench.web.marks import PERSONS, Choice, Mark, items_of_marks, token_places
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-    from pii_bench.scorer.tokens import Token
     from pii_bench.web.marks import Item
 
 T = TypeVar("T")
@@ -84,14 +82,11 @@ def ballot_of_marks(
         of_type: the one type to look at; None for all.
     """
     own = sorted(mark for mark in marks if of_type in {None, mark.type})
-    tokens = _tokens(text)
-    labels = [""] * len(tokens)
-    place = 0
-    for number, token in enumerate(tokens):
-        while place < len(own) and own[place].end <= token.start:
-            place += 1
-        if place < len(own) and own[place].start <= token.start:
-            labels[number] = own[place].type
+    starts, _ = token_places(text)
+    labels = [""] * len(starts)
+    for mark in own:
+        first, behind = bisect_left(starts, mark.start), bisect_left(starts, mark.end)
+        labels[first:behind] = [mark.type] * (behind - first)
     chosen = frozenset((mark.start, mark.end, mark.type) for mark in own)
     return Ballot(sample, annotator, tuple(labels), chosen)
 
@@ -114,23 +109,49 @@ def ballot_of_choice(
 
 def agreement(ballots: Iterable[Ballot]) -> Agreement:
     """Agreement over all samples together."""
-    groups = [group for group in by_sample(ballots).values() if len(group) > 1]
-    units = (unit for group in groups for unit in zip(*(b.labels for b in group), strict=True))
-    cells: dict[tuple[str, str], Counter[tuple[Hashable, Hashable]]] = {}
-    pairs: list[tuple[Ballot, Ballot]] = []
-    for group in groups:
-        for one, other in combinations(sorted(group, key=lambda b: b.annotator), 2):
-            pairs.append((one, other))
-            own = cells.setdefault((one.annotator, other.annotator), Counter())
-            own.update(zip(one.labels, other.labels, strict=True))
+    groups = [
+        sorted(group, key=lambda ballot: ballot.annotator)
+        for group in by_sample(ballots).values()
+        if len(group) > 1
+    ]
+    patterns = _patterns(groups)
+    units: Counter[tuple[Hashable, ...]] = Counter()
+    for counts in patterns.values():
+        units.update(counts)
+    pairs = [pair for group in groups for pair in combinations(group, 2)]
     return Agreement(
         samples=len(groups),
         ballots=sum(map(len, groups)),
         fleiss=fleiss_kappa(units),
-        cohen=_mean(cohen_kappa(each) for each in cells.values()),
+        cohen=_mean(cohen_kappa(each) for each in _cells(patterns).values()),
         f1=_f1(pairs),
         exact=_mean(float(one.chosen == other.chosen) for one, other in pairs),
     )
+
+
+def _patterns(
+    groups: Iterable[Sequence[Ballot]],
+) -> dict[tuple[str, ...], Counter[tuple[Hashable, ...]]]:
+    """Annotators to how often they gave units which labels: almost all units have the same."""
+    found: dict[tuple[str, ...], Counter[tuple[Hashable, ...]]] = {}
+    for group in groups:
+        names = tuple(ballot.annotator for ballot in group)
+        labels = zip(*(ballot.labels for ballot in group), strict=True)
+        found.setdefault(names, Counter()).update(labels)
+    return found
+
+
+def _cells(
+    patterns: Mapping[tuple[str, ...], Mapping[tuple[Hashable, ...], int]],
+) -> dict[tuple[str, str], Counter[tuple[Hashable, Hashable]]]:
+    """What Cohen's kappa of each two annotators is made of."""
+    cells: dict[tuple[str, str], Counter[tuple[Hashable, Hashable]]] = {}
+    for names, counts in patterns.items():
+        for i, j in combinations(range(len(names)), 2):
+            own = cells.setdefault((names[i], names[j]), Counter())
+            for labels, count in counts.items():
+                own[labels[i], labels[j]] += count
+    return cells
 
 
 def by_sample(ballots: Iterable[Ballot]) -> dict[str, list[Ballot]]:
@@ -252,12 +273,6 @@ def pairwise(ballots: Iterable[Ballot]) -> Mapping[tuple[str, str], Agreement]:
         if each.samples:
             found[pair] = each
     return found
-
-
-@lru_cache(maxsize=8)
-def _tokens(text: str) -> tuple[Token, ...]:
-    # The ballots of one text come one after the other.
-    return tuple(tokenize(text))
 
 
 def _most(values: Iterable[T], default: T) -> T:

@@ -55,6 +55,8 @@ def test_a_run_with_a_model_keeps_every_other_default() -> None:
         "price": None,
         "local_only": False,
         "keep": None,
+        "engine": "process",
+        "workers": None,
         "taxonomy": None,
         "shots": None,
         "shots_source": None,

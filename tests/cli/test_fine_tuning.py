@@ -170,7 +170,7 @@ def test_training_without_its_extra(
     monkeypatch.delitem(sys.modules, "pii_bench.models.lora", raising=False)
 
     assert main(["train", "lora", "--base", str(tmp_path)]) == 2
-    assert " -m pip install -e '.[lora]'`" in capsys.readouterr().err
+    assert "-m pip install -e '.[lora]'`" in capsys.readouterr().err
 
 
 def test_a_base_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:

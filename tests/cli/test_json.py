@@ -44,8 +44,8 @@ EACH: Final[Mapping[str, Mapping[str, object]]] = {
     "spans --model bilstm-crf --dataset demo": {"model": "bilstm-crf", "slice": "all"},
     "data stats --dataset demo": {"dataset": "demo", "table": "per sample"},
     "data agreement single": {"set": "single", "group": "all"},
-    "data perturb demo --limit 2 --out v.jsonl": {"kind": "typos", "versions": 2},
-    "export fine-tuning --for openai --out t.jsonl --limit 12": {"file": "t.jsonl", "examples": 12},
+    "data perturb demo --kind typos --out versions.jsonl": {"kind": "typos"},
+    "export fine-tuning --for openai --limit 20 --out examples.jsonl": {"examples": 20},
     "data quality": {"measure": "distinct words", "set": "multi"},
 }
 

@@ -400,8 +400,8 @@ def test_rewritten_texts_are_answered_and_compared_in_both_orders(
 
     assert utility(protocol_server, *options)
 
-    # Two samples: a rewriting, four answers, two verdicts on each but the one as it is, two on
-    # the texts. The answers to gold's text and to the rewritten one are alike: judged once.
+    # Two samples: a rewriting, four answers, two verdicts on each but one, two on the texts.
+    # Equal answers are judged once, and two conditions have them.
     asked = len(protocol_server.requests)
     assert asked == 2 * (1 + 4 + 2 * 2 + 2)
     (condition,) = rows().keys() - {"no-mask", "mask-all", "mask-query-unrelated"}

@@ -92,7 +92,8 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed(tmp_path: Path) 
         database = Database(str(path))
         with database.reading() as connection:
             query = "SELECT number, answer FROM versions WHERE task_id = ?"
-            rows = dict(connection.exec_driver_sql(query, (task,)).all())
+            found = connection.exec_driver_sql(query, (task,))
+            rows: dict[int, str] = {row.number: row.answer for row in found}
         database.close()
         lost = [n for n, remark in kept.items() if f'"remark": "{remark}"' not in rows.get(n, "")]
         assert lost == []

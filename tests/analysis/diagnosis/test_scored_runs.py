@@ -85,12 +85,12 @@ def test_a_system_that_is_not_installed_is_left_out(monkeypatch: pytest.MonkeyPa
     run = query_run([SAMPLE], CHOSEN, DETECTED)
 
     def refuse(_: str) -> NoReturn:
-        raise MissingExtraError("keyword", "pip install it")
+        raise MissingExtraError("keyword", "make it")
 
     monkeypatch.setattr(scored_runs, "build_relevance", refuse)
 
     _, (reason,) = find_scores([run])
 
     assert reason == (
-        "the curve of gold, keyword on tiny.jsonl: keyword is not installed: run `pip install it`"
+        "the curve of gold, keyword on tiny.jsonl: keyword is not installed: run `make it`"
     )

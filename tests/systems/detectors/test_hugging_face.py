@@ -39,7 +39,7 @@ def test_what_it_needs_is_not_installed(
 
     with pytest.raises(
         MissingExtraError,
-        match=rf"^{module} is not installed: run `pip install 'pii-bench\[hf\]'`$",
+        match=rf"^{module} is not installed: run `.* -m pip install 'pii-bench\[hf\]'`$",
     ):
         HuggingFaceDetector(tmp_path)
 
