@@ -109,10 +109,31 @@ def test_what_cannot_be_read_is_left_out_and_the_rest_is_shown(
     told = [each for each in capsys.readouterr().err.splitlines() if "left out" in each]
     where, other = run.relative_to(own_folder), line.relative_to(own_folder)
     assert told == [
-        f"left out: {where}: no manifest of a run: nested too deep",
-        f"left out: {other}:2: record: 'text' must be a string, not a whole number",
+        f"left out: {where}: no manifest of a run: nested too deep; run again: it is written anew, "
+        "and the answers next to it are used again",
+        f"left out: {other}:2: record: 'text' must be a string, not a whole number; run again: "
+        "the line is moved away, and only its sample is asked again",
     ]
     table = (own_folder / "results" / "leaderboard.csv").read_text()
     assert "run,fake/sound,detection" in table
     assert "run,fake/line,detection" in table
     assert "fake/run" not in table
+
+
+def test_what_is_told_of_a_damaged_store_mends_it(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["run", "--model", "gold", "--dataset", "demo"]
+    assert main(asked) == 0
+    (manifest,) = own_folder.rglob("demo.run.json")
+    lines = manifest.with_name("demo.jsonl")
+    sound = lines.read_bytes()
+    for damaged, told in ((manifest, "it is written anew"), (lines, "the line is moved away")):
+        damaged.write_bytes(damaged.read_bytes()[1:])
+        assert main(["leaderboard"]) == 1
+        assert f"; run again: {told}, and " in capsys.readouterr().err
+
+        assert main(asked) == 0
+        assert main(["leaderboard"]) == 0
+        assert "left out" not in capsys.readouterr().err.splitlines()[-1]
+        assert lines.read_bytes() == sound

@@ -77,3 +77,22 @@ def test_verdicts_are_read_back_with_the_answers_that_they_are_about(
     }
     assert read_judges(tmp_path, ANSWERER, f"{dataset.name}@no-mask", []) == []
     assert read_judges(tmp_path, "another/answerer", f"{dataset.name}@mask-all", []) == []
+
+
+def test_what_cannot_be_read_is_told_with_what_mends_it(tmp_path: Path, dataset: Dataset) -> None:
+    for condition in ("mask-all", "no-mask"):
+        run_answerer(tmp_path, dataset, condition, {"s1": "east"})
+    manifest, other = sorted(answers_folder(tmp_path).rglob("*.run.json"))
+    manifest.write_text("{}")
+    lines = other.with_name(other.name.replace(".run.json", ".jsonl"))
+    lines.write_text("{}\n")
+    told: list[str] = []
+
+    read_answerers(tmp_path, told)
+
+    assert told == [
+        f"{manifest}: no manifest of a run: record: 'system' is missing; run again: it is written "
+        "anew, and the answers next to it are used again",
+        f"{lines}:1: record: 'id' is missing; run again: the line is moved away, and only its "
+        "sample is asked again",
+    ]
