@@ -108,11 +108,11 @@ def test_what_cannot_be_read_is_left_out_and_the_rest_is_shown(
 
     told = [each for each in capsys.readouterr().err.splitlines() if "left out" in each]
     where, other = run.relative_to(own_folder), line.relative_to(own_folder)
+    anew = "run again: it is written anew, and the answers next to it are used again"
+    moved = "run again: the line is moved away, and only its sample is asked again"
     assert told == [
-        f"left out: {where}: no manifest of a run: nested too deep; run again: it is written anew, "
-        "and the answers next to it are used again",
-        f"left out: {other}:2: record: 'text' must be a string, not a whole number; run again: "
-        "the line is moved away, and only its sample is asked again",
+        f"left out: {where}: no manifest of a run: nested too deep; {anew}",
+        f"left out: {other}:2: record: 'text' must be a string, not a whole number; {moved}",
     ]
     table = (own_folder / "results" / "leaderboard.csv").read_text()
     assert "run,fake/sound,detection" in table

@@ -15,6 +15,7 @@ from pii_bench.analysis.utility.stored import (
 )
 from pii_bench.datasets.catalog import Dataset, load_dataset
 from pii_bench.models.base import CallError, Completion, Draws, Finish
+from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY
 from tests.analysis.utility.runs import ANSWERER, JUDGE, run_answerer, run_judge
 from tests.builders import sample_record, write_lines
 
@@ -91,8 +92,6 @@ def test_what_cannot_be_read_is_told_with_what_mends_it(tmp_path: Path, dataset:
     read_answerers(tmp_path, told)
 
     assert told == [
-        f"{manifest}: no manifest of a run: record: 'system' is missing; run again: it is written "
-        "anew, and the answers next to it are used again",
-        f"{lines}:1: record: 'id' is missing; run again: the line is moved away, and only its "
-        "sample is asked again",
+        f"{manifest}: no manifest of a run: record: 'system' is missing; {MANIFEST_REMEDY}",
+        f"{lines}:1: record: 'id' is missing; {LINE_REMEDY}",
     ]
