@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION: Final = (
     "What masking many documents takes with each system of the leaderboard and people who check, "
-    "next to people who mask all of it. Calls nobody. The defaults are assumptions: set your own."
+    "next to people who mask all of it. Makes no call. The defaults are assumptions: set your own."
 )
 
 _HEADER: Final = (

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION: Final = (
     "Write prompts with gold answers as JSON Lines to fine-tune a chat model on, checked against "
-    "the limits that the service documents, and say what the training would cost. Calls nobody."
+    "the limits that the service documents, and say what the training would cost. Makes no call."
 )
 
 

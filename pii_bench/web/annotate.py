@@ -98,7 +98,7 @@ class Seconds(BaseModel):
 
 @router.get("/projects")
 def project_list(request: Request, user: CurrentUser) -> Response:
-    """The projects of whoever looks."""
+    """The projects of the user."""
     with state.of(request).database.reading() as connection:
         shown = [
             (project, _own_progress(connection, project, user), _whole(connection, project))

@@ -439,7 +439,7 @@ def _subjects(items: Iterable[Item]) -> tuple[Subject, ...]:
 
 
 def _numbers(tasks: Iterable[Task]) -> dict[str, int]:
-    """Numbers for the names of annotators: what leaves the server names nobody."""
+    """Numbers for the names of annotators: an export holds no names."""
     names = dict.fromkeys(task.annotator for task in tasks)
     return {name: number for number, name in enumerate(names, start=1)}
 

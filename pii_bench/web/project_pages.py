@@ -177,7 +177,7 @@ def _dataset(settings: Settings, source: str, file: UploadFile | None, kind: str
 
 @router.get("/projects/{project_id}")
 def project_page(request: Request, user: Owner, project_id: Number) -> Response:
-    """How a project stands."""
+    """The state of a project."""
     database = state.of(request).database
     accounts = list_accounts(database)
     with database.reading() as connection:

@@ -147,7 +147,7 @@ async def _events(answer: httpx2.Response, unmasker: ChunkUnmasker) -> AsyncIter
 
 
 async def _data(answer: httpx2.Response) -> AsyncIterator[str]:
-    """What stands behind `data:`, event by event (one line each, as all providers send it)."""
+    """The content of each `data:` event (one line each, as all providers send it)."""
     async for line in answer.aiter_lines():
         if len(line) > _LONGEST_LINE:
             raise ChatError("a line of the provider's answer is too long")

@@ -77,7 +77,7 @@ class Said(BaseModel):
 
 @router.get("/reviews")
 def review_list(request: Request, user: CurrentUser) -> Response:
-    """The reviews of whoever looks."""
+    """The reviews of the user."""
     with state.of(request).database.reading() as connection:
         shown = []
         for review in reviews_of(connection, user):

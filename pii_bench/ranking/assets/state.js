@@ -1,4 +1,4 @@
-// What is shown stands in the fragment of the address, so that a link leads back to it.
+// What is shown is kept in the fragment of the address, so that a link leads back to it.
 
 const DEFAULTS = {
   // The leaderboard.

@@ -54,7 +54,7 @@ def test_without_the_extra_the_message_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pii_bench.systems.tagger.checkpoint", None)
 
-    with pytest.raises(MissingExtraError, match=r"`pip install 'pii-bench\[train\]'`"):
+    with pytest.raises(MissingExtraError, match=r"-m pip install 'pii-bench\[train\]'`"):
         train_tiny(tmp_path)
 
 

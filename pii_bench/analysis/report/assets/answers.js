@@ -78,7 +78,7 @@ function legend() {
       example("chosen", "pred chosen", { pred: "LOC" }),
       example("A and B differ", "differs", {})),
     el("p", {}, "Line: gold. Fill: detected. Bold with a rhombus: needed. Frame: chosen as ",
-      "needed. Of what is predicted only the text is known: it is marked wherever it stands."));
+      "needed. Of what is predicted only the text is known: it is marked in every place."));
 }
 
 function side(set, sample, run, letter, answer, other) {

@@ -126,7 +126,7 @@ function describe(sample, gold, pred, chosen, answer) {
   return [...new Set(lines)].join("\n");
 }
 
-// The masked text. What stands open though it should not, and what is hidden though it is
+// The masked text. What can be read though it should not, and what is hidden though it is
 // needed, is marked.
 function maskedText(sample, answer, other) {
   const needed = neededTexts(sample);
