@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -101,8 +102,13 @@ def remove_leftovers(folder: Path) -> None:
                 path.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str, *, compress: bool = False) -> None:
     """Replace a text file in one step, making its folder where needed.
+
+    Args:
+        path: of the file.
+        text: its content.
+        compress: write it as gzip does; the same text gives the same bytes.
 
     Raises:
         ResultsError: it cannot be written.
@@ -110,8 +116,13 @@ def write_whole(path: Path, text: str) -> None:
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as new:
-            # Half a surrogate pair, which UTF-8 cannot hold, turns into its JSON escape.
-            new.write(text.encode("utf-8", "backslashreplace"))
+            data = encode(text)
+            new.write(gzip.compress(data, mtime=0) if compress else data)
+
+
+def encode(text: str) -> bytes:
+    """A text as files hold it: half a surrogate pair, which UTF-8 cannot, as its JSON escape."""
+    return text.encode("utf-8", "backslashreplace")
 
 
 def write_json(path: Path, value: DataclassInstance) -> None:

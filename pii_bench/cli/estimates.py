@@ -31,9 +31,9 @@ def estimate_jobs(jobs: Sequence[Job], *, reasons: bool, batched: bool) -> Estim
         reasons: whether the model reasons before it answers.
         batched: whether batches would be submitted.
     """
-    # One by one, what two datasets ask alike is asked once.
-    asked: set[str] | None = None if batched else set()
-    return [(job, _estimate(job, asked, reasons=reasons)) for job in jobs]
+    # What two datasets ask alike is asked once.
+    asked: set[str] = set()
+    return [(job, _estimate(job, asked, reasons=reasons, batched=batched)) for job in jobs]
 
 
 def print_estimates(estimates: Estimates, *, as_json: bool, models: bool = False) -> None:
@@ -66,18 +66,16 @@ def print_estimates(estimates: Estimates, *, as_json: bool, models: bool = False
     say("low / expected / high; nothing was asked. High is a bound, failed attempts aside.")
 
 
-def _estimate(job: Job, asked: set[str] | None, *, reasons: bool) -> Estimate:
+def _estimate(job: Job, asked: set[str], *, reasons: bool, batched: bool) -> Estimate:
     system, ledger = job.system, ledger_of(job.system)
     if not isinstance(system, PromptedSystem | VotedSystem | ChunkedSystem) or ledger is None:
         return _NOTHING
-    if asked is None:
-        submitted = job.in_batches()
-        samples = [sample for sample in job.unanswered() if sample.id not in submitted]
-    else:
-        samples = [each for each in job.unanswered() if job.requests[each.id] not in asked]
-        asked.update(job.requests[sample.id] for sample in samples)
+    submitted = job.in_batches() if batched else set()
+    asked.update(job.requests[name] for name in submitted)
+    samples = [each for each in job.unanswered() if job.requests[each.id] not in asked]
+    asked.update(job.requests[sample.id] for sample in samples)
     requests = (each for sample in samples for each in system.requests(sample))
-    told = estimate(requests, ledger.price, reasons=reasons, batched=asked is None)
+    told = estimate(requests, ledger.price, reasons=reasons, batched=batched)
     # Whatever a call costs, none costs nothing.
     return told if told.calls else _NOTHING
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.cli.exports import add_gzip, tell_big
 from pii_bench.cli.options import add_stored_results
 from pii_bench.cli.terminal import say, tell
 from pii_bench.errors import PiiBenchError
@@ -33,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="other",
         help="of who evaluated to who made the model (default: %(default)s)",
     )
+    add_gzip(parser)
     add_stored_results(parser)
 
 
@@ -47,7 +50,15 @@ def run(arguments: argparse.Namespace) -> bool:
     """
     evaluator = Evaluator(arguments.organization, arguments.relationship)
     results, out = arguments.results, arguments.out
-    exported = export_runs(results, out, evaluator, created=int(time.time()))
+    compress: bool = arguments.gzip
+    exported = export_runs(
+        results,
+        out,
+        evaluator,
+        created=int(time.time()),
+        compress=compress,
+        announce=partial(tell_big, out=out, compressed=compress),
+    )
     for reason in exported.left_out:
         tell(f"left out: {reason}")
     for path in exported.incomplete:

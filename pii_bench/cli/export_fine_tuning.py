@@ -6,12 +6,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.cli.exports import add_gzip, tell_big
 from pii_bench.cli.options import DATASET_HELP, add_json, positive
 from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.cli.training_sets import add_targets, training_examples
 from pii_bench.errors import InputFileError
 from pii_bench.escaping import markdown_table
-from pii_bench.files import write_whole
+from pii_bench.files import encode, write_whole
 from pii_bench.models.tuning import SERVICES, Format, training_usd, tuning_file
 from pii_bench.prompting.shots import TRAIN
 
@@ -37,7 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=[str(each) for each in Format],
         help="who reads the file; transformers: TRL's prompt and completion",
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="where to write; FILE.gz: compressed",
+    )
     add_targets(parser)
     parser.add_argument(
         "--dataset",
@@ -60,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="tokenizer.json of the model, to count tokens (default: estimate them)",
     )
+    add_gzip(parser)
     add_json(parser)
 
 
@@ -77,8 +85,10 @@ def run(arguments: argparse.Namespace) -> bool:
     count = None if arguments.tokenizer is None else _counter(arguments.tokenizer)
     examples = training_examples(arguments.dataset, arguments.task)[: arguments.limit]
     made = tuning_file(examples, form, count)
-    write_whole(arguments.out, made.text)
-    size = len(made.text.encode())
+    size = len(encode(made.text))
+    out, compress = _out(arguments)
+    tell_big(size, out, compressed=compress)
+    write_whole(out, made.text, compress=compress)
     usd = training_usd(made.tokens, arguments.epochs, form)
     if notice := SERVICES[form].notice:
         tell(notice)
@@ -86,9 +96,7 @@ def run(arguments: argparse.Namespace) -> bool:
         said = {"examples": made.examples, "bytes": size, "tokens": asdict(made.tokens)}
         say_json([said | {"usd": {model: asdict(price) for model, price in usd.items()}}])
         return True
-    say(
-        f"{made.examples:,} examples, {size:,} bytes, {_shown(made.tokens)} tokens: {arguments.out}"
-    )
+    say(f"{made.examples:,} examples, {size:,} bytes, {_shown(made.tokens)} tokens: {out}")
     if usd:
         rows = [(model, _shown(price, ".2f")) for model, price in usd.items()]
         header = ("model", f"USD for {arguments.epochs} epochs")
@@ -96,6 +104,14 @@ def run(arguments: argparse.Namespace) -> bool:
     if count is None:
         say("low / expected / high; high is a bound. --tokenizer counts tokens.")
     return True
+
+
+def _out(arguments: argparse.Namespace) -> tuple[Path, bool]:
+    """Where to write, and whether to compress: asked for, or told by the name."""
+    out: Path = arguments.out
+    if out.suffix == ".gz":
+        return out, True
+    return (out.with_name(f"{out.name}.gz"), True) if arguments.gzip else (out, False)
 
 
 def _shown(figure: Range[int] | Range[float], form: str = ",") -> str:

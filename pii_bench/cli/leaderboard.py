@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import add_json, add_stored_results, positive
 from pii_bench.cli.tables import print_json
-from pii_bench.cli.terminal import say, tell
-from pii_bench.errors import PiiBenchError
+from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.ranking.board import update
 from pii_bench.ranking.collect import collect
 from pii_bench.ranking.published import published_rows
@@ -48,13 +47,14 @@ def run(arguments: argparse.Namespace) -> bool:
     results: Path = arguments.results
     table: int | None = arguments.table
     if table is not None:
-        if arguments.json:
-            raise PiiBenchError("--table prints a table of the paper: leave --json out")
-        from pii_bench.ranking.paper_tables import paper_table
+        from pii_bench.ranking.paper_tables import paper_table, paper_table_records
 
         collection = collect(results)
         _say_left_out(collection.left_out)
-        say(paper_table(table, collection.rows, published_rows()), end="")
+        if arguments.json:
+            say_json(paper_table_records(table, collection.rows, published_rows()))
+        else:
+            say(paper_table(table, collection.rows, published_rows()), end="")
         return not collection.left_out
     rows, complete = update_leaderboard(results, report=tell if arguments.json else say)
     if arguments.json:

@@ -29,7 +29,7 @@ from pii_bench.cli.options import (
     usd,
 )
 from pii_bench.cli.progress import RunProgress
-from pii_bench.cli.tables import print_faults, print_missing
+from pii_bench.cli.tables import print_faults, print_missing, print_plug_in_faults
 from pii_bench.cli.terminal import say, tell
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
@@ -219,7 +219,7 @@ def ask(planned: Plan, batch: Literal["submit", "wait"] | None) -> bool:
             refuse_uncollected(jobs)
         try:
             with RunProgress() as progress:
-                return asyncio.run(
+                complete = asyncio.run(
                     run_jobs(jobs, planned.concurrency, batch, progress, planned.map_samples)
                 )
         except KeyboardInterrupt:
@@ -229,6 +229,8 @@ def ask(planned: Plan, batch: Literal["submit", "wait"] | None) -> bool:
         except PiiBenchError:
             print_missing(jobs)
             raise
+    print_plug_in_faults(jobs)
+    return complete
 
 
 def print_summary(

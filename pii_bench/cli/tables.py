@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.runs.jobs import missing
+from pii_bench.runs.store import read_lines
+from pii_bench.systems.plug_in import PlugIn, fault_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset, DatasetStream
     from pii_bench.ranking.rows import Row
     from pii_bench.runs.jobs import Job
+
+_LISTED: Final = 5
 
 
 def print_rows(rows: Sequence[Row]) -> None:
@@ -44,6 +48,23 @@ def print_faults(dataset: Dataset | DatasetStream) -> None:
         tell(f"{dataset.source}: annotation faults left out: {count}")
         for fault in dataset.faults:
             tell(f"  {fault}")
+
+
+def print_plug_in_faults(jobs: Sequence[Job]) -> None:
+    """The samples on which a plug-in's code failed; such an answer counts as a wrong one."""
+    for job in jobs:
+        if not isinstance(job.system, PlugIn):
+            continue
+        asked = {sample.id for sample in job.samples}
+        faults = [
+            f"sample {record.id!r}: {fault}"
+            for _, record in read_lines(job.files.responses, unreadable=[])
+            if record.id in asked and (fault := fault_of(record.response))
+        ]
+        for fault in faults[:_LISTED]:
+            tell(f"{job.label}, {fault}")
+        if len(faults) > _LISTED:
+            tell(f"{job.label}: and {len(faults) - _LISTED} more")
 
 
 def print_missing(jobs: Sequence[Job]) -> bool:

@@ -50,6 +50,7 @@ from pii_bench.cli.options import (
     add_calls,
     add_json,
     add_results,
+    built,
     number_in,
     positive,
     usd,
@@ -69,8 +70,7 @@ from pii_bench.runs.mask_text import rewriting_system
 from pii_bench.runs.records import Failure
 from pii_bench.runs.requests import RequestHashes
 from pii_bench.runs.store import RunFiles, read_lines
-from pii_bench.systems.catalog import SystemOptions, build_systems, is_prompted
-from pii_bench.systems.exposure import require_local
+from pii_bench.systems.catalog import SystemOptions, is_prompted
 from pii_bench.systems.prompted import PromptedSystem
 from pii_bench.systems.relevance.encoders import MiniLmEncoder, WordLlamaEncoder
 from pii_bench.tasks import Task
@@ -230,7 +230,8 @@ class _Study:
         masks = _options(arguments, arguments.model, arguments.base_url)
         answers = _options(arguments, arguments.answerer, arguments.answerer_base_url)
         judges = _options(arguments, arguments.judge, arguments.judge_base_url)
-        study = cls(
+        here = arguments.local_only
+        return cls(
             results=arguments.results,
             datasets=load_datasets(arguments.dataset),
             limit=arguments.limit,
@@ -238,16 +239,24 @@ class _Study:
                 arguments.model,
                 replace(masks, strategy=arguments.strategy),
                 rewrite=arguments.rewrite,
+                local_only=here,
             ),
-            answerer=_chat("answerer", arguments.answerer, answers, arguments.answer_tokens),
-            judge=_chat("judge", arguments.judge, judges, arguments.verdict_tokens)
+            answerer=_chat(
+                "answerer",
+                arguments.answerer,
+                replace(answers, max_tokens=arguments.answer_tokens),
+                local_only=here,
+            ),
+            judge=_chat(
+                "judge",
+                arguments.judge,
+                replace(judges, max_tokens=arguments.verdict_tokens),
+                local_only=here,
+            )
             if arguments.judge
             else None,
             calls=(calls[0], calls[1], calls[2]),
         )
-        if arguments.local_only:
-            require_local([*study.maskers, study.answerer, *([study.judge] if study.judge else [])])
-        return study
 
     def stages(self) -> Iterator[tuple[list[Job], int]]:
         """Jobs, and how many calls at a time; each stage reads what those before have stored."""
@@ -350,7 +359,9 @@ class _Study:
         )
 
 
-def _maskers(name: str | None, options: SystemOptions, *, rewrite: bool) -> tuple[System, ...]:
+def _maskers(
+    name: str | None, options: SystemOptions, *, rewrite: bool, local_only: bool
+) -> tuple[System, ...]:
     """The detection and the query-related system, or the one that writes texts anew."""
     if rewrite:
         if name is None or not is_prompted(name):
@@ -358,21 +369,22 @@ def _maskers(name: str | None, options: SystemOptions, *, rewrite: bool) -> tupl
         if options.strategy not in {None, Task.REWRITE}:
             raise PiiBenchError("--rewrite has no use for --strategy: leave it out")
         options = replace(options, strategy=str(Task.REWRITE))
-        return (rewriting_system(build_systems(name, options)),)
+        return (rewriting_system(built(name, options, local_only=local_only)),)
     if name is None:
         if options.strategy is not None:
             raise PiiBenchError("--strategy is that of --model: name one")
         return ()
-    by_task = {system.card.task: system for system in build_systems(name, options)}
+    found = built(name, options, local_only=local_only)
+    by_task = {system.card.task: system for system in found}
     missing = [task for task in (Task.DETECTION, Task.QUERY_RELATED) if task not in by_task]
     if missing:
         raise PiiBenchError(f"system {name!r} does not answer {', '.join(missing)}")
     return by_task[Task.DETECTION], by_task[Task.QUERY_RELATED]
 
 
-def _chat(role: str, name: str, options: SystemOptions, max_tokens: int | None) -> PromptedSystem:
+def _chat(role: str, name: str, options: SystemOptions, *, local_only: bool) -> PromptedSystem:
     """A chat model with what it is sampled by; its prompt is another's."""
-    system, *_ = build_systems(name, replace(options, max_tokens=max_tokens))
+    system, *_ = built(name, options, local_only=local_only)
     if not isinstance(system, PromptedSystem):
         raise PiiBenchError(f"{role} {name!r} is no chat model (see `pii-bench models`)")
     return system

@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
     Format = tuple[str, Callable[[str], bool]]
 
-TAG: Final = re.compile(r"<([^<>\[\]&]+)>|\[([^<>\[\]&]+)\]|&lt;([^<>\[\]&]+)&gt;")
-"""What may be a tag: `<Age>`, and as answers change it, `[Age]` and `&lt;Age&gt;`."""
+TAG: Final = re.compile(
+    r"(?:<|&(?:lt|#60|#x3c);)([^<>\[\]&]+)(?:>|&(?:gt|#62|#x3e);)|\[([^<>\[\]&]+)\]",
+    re.IGNORECASE,
+)
+"""What may be a tag: `<Age>`, and as answers change it: `[Age]`, `&lt;Age&gt;`, `&#60;Age&#62;`."""
 
 _BETWEEN_WORDS: Final = re.compile(r"[\W_]+")
 
@@ -174,7 +177,7 @@ def _free_tags(name: str, present: Container[str]) -> Iterator[str]:
 
 def tag_key(match: re.Match[str]) -> str:
     """What a match of `TAG` says, whatever its brackets, case and spacing."""
-    return plain_key(match[1] or match[2] or match[3])
+    return plain_key(match[1] or match[2])
 
 
 def plain_key(name: str) -> str:

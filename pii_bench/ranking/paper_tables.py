@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import UnknownNameError
 from pii_bench.escaping import markdown_table
@@ -88,9 +88,7 @@ def paper_table(number: int, rows: Iterable[Row], published: Iterable[Row]) -> s
     Raises:
         UnknownNameError: the paper has no such table of results.
     """
-    if number not in PAPER_TABLES:
-        raise UnknownNameError("table of the paper", str(number), map(str, PAPER_TABLES))
-    table = PAPER_TABLES[number]
+    table = _table(number)
     theirs = _lines(table, published)
     parts = [f"# Table {table.number} of the paper: {table.title}"]
     if table.missing:
@@ -99,18 +97,63 @@ def paper_table(number: int, rows: Iterable[Row], published: Iterable[Row]) -> s
             return "\n\n".join(parts) + "\n"
         return "\n\n".join([*parts, _NOTE, _markdown(table, theirs)]) + "\n"
     ours = _lines(table, _with_both(rows))
-    known: list[_Line] = []
-    others = ours
-    for line in theirs:
-        here = [own for own in ours if own.is_of_same_line(line)]
-        known += [line, *(replace(own, published=line.cells) for own in here)]
-        others = [own for own in others if own not in here]
+    known, others = _arranged(theirs, ours)
     parts += [_NOTE, _markdown(table, known)]
     if others:
         parts += ["## Ours that this table of the paper does not have", _markdown(table, others)]
     if absent := _without_a_run(theirs, ours):
         parts += ["## Not run by us, or not on these sets", absent]
     return "\n\n".join(parts) + "\n"
+
+
+def paper_table_records(
+    number: int, rows: Iterable[Row], published: Iterable[Row]
+) -> list[dict[str, Any]]:
+    """The lines of `paper_table` as records, in its order, with figures that are not rounded.
+
+    Each has the table's number, source, model, strategy, whether it is told gold, and `figures`:
+    dataset, task, metric and value of each column that it has; of ours also the samples scored
+    of those there are, and the difference from the published figure where none is missing.
+
+    Raises:
+        UnknownNameError: the paper has no such table of results.
+    """
+    table = _table(number)
+    theirs = _lines(table, published)
+    ours = [] if table.missing else _lines(table, _with_both(rows))
+    known, others = _arranged(theirs, ours)
+    return [
+        {
+            "table": number,
+            "source": str(line.source),
+            "model": line.model,
+            "strategy": line.strategy,
+            "oracle": line.oracle,
+            "figures": [
+                figure for column in table.columns if (figure := line.figure(column)) is not None
+            ],
+        }
+        for line in (*known, *others)
+    ]
+
+
+def _table(number: int) -> PaperTable:
+    if number not in PAPER_TABLES:
+        raise UnknownNameError("table of the paper", str(number), map(str, PAPER_TABLES))
+    return PAPER_TABLES[number]
+
+
+def _arranged(
+    theirs: Iterable[_Line], ours: Sequence[_Line]
+) -> tuple[list[_Line], Sequence[_Line]]:
+    """The published lines with ours under each, and ours that the paper does not have."""
+    known: list[_Line] = []
+    others = ours
+    for line in theirs:
+        here = [own for own in ours if own.is_of_same_line(line)]
+        known += [line, *(replace(own, published=line.cells) for own in here)]
+        others = [own for own in others if own not in here]
+    return known, others
 
 
 _NOTE: Final = """\
@@ -142,10 +185,14 @@ class _Line:
         return same and self.strategy == theirs.strategy
 
     @property
+    def oracle(self) -> bool:
+        """Whether it is told gold."""
+        return any(row.oracle for row in self.cells.values())
+
+    @property
     def mark(self) -> str:
         """Where it comes from, and whether it is told gold."""
-        oracle = any(row.oracle for row in self.cells.values())
-        return f"{self.source}, oracle" if oracle else str(self.source)
+        return f"{self.source}, oracle" if self.oracle else str(self.source)
 
     def cell(self, column: Column) -> str:
         """A figure; `-` where it would need subjects that the system does not name."""
@@ -160,9 +207,26 @@ class _Line:
             return "-" if column.metric in undefined else ""
         if row.source.is_system and not row.complete:
             return f"{value:.3f} ({row.scored}/{row.gold})"
-        other = self.published.get(column) if self.published else None
-        theirs = other.metrics.get(column.metric) if other else None
+        theirs = self._published_value(column)
         return f"{value:.3f}" if theirs is None else f"{value:.3f} ({value - theirs:+z.3f})"
+
+    def figure(self, column: Column) -> dict[str, Any] | None:
+        """A figure as a record; None where there is none."""
+        row = self.cells.get(column)
+        value = row.metrics.get(column.metric) if row else None
+        if row is None or value is None:
+            return None
+        record = {**asdict(column), "task": str(column.task), "value": value}
+        if row.source.is_system:
+            record |= {"scored": row.scored, "gold": row.gold}
+            theirs = self._published_value(column)
+            if theirs is not None and row.complete:
+                record["difference"] = value - theirs
+        return record
+
+    def _published_value(self, column: Column) -> float | None:
+        other = self.published.get(column) if self.published else None
+        return other.metrics.get(column.metric) if other else None
 
 
 def _lines(table: PaperTable, rows: Iterable[Row]) -> list[_Line]:

@@ -18,7 +18,7 @@ from pii_bench.runs.kept_scores import KeptScores, RunScores
 from pii_bench.runs.manifest import Manifest, read_manifest
 from pii_bench.runs.predictions.prediction import Prediction, compose, read_response
 from pii_bench.runs.records import Failure
-from pii_bench.runs.store import RunFiles, read_lines
+from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY, RunFiles, read_lines
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -29,6 +29,18 @@ if TYPE_CHECKING:
     from pii_bench.ranking.submitted import Submission
 
 FOLDERS: Final[Mapping[str, Source]] = {"runs": Source.RUN, "reference": Source.REFERENCE}
+
+_RESTORE: Final = "restore the file from where the results came"
+
+_MANIFEST: Final[Mapping[Source, str]] = {
+    Source.RUN: MANIFEST_REMEDY,
+    Source.REFERENCE: _RESTORE,
+    Source.SUBMITTED: "score the predictions again",
+}
+"""What mends a file that says what was run and cannot be read."""
+
+_LINE: Final[Mapping[Source, str]] = {Source.RUN: LINE_REMEDY, Source.REFERENCE: _RESTORE}
+"""What mends a line that cannot be read; of what is submitted none is kept apart."""
 
 _VOTED: Final = frozenset({"votes", "temperature"})
 
@@ -179,7 +191,7 @@ class Runs:
     @property
     def left_out(self) -> tuple[str, ...]:
         """What cannot be scored, a run or a line, with the reason."""
-        lines = [line for run in self.runs for line in run.unreadable]
+        lines = [f"{line}; {_LINE[run.source]}" for run in self.runs for line in run.unreadable]
         return (*self.broken, *dict.fromkeys(lines))
 
 
@@ -209,7 +221,7 @@ def read_runs(results: Path, loaded: Iterable[Dataset] = ()) -> Runs:
             if dataset is not None:
                 runs += _submitted(path, submission, dataset, broken)
         except InputFileError as error:
-            broken.append(str(error))
+            broken.append(f"{error}; {_MANIFEST[Source.SUBMITTED]}")
     return Runs(tuple(runs), tuple(broken))
 
 
@@ -224,7 +236,7 @@ def _found(
         try:
             manifest = read_manifest(path)
         except InputFileError as error:
-            broken.append(str(error))
+            broken.append(f"{error}; {_MANIFEST[source]}")
             continue
         dataset = find(manifest.dataset.source)
         if dataset is not None and dataset.sha256 != manifest.dataset.sha256:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from pii_bench.errors import InputFileError
 from pii_bench.files import write_json, writing
 from pii_bench.jsonl import get, get_objects, read_object
 from pii_bench.models.batch.base import custom_id
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.runs.store import RunFiles
+
+_REMEDY: Final = "move the file away and run again: what its batches ask is asked, and paid, again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +121,14 @@ def jobs_path(files: RunFiles) -> Path:
 def _read(path: Path) -> list[Job]:
     if not path.exists():
         return []
-    return read_object(
-        path,
-        "list of batches",
-        lambda content: [_decode(record) for record in get_objects(content, "jobs")],
-    )
+    try:
+        return read_object(
+            path,
+            "list of batches",
+            lambda content: [_decode(record) for record in get_objects(content, "jobs")],
+        )
+    except InputFileError as error:
+        raise InputFileError(path, f"{error.what}; {_REMEDY}") from None
 
 
 def _decode(record: dict[str, Any]) -> Job:

@@ -74,8 +74,8 @@ class Job:
         """How it is named to the user."""
         return f"{self.system.card.prompt} on {self.dataset.name}"
 
-    def unanswered(self) -> tuple[Sample, ...]:
-        """The samples that have no response yet to what would be asked today."""
+    def without_answer(self) -> list[Sample]:
+        """The samples of which no response to what would be asked today is stored here."""
         # What was answered to the same request before other settings superseded it counts too,
         # and the run that asks what is missing says which lines it could not read.
         stored = (
@@ -89,7 +89,11 @@ class Job:
             if not isinstance(record.response, Failure)
             and record.request == self.requests.get(record.id)
         }
-        left = [sample for sample in self.samples if sample.id not in answered]
+        return [sample for sample in self.samples if sample.id not in answered]
+
+    def unanswered(self) -> tuple[Sample, ...]:
+        """The samples that must be asked about: no dataset has a response to the same request."""
+        left = self.without_answer()
         elsewhere = self.answered_elsewhere({sample.id for sample in left})
         return tuple(sample for sample in left if sample.id not in elsewhere)
 
@@ -122,6 +126,18 @@ class Job:
             for name, request in batch.requests.items()
             if request == self.requests.get(name)
         }
+
+    def in_batches_of(self, others: Iterable[Job]) -> set[str]:
+        """The samples about which batches of other datasets ask the same."""
+        requests = {
+            other.requests[name]
+            for other in others
+            if other.files.manifest.parent == self.files.manifest.parent
+            for name in other.in_batches()
+        }
+        if not requests:
+            return set()
+        return {each.id for each in self.samples if self.requests[each.id] in requests}
 
 
 def ledger_of(system: System) -> Ledger | None:
@@ -185,10 +201,14 @@ async def run_jobs(
         if batch is None:
             return all([await _ask(job, concurrency, progress, map_samples) for job in jobs])
         # All are submitted before any is waited for: the provider works on them together.
-        running = [job for job in jobs if await _collect(job, progress, wait=False)]
+        running = [
+            job
+            for place, job in enumerate(jobs)
+            if await _collect(job, jobs[:place], progress, wait=False)
+        ]
         if batch == "wait":
             for job in running:
-                await _collect(job, progress, wait=True)
+                await _collect(job, (), progress, wait=True)
         return False
     finally:
         await close_systems(jobs)
@@ -235,15 +255,19 @@ async def _ask(
     return all(sample.id in store.done for sample in job.samples)
 
 
-async def _collect(job: Job, progress: Progress, *, wait: bool) -> bool:
-    """Submit and read batches; whether some still run."""
+async def _collect(job: Job, earlier: Sequence[Job], progress: Progress, *, wait: bool) -> bool:
+    """Submit and read batches, but for what batches of earlier jobs ask; whether some still run."""
     system = require_prompted(job.system)
     manifest = _begin(job, progress, None)
     with RunStore(job.files, job.requests) as store:
         _announce(store, job, progress)
         write_manifest(job.files.manifest, manifest)
         _reuse(store, job, progress)
-        samples = afford(system, job.samples, store, job.files, ledger_of(system))
+        shared = job.in_batches_of(earlier) - store.done - job.in_batches()
+        if shared:
+            progress.note(f"{len(shared)} requests are in batches of other datasets: asked once")
+        samples = [sample for sample in job.samples if sample.id not in shared]
+        samples = afford(system, samples, store, job.files, ledger_of(system))
         running = await run_batch(
             system,
             samples,
@@ -255,7 +279,7 @@ async def _collect(job: Job, progress: Progress, *, wait: bool) -> bool:
             polling=Polling(wait=wait),
         )
     _end(job, manifest)
-    return running > 0
+    return running > 0 or bool(shared)
 
 
 def _begin(job: Job, progress: Progress, ledger: Ledger | None) -> Manifest:
@@ -297,9 +321,9 @@ def missing(jobs: Sequence[Job]) -> list[str]:
     """What has no answer yet, a sentence for each job; empty where nothing is missing."""
     lines = []
     for job in jobs:
-        unanswered = {sample.id for sample in job.unanswered()}
+        unanswered = {sample.id for sample in job.without_answer()}
         if unanswered:
-            submitted = unanswered & job.in_batches()
+            submitted = unanswered & (job.in_batches() | job.in_batches_of(jobs))
             reasons = [*sorted(_reasons(job, unanswered).items()), ("in batches", len(submitted))]
             why = "".join(f", {reason} {count}" for reason, count in reasons if count)
             then = "collect them" if submitted == unanswered else "ask only these"

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+MANIFEST_REMEDY: Final = "run again: it is written anew, and the answers next to it are used again"
+"""What mends a manifest that cannot be read."""
+
+LINE_REMEDY: Final = "run again: the line is moved away, and only its sample is asked again"
+"""What mends a line that cannot be read: `RunStore` moves it to the superseded file."""
+
 # Where a line is: its file, and in it the first byte and the length, in bytes.
 _Place: TypeAlias = "tuple[Path, int, int]"
 

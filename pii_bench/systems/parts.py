@@ -91,9 +91,16 @@ class DetectedEntities:
         return {"description": sample.description}
 
     def entities(self, sample: Sample) -> list[Candidate]:
-        """Its spans as texts, each at its first place."""
+        """Its spans as texts, each at its first place.
+
+        Raises:
+            ValueError: a span is not in the text; Python would cut it, or count from the end.
+        """
         first: dict[tuple[str, str], int] = {}
+        length = len(sample.description)
         for span in self._detect(sample.description):
+            if not 0 <= span.start < span.end <= length:
+                raise ValueError(f"span {span.start}:{span.end} of a text of {length} characters")
             first.setdefault((sample.description[span.start : span.end], span.type), span.start)
         return [Candidate(text, pii_type, start) for (text, pii_type), start in first.items()]
 

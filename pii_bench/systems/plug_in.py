@@ -27,6 +27,8 @@ ENTRY_POINTS: Final = "pii_bench.systems"
 
 PYTHON: Final = "python"
 
+_FAULT: Final = "error: the plug-in "
+
 
 @dataclass(frozen=True, slots=True)
 class PlugIn:
@@ -42,9 +44,10 @@ class PlugIn:
 
     @property
     def card(self) -> SystemCard:
-        """The system's own, with the hash of its source."""
+        """The system's own, with the hash of its source; without a prompt the task names it."""
         card = self.system.card
-        return replace(card, settings={**card.settings, "source": self.source})
+        settings = {**card.settings, "source": self.source}
+        return replace(card, prompt=card.prompt or str(card.task), settings=settings)
 
     def request_hash(self, sample: Sample) -> str:
         """SHA-256 over the source and the system's own hash."""
@@ -62,15 +65,24 @@ class PlugIn:
         except (CallError, PiiBenchError):
             raise
         except Exception as error:  # noqa: BLE001 - foreign code must not end a run of hours
-            return Completion(f"error: the plug-in raised {type(error).__name__}", Finish.STOP)
+            return Completion(f"{_FAULT}raised {type(error).__name__}", Finish.STOP)
         if isinstance(response, Completion | Draws):
             return response
         kind = type(response).__name__
-        return Completion(f"error: the plug-in returned {kind}, not Completion", Finish.STOP)
+        return Completion(f"{_FAULT}returned {kind}, not Completion", Finish.STOP)
 
     async def close(self) -> None:
         """Release what the system holds."""
         await self.system.close()
+
+
+def fault_of(response: object) -> str | None:
+    """What a plug-in did wrong instead of answering; None where it answered."""
+    match response:
+        case Completion(text=text) if text.startswith(_FAULT):
+            return text.removeprefix("error: ")
+        case _:
+            return None
 
 
 def plug_in(name: str, target: str) -> tuple[PlugIn, ...]:

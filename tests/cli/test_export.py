@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import gzip
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.cli import main
+from pii_bench.cli import exports, main
 from pii_bench.cli.export_every_eval_ever import run
 from pii_bench.errors import PiiBenchError
 from tests.integrations.every_eval_ever.schemas import valid_run, valid_samples
@@ -26,7 +27,11 @@ def tiny(own_folder: Path) -> Dataset:
 def exported() -> bool:
     return run(
         Namespace(
-            results=Path("results"), out=Path("out"), organization="unknown", relationship="other"
+            results=Path("results"),
+            out=Path("out"),
+            organization="unknown",
+            relationship="other",
+            gzip=False,
         )
     )
 
@@ -80,3 +85,56 @@ def test_the_command(tiny: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as refused:
         main([*arguments, "--results", "nowhere"])
     assert refused.value.code == 2
+
+
+def test_compressed_samples_are_those_of_a_plain_export(tiny: Dataset) -> None:
+    store_run(Path("results/runs"), tiny, "naive", ANSWERS)
+    plain, packed = ["export", "every-eval-ever", "--out", "out"], ["--gzip"]
+    assert main(plain) == 0
+    (samples,) = Path("out").rglob("*_samples.jsonl")
+    lines, run = samples.read_bytes(), valid_run(samples.with_name(f"{samples.stem[:-8]}.json"))
+
+    assert main([*plain, *packed]) == 0
+
+    archive = samples.with_name(f"{samples.name}.gz")
+    assert gzip.decompress(archive.read_bytes()) == lines
+    assert not samples.exists()
+    again = valid_run(samples.with_name(f"{samples.stem[:-8]}.json"))
+    assert again["detailed_evaluation_results"] == run["detailed_evaluation_results"]
+
+    assert main(plain) == 0
+    assert samples.read_bytes() == lines
+    assert not archive.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [([], "--gzip compresses them"), (["--gzip"], "before they are compressed")],
+)
+def test_a_big_export_says_so_before_it_writes(
+    tiny: Dataset,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    hint: str,
+) -> None:
+    store_run(Path("results/runs"), tiny, "naive", ANSWERS)
+    monkeypatch.setattr(exports, "BIG", 1000)
+    Path("out").touch()
+
+    # A file is where the folder should be: what is told was told before.
+    assert main(["export", "every-eval-ever", "--out", "out", *options]) == 2
+
+    told, failed = capsys.readouterr().err.splitlines()
+    assert told == f"about 0 MB of samples for out: {hint}"
+    assert "cannot be written" in failed
+
+
+def test_a_small_export_says_nothing_of_its_size(
+    tiny: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_run(Path("results/runs"), tiny, "naive", ANSWERS)
+
+    assert main(["export", "every-eval-ever", "--out", "out"]) == 0
+
+    assert capsys.readouterr().err == ""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.cli import main
+from pii_bench.cli import exports, main
 from pii_bench.models.catalog import check_model
 from tests.builders import read_lines, sample_record, write_lines
 from tests.protocol_server import completion
@@ -70,6 +71,46 @@ def test_all_three_tasks_for_transformers(
         "<Full Name> is 32. No 0.",
     ]
     assert "USD" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "written"),
+    [
+        ("a.jsonl", ["--gzip"], "a.jsonl.gz"),
+        ("a.jsonl.gz", [], "a.jsonl.gz"),
+        ("a.jsonl.gz", ["--gzip"], "a.jsonl.gz"),
+    ],
+)
+def test_a_file_can_be_compressed(
+    ten: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    options: list[str],
+    written: str,
+) -> None:
+    command = ["export", "fine-tuning", "--for", "mistral"]
+    assert main([*command, *of(ten, tmp_path / "plain.jsonl")]) == 0
+    plain = (tmp_path / "plain.jsonl").read_bytes()
+    capsys.readouterr()
+
+    assert main([*command, *of(ten, tmp_path / name), *options]) == 0
+
+    assert gzip.decompress((tmp_path / written).read_bytes()) == plain
+    assert f"{len(plain):,} bytes" in capsys.readouterr().out
+    assert not (tmp_path / "a.jsonl").exists()
+
+
+def test_a_big_file_says_so_first(
+    ten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(exports, "BIG", 1)
+    out = tmp_path / "a.jsonl"
+
+    assert main(["export", "fine-tuning", "--for", "mistral", *of(ten, out)]) == 0
+
+    told = f"about 0 MB of samples for {out}: --gzip compresses them\n"
+    assert capsys.readouterr().err.startswith(told)
 
 
 def test_tokens_are_counted_by_a_tokenizer(

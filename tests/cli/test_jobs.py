@@ -294,6 +294,98 @@ def test_what_another_dataset_asked_alike_is_not_asked_again(
     assert (one | {"id": ""}, two["id"]) == (two | {"id": ""}, "two-1")
 
 
+def overlapping(own_folder: Path) -> Path:
+    """A run of three datasets, the last of which holds what the first two do, and one more."""
+    texts = {"one": "Ann Lee.", "two": "Bob Ray.", "three": "Cy Fox."}
+    records = {
+        name: sample_record(f"{name}-1", description=text, subjects=[], related=[])
+        for name, text in texts.items()
+    }
+    write_lines(own_folder / "one.jsonl", [records["one"]])
+    write_lines(own_folder / "two.jsonl", [records["two"]])
+    both = [record | {"id": f"hard-{name}"} for name, record in records.items()]
+    write_lines(own_folder / "hard.jsonl", both)
+    config = own_folder / "bench.toml"
+    config.write_text(
+        'models = ["openai/m"]\ndatasets = ["one.jsonl", "two.jsonl", "hard.jsonl"]\n'
+        'task = "detection"\n'
+    )
+    return config
+
+
+def answered(own_folder: Path) -> dict[str, str]:
+    """Sample id to request hash, of every answer that is stored."""
+    paths = own_folder.glob("results/runs/*/detection/*.jsonl")
+    lines = (line for path in paths for line in read_lines(path))
+    return {line["id"]: line["request"] for line in lines if "error" not in line}
+
+
+def test_what_two_datasets_ask_alike_is_submitted_once(
+    batches: OpenAIBatches,
+    own_folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(batches, "outcomes", lambda job: {name: Item() for name in job.requests})
+    asked = ("--config", str(overlapping(own_folder)), "--base-url", f"{batches.url}/v1")
+    batches.looks = 2
+
+    assert main(["run", *asked, "--batch"]) == 0
+
+    assert [len(job.requests) for job in batches.jobs.values()] == [1, 1, 1]
+    requests = answered(own_folder)
+    assert sorted(requests) == ["hard-one", "hard-three", "hard-two", "one-1", "two-1"]
+    assert requests["hard-one"] == requests["one-1"] != requests["two-1"]
+    told = capsys.readouterr().err
+    assert "2 requests are in batches of other datasets: asked once" in told
+    assert "2 answers to the same requests are used again, from other datasets" in told
+
+
+def test_what_was_submitted_once_is_collected_for_both_datasets(
+    batches: OpenAIBatches,
+    own_folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(batches, "outcomes", lambda job: {name: Item() for name in job.requests})
+    asked = ("--config", str(overlapping(own_folder)), "--base-url", f"{batches.url}/v1")
+    batches.looks = 1
+
+    assert main(["run", *asked, "--batch", "submit", "--dry-run", "--json"]) == 0
+    assert [row["calls"] for row in json.loads(capsys.readouterr().out)] == [1, 1, 1]
+    assert main(["run", *asked, "--batch", "submit"]) == 1
+    assert re.search(
+        r"hard-\w+: 3 of 3 samples have no answer, in batches 3; run again to collect them",
+        capsys.readouterr().err,
+    )
+    assert main(["run", *asked, "--batch", "submit", "--dry-run", "--json"]) == 0
+    assert [row["calls"] for row in json.loads(capsys.readouterr().out)] == [0, 0, 0]
+    assert main(["run", *asked, "--batch", "submit"]) == 0
+
+    assert [len(job.requests) for job in batches.jobs.values()] == [1, 1, 1]
+    assert len(answered(own_folder)) == 5
+
+
+def test_what_failed_for_one_dataset_is_asked_for_the_other(
+    batches: OpenAIBatches, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def first_fails(job: StoredJob) -> dict[str, Item]:
+        return {name: EXPIRED if job.id == min(batches.jobs) else Item() for name in job.requests}
+
+    monkeypatch.setattr(batches, "outcomes", first_fails)
+    asked = ("--config", str(overlapping(own_folder)), "--base-url", f"{batches.url}/v1")
+    batches.looks = 1
+
+    assert main(["run", *asked, "--batch"]) == 1
+    assert sorted(answered(own_folder)) == ["hard-one", "hard-three", "hard-two", "two-1"]
+
+    # The answer that `hard` got is that of the first dataset too.
+    jobs = len(batches.jobs)
+    assert main(["run", *asked, "--batch"]) == 0
+    assert len(batches.jobs) == jobs
+    assert "one-1" in answered(own_folder)
+
+
 def test_a_replay_answers_by_sample(own_folder: Path) -> None:
     for name in ("one", "two"):
         write_lines(own_folder / f"{name}.jsonl", [sample_record(f"{name}-1")])

@@ -30,6 +30,7 @@ EACH: Final[Mapping[str, Mapping[str, object]]] = {
     "run --config bench.toml": OURS | {"task": "masking"},
     "run --config bench.toml --dry-run": {"model": "gold", "prompt": "keyword", "calls": 0},
     "leaderboard": OURS | {"task": "masking", "gold": 12},
+    "leaderboard --table 6": {"table": 6, "source": "published", "model": "bilstm-crf"},
     "compare gold+keyword bilstm-crf+keyword": {
         "dataset": "demo",
         "task": "masking",

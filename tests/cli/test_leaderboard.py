@@ -50,11 +50,6 @@ def test_rows_as_json_are_all_that_is_printed(
     assert output.err.startswith("leaderboard: ")
 
 
-def test_a_table_of_the_paper_is_no_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["leaderboard", "--json", "--table", "5"]) == 2
-    assert "leave --json out" in capsys.readouterr().err
-
-
 def test_without_results_the_published_figures_are_there(own_folder: Path) -> None:
     assert main(["leaderboard"]) == 0
 
@@ -113,11 +108,32 @@ def test_what_cannot_be_read_is_left_out_and_the_rest_is_shown(
 
     told = [each for each in capsys.readouterr().err.splitlines() if "left out" in each]
     where, other = run.relative_to(own_folder), line.relative_to(own_folder)
+    anew = "run again: it is written anew, and the answers next to it are used again"
+    moved = "run again: the line is moved away, and only its sample is asked again"
     assert told == [
-        f"left out: {where}: no manifest of a run: nested too deep",
-        f"left out: {other}:2: record: 'text' must be a string, not a whole number",
+        f"left out: {where}: no manifest of a run: nested too deep; {anew}",
+        f"left out: {other}:2: record: 'text' must be a string, not a whole number; {moved}",
     ]
     table = (own_folder / "results" / "leaderboard.csv").read_text()
     assert "run,fake/sound,detection" in table
     assert "run,fake/line,detection" in table
     assert "fake/run" not in table
+
+
+def test_what_is_told_of_a_damaged_store_mends_it(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["run", "--model", "gold", "--dataset", "demo"]
+    assert main(asked) == 0
+    (manifest,) = own_folder.rglob("demo.run.json")
+    lines = manifest.with_name("demo.jsonl")
+    sound = lines.read_bytes()
+    for damaged, told in ((manifest, "it is written anew"), (lines, "the line is moved away")):
+        damaged.write_bytes(damaged.read_bytes()[1:])
+        assert main(["leaderboard"]) == 1
+        assert f"; run again: {told}, and " in capsys.readouterr().err
+
+        assert main(asked) == 0
+        assert main(["leaderboard"]) == 0
+        assert "left out" not in capsys.readouterr().err.splitlines()[-1]
+        assert lines.read_bytes() == sound

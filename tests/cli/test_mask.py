@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pii_bench.cli import main
+from pii_bench.systems import KEEP
 from tests.builders import write_lines
 from tests.protocol_server import ProtocolServer, Reply, completion
 
@@ -306,3 +307,33 @@ def test_a_remote_model_is_refused_before_it_asks_for_a_key(
     errors = capsys.readouterr().err
     assert errors.count("--local-only") == 2
     assert "needs a key" not in errors
+
+
+IDENTITY = (
+    "My name is Ann Lee. My IBAN is GB82WEST12345698765432, my social security number is "
+    "536-22-8719, you reach me at ann.lee@example.org or +44 20 7946 0958. I take ibuprofen for my "
+    "asthma."
+)
+ACCOUNT = "GB82WEST12345698765432"
+NEVER_NEEDED = ("Ann Lee", "536-22-8719", "ann.lee@example.org", "+44 20 7946 0958")
+
+
+@pytest.mark.parametrize("keep", KEEP)
+def test_names_and_numbers_stay_only_where_the_query_clearly_needs_them(
+    own_folder: Path, capsys: pytest.CaptureFixture[str], keep: str
+) -> None:
+    letter = own_folder / "identity.txt"
+    letter.write_text(IDENTITY)
+
+    def masked(query: str) -> str:
+        assert main(["mask", str(letter), "--query", query, "--keep", keep]) == 0
+        return capsys.readouterr().out
+
+    health = masked("Is ibuprofen safe with asthma?")
+    assert [each for each in (*NEVER_NEEDED, ACCOUNT) if each in health] == []
+    assert "I take ibuprofen for my asthma." in health
+    bank = masked("Is the check digit of my IBAN right?")
+    assert [each for each in NEVER_NEEDED if each in bank] == []
+    assert ACCOUNT in bank
+    name = masked("What is the origin of my name, Ann Lee?")
+    assert [each for each in (*NEVER_NEEDED, ACCOUNT) if each in name] == []

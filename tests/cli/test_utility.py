@@ -333,13 +333,25 @@ def test_every_embedder_can_be_chosen(capsys: pytest.CaptureFixture[str]) -> Non
     assert f"{{{','.join(commands.EMBEDDERS)}}}" in capsys.readouterr().out
 
 
-def test_local_only_refuses_who_would_be_sent_unmasked_text(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
+HERE = ("--answerer", "openai/m", "--answerer-base-url", "http://127.0.0.1:1/v1")
+AWAY = "http://models.example/v1"
 
-    with pytest.raises(PiiBenchError, match="--local-only: system 'openai/gpt-5'"):
-        utility(None, "--answerer", "openai/gpt-5", "--local-only")
+
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [
+        (["--answerer", "openai/gpt-5"], "openai/gpt-5"),
+        (["--answerer", "openai/m", "--answerer-base-url", AWAY], "openai/m@models.example"),
+        ([*HERE, "--model", "openai/gpt-5"], "openai/gpt-5"),
+        ([*HERE, "--model", "openai/gpt-5", "--rewrite"], "openai/gpt-5"),
+        ([*HERE, "--judge", "mistral/m"], "mistral/m"),
+    ],
+)
+def test_local_only_refuses_who_is_elsewhere_before_it_asks_for_a_key(
+    options: list[str], refused: str
+) -> None:
+    with pytest.raises(PiiBenchError, match=f"^--local-only: system '{refused}' "):
+        utility(None, "--local-only", *options)
 
 
 def test_local_only_allows_this_machine(protocol_server: ProtocolServer) -> None:

@@ -124,6 +124,10 @@ def test_neither_texts_nor_mapping_show_in_a_log() -> None:
         ("<full name 2> < Age> <Full_Name 1>", "Bo Ek 32 Ann Lee"),
         ("**[Full Name 2]**, &lt;Age&gt;", "**Bo Ek**, 32"),
         ("<<Age>>", "<32>"),
+        ("[full name 1] [FULL NAME 2] [age]", "Ann Lee Bo Ek 32"),
+        ("&lt;Full_Name_1&gt;, &lt;FULL NAME 2&gt;", "Ann Lee, Bo Ek"),
+        ("&LT;Age&GT; &#60;Age&#62; &#x3C;Age&#x3e; &lt;Age>", "32 32 32 32"),
+        ("5 &lt; 6, <b>&lt;Age&gt;</b> &amp; [x]", "5 &lt; 6, <b>32</b> &amp; [x]"),
         ("Age, (Age), <Full Name 3>, [Ages]", "Age, (Age), <Full Name 3>, [Ages]"),
     ],
 )
@@ -131,12 +135,25 @@ def test_tags_are_restored_in_any_case_spacing_and_brackets(answer: str, restore
     assert unmask(answer, MAPPING) == restored
 
 
+@pytest.mark.parametrize("tag", ["<full name>", "[Full Name]", "&lt;Full Name&gt;", "[FULL_NAME]"])
+def test_a_tag_without_a_number_is_restored_in_any_writing(tag: str) -> None:
+    assert unmask(f"Dear {tag},", {"<Full Name>": ("Ann Lee",)}) == "Dear Ann Lee,"
+
+
+def test_tags_of_other_tools_are_restored_in_any_writing() -> None:
+    answer = "<PER_1> &lt;PER_1&gt; [per_1] <Per 1>"
+
+    assert unmask(answer, {"<PER_1>": ("Ann Lee",)}) == "Ann Lee " * 3 + "Ann Lee"
+
+
 def test_what_could_be_taken_for_a_tag_is_none() -> None:
-    text = "Write [person] or &lt;Person 1&gt; for Ann and Bo."
+    text = "Write [person], &lt;Person 1&gt; or &#60;person 2&#62; for Ann and Bo."
 
     masked = mask(text, [("Ann", "PER"), ("Bo", "PER")])
 
-    assert masked.text == "Write [person] or &lt;Person 1&gt; for <Person 2> and <Person 3>."
+    assert masked.text == (
+        "Write [person], &lt;Person 1&gt; or &#60;person 2&#62; for <Person 3> and <Person 4>."
+    )
     assert unmask(masked.text, masked.mapping) == text
 
 

@@ -345,9 +345,9 @@ def test_a_run_with_a_broken_manifest_is_left_out(runs: Path, dataset: Dataset) 
     path = store_run(runs, dataset, "detection", {"s1": ANN}).manifest
     path.write_text("{}")
 
-    assert collect(runs.parent) == Collection(
-        (), (f"{path}: no manifest of a run: record: 'system' is missing",)
-    )
+    reason = f"{path}: no manifest of a run: record: 'system' is missing"
+    remedy = "run again: it is written anew, and the answers next to it are used again"
+    assert collect(runs.parent) == Collection((), (f"{reason}; {remedy}",))
 
 
 def test_of_a_broken_line_the_sample_lacks_an_answer(runs: Path, dataset: Dataset) -> None:
@@ -357,5 +357,20 @@ def test_of_a_broken_line_the_sample_lacks_an_answer(runs: Path, dataset: Datase
 
     found = collect(runs.parent)
 
-    assert found.left_out == (f"{path}:1: record: 'id' is missing",)
+    remedy = "run again: the line is moved away, and only its sample is asked again"
+    assert found.left_out == (f"{path}:1: record: 'id' is missing; {remedy}",)
     assert [(row.scored, row.gold) for row in found.rows] == [(1, len(dataset.samples))]
+
+
+def test_what_came_with_the_results_is_to_be_restored(runs: Path, dataset: Dataset) -> None:
+    reference = runs.parent / "reference"
+    line = store_run(reference, dataset, "detection", {"s1": ANN}).responses
+    line.write_text("{}\n")
+    run = store_run(reference, dataset, "naive", {"s1": ANN}).manifest
+    run.write_text("{}")
+
+    remedy = "restore the file from where the results came"
+    assert collect(runs.parent).left_out == (
+        f"{run}: no manifest of a run: record: 'system' is missing; {remedy}",
+        f"{line}:1: record: 'id' is missing; {remedy}",
+    )

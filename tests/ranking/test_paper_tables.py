@@ -11,6 +11,7 @@ from pii_bench.ranking.paper_tables import (
     PAPER_TABLES,
     known_tables,
     paper_table,
+    paper_table_records,
     published_name,
 )
 from pii_bench.ranking.published import PUBLISHED, published_rows
@@ -124,6 +125,49 @@ def test_ours_has_its_difference_from_the_published_figure() -> None:
         ["naive", "gpt-4o-2024-08-06", "published", "0.500", "0.750"],
         ["naive", GPT_4O, "run", "0.750 (+0.250)", "0.700 (-0.050)"],
     ]
+
+
+def test_the_lines_of_a_table_as_records() -> None:
+    rows = [
+        ours("single", {"f1": 0.75}, strategy="naive", scored=4, gold=4),
+        ours("single", {"f1": 0.5}, strategy="ps-cot", scored=3, gold=4),
+        ours("single", {"f1": 1.0}, model="gold", strategy="gold", oracle=True),
+    ]
+    theirs = [
+        published(
+            {"f1": 0.5, "rouge_l_f": 0.75},
+            model="gpt-4o-2024-08-06",
+            strategy=strategy,
+            task=Task.QUERY_RELATED,
+        )
+        for strategy in ("naive", "ps-cot")
+    ]
+
+    records = paper_table_records(7, rows, theirs)
+
+    f1, rouge = (
+        {"task": "query-related", "dataset": "single", "metric": metric}
+        for metric in ("f1", "rouge_l_f")
+    )
+    by_paper = [f1 | {"value": 0.5}, rouge | {"value": 0.75}]
+    named = ("source", "model", "strategy", "oracle", "figures")
+    assert {record["table"] for record in records} == {7}
+    assert [tuple(record[name] for name in named) for record in records] == [
+        ("published", "gpt-4o-2024-08-06", "naive", False, by_paper),
+        (
+            *("run", GPT_4O, "naive", False),
+            [f1 | {"value": 0.75, "scored": 4, "gold": 4, "difference": 0.25}],
+        ),
+        ("published", "gpt-4o-2024-08-06", "ps-cot", False, by_paper),
+        # Where samples are missing there is no difference.
+        ("run", GPT_4O, "ps-cot", False, [f1 | {"value": 0.5, "scored": 3, "gold": 4}]),
+        ("run", "gold", "gold", True, [f1 | {"value": 1.0, "scored": 200, "gold": 200}]),
+    ]
+
+
+def test_records_of_a_table_that_there_is_not() -> None:
+    with pytest.raises(UnknownNameError, match="unknown table of the paper '3'"):
+        paper_table_records(3, [], [])
 
 
 def test_single_and_multi_are_joined_by_their_samples() -> None:

@@ -207,7 +207,8 @@ class TestLeftOut:
         path = keep_submission(tmp_path, "acme", dataset, RIGHT)
         path.write_text(path.read_text().splitlines()[0] + "\n")
 
-        assert self.reasons(tmp_path, dataset) == (f"{path}: no prediction for sample 's2'",)
+        reason = f"{path}: no prediction for sample 's2'; score the predictions again"
+        assert self.reasons(tmp_path, dataset) == (reason,)
 
     @pytest.mark.parametrize(
         ("change", "reason"),
@@ -223,4 +224,5 @@ class TestLeftOut:
         path = keep_submission(tmp_path, "acme", dataset, RIGHT).with_suffix(".json")
         path.write_text(json.dumps(kept(tmp_path, dataset) | change))
 
-        assert self.reasons(tmp_path, dataset) == (f"{path}: {reason}",)
+        told = f"{path}: {reason}; score the predictions again"
+        assert self.reasons(tmp_path, dataset) == (told,)

@@ -67,8 +67,11 @@ def test_a_broken_list_is_an_error_that_names_it(files: RunFiles, content: str) 
     path.parent.mkdir(parents=True)
     path.write_text(content)
 
-    with pytest.raises(InputFileError, match=r"a\.b\.batch\.json: no list of batches"):
+    with pytest.raises(InputFileError, match=r"a\.b\.batch\.json: no list of batches") as caught:
         JobsFile(files)
+
+    remedy = "move the file away and run again: what its batches ask is asked, and paid, again"
+    assert str(caught.value).endswith(f"; {remedy}")
 
 
 def test_a_list_that_cannot_be_written_is_an_error_that_names_it(files: RunFiles) -> None:

@@ -10,6 +10,7 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.prompting.outcome import Status
 from pii_bench.runs.predictions.prediction import read_response
 from pii_bench.systems.catalog import SystemOptions, build_systems
+from pii_bench.systems.plug_in import fault_of
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -26,12 +27,27 @@ from pii_bench.systems.base import SystemCard
 from pii_bench.tasks import Task
 
 class Mine:
-    card = SystemCard("mine", "system", "", Task.DETECTION, oracle=False, settings={{}})
+    card = SystemCard("mine", "{prompt}", "", Task.DETECTION, oracle=False, settings={{}})
     def request_hash(self, sample): return sample.id
     async def respond(self, sample): {body}
     async def close(self): pass
 
 def systems(): return [Mine()]
+"""
+
+DETECTOR = """
+from pii_bench.scorer.locate import DetectedSpan
+from pii_bench.systems.composed import compose_systems
+from pii_bench.systems.parts import DetectedEntities, PredictedRelevance
+from pii_bench.systems.relevance.catalog import build_relevance
+from pii_bench.taxonomy import PiiType
+
+class Mine:
+    name, identity = "mine", {{}}
+    def detect(self, text): return [DetectedSpan({span}, PiiType.PER)]
+
+def systems():
+    return compose_systems(DetectedEntities(Mine()), PredictedRelevance(build_relevance("all")))
 """
 
 
@@ -43,9 +59,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("mine", None)
 
 
-def loaded(folder: Path, body: str) -> System:
+def loaded(folder: Path, body: str, prompt: str = "system") -> System:
     sys.modules.pop("mine", None)
-    (folder / "mine.py").write_text(MODULE.format(body=body), encoding="utf-8")
+    (folder / "mine.py").write_text(MODULE.format(body=body, prompt=prompt), encoding="utf-8")
     # Python compares times to the second before it reads a module again.
     for compiled in folder.glob("__pycache__/*"):
         compiled.unlink()
@@ -64,6 +80,48 @@ def test_a_fault_of_its_code_is_a_malformed_answer(folder: Path, body: str, text
 
     assert getattr(response, "text", None) == text
     assert read_response(Task.DETECTION, response, "text").status is Status.MALFORMED
+
+
+@pytest.mark.parametrize(
+    ("span", "kept"),
+    [
+        ("0, 3", True),
+        ("0, len(text)", True),
+        # Python would cut these, or count them from the end.
+        ("0, len(text) + 1", False),
+        ("len(text), len(text) + 9", False),
+        ("-4, 3", False),
+        ("-4, -1", False),
+        ("3, 3", False),
+        ("5, 3", False),
+    ],
+)
+def test_a_span_that_is_not_in_the_text_fails_the_sample(
+    folder: Path, span: str, kept: bool
+) -> None:
+    (folder / "mine.py").write_text(DETECTOR.format(span=span), encoding="utf-8")
+    system, _ = build_systems("python:mine:systems", SystemOptions())
+
+    response = asyncio.run(system.respond(SAMPLE))
+
+    assert fault_of(response) == (None if kept else "the plug-in raised ValueError")
+    status = read_response(Task.DETECTION, response, "text").status
+    assert status is (Status.OK if kept else Status.MALFORMED)
+
+
+def test_an_entity_that_is_not_in_the_text_is_an_answer(folder: Path) -> None:
+    system = loaded(folder, """return Completion('Subject1{"Nemo Nowhere": "PER"}')""")
+
+    response = asyncio.run(system.respond(SAMPLE))
+
+    assert fault_of(response) is None
+    assert read_response(Task.DETECTION, response, "text").status is Status.OK
+
+
+def test_without_a_prompt_its_task_names_it(folder: Path) -> None:
+    system = loaded(folder, "return Completion('{}')", prompt="")
+
+    assert (system.card.prompt, system.card.task) == ("detection", Task.DETECTION)
 
 
 def test_what_may_pass_is_raised(folder: Path) -> None:

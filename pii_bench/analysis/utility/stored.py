@@ -9,7 +9,7 @@ from pii_bench.analysis.utility.chats import ANSWER, JUDGE, TEXTS, request_hash
 from pii_bench.errors import InputFileError
 from pii_bench.runs.manifest import Manifest, read_manifest
 from pii_bench.runs.records import Failure, RunRecord
-from pii_bench.runs.store import RunFiles, read_lines
+from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY, RunFiles, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -130,7 +130,7 @@ def _read_all(manifests: Iterable[Path], left_out: list[str]) -> list[StoredChat
         try:
             found.append(StoredChat.read(path))
         except InputFileError as error:
-            left_out.append(str(error))
+            left_out.append(f"{error}; {MANIFEST_REMEDY}")
         else:
-            left_out += found[-1].unreadable
+            left_out += [f"{line}; {LINE_REMEDY}" for line in found[-1].unreadable]
     return found

@@ -12,14 +12,13 @@ import hashlib
 import json
 import re
 import uuid
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import pii_bench
-from pii_bench.datasets.checksums import sha256_of
 from pii_bench.errors import InputFileError
-from pii_bench.files import write_whole
+from pii_bench.files import encode, write_whole, writing
 from pii_bench.integrations.every_eval_ever.every_eval_ever_metrics import METRICS
 from pii_bench.integrations.every_eval_ever.every_eval_ever_samples import ScoredTask, sample_lines
 from pii_bench.integrations.every_eval_ever.model_identity import PROJECT, UNKNOWN, identify
@@ -33,7 +32,7 @@ from pii_bench.runs.store import read_lines
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.integrations.every_eval_ever.model_identity import ModelIdentity
@@ -43,6 +42,9 @@ if TYPE_CHECKING:
     from pii_bench.runs.manifest import Manifest
 
 SCHEMA_VERSION: Final = "0.3.0"
+
+# Samples from whose lines the size of all is estimated.
+_FEW: Final = 20
 
 Relationship: TypeAlias = Literal["first_party", "third_party", "collaborative", "other"]
 """What the evaluator is to the model."""
@@ -75,7 +77,15 @@ class Exported:
     left_out: tuple[str, ...]
 
 
-def export_runs(results: Path, out: Path, evaluator: Evaluator, *, created: int) -> Exported:
+def export_runs(
+    results: Path,
+    out: Path,
+    evaluator: Evaluator,
+    *,
+    created: int,
+    compress: bool = False,
+    announce: Callable[[int], None] | None = None,
+) -> Exported:
     """Write every run that has a scored sample, under the names of the shared repository.
 
     The files of a run keep their names from one export to the next, so that a later one takes
@@ -86,28 +96,48 @@ def export_runs(results: Path, out: Path, evaluator: Evaluator, *, created: int)
         out: folder in which `data/pii_bench/<developer>/<model>/` is made.
         evaluator: who made the runs.
         created: seconds since 1970 at which the files are made; the schema wants them.
+        compress: write the samples with gzip, as `..._samples.jsonl.gz`; the JSON file of the run
+            names and hashes what `gunzip` makes of them, which is the export without it.
+        announce: is told about how many bytes the samples have, before anything is written.
 
     Raises:
         ResultsError: a file cannot be written.
     """
     stored = read_runs(results)
     left_out = list(stored.left_out)
-    files: list[Path] = []
-    incomplete: list[Path] = []
+    prepared: list[tuple[Run, list[ScoredTask]]] = []
     for run, rows in zip(stored.runs, _rows(stored.runs), strict=True):
         scored = [row for row in rows if row.scored]
         if not scored:
             left_out.append(f"{_named(run)}: no sample is scored")
             continue
         try:
-            tasks = [_scored(row, run) for row in scored]
+            prepared.append((run, [_scored(row, run) for row in scored]))
         except InputFileError as error:
             left_out.append(f"{_named(run)}: {error}")
-            continue
-        files.append(_write(out, run, tasks, _reported(run, evaluator), created))
-        if not all(row.complete for row in scored):
+    if announce is not None:
+        announce(sum(_estimated_bytes(task) for _, tasks in prepared for task in tasks))
+    files: list[Path] = []
+    incomplete: list[Path] = []
+    for run, tasks in prepared:
+        files.append(_write(out, run, tasks, _reported(run, evaluator), created, compress=compress))
+        if not all(task.row.complete for task in tasks):
             incomplete.append(files[-1])
     return Exported(tuple(files), tuple(incomplete), tuple(left_out))
+
+
+def _estimated_bytes(task: ScoredTask) -> int:
+    """About the size of the lines of a task, from those of a few samples."""
+    scores = task.evaluation.scores
+    few = scores[:: len(scores) // _FEW + 1]
+    part = replace(task, evaluation=replace(task.evaluation, scores=few))
+    head = {"schema_version": SCHEMA_VERSION, "evaluation_id": "", "model_id": ""}
+    size = sum(len(encode(_line(line))) for line in sample_lines(part, head, ""))
+    return size * len(scores) // max(len(few), 1)
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    return f"{json.dumps(record, ensure_ascii=False)}\n"
 
 
 def _rows(runs: Sequence[Run]) -> Iterator[list[Row]]:
@@ -160,6 +190,8 @@ def _write(
     tasks: list[ScoredTask],
     reported: Mapping[str, Any],
     created: int,
+    *,
+    compress: bool,
 ) -> Path:
     manifest = run.manifest
     model = identify(manifest.system)
@@ -175,7 +207,12 @@ def _write(
         "model_id": model.id,
     }
     lines = [line for task in tasks for line in sample_lines(task, shared, evaluation_id)]
-    write_whole(samples, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines))
+    text = "".join(map(_line, lines))
+    packed = samples.with_name(f"{samples.name}.gz")
+    written, other = (packed, samples) if compress else (samples, packed)
+    write_whole(written, text, compress=compress)
+    with writing(other):
+        other.unlink(missing_ok=True)
     document = {
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": evaluation_id,
@@ -196,7 +233,7 @@ def _write(
             "format": "jsonl",
             "file_path": f"{folder}/{samples.name}",
             "hash_algorithm": "sha256",
-            "checksum": sha256_of(samples),
+            "checksum": hashlib.sha256(encode(text)).hexdigest(),
             "total_rows": len(lines),
         },
     }

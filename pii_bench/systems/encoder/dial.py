@@ -61,9 +61,11 @@ def fit_dial(samples: Sequence[Sample], found: Sequence[Sequence[Found]]) -> dic
 def is_kept(item: Found, threshold: float) -> bool:
     """Whether something found is to stay readable.
 
-    Account, identity and contact numbers stay only where it is more likely than not that the
-    query needs them; names never do, since their relevance is 0.
+    Names never are; account, identity and contact numbers only where it is more likely than not
+    that the query needs them, and the threshold allows it.
     """
+    if item.type is PiiType.PER:
+        return False
     least = max(threshold, _LIKELY) if item.type is PiiType.CODE else threshold
     return item.relevance > 0 and item.relevance >= least
 

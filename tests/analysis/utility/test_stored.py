@@ -15,6 +15,7 @@ from pii_bench.analysis.utility.stored import (
 )
 from pii_bench.datasets.catalog import Dataset, load_dataset
 from pii_bench.models.base import CallError, Completion, Draws, Finish
+from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY
 from tests.analysis.utility.runs import ANSWERER, JUDGE, run_answerer, run_judge
 from tests.builders import sample_record, write_lines
 
@@ -77,3 +78,20 @@ def test_verdicts_are_read_back_with_the_answers_that_they_are_about(
     }
     assert read_judges(tmp_path, ANSWERER, f"{dataset.name}@no-mask", []) == []
     assert read_judges(tmp_path, "another/answerer", f"{dataset.name}@mask-all", []) == []
+
+
+def test_what_cannot_be_read_is_told_with_what_mends_it(tmp_path: Path, dataset: Dataset) -> None:
+    for condition in ("mask-all", "no-mask"):
+        run_answerer(tmp_path, dataset, condition, {"s1": "east"})
+    manifest, other = sorted(answers_folder(tmp_path).rglob("*.run.json"))
+    manifest.write_text("{}")
+    lines = other.with_name(other.name.replace(".run.json", ".jsonl"))
+    lines.write_text("{}\n")
+    told: list[str] = []
+
+    read_answerers(tmp_path, told)
+
+    assert told == [
+        f"{manifest}: no manifest of a run: record: 'system' is missing; {MANIFEST_REMEDY}",
+        f"{lines}:1: record: 'id' is missing; {LINE_REMEDY}",
+    ]

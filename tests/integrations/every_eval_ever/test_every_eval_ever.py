@@ -72,6 +72,24 @@ def test_a_run_has_the_figures_of_its_rows_and_the_scores_of_its_samples(
     ]
 
 
+def test_the_size_is_announced_before_anything_is_written(results: Path, tiny: Dataset) -> None:
+    store_run(results / "runs", tiny, "detection", {"s1": ANN, "s2": BO})
+    store_run(results / "runs", tiny, "naive", NAIVE)
+    announced: list[int] = []
+    out = results.parent / "out"
+
+    def announce(size: int) -> None:
+        assert not out.exists()
+        announced.append(size)
+
+    export_runs(results, out, Evaluator(), created=1, announce=announce)
+
+    # The lines of an estimate lack the ids of their file and model.
+    written = [line for path in out.rglob("*.jsonl") for line in path.read_bytes().splitlines()]
+    size = sum(map(len, written))
+    assert [round(each / size, 1) for each in announced] == [0.9]
+
+
 def test_masking_stands_in_the_run_that_it_is_composed_in(results: Path, tiny: Dataset) -> None:
     store_run(results / "runs", tiny, "detection", {"s1": ANN, "s2": BO})
     store_run(results / "runs", tiny, "naive", NAIVE)

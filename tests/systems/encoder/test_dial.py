@@ -37,8 +37,9 @@ def test_the_mean_is_harmonic_and_weighted(
         (found("1234", 0.49, PiiType.CODE), 0.3, False),
         (found("1234", 0.5, PiiType.CODE), 0.3, True),
         (found("1234", 0.5, PiiType.CODE), 0.6, False),
-        # A name has no relevance.
+        # Names never are.
         (found("Ann Lee", 0.0, PiiType.PER), 0.0, False),
+        (found("Ann Lee", 1.0, PiiType.PER), 0.0, False),
     ],
 )
 def test_what_is_kept(item: Found, threshold: float, kept: bool) -> None:

@@ -1,0 +1,105 @@
+"""Runs of systems that other people plug in."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+DETECTOR = """
+from pii_bench.scorer.locate import DetectedSpan
+from pii_bench.systems.composed import compose_systems
+from pii_bench.systems.parts import DetectedEntities, PredictedRelevance
+from pii_bench.systems.relevance.catalog import build_relevance
+from pii_bench.taxonomy import PiiType
+
+class Mine:
+    name, identity = "mine", {}
+    def detect(self, text): return [DetectedSpan(0, SPAN, PiiType.PER)]
+
+def systems():
+    return compose_systems(DetectedEntities(Mine()), PredictedRelevance(build_relevance("all")))
+"""
+
+NAMELESS = """
+from pii_bench.models.base import Completion
+from pii_bench.systems.base import SystemCard
+from pii_bench.tasks import Task
+
+class Mine:
+    card = SystemCard("mine", "", "", Task.QUERY_RELATED, oracle=False, settings={})
+    def request_hash(self, sample): return sample.id
+    async def respond(self, sample): return Completion('### Answer: ["Nemo Nowhere"]')
+    async def close(self): pass
+
+def systems(): return [Mine()]
+"""
+
+ASKED = ("run", "--model", "python:mine:systems", "--dataset", "demo")
+
+
+@pytest.fixture(autouse=True)
+def clean_modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield
+    sys.modules.pop("mine", None)
+
+
+def test_a_sample_on_which_its_code_fails_is_named_and_the_run_goes_on(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The text of demo-0001 alone names Halifax.
+    source = DETECTOR.replace("SPAN", "10**6 if 'Halifax' in text else 4")
+    (own_folder / "mine.py").write_text(source)
+
+    assert main([*ASKED, "--task", "detection", "--all"]) == 0
+
+    told = capsys.readouterr()
+    assert told.err.splitlines()[-1] == (
+        "detection on demo, sample 'demo-0001': the plug-in raised ValueError"
+    )
+    assert "| 12/12" in told.out
+
+
+def test_of_many_samples_the_first_are_named(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (own_folder / "mine.py").write_text(DETECTOR.replace("SPAN", "-1"))
+
+    assert main([*ASKED, "--task", "detection"]) == 0
+
+    *_, fifth, rest = capsys.readouterr().err.splitlines()
+    assert fifth == "detection on demo, sample 'demo-0005': the plug-in raised ValueError"
+    assert rest == "detection on demo: and 7 more"
+
+
+def test_masking_prints_nothing_where_its_code_fails(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (own_folder / "mine.py").write_text(DETECTOR.replace("SPAN", "10**6"))
+    (own_folder / "letter.txt").write_text("Ann Lee is 32.")
+
+    assert main(["mask", "letter.txt", "--query", "Why?", "--model", "python:mine:systems"]) == 2
+
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "system 'mine' (detection): its answer is malformed; nothing is masked" in told.err
+
+
+def test_a_system_without_a_prompt_has_its_rows_in_the_summary(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (own_folder / "mine.py").write_text(NAMELESS)
+
+    assert main([*ASKED]) == 0
+
+    assert "mine+query-related" in capsys.readouterr().out
+    stored = own_folder / "results" / "runs" / "mine" / "query-related" / "demo.jsonl"
+    assert len(stored.read_text().splitlines()) == 12
