@@ -139,7 +139,7 @@ def _run(name: str, commands: tuple[tuple[str, ...], ...], sound: str | None = N
         out, err = io.StringIO(), io.StringIO()
         try:
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                code = main(command)
+                code = _code(command)
         # Whatever is raised is what the trial is about.
         except Exception as error:  # noqa: BLE001
             checks[f"{command[0]} raises no {type(error).__name__}"] = False
@@ -151,6 +151,14 @@ def _run(name: str, commands: tuple[tuple[str, ...], ...], sound: str | None = N
             table = Path("results/leaderboard.csv").read_text(encoding="utf-8")
             checks["the sound runs are shown"] = code != 2 and f"run,{sound}" in table
     return Trial.of(name, checks)
+
+
+def _code(command: tuple[str, ...]) -> int:
+    try:
+        return main(command)
+    except SystemExit as refused:
+        # Of an argument that the parser refuses.
+        return 2 if refused.code is None else int(refused.code)
 
 
 def _paths(value: object, above: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
