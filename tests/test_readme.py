@@ -97,6 +97,15 @@ def test_every_page_that_is_linked_exists() -> None:
     assert [page for page in sorted(linked) if not (REPOSITORY / page).exists()] == []
 
 
+def test_the_figures_on_presidio_research_are_those_of_its_file() -> None:
+    with (REPOSITORY / "results" / "spans.csv").open(encoding="utf-8") as lines:
+        f1 = {
+            row["model"]: float(row["f1"]) for row in csv.DictReader(lines) if row["slice"] == "all"
+        }
+
+    assert f"exact F1 {f1['encoder']:.3f}, {f1['presidio']:.3f};" in README
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/masking.md", "docs/extending.md"])
 def test_examples_in_python_run(page: str, tmp_path: Path) -> None:
     text = (REPOSITORY / page).read_text(encoding="utf-8")

@@ -203,6 +203,8 @@ def _systems(runs: Sequence[Run], task: Task, arguments: argparse.Namespace) -> 
                 asked = (each.detection, each) if task is Task.MASKING else (each,)
                 behind[row.source, row.signature] = tuple(part for part in asked if part)
                 rows.append(row)
+    if not runs:
+        raise PiiBenchError(f"{arguments.results}: no run is stored; `pii-bench run` makes one")
     if not rows:
         if arguments.dataset not in sets:
             raise UnknownNameError("dataset among the stored runs", arguments.dataset, sets)
