@@ -35,8 +35,8 @@ out. The outputs are the same bytes.
 def main() -> None:
     """Measure, and write the report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--texts", type=int, default=600)
-    parser.add_argument("--few", type=int, default=100)
+    parser.add_argument("--texts", type=int, default=240)
+    parser.add_argument("--few", type=int, default=60)
     arguments = parser.parse_args()
     with (REPOSITORY / "data" / "single.jsonl").open(encoding="utf-8") as lines:
         texts = [json.loads(line)["description"] for line in lines][: arguments.texts]
