@@ -11,9 +11,10 @@ from pii_bench.cli.terminal import say
 from pii_bench.construction.commissions import ORDERS, PORTION, sheet
 from pii_bench.construction.derived import (
     CONVERSATIONS,
-    TWINS_PER_SOURCE,
+    TWIN_SETS,
     conversation_sheets,
     twin_sheet,
+    twin_sources,
 )
 from pii_bench.construction.frontier import FRONTIER, FRONTIER_SIZE, frontier_sheet
 from pii_bench.construction.recorded import Recorded
@@ -68,6 +69,6 @@ def _told(name: str) -> tuple[int, Callable[[int], str]]:
     if name == FRONTIER:
         return FRONTIER_SIZE, frontier_sheet
     recorded = Recorded.load()
-    if name == "twins":
-        return 2 * TWINS_PER_SOURCE, partial(twin_sheet, recorded)
+    if name in TWIN_SETS:
+        return len(twin_sources(recorded, name)), partial(twin_sheet, recorded, name=name)
     return CONVERSATIONS, partial(conversation_sheets, recorded)

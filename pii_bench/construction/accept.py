@@ -17,6 +17,7 @@ from pii_bench.construction.commissions import (
 )
 from pii_bench.construction.derived import (
     CONVERSATIONS,
+    TWIN_SETS,
     Conversation,
     conversation,
     twin_kinds,
@@ -162,10 +163,10 @@ def _terms(marked: Marked, recorded: Recorded) -> Terms:
     if name in ORDERS and 1 <= number <= ORDERS[name].size:
         earlier = recorded.sets[name].get(sample_id)
         return _kept(earlier) if earlier else _commissioned(commission(ORDERS[name], number))
-    if name == "twins" and sample_id in recorded.sets[name]:
-        return _of_twins(recorded.find(recorded.sets[name][sample_id].header["of"]))
-    if name == "twins" and 1 <= number <= len(sources := twin_sources(recorded)):
-        return _of_twins(sources[number - 1])
+    if name in TWIN_SETS and sample_id in recorded.sets[name]:
+        return _of_twins(recorded.find(recorded.sets[name][sample_id].header["of"]), name)
+    if name in TWIN_SETS and 1 <= number <= len(sources := twin_sources(recorded, name)):
+        return _of_twins(sources[number - 1], name)
     if name == "distract" and 1 <= number <= CONVERSATIONS:
         return _of_conversation(conversation(recorded, number))
     if name == FRONTIER and 1 <= number <= FRONTIER_SIZE:
@@ -205,11 +206,11 @@ def _kept(earlier: Marked) -> Terms:
     )
 
 
-def _of_twins(source: Marked) -> Terms:
+def _of_twins(source: Marked, name: str) -> Terms:
     return Terms(
         facts=facts_of(source.header["facts"]),
         allowed={},
-        kinds=twin_kinds(source),
+        kinds=twin_kinds(source, name),
         chars=None,
         header={"of": source.id},
     )

@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 
 TWINS_PER_SOURCE: Final = 200
 CONVERSATIONS: Final = 200
+TWINS: Final = "twins"
+TRAIN_TWINS: Final = "train-twins"
+TWIN_SETS: Final = (TWINS, TRAIN_TWINS)
 TWINNED: Final = "twinned.txt"
 """In the folder of the recorded texts: ids of those that have twins, in order."""
 
 TEMPLATES: Final = ("professional network", "knowledge platform", "community forum")
 
+_TRAIN: Final = ("train-multi", "train-single")
 _JOINED: Final = 5
 _ASKED: Final = 3
 # The texts of a conversation make up this share of it; greetings and answers are the rest.
@@ -32,8 +36,8 @@ _TEXTS_SHARE: Final = 0.86
 _LETTERS: Final = "ABCDEFGHIJ"
 
 
-def twin_sources(recorded: Recorded) -> list[Marked]:
-    """The texts that get twins: 200 of single, then 200 of multi.
+def twin_sources(recorded: Recorded, name: str = TWINS) -> list[Marked]:
+    """The texts that get twins: for training all, for the test 200 of single, then 200 of multi.
 
     They are those listed in the file `TWINNED` where it is there, so that no text that is mended
     later takes the place of one whose twins are written. Else they are drawn from the seed.
@@ -45,32 +49,56 @@ def twin_sources(recorded: Recorded) -> list[Marked]:
     Raises:
         PiiBenchError: a set is not complete, or too few of its texts qualify.
     """
+    if name == TRAIN_TWINS:
+        return [own[key] for own in map(recorded.sets.get, _TRAIN) if own for key in sorted(own)]
     listed = recorded.folder / TWINNED
     if listed.exists():
         return [recorded.find(each) for each in listed.read_text(encoding="utf-8").split()]
     chosen: list[Marked] = []
-    for name in ("single", "multi"):
-        own = recorded.sets[name]
-        if len(own) < ORDERS[name].size:
-            raise PiiBenchError(f"{name}: {len(own)} of {ORDERS[name].size} texts are recorded")
-        order = Random(f"{SEED}/twins/{name}").sample(sorted(own), len(own))
+    for source in ("single", "multi"):
+        own = recorded.sets[source]
+        if len(own) < ORDERS[source].size:
+            raise PiiBenchError(f"{source}: {len(own)} of {ORDERS[source].size} texts are recorded")
+        order = Random(f"{SEED}/twins/{source}").sample(sorted(own), len(own))
         fit = [own[key] for key in order if _has_second(own[key])]
         found = sorted(fit, key=lambda marked: not _can_be_turned(marked))[:TWINS_PER_SOURCE]
         if len(found) < TWINS_PER_SOURCE:
-            raise PiiBenchError(f"{name}: only {len(found)} texts can have twins")
+            raise PiiBenchError(f"{source}: only {len(found)} texts can have twins")
         chosen += sorted(found, key=lambda marked: marked.id)
     return chosen
 
 
-def twin_kinds(source: Marked) -> tuple[str, ...]:
-    """The kinds of twins that a text gets."""
-    return ("second", "paraphrase", *(("turned",) if _can_be_turned(source) else ()))
+def twin_kinds(source: Marked, name: str = TWINS) -> tuple[str, ...]:
+    """The kinds of twins that a text gets.
+
+    For training, a text about two people with facts of one kind gets a pair of queries about
+    these, `one` and `other`, instead of a second query about other facts.
+    """
+    pair = ("one", "other") if name == TRAIN_TWINS and _shares_a_kind(source) else ("second",)
+    return (
+        *(pair if pair != ("second",) or _has_second(source) else ()),
+        "paraphrase",
+        *(("turned",) if _can_be_turned(source) else ()),
+    )
 
 
 def _has_second(source: Marked) -> bool:
     facts = facts_of(source.header["facts"])
     left = [tag for tag in facts if tag not in source.queries[0].needs and not _is_name(facts[tag])]
     return len(left) >= 2
+
+
+def _shares_a_kind(source: Marked) -> bool:
+    """Whether two people have a fact of one category with different values."""
+    values = resolve(source.text, frozenset()).values
+    people: dict[str, dict[str, tuple[str, ...]]] = {}
+    for tag, category in facts_of(source.header["facts"]).items():
+        if not _is_name(category):
+            people.setdefault(tag[0], {})[category] = tuple(values[tag])
+    if len(people) < 2:
+        return False
+    one, other = people["A"], people["B"]
+    return any(category in other and other[category] != one[category] for category in one)
 
 
 def _can_be_turned(source: Marked) -> bool:
@@ -84,15 +112,15 @@ def _can_be_turned(source: Marked) -> bool:
     return all(others.get(facts[tag], values[tag]) != values[tag] for tag in needs)
 
 
-def twin_sheet(recorded: Recorded, portion: int) -> str:
+def twin_sheet(recorded: Recorded, portion: int, name: str = TWINS) -> str:
     """The twins of a portion, from 1, for a writer."""
-    sources = twin_sources(recorded)
+    sources = twin_sources(recorded, name)
     told = []
     for number in numbers_of(portion, len(sources)):
         source = sources[number - 1]
         query = source.queries[0]
         told.append(
-            f"=== twins-{number:04d}\nof: {source.id}\nwanted: {', '.join(twin_kinds(source))}\n"
+            f"=== {name}-{number:04d}\nof: {source.id}\nwanted: {', '.join(twin_kinds(source, name))}\n"
             f"{_person_lines(source)}--- text\n{source.text}\n"
             f"--- its own query: {' '.join(query.needs)} | {query.reference} | {query.domain} | "
             f"{query.asker}\n{query.text}\n"

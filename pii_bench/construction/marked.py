@@ -43,7 +43,7 @@ _FIELDS: Final = 4
 OPENING: Final = re.compile(r"\{([A-Z]\d{1,2}(?:\+[A-Z]\d{1,2})*)\|")
 """The beginning of an entity's mark, up to its text."""
 
-KINDS: Final = ("query", "second", "paraphrase", "turned")
+KINDS: Final = ("query", "second", "paraphrase", "turned", "one", "other")
 """What a query is to its text: its own, or one of the kinds of twins."""
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.commissions import ORDERS, PORTION
+from pii_bench.construction.derived import TWIN_SETS
 from pii_bench.construction.frontier import FRONTIER
 from pii_bench.construction.marked import read_marked, to_samples, to_twins, write_marked
 from pii_bench.construction.voices import TEXTS
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pii_bench.construction.marked import Marked
     from pii_bench.datasets.sample import Sample
 
-NAMES: Final = (*ORDERS, "twins", "distract", FRONTIER)
+NAMES: Final = (*ORDERS, *TWIN_SETS, "distract", FRONTIER)
 """Sets whose texts or queries are written."""
 
 SUPERSEDED: Final = "superseded"
