@@ -119,8 +119,9 @@ def twin_sheet(recorded: Recorded, portion: int, name: str = TWINS) -> str:
     for number in numbers_of(portion, len(sources)):
         source = sources[number - 1]
         query = source.queries[0]
+        kinds = ", ".join(twin_kinds(source, name))
         told.append(
-            f"=== {name}-{number:04d}\nof: {source.id}\nwanted: {', '.join(twin_kinds(source, name))}\n"
+            f"=== {name}-{number:04d}\nof: {source.id}\nwanted: {kinds}\n"
             f"{_person_lines(source)}--- text\n{source.text}\n"
             f"--- its own query: {' '.join(query.needs)} | {query.reference} | {query.domain} | "
             f"{query.asker}\n{query.text}\n"
