@@ -72,7 +72,7 @@ def _data(
     """
     train: dict[str, list[Sample]] = {}
     dev = {source: _asked(source) for source in arguments.dev or ["dev-single", "dev-multi"]}
-    for source in arguments.train or ["train-single", "train-multi"]:
+    for source in arguments.train or ["train-single", "train-multi", "train-twins"]:
         samples = _asked(source)
         count = 0 if source in DATASETS else min(arguments.hold_out, len(samples) // 5)
         held_out = {sample.id for sample in Random(_SEED).sample(samples, count)}

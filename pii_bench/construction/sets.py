@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.commissions import ORDERS
-from pii_bench.construction.derived import CONVERSATIONS, TWINS_PER_SOURCE
+from pii_bench.construction.derived import CONVERSATIONS, TRAIN_TWINS, TWINS, TWINS_PER_SOURCE
 from pii_bench.construction.frontier import FRONTIER, FRONTIER_SIZE
 from pii_bench.construction.hard import hard_set
 from pii_bench.datasets.check import CANARY
@@ -23,7 +23,8 @@ HARD_PER_SOURCE: Final = 100
 
 TEXTS: Final[Mapping[str, int]] = {
     **{name: order.size for name, order in ORDERS.items()},
-    "twins": 2 * TWINS_PER_SOURCE,
+    TWINS: 2 * TWINS_PER_SOURCE,
+    TRAIN_TWINS: 780,
     "distract": CONVERSATIONS,
     FRONTIER: FRONTIER_SIZE,
 }

@@ -78,7 +78,13 @@ DATASETS: Final[Mapping[str, Entry]] = MappingProxyType(
             Entry("demo", "demo", "restore it from the repository"),
             *(
                 Entry(name, "train-dev", _BUILD)
-                for name in ("train-single", "train-multi", "dev-single", "dev-multi")
+                for name in (
+                    "train-single",
+                    "train-multi",
+                    "train-twins",
+                    "dev-single",
+                    "dev-multi",
+                )
             ),
         )
     }

@@ -7,6 +7,7 @@ import pytest
 
 from pii_bench.construction import derived
 from pii_bench.construction.derived import (
+    TRAIN_TWINS,
     conversation,
     conversation_sheet,
     twin_kinds,
@@ -94,6 +95,18 @@ def test_a_text_qualifies_when_two_facts_are_left_for_a_second_query() -> None:
 def test_kinds_of_twins() -> None:
     assert twin_kinds(single(1)) == ("second", "paraphrase")
     assert twin_kinds(multi(1)) == ("second", "paraphrase", "turned")
+
+
+def test_for_training_every_text_of_two_with_facts_of_one_kind_gets_a_pair() -> None:
+    found = recorded()
+    found.sets["train-multi"] = {"train-multi-0001": replace(multi(1), id="train-multi-0001")}
+    found.sets["train-single"] = {"train-single-0001": replace(single(1), id="train-single-0001")}
+
+    two, one = twin_sources(found, TRAIN_TWINS)
+
+    assert (two.id, one.id) == ("train-multi-0001", "train-single-0001")
+    assert twin_kinds(two, TRAIN_TWINS) == ("one", "other", "paraphrase", "turned")
+    assert twin_kinds(one, TRAIN_TWINS) == ("second", "paraphrase")
 
 
 def test_a_sheet_of_twins_shows_text_and_first_query() -> None:

@@ -16,7 +16,7 @@ from tests.datasets.cards import make_card
 if TYPE_CHECKING:
     from pathlib import Path
 
-TRAIN_DEV = {"train-single", "train-multi", "dev-single", "dev-multi"}
+TRAIN_DEV = {"train-single", "train-multi", "train-twins", "dev-single", "dev-multi"}
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ _MADE_BY: Final[Mapping[str, str]] = MappingProxyType(
     {"hard": "hard_of", "distract": "joined", "twins": "twin_of"}
 )
 _JOINED: Final = 5
-_TWINS: Final = ("second", "paraphrase", "turned")
+_TWINS: Final = ("second", "paraphrase", "turned", "one", "other")
 
 
 def origins(sample: Sample) -> frozenset[str]:
@@ -173,6 +173,9 @@ def _twin_problems(sample: Sample, source: Sample) -> Iterator[Problem]:
         case "turned":
             other = _categories(source, own) != _categories(source, first)
             fault = f"asks for other things than {source.id}" if other else ""
+        case "one" | "other":
+            several = len({subject for subject, _ in own}) > 1
+            fault = "asks about more than one person" if several else ""
         case _:
             fault = f"meta.twin is none of {_listed(_TWINS)}"
     if fault:

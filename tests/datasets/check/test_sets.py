@@ -65,6 +65,8 @@ def test_samples_that_follow_from_their_sources() -> None:
         twin("second", "Where do I live?", ("A", "Hull")),
         twin("paraphrase", "Is my age great?", ("A", "32")),
         twin("turned", "Is he old?", ("B", "40")),
+        twin("one", "Do I age well?", ("A", "32")),
+        twin("other", "Does he age well?", ("B", "40")),
     ):
         assert found(sample) == []
 
@@ -179,7 +181,11 @@ def test_a_conversation_has_the_people_of_its_texts() -> None:
         ),
         (
             twin("third", "Is he old?", ("B", "40")),
-            "meta.twin is none of second, paraphrase, turned",
+            "meta.twin is none of second, paraphrase, turned, one, other",
+        ),
+        (
+            twin("one", "Are we old?", ("A", "32"), ("B", "40")),
+            "asks about more than one person",
         ),
         (twin("paraphrase", "Am I old?", ("A", "32")), "the query is that of multi-1"),
     ],
