@@ -61,8 +61,8 @@ def check_files(paths: Sequence[Path], watch: Watch | None = None) -> Report:
     """Check dataset files, each by itself and all against each other.
 
     A line that is no sample is a problem (`record`) and the rest is checked. Samples that
-    name others in `meta` are compared with them: from these files, or from single and multi
-    next to them.
+    name others in `meta` are compared with them: from these files, or from single, multi
+    and their train sets next to them.
 
     Args:
         paths: of the files.
