@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import create_engine, event, insert, inspect, select
@@ -55,6 +56,8 @@ class Database:
 
     def __init__(self, where: str) -> None:
         self.url = _url(where)
+        # Who waits for SQLite itself sleeps and asks again, in no order.
+        self._writer = Lock() if self.url.drivername == "sqlite" else nullcontext()
         try:
             self.engine = _engine(self.url)
             with self.writing() as connection:
@@ -84,7 +87,7 @@ class Database:
     def writing(self) -> Iterator[Connection]:
         """A transaction that writes: all of it is saved, or after an exception nothing."""
         engine = self.engine.execution_options(writing=True)
-        with engine.connect() as connection, connection.begin():
+        with self._writer, engine.connect() as connection, connection.begin():
             yield connection
 
     def purge(self) -> None:
