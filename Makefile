@@ -197,7 +197,7 @@ clean: ## Remove the environment and caches; results stay
 	@touch $@
 
 .venv/.dev: .venv/.package
-	$(BIN)/python -m pip install --quiet --editable ".[web]" --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[ocr,web]" --group dev
 	@touch $@
 
 build/perf-venv/.installed: pyproject.toml
