@@ -63,7 +63,9 @@ def test_the_package_is_installed_with_the_web_in_a_folder_that_is_taken_along()
     build, *_ = instructions("RUN")
     folder = "/opt/pii-bench"
 
-    assert build == (f'python -m venv {folder} && {folder}/bin/pip install --no-cache-dir ".[ocr,web]"')
+    assert build == (
+        f'python -m venv {folder} && {folder}/bin/pip install --no-cache-dir ".[ocr,web]"'
+    )
     assert {"ocr", "web"} <= {*PROJECT["project"]["optional-dependencies"]}
     assert f"--from=build {folder} {folder}" in instructions("COPY")
     assert instructions("ENV") == [f"PATH={folder}/bin:$PATH PYTHONDONTWRITEBYTECODE=1"]

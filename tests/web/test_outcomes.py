@@ -138,8 +138,16 @@ def test_the_page_of_the_lead_shows_agreement_live(team: Server) -> None:
 
     # Ten tokens, nine equal. F1 of four marks against five.
     assert report.whole.f1 == pytest.approx(8 / 9)
-    assert report.by_type["LOC"].f1 == 0
-    assert report.by_type["PER"].fleiss == 1
+    assert report.by_aspect["type"]["LOC"].f1 == 0
+    assert report.by_aspect["type"]["PER"].fleiss == 1
+    # Of categories and people there are figures as of types, and one for whose it is.
+    assert report.by_aspect["category"]["City/Region"].f1 == 0
+    assert report.by_aspect["category"]["Full Name"].fleiss == 1
+    assert sorted(report.by_aspect["category"]) == ["Age", "City/Region", "Full Name"]
+    # Of B bob has Bo, Bo and 32, ann Bonn too.
+    assert report.by_aspect["person"]["A"].f1 == 1
+    assert report.by_aspect["person"]["B"].f1 == pytest.approx(6 / 7)
+    assert report.owners.fleiss == 1
     assert report.by_annotator["ann"].f1 == pytest.approx(8 / 9)
     assert list(report.by_pair) == [("ann", "bob")]
     assert "0.889" in olga.page(f"/projects/{made.id}")
