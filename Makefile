@@ -141,6 +141,11 @@ test-browser: .venv/.dev ## Walk through the web application with the system's C
 	$(BIN)/python -m pip install --quiet --group browser
 	$(BIN)/pytest -m browser tests/web
 
+.PHONY: test-postgresql
+test-postgresql: .venv/.dev ## Run the web tests on an installed PostgreSQL, or on PII_BENCH_TEST_DATABASE_URL
+	$(BIN)/python -m pip install --quiet "psycopg[binary]>=3.3,<4"
+	$(BIN)/pytest -m slow tests/web/test_postgresql.py
+
 .PHONY: test-readme
 test-readme: .venv/.dev ## Run every command of the README as printed, in a fresh copy and environment: minutes
 	$(BIN)/pytest -m slow tests/test_readme_fresh.py

@@ -31,6 +31,9 @@ VERSION: Final = 1
 """Of the schema. A database with a later one is refused."""
 
 _VERSION_FACT: Final = "schema"
+_WRITERS: Final = 250218545
+"""The number of the lock that writers hold on PostgreSQL: any that no other program takes."""
+
 _PRAGMAS: Final = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
@@ -80,14 +83,22 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one state of the database."""
-        with self.engine.connect() as connection, connection.begin():
+        options = {} if self.file else {"isolation_level": "REPEATABLE READ"}
+        engine = self.engine.execution_options(**options)
+        with engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that writes: all of it is saved, or after an exception nothing."""
+        """A transaction that writes: all of it is saved, or after an exception nothing.
+
+        One at a time, in all processes: what it has read stays as it was until it has written.
+        """
         engine = self.engine.execution_options(writing=True)
         with self._writer, engine.connect() as connection, connection.begin():
+            if self.url.get_backend_name() == "postgresql":
+                # SQLite has one writer in any case.
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITERS})")
             yield connection
 
     def purge(self) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy import insert, select
 
 from pii_bench.web.accounts import Role, list_accounts
 from pii_bench.web.database import Database
-from pii_bench.web.project_tables import TASKS, VERSIONS
+from pii_bench.web.project_tables import OUTCOMES, TASKS, VERSIONS
 from pii_bench.web.projects import Plan, Stages, add_member, create_project
 from pii_bench.web.sessions import COOKIE, begin_session
 from pii_bench.web.tables import ACCOUNTS
@@ -54,7 +54,10 @@ def study(where: str, people: int) -> list[str]:
 
 
 async def save_together(url: str, secrets: Sequence[str], saves: int) -> Told:
-    """Each person opens a sample, and saves so many changes of it, as fast as it goes."""
+    """Each person opens a sample, and saves so many changes of it, as fast as it goes.
+
+    With the last one the sample is done.
+    """
     times: list[float] = []
     acknowledged: dict[int, list[str]] = {}
 
@@ -71,7 +74,8 @@ async def save_together(url: str, secrets: Sequence[str], saves: int) -> Told:
             for number in range(saves):
                 remark = f"{task} {number}"
                 answer = {"marks": _MARKS[number % 3], "remark": remark}
-                body = {"base": version, "answer": answer, "seconds": 1, "done": False}
+                is_last = number == saves - 1
+                body = {"base": version, "answer": answer, "seconds": 1, "done": is_last}
                 begun = time.perf_counter()
                 saved = await client.post(f"/tasks/{task}/save", json=body)
                 times.append(time.perf_counter() - begun)
@@ -84,7 +88,10 @@ async def save_together(url: str, secrets: Sequence[str], saves: int) -> Told:
 
 
 def lost(where: str, told: Told) -> list[str]:
-    """What was acknowledged and is not in the database, as the versions or as the answer."""
+    """What was acknowledged and is not in the database, as the versions or as the answer.
+
+    Or what follows when all are done: how they agree.
+    """
     database = Database(where)
     with database.reading() as connection:
         kept = {
@@ -95,6 +102,9 @@ def lost(where: str, told: Told) -> list[str]:
             row.id: json.loads(row.answer).get("remark")
             for row in connection.execute(select(TASKS.c.id, TASKS.c.answer))
         }
+        outcome = connection.scalar(select(OUTCOMES.c.kappa))
     database.close()
+    if outcome is None:
+        return ["the outcome"]
     missing = [r for task, own in told.acknowledged.items() for r in own if (task, r) not in kept]
     return missing + [own[-1] for task, own in told.acknowledged.items() if last[task] != own[-1]]

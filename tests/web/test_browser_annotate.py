@@ -36,7 +36,7 @@ def width(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
-def url(people: Path, tmp_path: Path) -> Iterator[str]:
+def url(people: str, tmp_path: Path) -> Iterator[str]:
     shutil.copy(people, tmp_path / "study.sqlite")
     with serving(tmp_path, "--database", "study.sqlite", "--workers", "1") as address:
         yield address

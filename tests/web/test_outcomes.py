@@ -253,7 +253,8 @@ def test_a_deleted_project_is_gone_from_the_file(team: Server) -> None:
     made = project(team, "ann", records=RECORDS[1:2])
     annotate(team.browser("ann"), made)
     path = team.web.database.file
-    assert path is not None
+    if path is None:
+        pytest.skip("the files of a database server are its own")
 
     def everything() -> bytes:
         return b"".join(each.read_bytes() for each in path.parent.glob(f"{path.name}*"))

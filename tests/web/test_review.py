@@ -287,7 +287,8 @@ def test_a_review_is_made_of_a_file_of_texts_before_and_after(team: Server) -> N
 def test_a_deleted_review_is_gone_from_the_file(team: Server) -> None:
     made = review(team, Kind.BLIND, "ann")
     path = team.web.database.file
-    assert path is not None
+    if path is None:
+        pytest.skip("the files of a database server are its own")
     olga = team.browser("olga")
 
     olga.post(f"/reviews/{made.id}/delete")
