@@ -158,6 +158,11 @@ screenshot: .venv/.dev ## Write docs/report.png, the top of the report: needs Ch
 	chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir=build/chromium \
 	  --virtual-time-budget=3000 --window-size=1100,1000 --screenshot=docs/report.png file://$(CURDIR)/build/report.html
 
+.PHONY: pictures
+pictures: .venv/.dev ## Make the pictures of docs/images anew with the system's Chromium
+	$(BIN)/python -m pip install --quiet --group browser
+	$(BIN)/python -m tests.web.pictures
+
 .PHONY: torture
 torture: .venv/.dev ## Attack everything and write what held to docs/torture.md: half an hour
 	$(BIN)/python -m tests.torture
