@@ -255,7 +255,8 @@ def decode(
         transitions: of a conditional random field; None to take each word's best label.
     """
     starts, ends = array("I"), array("I")
-    scores: list[Floats] = []
+    # One array that grows: pieces and their sum would take twice as much.
+    scores = array("f")
     for window, own in windows:
         opening = []
         for place in range(*window.core):
@@ -266,11 +267,10 @@ def decode(
                 opening.append(window.first + place)
             else:
                 ends[-1] = end
-        # A copy, so that the window's other scores go.
-        scores.append(own[opening])
+        scores.frombytes(own[opening].tobytes())
     if not starts:
         return []
-    emissions = np.concatenate(scores)
+    emissions = np.frombuffer(scores, np.float32).reshape(len(starts), -1)
     if transitions is None:
         labels = [int(label) for label in emissions.argmax(axis=1)]
     else:

@@ -23,7 +23,7 @@ _OVERLAP: Final = 96
 # A query that is longer leaves too little room for the text; its end is cut.
 _QUERY_TOKENS: Final = 256
 # What the tokenizer tells of a text takes a hundred times its size.
-_PIECE: Final = 100_000
+_PIECE: Final = 20_000
 _SPACE: Final = re.compile(r"[ \t\n\r]")
 
 

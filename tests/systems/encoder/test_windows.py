@@ -71,23 +71,23 @@ def test_cores_hold_every_subword_once(words: int, most: int) -> None:
 
 
 def test_a_text_that_the_tokenizer_reads_in_pieces_is_cut_nowhere_else() -> None:
-    text = "ab\tc\n" * 50_000
+    text = "ab\tc\n" * 10_000
 
     windows = windows_of(tokenizer(), text)
 
     held = [window.offsets[place] for window in windows for place in range(*window.core)]
     assert held == [
-        (5 * n + start, 5 * n + start + 1) for n in range(50_000) for start in (0, 1, 3)
+        (5 * n + start, 5 * n + start + 1) for n in range(10_000) for start in (0, 1, 3)
     ]
     opening = [window.spelled[place] for window in windows for place in range(*window.core)]
-    assert opening == ["ab", "", "c"] * 50_000
+    assert opening == ["ab", "", "c"] * 10_000
     assert len(windows) == len(list(windows))
 
 
 def test_a_long_word_is_in_one_piece() -> None:
-    (window,) = windows_of(tokenizer(), "a" * 150_000)
+    (window,) = windows_of(tokenizer(), "a" * 50_000)
 
-    assert window.offsets == ((0, 150_000),)
+    assert window.offsets == ((0, 50_000),)
 
 
 def test_subwords_that_a_span_touches() -> None:
