@@ -24,7 +24,7 @@ HARD_PER_SOURCE: Final = 100
 TEXTS: Final[Mapping[str, int]] = {
     **{name: order.size for name, order in ORDERS.items()},
     TWINS: 2 * TWINS_PER_SOURCE,
-    TRAIN_TWINS: 432,
+    TRAIN_TWINS: 480,
     "distract": CONVERSATIONS,
     FRONTIER: FRONTIER_SIZE,
 }
