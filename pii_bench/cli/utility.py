@@ -72,7 +72,7 @@ from pii_bench.runs.requests import RequestHashes
 from pii_bench.runs.store import RunFiles, read_lines
 from pii_bench.systems.catalog import SystemOptions, is_prompted
 from pii_bench.systems.prompted import PromptedSystem
-from pii_bench.systems.relevance.encoders import MiniLmEncoder, WordLlamaEncoder
+from pii_bench.systems.relevance.embedding import MiniLmEncoder, WordLlamaEncoder
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.models.base import Response
     from pii_bench.systems.base import System
-    from pii_bench.systems.relevance.encoders import Encoder
+    from pii_bench.systems.relevance.embedding import Encoder
 
 EMBEDDERS: Final[Mapping[str, Callable[[], Encoder]]] = MappingProxyType(
     {"wordllama": WordLlamaEncoder, "minilm": MiniLmEncoder}

@@ -11,8 +11,7 @@ from pii_bench.scorer.locate import locator_of
 from pii_bench.systems.base import GOLD
 from pii_bench.systems.composed import RelevanceSystem
 from pii_bench.systems.parts import GoldEntities, PredictedRelevance
-from pii_bench.systems.relevance.base import Candidate
-from pii_bench.systems.relevance.candidates import gold_candidates
+from pii_bench.systems.relevance.base import Candidate, gold_candidates
 from pii_bench.systems.relevance.catalog import FITTED, build_relevance
 
 if TYPE_CHECKING:

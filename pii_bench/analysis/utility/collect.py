@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pii_bench.analysis.utility.chats import AnswerPair
     from pii_bench.analysis.utility.stored import StoredChat
     from pii_bench.datasets.catalog import Dataset
-    from pii_bench.systems.relevance.encoders import Encoder
+    from pii_bench.systems.relevance.embedding import Encoder
 
 Measured: TypeAlias = "tuple[UtilityRow, tuple[SampleFigures, ...]]"
 """A row with the samples that its means are over."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pii_bench.analysis.utility.responses import Ratings
     from pii_bench.ranking.source import Source
-    from pii_bench.systems.relevance.encoders import Encoder
+    from pii_bench.systems.relevance.embedding import Encoder
 
 DEFAULT_WEIGHT: Final = 0.5
 """The paper's weight of privacy."""

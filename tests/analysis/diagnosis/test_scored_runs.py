@@ -7,8 +7,7 @@ from pii_bench.analysis.diagnosis.scored_runs import StoredCandidates, find_scor
 from pii_bench.errors import MissingExtraError
 from pii_bench.prompting.outcome import Status
 from pii_bench.runs.predictions.prediction import Prediction
-from pii_bench.systems.relevance.base import Candidate
-from pii_bench.systems.relevance.candidates import gold_candidates
+from pii_bench.systems.relevance.base import Candidate, gold_candidates
 from pii_bench.systems.relevance.catalog import build_relevance
 from tests.analysis.diagnosis.samples import EVERYONE, couple
 from tests.analysis.diagnosis.stored import query_run

@@ -13,8 +13,8 @@ from pii_bench.analysis.diagnosis.tables import (
     twin_table,
 )
 from pii_bench.prompting.outcome import Status
+from pii_bench.systems.relevance.base import gold_candidates
 from pii_bench.systems.relevance.baselines import Constant
-from pii_bench.systems.relevance.candidates import gold_candidates
 from tests.analysis.diagnosis.samples import EVERYONE, couple
 from tests.analysis.diagnosis.stored import query_run
 

@@ -5,9 +5,8 @@ import math
 import pytest
 
 from pii_bench.datasets.sample import Entity, Sample, Subject
-from pii_bench.systems.relevance.base import Candidate
+from pii_bench.systems.relevance.base import Candidate, choose, gold_candidates, relative_scores
 from pii_bench.systems.relevance.baselines import Constant
-from pii_bench.systems.relevance.candidates import choose, gold_candidates, relative_scores
 from tests.datasets.check.samples import build
 
 ANN = Candidate("Ann Lee", "PER", 0)
