@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.systems.tagger.scores import SpanScore, span_score
+from pii_bench.systems.tagger.settings import SpanScore, span_score
 from pii_bench.taxonomy import PiiType
 
 ANN = DetectedSpan(0, 3, PiiType.PER)

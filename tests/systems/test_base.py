@@ -7,10 +7,9 @@ import pytest
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.base import Completion
-from pii_bench.systems.base import SystemCard
+from pii_bench.systems.base import SystemCard, require_local
 from pii_bench.systems.catalog import SystemOptions, build_systems
-from pii_bench.systems.exposure import require_local
-from pii_bench.systems.voted import VotedSystem
+from pii_bench.systems.prompted import VotedSystem
 from pii_bench.tasks import Task
 from tests.fakes import FakeModel, fake_system
 
