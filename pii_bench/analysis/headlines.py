@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from pii_bench.analysis.runs import BASE, EvaluatedRun, RunName
 from pii_bench.datasets.statistics import published_statistics
-from pii_bench.ranking.statistics.bootstrap import intervals
-from pii_bench.ranking.statistics.scores import Scores, clusters_of, scores_of
+from pii_bench.ranking.scores import Scores, clusters_of, intervals, scores_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

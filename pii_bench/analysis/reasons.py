@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pii_bench.datasets.sample import reasons_of
-from pii_bench.ranking.statistics.bootstrap import intervals
-from pii_bench.ranking.statistics.scores import clusters_of, scores_of
+from pii_bench.ranking.scores import clusters_of, intervals, scores_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pii_bench.analysis.runs import EvaluatedRun, RunName
-    from pii_bench.ranking.statistics.scores import Scores
+    from pii_bench.ranking.scores import Scores
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from pii_bench.models.catalog import (
     resolve,
 )
 from pii_bench.models.table import find_card
-from pii_bench.prompting.definitions import PAPER
+from pii_bench.prompting.schemas import PAPER
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
 from pii_bench.systems import BALANCED, ENCODER
 from pii_bench.systems.base import GOLD, System

@@ -7,9 +7,8 @@ import pytest
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.integrations.questions import load_questions, score_answers
 from pii_bench.models.base import Completion, Finish
-from pii_bench.prompting.outcome import Status
 from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 from tests.builders import sample_record, write_lines
 from tests.ranking.stored_runs import ANN
 

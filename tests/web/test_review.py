@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.datasets.native import sample_from_record
-from pii_bench.prompting.outcome import Status
 from pii_bench.runs.predictions.prediction import Prediction
+from pii_bench.tasks import Status
 from pii_bench.web.reviews import (
     Kind,
     Pair,

@@ -13,18 +13,16 @@ from pii_bench.analysis.report.leaks import Leaks, find_leaks
 from pii_bench.analysis.report.samples import Answers, Record, Vocabulary, encode_sample
 from pii_bench.analysis.runs import evaluated
 from pii_bench.datasets.catalog import ALL, DATASETS, load_dataset
-from pii_bench.prompting.outcome import Status
 from pii_bench.ranking.collect import rows_of
 from pii_bench.ranking.html import address, leaders, merged, system_of
 from pii_bench.ranking.human import human_rows
 from pii_bench.ranking.naming import find_rows, system_name
-from pii_bench.ranking.published import published_rows
-from pii_bench.ranking.reading import reading_rows
+from pii_bench.ranking.published import published_rows, reading_rows
 from pii_bench.ranking.rows import Row, rank
 from pii_bench.ranking.source import Source
 from pii_bench.ranking.stored import read_runs
 from pii_bench.scorer.rewritten_text import Trace
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -24,8 +24,8 @@ from pii_bench.integrations.every_eval_ever.every_eval_ever_samples import Score
 from pii_bench.integrations.every_eval_ever.model_identity import PROJECT, UNKNOWN, identify
 from pii_bench.ranking.collect import rows_of
 from pii_bench.ranking.rows import with_intervals
+from pii_bench.ranking.scores import LEVEL, RESAMPLES
 from pii_bench.ranking.source import Source
-from pii_bench.ranking.statistics.bootstrap import LEVEL, RESAMPLES
 from pii_bench.ranking.stored import read_runs
 from pii_bench.runs.records import Failure
 from pii_bench.runs.store import read_lines

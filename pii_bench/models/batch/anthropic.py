@@ -39,7 +39,7 @@ from pii_bench.models.batch.base import (
     raised,
 )
 from pii_bench.models.batch.results import answer_of, read_results
-from pii_bench.models.failures import attempt, parse_json
+from pii_bench.models.service import attempt, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence

@@ -31,7 +31,6 @@ from pii_bench.models.batch.base import (
     raised,
 )
 from pii_bench.models.batch.results import read_results
-from pii_bench.models.failures import attempt, parse_json
 from pii_bench.models.mistral_chat import (
     CALL_ERRORS,
     PROVIDER,
@@ -42,6 +41,7 @@ from pii_bench.models.mistral_chat import (
     read_failure,
     request_body,
 )
+from pii_bench.models.service import attempt, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence

@@ -31,7 +31,6 @@ from pii_bench.models.batch.base import (
     raised,
 )
 from pii_bench.models.batch.results import answer_of, read_results
-from pii_bench.models.failures import attempt, parse_json, refusal, safe_code
 from pii_bench.models.openai_compatible import (
     CALL_ERRORS,
     judge,
@@ -39,6 +38,7 @@ from pii_bench.models.openai_compatible import (
     read_failure,
     request_body,
 )
+from pii_bench.models.service import attempt, parse_json, refusal, safe_code
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence

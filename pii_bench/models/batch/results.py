@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import httpx2
 
 from pii_bench.models.base import CallError
-from pii_bench.models.failures import parse_json
-from pii_bench.models.service import LARGEST_BODY, connection_failure
+from pii_bench.models.service import LARGEST_BODY, connection_failure, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable

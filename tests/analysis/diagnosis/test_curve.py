@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from pii_bench.analysis.diagnosis.curve import POINTS, ScoredCandidates, curve
 from pii_bench.analysis.diagnosis.exposure import judge_answer
-from pii_bench.prompting.outcome import Status
 from pii_bench.runs.predictions.prediction import Prediction
 from pii_bench.systems.relevance.base import Candidate, choose, gold_candidates
 from pii_bench.systems.relevance.keyword import KeywordRelevance
+from pii_bench.tasks import Status
 from tests.analysis.diagnosis.samples import EVERYONE, couple
 
 if TYPE_CHECKING:

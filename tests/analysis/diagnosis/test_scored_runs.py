@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, NoReturn
 from pii_bench.analysis.diagnosis import scored_runs
 from pii_bench.analysis.diagnosis.scored_runs import StoredCandidates, find_scores
 from pii_bench.errors import MissingExtraError
-from pii_bench.prompting.outcome import Status
 from pii_bench.runs.predictions.prediction import Prediction
 from pii_bench.systems.relevance.base import Candidate, gold_candidates
 from pii_bench.systems.relevance.catalog import build_relevance
+from pii_bench.tasks import Status
 from tests.analysis.diagnosis.samples import EVERYONE, couple
 from tests.analysis.diagnosis.stored import query_run
 

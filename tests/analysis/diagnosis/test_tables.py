@@ -12,9 +12,9 @@ from pii_bench.analysis.diagnosis.tables import (
     leak_table,
     twin_table,
 )
-from pii_bench.prompting.outcome import Status
 from pii_bench.systems.relevance.base import gold_candidates
 from pii_bench.systems.relevance.baselines import Constant
+from pii_bench.tasks import Status
 from tests.analysis.diagnosis.samples import EVERYONE, couple
 from tests.analysis.diagnosis.stored import query_run
 

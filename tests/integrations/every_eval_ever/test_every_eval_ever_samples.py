@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from pii_bench.datasets.catalog import Dataset
 from pii_bench.integrations.every_eval_ever.every_eval_ever_samples import ScoredTask, sample_lines
 from pii_bench.models.base import Completion, Usage
-from pii_bench.prompting.outcome import Status
 from pii_bench.ranking.rows import Row
 from pii_bench.ranking.source import Source
 from pii_bench.runs.evaluation import evaluate
 from pii_bench.runs.predictions.prediction import Prediction, read_response
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 from tests.builders import make_sample
 from tests.integrations.every_eval_ever.schemas import valid_sample
 

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 from pii_bench.integrations.every_eval_ever.sample_metrics import sample_metrics
-from pii_bench.prompting.outcome import Status
 from pii_bench.runs.evaluation import score_sample
 from pii_bench.runs.predictions.prediction import Prediction
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 from tests.builders import make_sample
 
 

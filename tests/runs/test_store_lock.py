@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.files import ResultsError
-from pii_bench.runs.lock import locked
+from pii_bench.runs.store import locked
 from tests.cli.command import environment
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 HOLD = """
 import sys, time
 from pathlib import Path
-from pii_bench.runs.lock import locked
+from pii_bench.runs.store import locked
 with locked(Path(sys.argv[1])):
     print("locked", flush=True)
     time.sleep(3600)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pii_bench.ranking.statistics.scores import Scores
+from pii_bench.ranking.scores import Scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -12,17 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import stats
 
-from pii_bench.ranking.statistics.bootstrap import intervals
-from pii_bench.ranking.statistics.detectable import smallest_detectable
-from pii_bench.ranking.statistics.permutation import p_values
-from tests.ranking.statistics.of_values import parted, scores
+from pii_bench.ranking.scores import intervals
+from pii_bench.ranking.significance import p_values, smallest_detectable
+from tests.ranking.of_values import parted, scores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pii_bench.ranking.statistics.bootstrap import Interval
-    from pii_bench.ranking.statistics.scores import Scores
-
+    from pii_bench.ranking.scores import Interval, Scores
 
 # A Kolmogorov-Smirnov test rejects one right sample in a hundred at this.
 REJECTED = 0.01

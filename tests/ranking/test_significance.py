@@ -8,15 +8,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pii_bench.ranking.statistics.permutation import (
+from pii_bench.ranking.scores import Interval, Scores, difference_interval, intervals
+from pii_bench.ranking.significance import (
     EXACT_UP_TO,
     FLIPS,
+    Standing,
     _bound,
     _Pair,
+    compare,
     holm,
     p_values,
+    ranked,
+    smallest_detectable,
 )
-from tests.ranking.statistics.of_values import parted, scores
+from tests.ranking.of_values import parted, scores
+
+STEPS = [0.0, 0.0, 0.0, 0.3, 0.3, 0.3]
+NOTHING = scores([0.0] * 6)
+
+FIRST = scores([1.0, 0.5, 0.25, 1.0, 1.0, 0.75])
+SECOND = scores([0.5, 0.5, 0.5, 0.0, 0.0, 0.5])
+
+UNEVEN = scores([0.0, 1.0] * 20)  # mean 0.5
 
 
 def p_of(differences: list[float], clusters: list[int] | None = None) -> float:
@@ -230,3 +243,201 @@ def test_holm_by_hand(p: list[float], expected: list[float]) -> None:
 def test_holm_lies_between_p_and_bonferroni(p: list[float]) -> None:
     for raw, corrected in zip(p, holm(p), strict=True):
         assert raw <= corrected <= min(1, len(p) * raw)
+
+
+def test_by_hand() -> None:
+    # Mean 0.15, each 0.15 off: the standard error is 0.15 * sqrt(6 / 5) / sqrt(6) = 0.0671.
+    # Student's t with 5 degrees of freedom: 2.571 at 0.975, 0.920 at 0.8.
+    detectable = smallest_detectable(scores(STEPS), NOTHING)
+
+    assert detectable == pytest.approx((2.571 + 0.920) * 0.0671, abs=1e-3)
+    assert detectable == smallest_detectable(NOTHING, scores(STEPS))
+
+
+def test_without_clusters_it_is_made_of_the_standard_error_of_a_mean() -> None:
+    values = np.random.default_rng(2).random(50)
+
+    detectable = smallest_detectable(scores(values.tolist()), scores([0.5] * 50))
+
+    quantiles = np.sum(stats.t.ppf([0.975, 0.8], df=49))
+    assert detectable == pytest.approx(quantiles * stats.sem(values - 0.5))
+
+
+def test_samples_that_only_repeat_a_description_show_nothing_more() -> None:
+    clusters = [number // 2 for number in range(12)]
+    twice = scores([value for value in STEPS for _ in range(2)], clusters)
+
+    detectable = smallest_detectable(twice, scores([0.0] * 12, clusters))
+
+    assert detectable == smallest_detectable(scores(STEPS), NOTHING)
+
+
+def test_what_differs_the_same_everywhere_has_no_spread() -> None:
+    # Of descriptions with one and with three samples, too.
+    clusters = [0, 1, 2, *[3] * 3, *[4] * 3, *[5] * 3]
+
+    assert smallest_detectable(scores([0.75] * 8), scores([0.5] * 8)) == 0.0
+    assert smallest_detectable(scores([0.75] * 12, clusters), scores([0.5] * 12, clusters)) == 0.0
+
+
+def test_of_h_it_is_that_of_its_contributions() -> None:
+    random = np.random.default_rng(5)
+    first, second = (parted(*random.random((2, 40)).tolist()) for _ in range(2))
+
+    expected = smallest_detectable(scores(first.contributions), scores(second.contributions))
+    assert smallest_detectable(first, second) == expected
+
+
+def test_five_descriptions_show_nothing() -> None:
+    # All five flips alike: 2 / 2^5 is not below 0.05. Of six, 2 / 2^6 is.
+    assert smallest_detectable(scores(STEPS[1:]), scores([0.0] * 5)) is None
+    assert smallest_detectable(scores(STEPS), NOTHING) is not None
+
+
+def test_more_than_a_whole_is_no_difference() -> None:
+    apart = smallest_detectable(scores([0.0, 1.0] * 3), scores([1.0, 0.0] * 3))
+
+    # Standard error 1 * sqrt(6 / 5) / sqrt(6) = 0.447, times 3.49.
+    assert apart is None
+
+
+def test_both_means_their_difference_and_what_can_be_said_of_it() -> None:
+    found = compare(FIRST, SECOND)
+
+    assert found is not None
+    assert (found.first.figure, found.second.figure) == (0.75, 2 / 6)
+    assert found.difference == pytest.approx(2.5 / 6)
+    assert [
+        found.first_interval,
+        found.second_interval,
+        found.difference_interval,
+    ] == intervals([FIRST, SECOND, FIRST.minus(SECOND)])
+    assert found.detectable == smallest_detectable(FIRST, SECOND)
+    # In quarters 2, 1, 4, 4, 1, of sum 12 with 10 observed: the two ones may be turned singly.
+    assert found.p == pytest.approx(2 * 3 / 2**5)
+
+
+def test_the_other_way_round_the_difference_is_the_opposite() -> None:
+    there, back = compare(FIRST, SECOND), compare(SECOND, FIRST)
+
+    assert there is not None
+    assert back is not None
+    assert back.difference == -there.difference
+    assert (back.p, back.detectable) == (there.p, there.detectable)
+    assert there.difference_interval is not None
+    assert back.difference_interval == Interval(
+        -there.difference_interval.high, -there.difference_interval.low
+    )
+
+
+def test_samples_where_they_differ_most_come_first_and_equals_not_at_all() -> None:
+    found = compare(FIRST, SECOND)
+
+    assert found is not None
+    assert found.most_different(3) == [("s3", 1.0, 0.0), ("s4", 1.0, 0.0), ("s0", 1.0, 0.5)]
+    assert [sample_id for sample_id, _, _ in found.most_different(10)] == [
+        *("s3", "s4", "s0"),
+        *("s2", "s5"),
+    ]
+
+
+def test_samples_are_told_apart_by_which_is_higher() -> None:
+    found = compare(FIRST, SECOND)
+
+    assert found is not None
+    assert found.tally() == (4, 1, 1)
+
+
+def test_only_samples_that_both_have_are_compared() -> None:
+    ids = ("s1", "s3", "s9")
+    some = Scores(ids, ids, (0.5, 0.5, 1.0))
+
+    found = compare(FIRST, some)
+
+    assert found is not None
+    assert found.first == Scores(("s1", "s3"), ("s1", "s3"), (0.5, 1.0))
+    assert found.second == Scores(("s1", "s3"), ("s1", "s3"), (0.5, 0.5))
+
+
+def test_without_a_sample_in_common_there_is_nothing_to_compare() -> None:
+    assert compare(FIRST, Scores(("s9",), ("s9",), (1.0,))) is None
+
+
+def test_two_h_differ_by_more_than_the_mean_of_their_samples() -> None:
+    # Each protects where the other retains: of its samples, every H is 0.
+    first, second = parted([1, 0] * 4, [0, 1] * 4), parted([0.5] * 8, [0.25] * 8)
+
+    found = compare(first, second)
+
+    assert found is not None
+    assert found.first.figure == 0.5
+    assert found.second.figure == pytest.approx(1 / 3)
+    assert found.difference == pytest.approx(1 / 6)
+    assert found.difference_interval == difference_interval(first, second)
+    assert found.tally() == (0, 8, 0)
+
+
+def ranks(*systems: float | list[float]) -> list[int]:
+    """Ranks of systems by their figures on 40 samples; one figure is the same on each."""
+    whole = [each if isinstance(each, list) else [each] * 40 for each in systems]
+    return [standing.rank for standing in ranked([scores(values) for values in whole])]
+
+
+def test_systems_that_differ_have_ranks_by_their_means_in_the_order_given() -> None:
+    assert ranks(0.5, 0.9, 0.1) == [2, 1, 3]
+
+
+def test_systems_that_are_equal_share_a_rank_and_the_next_one_is_free() -> None:
+    assert ranks(0.9, 0.5, 0.5, 0.1) == [1, 2, 2, 4]
+
+
+def test_a_difference_on_few_samples_is_none() -> None:
+    # One pair on which 5 or 6 of 40 samples differ, all the same way: p is 2 / 2^5 or 2 / 2^6.
+    assert ranks([0.6] * 5 + [0.5] * 35, 0.5) == [1, 1]
+    assert ranks([0.6] * 6 + [0.5] * 34, 0.5) == [1, 2]
+
+
+def test_pairs_are_corrected_for_their_number() -> None:
+    # p = 2 / 2^6 = 0.031 counts alone; with two pairs of p = 1 beside it, it is 0.094.
+    better = [0.6] * 6 + [0.5] * 34
+    assert ranks(better, 0.5) == [1, 2]
+    assert ranks(better, 0.5, better) == [1, 1, 1]
+
+
+def test_what_differs_from_neither_of_two_that_differ_has_the_rank_of_the_better() -> None:
+    middle = [0.0, 1.0] * 19 + [1.0, 1.0]  # mean 0.525
+
+    assert ranks(0.55, middle, 0.5) == [1, 1, 2]
+
+
+def test_an_uneven_system_may_have_a_smaller_rank_than_a_higher_mean() -> None:
+    # 0.6 is better than 0.55 on every sample; that it is better than the uneven one is not shown.
+    assert ranks(0.6, 0.55, list(UNEVEN.values)) == [1, 2, 1]
+
+
+def test_the_detectable_difference_is_that_to_the_best_of_the_others() -> None:
+    best, second = scores([0.9] * 40), scores([0.8] * 40)
+
+    found = ranked([second, UNEVEN, best])
+
+    # Between the even ones it is always the same.
+    assert [found[0], found[2]] == [Standing(2, 0.0), Standing(1, 0.0)]
+    # Each is 0.5 off the mean: 0.5 * sqrt(40 / 39) / sqrt(40) * (2.0227 + 0.8512).
+    assert found[1].detectable == pytest.approx(0.2301, abs=1e-4)
+
+
+def test_by_h_neither_masking_nothing_nor_masking_everything_is_first() -> None:
+    nothing, everything = parted([0] * 40, [1] * 40), parted([1] * 40, [0] * 40)
+    between = parted([0.75] * 40, [0.75] * 40)
+
+    assert [each.rank for each in ranked([nothing, between, everything])] == [2, 1, 2]
+
+
+def test_one_system_is_first_and_none_is_no_standing() -> None:
+    assert ranked([UNEVEN]) == [Standing(1, None)]
+    assert ranked([]) == []
+
+
+def test_ranks_on_other_samples_are_refused() -> None:
+    with pytest.raises(ValueError, match="same samples"):
+        ranked([UNEVEN, scores([0.5] * 39)])
