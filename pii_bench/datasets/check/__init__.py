@@ -6,9 +6,9 @@ that a fault of the generator is not repeated here.
 
 from __future__ import annotations
 
-from pii_bench.datasets.check.problem import Problem
 from pii_bench.datasets.check.run import Report, check_files, check_samples, sample_problems
 from pii_bench.datasets.check.sets import CANARY
+from pii_bench.datasets.check.text import Problem
 
 __all__ = [
     "CANARY",
