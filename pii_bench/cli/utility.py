@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.analysis.utility.answers import answer_pairs, texts
 from pii_bench.analysis.utility.chats import (
     ANSWER,
     JUDGE,
@@ -28,6 +27,7 @@ from pii_bench.analysis.utility.conditions import (
     read_masker,
     read_rewritings,
 )
+from pii_bench.analysis.utility.figures import published_figures
 from pii_bench.analysis.utility.preferences import (
     EXPLANATION,
     collect_preferences,
@@ -35,13 +35,14 @@ from pii_bench.analysis.utility.preferences import (
     text_pairs,
     write_preferences,
 )
-from pii_bench.analysis.utility.published import published_figures
 from pii_bench.analysis.utility.render import record_of, to_table, write_utility
 from pii_bench.analysis.utility.stored import (
     FOLDER,
+    answer_pairs,
     answers_folder,
     run_name,
     split_name,
+    texts,
     texts_folder,
     verdicts_folder,
 )

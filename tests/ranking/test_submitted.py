@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.analysis.diagnosis.runs import query_runs
+from pii_bench.analysis.diagnosis.tables import query_runs
 from pii_bench.analysis.report.data import collect_report
 from pii_bench.analysis.runs import read_evaluated
 from pii_bench.datasets.catalog import load_dataset
