@@ -10,7 +10,7 @@ from pii_bench.analysis.report.data import collect_report
 from pii_bench.analysis.runs import read_evaluated
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError
-from pii_bench.integrations.every_eval_ever.every_eval_ever import Evaluator, export_runs
+from pii_bench.integrations.every_eval_ever import Evaluator, export_runs
 from pii_bench.ranking.collect import collect
 from pii_bench.ranking.naming import find_rows, system_name
 from pii_bench.ranking.rows import rank

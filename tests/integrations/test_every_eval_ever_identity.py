@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pii_bench.integrations.every_eval_ever.model_identity import ModelIdentity, identify
+from pii_bench.integrations.every_eval_ever import ModelIdentity, identify
 from pii_bench.models.local import WEIGHTS
 from pii_bench.systems.base import THIS_MACHINE, SystemCard
 from pii_bench.tasks import Task

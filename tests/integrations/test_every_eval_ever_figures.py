@@ -9,20 +9,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.datasets.catalog import Dataset
-from pii_bench.integrations.every_eval_ever.every_eval_ever_samples import ScoredTask, sample_lines
+from pii_bench.integrations.every_eval_ever_figures import METRICS, ScoredTask, sample_lines
 from pii_bench.models.base import Completion, Usage
+from pii_bench.ranking import rows
 from pii_bench.ranking.rows import Row
 from pii_bench.ranking.source import Source
 from pii_bench.runs.evaluation import evaluate
 from pii_bench.runs.predictions.prediction import Prediction, read_response
 from pii_bench.tasks import Status, Task
 from tests.builders import make_sample
-from tests.integrations.every_eval_ever.schemas import valid_sample
+from tests.integrations.schemas import valid_sample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+
 ANN_LEE = Prediction(Status.OK, subjects=((("Ann Lee", "PER"), ("32", "DEM")),), related=("32",))
+
+
+def test_every_column_of_the_leaderboard_is_described_once() -> None:
+    assert tuple(METRICS) == rows.METRICS
+    assert len({metric.id for metric in METRICS.values()}) == len(METRICS)
+
+
+def test_only_a_share_of_mistakes_is_better_when_it_is_lower() -> None:
+    assert [name for name, metric in METRICS.items() if metric.lower_is_better] == [
+        *("hallucination_rate", "collateral", "leak_readable", "leak_restated", "leak_part"),
+    ]
 
 
 def lines(

@@ -4,6 +4,9 @@ What is unknown is left out, or `unknown` where the schema wants a value: no tim
 developer that the results do not name. Texts of datasets that do not ship stay here, and so do
 the answers of a replay: their lines have ids and scores alone. A hash would not do for them: who
 knows all of a text but a masked number can try the numbers.
+
+The id of a model is `developer/name`. What results put before the slash is a provider, and where
+a model runs on a server of one's own no more than a protocol: that is no developer.
 """
 
 from __future__ import annotations
@@ -19,9 +22,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import pii_bench
 from pii_bench.errors import InputFileError
 from pii_bench.files import encode, write_whole, writing
-from pii_bench.integrations.every_eval_ever.every_eval_ever_metrics import METRICS
-from pii_bench.integrations.every_eval_ever.every_eval_ever_samples import ScoredTask, sample_lines
-from pii_bench.integrations.every_eval_ever.model_identity import PROJECT, UNKNOWN, identify
+from pii_bench.integrations.every_eval_ever_figures import METRICS, ScoredTask, sample_lines
+from pii_bench.models.catalog import LOCAL, PROVIDERS, REPLAY
+from pii_bench.models.table import find_card
 from pii_bench.ranking.collect import rows_of
 from pii_bench.ranking.rows import with_intervals
 from pii_bench.ranking.scores import LEVEL, RESAMPLES
@@ -29,17 +32,19 @@ from pii_bench.ranking.source import Source
 from pii_bench.ranking.stored import read_runs
 from pii_bench.runs.records import Failure
 from pii_bench.runs.store import read_lines
+from pii_bench.systems.base import GOLD, THIS_MACHINE
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pii_bench.integrations.every_eval_ever.model_identity import ModelIdentity
     from pii_bench.models.base import Completion
     from pii_bench.ranking.rows import Row
     from pii_bench.ranking.stored import Run
     from pii_bench.runs.manifest import Manifest
+    from pii_bench.systems.base import SystemCard
+
 
 SCHEMA_VERSION: Final = "0.3.0"
 
@@ -48,6 +53,11 @@ _FEW: Final = 20
 
 Relationship: TypeAlias = Literal["first_party", "third_party", "collaborative", "other"]
 """What the evaluator is to the model."""
+
+PROJECT: Final = "pii_bench"
+UNKNOWN: Final = "unknown"
+
+_TAGGERS: Final = frozenset({"bilstm-crf", "bilstm-crf-words"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,3 +341,89 @@ def _details(row: Row) -> dict[str, str]:
         **rates,
         "signature": row.signature,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class ModelIdentity:
+    """One model.
+
+    Attributes:
+        id: `developer/name`; more slashes may follow.
+        name: as results have it.
+        deployment: `self_deployed`, `externally_managed` or `unknown`.
+        availability: `open_weights` or `unknown`: no result tells that weights are closed.
+        platform: the provider that was called; None where none was, or it is unknown.
+        engine: name and version of the runtime on this machine; None where unknown.
+    """
+
+    id: str
+    name: str
+    deployment: str = UNKNOWN
+    availability: str = UNKNOWN
+    platform: str | None = None
+    engine: tuple[str, str] | None = None
+
+    @property
+    def developer(self) -> str:
+        """The part of the id before its first slash."""
+        return self.id.partition("/")[0]
+
+    def document(self) -> dict[str, Any]:
+        """The object `model_info`."""
+        document: dict[str, Any] = {"name": self.name, "id": self.id}
+        if self.developer != UNKNOWN:
+            document["developer"] = self.developer
+        if self.platform is not None:
+            document["inference_platform"] = self.platform
+        if self.engine is not None:
+            name, version = self.engine
+            document["inference_engine"] = {"name": name, "version": version}
+        document["additional_details"] = {
+            "deployment_type": self.deployment,
+            "model_availability": self.availability,
+        }
+        return document
+
+
+def identify(card: SystemCard) -> ModelIdentity:
+    """Read from a system's card who its model is."""
+    provider, slash, name = card.model.partition("/")
+    here = "self_deployed" if card.unmasked_text_to == THIS_MACHINE else UNKNOWN
+    if not slash:
+        developer = PROJECT if card.model in _TAGGERS | {GOLD} else UNKNOWN
+        opened = "open_weights" if card.model in _TAGGERS else UNKNOWN
+        return ModelIdentity(f"{developer}/{card.model}", card.model, here, opened)
+    if provider == REPLAY:
+        # Whose answers the file holds, and where they were made, is unknown.
+        return ModelIdentity(f"{UNKNOWN}/{name}", card.model)
+    if provider == LOCAL:
+        return _local(card, name, here)
+    if provider not in PROVIDERS:
+        return ModelIdentity(card.model, card.model, here)
+    if card.settings.get("endpoint") == PROVIDERS[provider].base_url:
+        return ModelIdentity(card.model, card.model, "externally_managed", platform=provider)
+    # `@host` is behind the names of models on other servers.
+    return _elsewhere(card, provider, name.rpartition("@")[0] or name, here)
+
+
+def _local(card: SystemCard, name: str, here: str) -> ModelIdentity:
+    from pii_bench.models.local import WEIGHTS
+
+    # A file of the user's may have the name of the packaged weights.
+    packaged = name in WEIGHTS and card.settings.get("weights") == f"sha256:{WEIGHTS[name].sha256}"
+    engine, _, version = str(card.settings.get("runtime", "")).partition(" ")
+    return ModelIdentity(
+        f"{UNKNOWN}/{name}",
+        card.model,
+        here,
+        "open_weights" if packaged else UNKNOWN,
+        engine=(engine, version) if version else None,
+    )
+
+
+def _elsewhere(card: SystemCard, provider: str, name: str, here: str) -> ModelIdentity:
+    known = find_card(provider, name)
+    opened = "open_weights" if known is not None and known.needs_base_url else UNKNOWN
+    # Servers of one's own take the names of Hugging Face, which begin with the developer.
+    full_name = name if "/" in name else f"{UNKNOWN}/{name}"
+    return ModelIdentity(full_name, card.model, here, opened)

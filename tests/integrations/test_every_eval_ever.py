@@ -7,18 +7,19 @@ import pytest
 
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.checksums import sha256_of
-from pii_bench.integrations.every_eval_ever.every_eval_ever import Evaluator, export_runs
+from pii_bench.integrations.every_eval_ever import Evaluator, export_runs
 from pii_bench.ranking.collect import collect
 from tests.builders import read_folder
 from tests.cli.conftest import detection_answer, related_answer
-from tests.integrations.every_eval_ever.schemas import valid_run, valid_samples
+from tests.integrations.schemas import valid_run, valid_samples
 from tests.ranking.stored_runs import ANN, BO, FAILED, store_run, tiny_dataset
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
-    from pii_bench.integrations.every_eval_ever.every_eval_ever import Exported
+    from pii_bench.integrations.every_eval_ever import Exported
+
 
 NAIVE = {"s1": '### Answer: ["32"]', "s2": '### Answer: ["Bo Ray"]'}
 
