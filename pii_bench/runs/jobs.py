@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
-from pii_bench.models.batch.base import build_batch_service
 from pii_bench.models.calls.guarded import GuardedModel
-from pii_bench.runs.batch import Polling, afford, require_prompted, run_batch
 from pii_bench.runs.batch_jobs import JobsFile, jobs_path
 from pii_bench.runs.manifest import DatasetRef, Manifest, write_manifest
 from pii_bench.runs.records import Failure, RequestHashes, total
@@ -151,6 +149,9 @@ def batch_service(system: System) -> BatchService:
     Raises:
         PiiBenchError: it cannot be run in batches, or its provider has none.
     """
+    from pii_bench.models.batch.base import build_batch_service
+    from pii_bench.runs.batch import require_prompted
+
     model = require_prompted(system).model
     return build_batch_service(model.model if isinstance(model, GuardedModel) else model)
 
@@ -253,6 +254,8 @@ async def _ask(
 
 async def _collect(job: Job, earlier: Sequence[Job], progress: Progress, *, wait: bool) -> bool:
     """Submit and read batches, but for what batches of earlier jobs ask; whether some still run."""
+    from pii_bench.runs.batch import Polling, afford, require_prompted, run_batch
+
     system = require_prompted(job.system)
     manifest = _begin(job, progress, None)
     with RunStore(job.files, job.requests) as store:
