@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import httpx2
 
@@ -14,6 +14,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Exception)
+
+
+class RawAnswer(Protocol):
+    """An answer that an SDK did not read."""
+
+    @property
+    def http_response(self) -> httpx2.Response:
+        """What came."""
+        ...
 
 
 async def answer_of(

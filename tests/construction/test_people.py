@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.construction.names import Names
+from pii_bench.construction.people import Names
 from pii_bench.construction.pools import load_pools
 from tests.construction.world import POOLS
 
 if TYPE_CHECKING:
     from pii_bench.construction.pools import Split
+
 
 PRONOUNS = ("she", "he", "they")
 DRAWS = 60
