@@ -249,7 +249,7 @@ def with_intervals(rows: Iterable[Row]) -> list[Row]:
 def rank(rows: Iterable[Row]) -> list[Row]:
     """Sort rows by dataset, task and headline, and give intervals, ranks and `detectable`.
 
-    Ranks are those of `statistics.ranks`: only rows that are shown to be better go before a
+    Ranks are those of `significance.ranked`: only rows that are shown to be better go before a
     row. Rows without a headline come after those with one, by Ent-F1 or, of masking, by F1.
 
     Raises:

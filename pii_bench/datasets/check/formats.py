@@ -203,7 +203,7 @@ def format_problems(sample: Sample) -> Iterator[Problem]:
 
     Rules: `category`, it is one of the 55 and belongs to the entity's type; `format`, the
     text is in a form of the category: the paper's or, for dates, times, durations, amounts,
-    measures and phone numbers, another one in use (`forms`). Foreign entities without a
+    measures and phone numbers, another one in use. Foreign entities without a
     category pass, and those of a sample whose difficulty is its forms (`meta.reasons`) or which
     is a version in other forms (`meta.perturbation`).
     """
