@@ -4,9 +4,10 @@ COPY pyproject.toml README.md LICENSE ./
 COPY prompts prompts
 COPY data data
 COPY pii_bench pii_bench
-RUN python -m venv /opt/pii-bench && /opt/pii-bench/bin/pip install --no-cache-dir ".[web]"
+RUN python -m venv /opt/pii-bench && /opt/pii-bench/bin/pip install --no-cache-dir ".[ocr,web]"
 
 FROM python:3.11-slim
+RUN apt-get update && apt-get install --yes --no-install-recommends tesseract-ocr && rm -rf /var/lib/apt/lists/*
 RUN useradd --system --uid 10001 --home-dir /data --create-home pii-bench
 COPY --from=build /opt/pii-bench /opt/pii-bench
 ENV PATH=/opt/pii-bench/bin:$PATH PYTHONDONTWRITEBYTECODE=1

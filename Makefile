@@ -141,6 +141,11 @@ test-browser: .venv/.dev ## Walk through the web application with the system's C
 	$(BIN)/python -m pip install --quiet --group browser
 	$(BIN)/pytest -m browser tests/web
 
+.PHONY: test-postgresql
+test-postgresql: .venv/.dev ## Run the web tests on an installed PostgreSQL, or on PII_BENCH_TEST_DATABASE_URL
+	$(BIN)/python -m pip install --quiet "psycopg[binary]>=3.3,<4"
+	$(BIN)/pytest -m slow tests/web/test_postgresql.py
+
 .PHONY: test-readme
 test-readme: .venv/.dev ## Run every command of the README as printed, in a fresh copy and environment: minutes
 	$(BIN)/pytest -m slow tests/test_readme_fresh.py
@@ -152,6 +157,11 @@ screenshot: .venv/.dev ## Write docs/report.png, the top of the report: needs Ch
 	$(BIN)/pii-bench report --results "$(RESULTS)" --model encoder --out build/report.html
 	chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir=build/chromium \
 	  --virtual-time-budget=3000 --window-size=1100,1000 --screenshot=docs/report.png file://$(CURDIR)/build/report.html
+
+.PHONY: pictures
+pictures: .venv/.dev ## Make the pictures of docs/images anew with the system's Chromium
+	$(BIN)/python -m pip install --quiet --group browser
+	$(BIN)/python -m tests.web.pictures
 
 .PHONY: torture
 torture: .venv/.dev ## Attack everything and write what held to docs/torture.md: half an hour
@@ -197,7 +207,7 @@ clean: ## Remove the environment and caches; results stay
 	@touch $@
 
 .venv/.dev: .venv/.package
-	$(BIN)/python -m pip install --quiet --editable ".[web]" --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[ocr,web]" --group dev
 	@touch $@
 
 build/perf-venv/.installed: pyproject.toml

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION: Final = (
     "Find faults in dataset files, ours or others in our format: annotations, formats, leaks, "
-    "queries, consistency, duplicates. What is found is shown with the texts in question. "
+    "queries, consistency, duplicates. What is found is shown with the texts in question, and "
+    "said is what was left out since it would take too long. "
     "Exit code 2 when there is any."
 )
 
@@ -43,6 +44,8 @@ def run(arguments: argparse.Namespace) -> bool:
     found = [(path, problem) for path, own in report.problems.items() for problem in own]
     for path, problem in found:
         say(f"{path}: {problem.sample_id}: {problem.rule}: {problem.reason}")
+    for line in report.left_out:
+        say(line)
     if not found:
         say(f"no problems in {report.samples} samples")
         return True

@@ -95,18 +95,22 @@ def run(arguments: argparse.Namespace) -> bool:
         for tally in tallies:
             tally.add(sample, prediction)
     typed = names_types(predictions)
-    rows = [
-        row_of(
-            tally.evaluation,
-            Signature(dataset.name, dataset.sha256, tally.task, model=path.stem),
-            clusters,
-            source=Source.RUN,
-            oracle=False,
-            names_subjects=dataset.names_subjects,
-            names_types=typed,
+    # Of a million lines each of these takes memory that the rows need.
+    del predictions
+    rows = []
+    while tallies:
+        tally = tallies.pop(0)
+        rows.append(
+            row_of(
+                tally.evaluation,
+                Signature(dataset.name, dataset.sha256, tally.task, model=path.stem),
+                clusters,
+                source=Source.RUN,
+                oracle=False,
+                names_subjects=dataset.names_subjects,
+                names_types=typed,
+            )
         )
-        for tally in tallies
-    ]
     _show(with_intervals(rows), as_json=arguments.json)
     return arguments.partial or all(row.complete for row in rows)
 

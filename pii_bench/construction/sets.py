@@ -23,7 +23,7 @@ HARD_PER_SOURCE: Final = 100
 TEXTS: Final[Mapping[str, int]] = {
     **{name: order.size for name, order in ORDERS.items()},
     TWINS: 2 * TWINS_PER_SOURCE,
-    TRAIN_TWINS: 780,
+    TRAIN_TWINS: 432,
     "distract": CONVERSATIONS,
     FRONTIER: FRONTIER_SIZE,
 }

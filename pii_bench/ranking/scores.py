@@ -40,6 +40,8 @@ RESAMPLES: Final = 4_000
 SEED: Final = 250218545
 """Of every draw: the number of the paper, arXiv:2502.18545."""
 
+# Draws at a time, and resamples at most.
+_DRAWS: Final = 1_000_000
 _CHUNK: Final = 100
 # Above so many clusters an interval is a few thousandths wide: fewer resamples tell the digits
 # that are shown, and one at a time keeps the draws in little memory.
@@ -302,10 +304,12 @@ def _resampled_means(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> N
     random = np.random.RandomState(SEED)
     count = len(sizes)
     columns = np.column_stack([sums, sizes])
-    resamples, chunk = (RESAMPLES, _CHUNK) if count <= _MANY else (_RESAMPLES_OF_MANY, 1)
-    first = np.arange(chunk)[:, np.newaxis] * count
+    resamples = RESAMPLES if count <= _MANY else _RESAMPLES_OF_MANY
+    most = max(1, min(_CHUNK, _DRAWS // count))
     means = []
-    for _ in range(resamples // chunk):
+    for start in range(0, resamples, most):
+        chunk = min(most, resamples - start)
+        first = np.arange(chunk)[:, np.newaxis] * count
         drawn = first + random.randint(count, size=(chunk, count), dtype=np.int64)
         times = np.bincount(drawn.ravel(), minlength=chunk * count).reshape(chunk, count)
         totals = times.astype(np.float64) @ columns

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pii_bench.models.base import Response
-    from pii_bench.runs.predictions.prediction import Prediction
+    from pii_bench.runs.predictions.prediction import Prediction, Subjects
     from pii_bench.systems.base import System
 
 OnFailure = Literal["refuse", "mask-all"]
@@ -232,14 +232,31 @@ async def ask(
     return Answers(entities, needed)
 
 
+async def find(text: str, systems: Iterable[System]) -> Subjects:
+    """Ask what a text holds, without a query: (text, type) pairs of each person.
+
+    Raises:
+        MaskingError: no answer that can be used.
+        ProviderRefusedError: the provider refuses every call.
+        PiiBenchError: no system detects, or it is told gold.
+    """
+    (detection,) = _answering([Task.DETECTION], systems)
+    return (await _ask(detection, Sample(SAMPLE_ID, text, None, (), ()))).subjects or ()
+
+
 def masking_systems(systems: Iterable[System]) -> tuple[System, System]:
     """Those that detect and that tell what a query needs.
 
     Raises:
         PiiBenchError: one is missing, or is told the annotation, which no text of a user has.
     """
+    detection, related = _answering([Task.DETECTION, Task.QUERY_RELATED], systems)
+    return detection, related
+
+
+def _answering(tasks: Iterable[Task], systems: Iterable[System]) -> list[System]:
     by_task = {system.card.task: system for system in systems}
-    for task in (Task.DETECTION, Task.QUERY_RELATED):
+    for task in tasks:
         if task not in by_task:
             names = ", ".join(sorted({each.card.model for each in by_task.values()})) or "none"
             raise PiiBenchError(
@@ -252,7 +269,7 @@ def masking_systems(systems: Iterable[System]) -> tuple[System, System]:
                 f"system {card.model!r} ({card.prompt}) is told the annotation of a dataset: "
                 "it can mask no other text"
             )
-    return by_task[Task.DETECTION], by_task[Task.QUERY_RELATED]
+    return [by_task[task] for task in tasks]
 
 
 async def _ask(system: System, sample: Sample) -> Prediction:

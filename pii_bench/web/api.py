@@ -125,8 +125,7 @@ async def detect(request: Request, body: DetectRequest, _: CurrentUser) -> Detec
     """Find personal information."""
     _check_length(request, len(body.text))
     masker = state.of(request).masker
-    # Any question will do: what it needs is not used.
-    answers = await masker.answers(body.text, "What is said here?", "mask-all")
+    answers = await masker.answers(body.text, None)
     return Detected(
         entities=[Entity(text=text, type=pii_type) for text, pii_type in answers.entities],
         recipients=await run_in_threadpool(masker.start),

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import create_engine, event, insert, inspect, select
@@ -30,6 +31,9 @@ VERSION: Final = 1
 """Of the schema. A database with a later one is refused."""
 
 _VERSION_FACT: Final = "schema"
+_WRITERS: Final = 250218545
+"""The number of the lock that writers hold on PostgreSQL: any that no other program takes."""
+
 _PRAGMAS: Final = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
@@ -55,6 +59,8 @@ class Database:
 
     def __init__(self, where: str) -> None:
         self.url = _url(where)
+        # Who waits for SQLite itself sleeps and asks again, in no order.
+        self._writer = Lock() if self.url.drivername == "sqlite" else nullcontext()
         try:
             self.engine = _engine(self.url)
             with self.writing() as connection:
@@ -77,14 +83,22 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one state of the database."""
-        with self.engine.connect() as connection, connection.begin():
+        options = {} if self.file else {"isolation_level": "REPEATABLE READ"}
+        engine = self.engine.execution_options(**options)
+        with engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that writes: all of it is saved, or after an exception nothing."""
+        """A transaction that writes: all of it is saved, or after an exception nothing.
+
+        One at a time, in all processes: what it has read stays as it was until it has written.
+        """
         engine = self.engine.execution_options(writing=True)
-        with engine.connect() as connection, connection.begin():
+        with self._writer, engine.connect() as connection, connection.begin():
+            if self.url.get_backend_name() == "postgresql":
+                # SQLite has one writer in any case.
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITERS})")
             yield connection
 
     def purge(self) -> None:

@@ -16,7 +16,7 @@ from pii_bench.web import state
 from pii_bench.web.masker import PIECE
 from pii_bench.web.pages import json_answer, page
 from pii_bench.web.security import CurrentUser
-from pii_bench.web.uploads import ENDINGS, Limits, read_upload
+from pii_bench.web.uploads import Limits, endings, read_upload
 
 router: Final = APIRouter(include_in_schema=False)
 
@@ -41,7 +41,7 @@ def mask_page(request: Request, _: CurrentUser) -> Response:
         request,
         "mask.html",
         kinds=KINDS,
-        endings=",".join(ENDINGS),
+        endings=endings(),
         system=web.settings.system,
         recipients=[_named(each) for each in recipients if each != THIS_MACHINE],
         host=None if web.settings.is_loopback else request.url.hostname,

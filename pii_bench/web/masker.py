@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from pii_bench.runs.mask_text import OnFailure
+    from pii_bench.runs.predictions.prediction import Subjects
     from pii_bench.web.settings import Settings
 
 LARGEST_BATCH: Final = 4
@@ -30,6 +31,7 @@ PIECE: Final = 3000
 
 # A system may remember the texts it has seen; a new process remembers none.
 _BATCHES_PER_PROCESS: Final = 1000
+_DIED: Final = "a process of the pool has died: try again"
 
 
 class BusyError(PiiBenchError):
@@ -60,6 +62,9 @@ class Masker:
         self._numbers = count()
         self._running: set[asyncio.Future[list[Answers | Failure]]] = set()
         self._recipients: tuple[str, ...] | None = None
+        self._suggesting = asyncio.Lock()
+        # One batch waits within the pool, so that no process waits for this loop.
+        self._most_running = settings.workers + 1 if settings.workers else 1
 
     @property
     def waiting(self) -> int:
@@ -81,8 +86,26 @@ class Masker:
         """In how many pieces a text is read."""
         return len(pieces(text, PIECE))
 
-    async def answers(self, text: str, query: str, on_failure: OnFailure = "refuse") -> Answers:
+    async def subjects(self, system: str, text: str) -> Subjects | Failure:
+        """What another system finds in a text, by person; one text at a time.
+
+        Raises:
+            PiiBenchError: no text will get an answer, or the process broke.
+        """
+        async with self._suggesting:
+            pool = self._executor()
+            try:
+                return await asyncio.wrap_future(pool.submit(worker.subjects, system, text))
+            except BrokenProcessPool:
+                self._renew(pool)
+                raise BusyError(_DIED) from None
+
+    async def answers(
+        self, text: str, query: str | None, on_failure: OnFailure = "refuse"
+    ) -> Answers:
         """What a text holds and what the query needs; a long one is read in pieces.
+
+        Without a query only what it holds.
 
         Raises:
             MaskingError: no answer on which the text can be masked.
@@ -92,7 +115,7 @@ class Masker:
         return joined(found)
 
     async def stream(
-        self, text: str, query: str, on_failure: OnFailure = "refuse"
+        self, text: str, query: str | None, on_failure: OnFailure = "refuse"
     ) -> AsyncIterator[tuple[str, Answers]]:
         """Each piece of a text with its answer, in order; see `answers`."""
         parts = pieces(text, PIECE)
@@ -142,8 +165,10 @@ class Masker:
         return answer
 
     def _dispatch(self) -> None:
-        while self._waiting and (free := max(1, self._settings.workers) - len(self._running)) > 0:
-            size = min(LARGEST_BATCH, -(-len(self._waiting) // free))
+        while self._waiting and len(self._running) < self._most_running:
+            # Ever smaller towards the end, so that no process idles while another has many.
+            share = -(-len(self._waiting) // (2 * max(1, self._settings.workers)))
+            size = min(LARGEST_BATCH, share)
             if self._waiting[0].is_piece:
                 # Each is told as soon as it is read, and others come in between.
                 size = 1
@@ -154,13 +179,12 @@ class Masker:
 
     def _send(self, batch: Sequence[_Waiting]) -> None:
         jobs = [each.job for each in batch]
+        pool = self._executor()
         try:
-            future = asyncio.wrap_future(
-                self._executor().submit(worker.answer, *self._system, jobs)
-            )
+            future = asyncio.wrap_future(pool.submit(worker.answer, *self._system, jobs))
         except BrokenProcessPool:
-            self._renew()
-            _fail(batch, BusyError("a process of the pool has died: try again"))
+            self._renew(pool)
+            _fail(batch, BusyError(_DIED))
             return
         self._running.add(future)
 
@@ -169,8 +193,8 @@ class Masker:
             if finished.cancelled():
                 _fail(batch, BusyError("the server is stopping"))
             elif isinstance(error := finished.exception(), BrokenProcessPool):
-                self._renew()
-                _fail(batch, BusyError("a process of the pool has died: try again"))
+                self._renew(pool)
+                _fail(batch, BusyError(_DIED))
             elif error is not None:
                 _fail(batch, error)
             else:
@@ -181,10 +205,10 @@ class Masker:
 
         future.add_done_callback(done)
 
-    def _renew(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=False)
-        self._pool = None
+    def _renew(self, broken: Executor) -> None:
+        broken.shutdown(wait=False)
+        if self._pool is broken:
+            self._pool = None
 
 
 def joined(parts: Sequence[Answers]) -> Answers:

@@ -15,7 +15,6 @@ from pii_bench.ranking.human import HumanAnswer
 from pii_bench.ranking.scores import clusters_of
 from pii_bench.scorer import score_detection, score_query_related
 from pii_bench.tasks import Task as BenchmarkTask
-from pii_bench.taxonomy import PiiType
 from pii_bench.web.marks import (
     LONGEST_REMARK,
     Choice,
@@ -40,11 +39,16 @@ from pii_bench.web.projects import (
 )
 from pii_bench.web.tasks import Part, Task, find_task, import_task, tasks_of, tasks_on
 from pii_bench.web.votes import (
+    ASPECTS,
     Agreement,
     agreement,
+    agreement_by_value,
+    align_persons,
     annotators_of,
     ballot_of_choice,
     ballot_of_marks,
+    ballot_on_owners,
+    ballots_on_owners,
     merge_choices,
     merge_marks,
     of_annotator,
@@ -52,7 +56,7 @@ from pii_bench.web.votes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -84,11 +88,18 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class StageReport:
-    """Agreement in one stage: of all, by type, by annotator and by pair."""
+    """Agreement in one stage: of all, by what is marked or chosen, by annotator and by pair.
+
+    Attributes:
+        owners: agreement on whose each piece is.
+        by_aspect: by type, category and person (`ASPECTS`) on the pieces of each value; letters
+            of persons are those in the version of most marks.
+    """
 
     stage: int
     whole: Agreement
-    by_type: Mapping[str, Agreement]
+    owners: Agreement
+    by_aspect: Mapping[str, Mapping[str, Agreement]]
     by_annotator: Mapping[str, Agreement]
     by_pair: Mapping[tuple[str, str], Agreement]
 
@@ -174,7 +185,7 @@ def _keep_outcome(
     stage: int,
     finished: Sequence[Task],
 ) -> None:
-    found = agreement(_voter(stored, task)(None) for task in finished)
+    found = agreement(_ballot(stored, task) for task in finished)
     kappa = 1.0 if found.fleiss is None else found.fleiss
     connection.execute(
         delete(OUTCOMES).where(OUTCOMES.c.sample_id == stored.id, OUTCOMES.c.stage == stage)
@@ -329,14 +340,12 @@ def _gold(sample: Sample, stage: int) -> list[Any]:
     return [[(entity.text, entity.type) for entity in each.entities] for each in sample.subjects]
 
 
-def _voter(stored: StoredSample, task: Task) -> Callable[[str | None], Ballot]:
-    """Makes the ballot of an answer, of one type or of all; the answer is read once."""
-    name, text, items = stored.name, stored.sample.description, stored.items or ()
+def _ballot(stored: StoredSample, task: Task) -> Ballot:
     if task.stage == 1:
         marks = marks_of(stored, task)
-        return lambda kind: ballot_of_marks(name, task.annotator, text, marks, of_type=kind)
-    choice = choice_of(stored, task)
-    return lambda kind: ballot_of_choice(name, task.annotator, items, choice, of_type=kind)
+        return ballot_of_marks(stored.name, task.annotator, stored.sample.description, marks)
+    items = stored.items or ()
+    return ballot_of_choice(stored.name, task.annotator, items, choice_of(stored, task))
 
 
 def stage_reports(connection: Connection, project: Project) -> list[StageReport]:
@@ -349,27 +358,76 @@ def stage_reports(connection: Connection, project: Project) -> list[StageReport]
     ]
     reports = []
     for stage in project.plan.stages.numbers:
-        own = sorted((t for t in done if t.stage == stage), key=lambda task: task.sample_id)
-        voters = [_voter(stored[task.sample_id], task) for task in own]
-        ballots = [voter(None) for voter in voters]
-        by_type = {
-            str(kind): found
-            for kind in PiiType
-            for found in [agreement(voter(kind) for voter in voters)]
-            # Agreement on what nobody chose says nothing.
-            if found.f1 is not None
-        }
-        names = annotators_of(ballots)
+        by_sample: dict[int, list[Task]] = {}
+        for task in sorted((t for t in done if t.stage == stage), key=lambda t: t.sample_id):
+            by_sample.setdefault(task.sample_id, []).append(task)
+        own = [(stored[sample_id], tasks) for sample_id, tasks in by_sample.items()]
+        ballots = [_ballot(sample, task) for sample, tasks in own for task in tasks]
+        owners, by_aspect = (_of_marks if stage == 1 else _of_choices)(own)
         reports.append(
             StageReport(
                 stage=stage,
                 whole=agreement(ballots),
-                by_type=by_type,
-                by_annotator={name: of_annotator(ballots, name) for name in names},
+                owners=owners,
+                by_aspect=by_aspect,
+                by_annotator={name: of_annotator(ballots, name) for name in annotators_of(ballots)},
                 by_pair=pairwise(ballots),
             )
         )
     return reports
+
+
+_ByAspect = dict[str, dict[str, Agreement]]
+
+
+def _of_marks(
+    samples: Iterable[tuple[StoredSample, Sequence[Task]]],
+) -> tuple[Agreement, _ByAspect]:
+    """Of stage 1 agreement on owners, and by value of each aspect."""
+    owners: list[Ballot] = []
+    ballots: dict[str, list[Ballot]] = {aspect: [] for aspect in ASPECTS}
+    for stored, tasks in samples:
+        name, text = stored.name, stored.sample.description
+        versions = align_persons(text, [marks_of(stored, task) for task in tasks])
+        marks = dict(zip((task.annotator for task in tasks), versions, strict=True))
+        owners += ballots_on_owners(name, text, marks)
+        for aspect, made in ballots.items():
+            made += [ballot_of_marks(name, who, text, each, aspect) for who, each in marks.items()]
+    by_aspect = {aspect: agreement_by_value(made) for aspect, made in ballots.items()}
+    return agreement(owners), by_aspect
+
+
+def _of_choices(
+    samples: Iterable[tuple[StoredSample, Sequence[Task]]],
+) -> tuple[Agreement, _ByAspect]:
+    """Of stage 2 likewise; here a value has the entities that have it."""
+    owners: list[Ballot] = []
+    ballots: dict[str, dict[str, list[Ballot]]] = {aspect: {} for aspect in ASPECTS}
+    for stored, tasks in samples:
+        items = stored.items or ()
+        for task in tasks:
+            choice = choice_of(stored, task)
+            owners.append(ballot_on_owners(stored.name, task.annotator, items, choice))
+            for aspect, values_of in ASPECTS.items():
+                for value in {value for item in items for value in values_of(item)}:
+                    ballot = ballot_of_choice(
+                        stored.name,
+                        task.annotator,
+                        items,
+                        choice,
+                        value,
+                        aspect,
+                    )
+                    ballots[aspect].setdefault(value, []).append(ballot)
+    found = {
+        aspect: {value: agreement(own) for value, own in sorted(by_value.items())}
+        for aspect, by_value in ballots.items()
+    }
+    # Agreement on what nobody chose says nothing.
+    return agreement(owners), {
+        aspect: {value: each for value, each in by_value.items() if each.f1 is not None}
+        for aspect, by_value in found.items()
+    }
 
 
 def export(connection: Connection, project: Project) -> tuple[list[dict[str, Any]], int]:

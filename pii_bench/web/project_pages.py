@@ -128,7 +128,7 @@ def make_project(  # noqa: PLR0913, PLR0917 -- the fields of the form
     project = create_project(web.database, plan, dataset, dataset.samples[:limit])
     add_member(web.database, project, user.id)
     if plan.system:
-        background.add_task(prepare, web.database, project)
+        background.add_task(prepare, web.database, web.masker, project)
     return RedirectResponse(f"/projects/{project.id}", 303)
 
 
@@ -298,12 +298,12 @@ def prepare_suggestions(
     request: Request, user: Owner, project_id: Number, background: BackgroundTasks
 ) -> Response:
     """Ask the project's system about the samples that it has not answered yet."""
-    database = state.of(request).database
-    with database.reading() as connection:
+    web = state.of(request)
+    with web.database.reading() as connection:
         project = visible_project(connection, user, project_id)
     if not project.plan.system:
         raise ProjectError("this project has no system")
-    background.add_task(prepare, database, project)
+    background.add_task(prepare, web.database, web.masker, project)
     return RedirectResponse(f"/projects/{project.id}", 303)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final
@@ -14,6 +15,7 @@ from sqlalchemy import select
 from pii_bench.errors import InputFileError
 from pii_bench.jsonl import read_records
 from pii_bench.ranking.stored import Run, read_runs
+from pii_bench.tasks import Task
 from pii_bench.web import state
 from pii_bench.web.access import Number, not_there
 from pii_bench.web.accounts import Role, list_accounts
@@ -29,6 +31,7 @@ from pii_bench.web.reviews import (
     Review,
     ReviewError,
     add_reviewer,
+    agreement_of,
     create_review,
     delete_review,
     every_judgement,
@@ -42,11 +45,14 @@ from pii_bench.web.reviews import (
     results_of,
     reviewers_of,
     reviews_of,
+    rewritten_pair,
 )
 from pii_bench.web.security import CurrentUser, require
 from pii_bench.web.sessions import User
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sqlalchemy import Connection
 
 router: Final = APIRouter(include_in_schema=False)
@@ -108,22 +114,28 @@ def make_review(
     """Make a review of stored runs, of a file of texts before and after, or of both."""
     web = state.of(request)
     found = _runs(web.settings.results) if run else {}
-    pairs = []
+    pairs: list[Pair] = []
     for key in run or ():
         if key not in found:
             raise ReviewError("there is no such run")
-        predictions = found[key].masking or {}
-        own = (
-            masked_pair(sample, predictions[sample.id], _system(found[key]))
-            for sample in found[key].dataset.samples
-            if sample.id in predictions
-        )
-        pairs += [pair for pair in own if pair is not None][:limit]
+        pairs += islice(_pairs(found[key]), limit)
     if file is not None and file.filename:
         pairs += _sent(file)[:MOST_ITEMS]
     review = create_review(web.database, name, kind, pairs)
     add_reviewer(web.database, review, user.id)
     return RedirectResponse(f"/reviews/{review.id}", 303)
+
+
+def _pairs(run: Run) -> Iterator[Pair]:
+    """The samples of a run that have a masked or a rewritten text."""
+    rewrites = run.task is Task.REWRITE
+    predictions = run.predictions if rewrites else run.masking or {}
+    make = rewritten_pair if rewrites else masked_pair
+    for sample in run.dataset.samples:
+        if sample.id in predictions:
+            pair = make(sample, predictions[sample.id], _system(run))
+            if pair is not None:
+                yield pair
 
 
 def _sent(file: UploadFile) -> list[Pair]:
@@ -137,11 +149,11 @@ def _sent(file: UploadFile) -> list[Pair]:
 
 
 def _runs(results: Path) -> dict[str, Run]:
-    """The stored runs that have masked texts, by what they are called on the page."""
+    """The stored runs that have masked or rewritten texts, by their names on the page."""
     return {
         f"{_system(run)} on {run.dataset.name} ({run.source})": run
         for run in read_runs(results).runs
-        if run.detection is not None
+        if run.detection is not None or run.task is Task.REWRITE
     }
 
 
@@ -172,6 +184,7 @@ def review_page(request: Request, user: CurrentUser, review_id: Number) -> Respo
         next=undone[0] if undone else None,
         order=[(n, item, said.get(item)) for n, item in enumerate(order, start=1)],
         results=results_of(everything),
+        agreement=agreement_of(everything, review.kind),
         comments=[(item, said) for item, _, said in everything if said.comment],
         people=[accounts[each] for each in sorted(members) if each in accounts],
         others=[each for each in accounts.values() if each.id not in members],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
 from random import Random
@@ -20,10 +20,14 @@ from sqlalchemy import delete, insert, select, update
 from pii_bench.errors import PiiBenchError
 from pii_bench.jsonl import RecordError, get
 from pii_bench.masking import mask
+from pii_bench.ranking.scores import Scores, intervals
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import locator_of
+from pii_bench.scorer.masked_text import GoldTexts
+from pii_bench.scorer.rewritten_text import tell
 from pii_bench.web.accounts import Role
 from pii_bench.web.review_tables import REVIEW_ITEMS, REVIEW_MEMBERS, REVIEWS, VERDICTS
+from pii_bench.web.votes import Ballot, agreement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,9 +35,12 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from pii_bench.datasets.sample import Sample
+    from pii_bench.ranking.scores import Interval
     from pii_bench.runs.predictions.prediction import Prediction
+    from pii_bench.scorer.rewritten_text import Told
     from pii_bench.web.database import Database
     from pii_bench.web.sessions import User
+    from pii_bench.web.votes import Agreement
 
     Pieces = list[tuple[str, str]]
 
@@ -126,20 +133,31 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
+class Mean:
+    """Mean of texts, of which each has the mean of its judges, and its 95 % interval.
+
+    The interval is None where all judged texts are versions of one.
+    """
+
+    value: float
+    interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What people said of one system.
 
     Attributes:
         verdicts: how often each was given.
-        privacy: mean, 1 to 5; None where nobody said it; `meaning` likewise.
+        privacy: 1 to 5; None where nobody said it; `meaning` likewise.
     """
 
     system: str
     judgements: int
     people: int
     verdicts: Mapping[str, int]
-    privacy: float | None
-    meaning: float | None
+    privacy: Mean | None
+    meaning: Mean | None
 
 
 def masked_pair(sample: Sample, prediction: Prediction, system: str) -> Pair | None:
@@ -160,6 +178,28 @@ def masked_pair(sample: Sample, prediction: Prediction, system: str) -> Pair | N
         place = span.end
     after += _pieces(text, fate, place, len(text))
     return Pair(sample.id, system, sample.query, before, after)
+
+
+def rewritten_pair(sample: Sample, prediction: Prediction, system: str) -> Pair | None:
+    """A sample as a prediction writes it anew; None where it has no new text."""
+    text, written = sample.description, prediction.rewritten
+    if written is None:
+        return None
+    entities = [(each.text, each.spans) for each in sample.entities]
+    gold = GoldTexts(text, entities, [related.text for related in sample.related])
+    fate = [""] * len(text)
+    for told in sorted(tell(text, written, gold, sample.query or ""), key=_is_needed):
+        if told.text.needed:
+            kind = "kept" if told.trace.whole else "vain"
+        else:
+            kind = "leaked" if told.leaks else "hidden"
+        for start, end in told.text.spans:
+            fate[start:end] = [kind] * (end - start)
+    return Pair(sample.id, system, sample.query, _pieces(text, fate, 0, len(text)), [(written, "")])
+
+
+def _is_needed(told: Told) -> bool:
+    return told.text.needed
 
 
 def _fates(sample: Sample, masked: Sequence[tuple[int, int]]) -> list[str]:
@@ -211,7 +251,8 @@ def create_review(database: Database, name: str, kind: Kind, pairs: Iterable[Pai
     Raises:
         ReviewError: it has no name or nothing to look at.
     """
-    made = list(pairs)
+    # Colours would tell judges who are to see none what to say.
+    made = [_plain(pair) if kind is Kind.BLIND else pair for pair in pairs]
     if not name.strip() or len(name) > 200:
         raise ReviewError("a review has a name of 1 to 200 characters")
     if not made:
@@ -237,6 +278,11 @@ def create_review(database: Database, name: str, kind: Kind, pairs: Iterable[Pai
             ],
         )
     return Review(review_id, name.strip(), kind)
+
+
+def _plain(pair: Pair) -> Pair:
+    before, after = ("".join(text for text, _ in each) for each in (pair.before, pair.after))
+    return replace(pair, before=[(before, "")], after=[(after, "")])
 
 
 def reviews_of(connection: Connection, user: User) -> list[Review]:
@@ -348,20 +394,38 @@ def every_judgement(connection: Connection, review: Review) -> list[tuple[Item, 
 
 def results_of(judgements: Sequence[tuple[Item, int, Judgement]]) -> list[Result]:
     """What people said of each system, by its name."""
-    by_system: dict[str, list[tuple[int, Judgement]]] = {}
-    for item, account_id, said in judgements:
-        by_system.setdefault(item.pair.system, []).append((account_id, said))
+    by_system: dict[str, list[tuple[Item, int, Judgement]]] = {}
+    for each in judgements:
+        by_system.setdefault(each[0].pair.system, []).append(each)
     return [
         Result(
             system=system,
             judgements=len(own),
-            people=len({account_id for account_id, _ in own}),
-            verdicts={v.value: sum(said.verdict == v for _, said in own) for v in Verdict},
-            privacy=_mean([said.privacy for _, said in own]),
-            meaning=_mean([said.meaning for _, said in own]),
+            people=len({account_id for _, account_id, _ in own}),
+            verdicts={v.value: sum(said.verdict == v for _, _, said in own) for v in Verdict},
+            privacy=_mean([(item, said.privacy) for item, _, said in own]),
+            meaning=_mean([(item, said.meaning) for item, _, said in own]),
         )
         for system, own in sorted(by_system.items())
     ]
+
+
+def agreement_of(
+    judgements: Sequence[tuple[Item, int, Judgement]], kind: Kind
+) -> dict[str, Agreement]:
+    """Agreement of judges on each question, over the texts that two or more judged.
+
+    Kappa takes figures as names: 4 and 5 differ as much as 1 and 5.
+    """
+    asked = ("verdict",) if kind is Kind.MASKED else ("privacy", "meaning")
+    found = {}
+    for question in asked:
+        ballots = []
+        for item, account_id, said in judgements:
+            answer = getattr(said, question)
+            ballots.append(Ballot(str(item.id), str(account_id), (answer,), frozenset({answer})))
+        found[question] = agreement(ballots)
+    return found
 
 
 def delete_review(database: Database, review: Review) -> None:
@@ -386,6 +450,19 @@ def pairs_of_records(records: Iterable[tuple[int, dict[str, Any]]]) -> list[Pair
     return pairs
 
 
-def _mean(values: Iterable[int | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
+def _mean(said: Iterable[tuple[Item, int | None]]) -> Mean | None:
+    by_item: dict[int, list[int]] = {}
+    texts: dict[int, str] = {}
+    for item, value in said:
+        if value is not None:
+            by_item.setdefault(item.id, []).append(value)
+            texts[item.id] = "".join(text for text, _ in item.pair.before)
+    if not by_item:
+        return None
+    # Several queries about one text are one cluster, as in the leaderboard.
+    names = tuple(map(str, by_item))
+    scores = Scores(
+        names, tuple(texts[id_] for id_ in by_item), tuple(map(fmean, by_item.values()))
+    )
+    (interval,) = intervals([scores])
+    return Mean(scores.figure, interval)

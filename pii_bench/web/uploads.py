@@ -1,4 +1,4 @@
-"""The text of an uploaded file: PDF, DOCX, EML or TXT.
+"""The text of an uploaded file: PDF, DOCX, EML or TXT; where OCR is installed PNG and JPEG too.
 
 A file is what somebody sent: it is read in a process of its own that has limits of memory and of
 time, and that is killed when it takes longer.
@@ -7,9 +7,12 @@ time, and that is killed when it takes longer.
 from __future__ import annotations
 
 import io
+import os
 import resource
+import signal
 import warnings
 import zipfile
+from contextlib import suppress
 from dataclasses import dataclass
 from email import policy
 from email.parser import BytesParser
@@ -18,6 +21,7 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import PiiBenchError
+from pii_bench.web import ocr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,6 +50,8 @@ class Limits:
         pages: of a PDF.
         characters: of the text.
         unpacked: bytes of all that a DOCX holds.
+        scans: pages of a PDF, and pictures, that are read by OCR.
+        scan_seconds: of wall-clock time for these, besides `seconds`.
     """
 
     seconds: int = 20
@@ -53,6 +59,8 @@ class Limits:
     pages: int = 200
     characters: int = 50_000
     unpacked: int = 100 * MEGABYTE
+    scans: int = 20
+    scan_seconds: int = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +84,7 @@ def read_upload(ending: str, data: bytes, limits: Limits) -> Upload:
     """
     ending = ending.lower()
     if ending not in _READERS:
-        allowed = ", ".join(_READERS)
+        allowed = ", ".join(endings())
         raise UploadError(f"this kind of file cannot be read; allowed: {allowed}")
     context = get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
@@ -86,6 +94,10 @@ def read_upload(ending: str, data: bytes, limits: Limits) -> Upload:
         theirs.close()
         answer = _receive(ours, limits)
     finally:
+        if process.pid is not None:
+            # With tesseract, which its process may have begun; else it has no group yet.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
         process.kill()
         process.join()
         process.close()
@@ -97,8 +109,9 @@ def read_upload(ending: str, data: bytes, limits: Limits) -> Upload:
 
 def _receive(connection: Connection, limits: Limits) -> Upload | UploadError:
     # Starting Python takes time too.
-    if not connection.poll(limits.seconds + 10):
-        return UploadError(f"reading the file took longer than {limits.seconds} s")
+    seconds = limits.seconds + (limits.scan_seconds if ocr.is_installed() else 0)
+    if not connection.poll(seconds + 10):
+        return UploadError(f"reading the file took longer than {seconds} s")
     try:
         answer: Upload | str = connection.recv()
     except EOFError:
@@ -109,10 +122,11 @@ def _receive(connection: Connection, limits: Limits) -> Upload | UploadError:
 def _work(answers: Connection, ending: str, data: bytes, limits: Limits) -> None:
     """In the process of one file."""
     warnings.simplefilter("ignore")
+    os.setpgid(0, 0)
     _restrict(limits)
     try:
         answers.send(_upload(ending, data, limits))
-    except UploadError as error:
+    except (UploadError, ocr.OcrError) as error:
         answers.send(str(error))
     except (MemoryError, RecursionError):
         answers.send("reading the file took more memory than a file may")
@@ -176,9 +190,43 @@ def _read_pdf(data: bytes, limits: Limits) -> Upload:
                 f"the PDF has more than {limits.characters} characters, by page {number}"
             )
         texts.append(text)
-    if scanned:
-        raise UploadError(_about_scans(scanned, count))
-    return Upload("\n\n".join(texts))
+    notes = _recognise(data, texts, scanned, limits) if scanned else ()
+    return Upload("\n\n".join(texts), notes)
+
+
+def _recognise(
+    data: bytes, texts: list[str], scanned: list[int], limits: Limits
+) -> tuple[str, ...]:
+    """Fill in the texts of scanned pages, numbers from 1; a note about them.
+
+    Raises:
+        UploadError: OCR is not installed, or there are too many.
+    """
+    shown = ", ".join(map(str, scanned[:10])) + (" ..." if len(scanned) > 10 else "")
+    if not ocr.is_installed():
+        raise UploadError(
+            f"page {shown} of {len(texts)} is a picture without text, such as a scan: what stands "
+            "in it would stay unmasked. Have its text recognised (OCR) first"
+        )
+    if len(scanned) > limits.scans:
+        raise UploadError(
+            f"{len(scanned)} pages are pictures, such as scans; of at most {limits.scans} the text "
+            "is recognised"
+        )
+    from pypdfium2 import PdfDocument
+
+    reader = ocr.Ocr(limits.scan_seconds)
+    document = PdfDocument(data)
+    for number in scanned:
+        texts[number - 1] = reader.of_page(document, number - 1)
+    return (f"Read by OCR, page {shown}: compare it with the original.",)
+
+
+def _read_picture(data: bytes, limits: Limits) -> Upload:
+    if not ocr.is_installed():
+        raise UploadError("a picture is read by OCR, which this server does not have")
+    text = ocr.Ocr(limits.scan_seconds).of_picture(data)
+    return Upload(text, ("Read by OCR: compare it with the original.",))
 
 
 def _shows_something(page: PageObject) -> bool:
@@ -186,14 +234,6 @@ def _shows_something(page: PageObject) -> bool:
     contents = page.get_contents()
     drawn = len(contents.get_data()) if contents is not None else 0
     return "/XObject" in (page.get("/Resources") or {}) or drawn > _LINES_OF_A_BLANK_PAGE
-
-
-def _about_scans(scanned: list[int], count: int) -> str:
-    shown = ", ".join(map(str, scanned[:10])) + (" ..." if len(scanned) > 10 else "")
-    return (
-        f"page {shown} of {count} is a picture without text, such as a scan: what stands in it "
-        "would stay unmasked. Have its text recognised (OCR) first"
-    )
 
 
 def _read_docx(data: bytes, limits: Limits) -> Upload:
@@ -284,6 +324,14 @@ _READERS: Final[Mapping[str, Callable[[bytes, Limits], Upload]]] = {
     ".pdf": _read_pdf,
     ".docx": _read_docx,
     ".eml": _read_eml,
+    ".png": _read_picture,
+    ".jpg": _read_picture,
+    ".jpeg": _read_picture,
 }
 
-ENDINGS: Final = tuple(_READERS)
+
+def endings() -> list[str]:
+    """Of files that can be read here."""
+    return [
+        each for each, read in _READERS.items() if read is not _read_picture or ocr.is_installed()
+    ]

@@ -3,7 +3,7 @@
 A ballot is what one annotator said of one sample, in two forms: a label for each unit, of which
 kappa is made, and the set of what was chosen, of which F1 is made. In stage 1 units are the tokens
 of the text and labels the types; in stage 2 units are the entities, and a label says whether one
-is needed.
+is needed. Whose they are is a ballot of its own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pii_bench.analysis.kappa import cohen_kappa, fleiss_kappa
 from pii_bench.scorer.counts import Counts
@@ -20,11 +20,33 @@ from pii_bench.scorer.matching import Subject, match
 from pii_bench.web.marks import PERSONS, Choice, Mark, items_of_marks, token_places
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from pii_bench.web.marks import Item
 
+    _Patterns = dict[tuple[str, ...], Counter[tuple[Hashable, ...]]]
+
 T = TypeVar("T")
+
+
+def _types(piece: Mark | Item) -> tuple[str, ...]:
+    return (piece.type,)
+
+
+def _categories(piece: Mark | Item) -> tuple[str, ...]:
+    return (piece.category,) if piece.category is not None else ()
+
+
+def _persons(piece: Mark | Item) -> tuple[str, ...]:
+    return piece.persons if isinstance(piece, Mark) else (piece.person,)
+
+
+ASPECTS: Final[Mapping[str, Callable[[Mark | Item], tuple[str, ...]]]] = {
+    "type": _types,
+    "category": _categories,
+    "person": _persons,
+}
+"""What a piece has values of, by which agreement is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +87,7 @@ class Agreement:
 
 
 def ballot_of_marks(
-    sample: str,
-    annotator: str,
-    text: str,
-    marks: Iterable[Mark],
-    *,
-    of_type: str | None = None,
+    sample: str, annotator: str, text: str, marks: Iterable[Mark], aspect: str = ""
 ) -> Ballot:
     """A ballot of stage 1.
 
@@ -79,16 +96,19 @@ def ballot_of_marks(
         annotator: who.
         text: of the sample.
         marks: what was marked.
-        of_type: the one type to look at; None for all.
+        aspect: for `agreement_by_value`: labels are the values of this aspect, and what is
+            chosen begins with one.
     """
-    own = sorted(mark for mark in marks if of_type in {None, mark.type})
     starts, _ = token_places(text)
-    labels = [""] * len(starts)
-    for mark in own:
+    labels: list[Hashable] = [() if aspect else ""] * len(starts)
+    chosen: list[Hashable] = []
+    for mark in marks:
         first, behind = bisect_left(starts, mark.start), bisect_left(starts, mark.end)
-        labels[first:behind] = [mark.type] * (behind - first)
-    chosen = frozenset((mark.start, mark.end, mark.type) for mark in own)
-    return Ballot(sample, annotator, tuple(labels), chosen)
+        values = ASPECTS[aspect](mark) if aspect else ()
+        labels[first:behind] = [values if aspect else mark.type] * (behind - first)
+        place = (mark.start, mark.end, mark.type)
+        chosen += [(value, place) for value in values] if aspect else [place]
+    return Ballot(sample, annotator, tuple(labels), frozenset(chosen))
 
 
 def ballot_of_choice(
@@ -96,44 +116,143 @@ def ballot_of_choice(
     annotator: str,
     items: Sequence[Item],
     choice: Choice,
-    *,
-    of_type: str | None = None,
+    value: str | None = None,
+    aspect: str = "",
 ) -> Ballot:
-    """A ballot of stage 2; see `ballot_of_marks`."""
-    asked = [n for n, item in enumerate(items) if of_type in {None, item.type}]
+    """A ballot of stage 2, on all items or on those with a value of an aspect."""
+    asked = [n for n, item in enumerate(items) if value is None or value in ASPECTS[aspect](item)]
     needed = set(choice.needed)
     return Ballot(
         sample, annotator, tuple(n in needed for n in asked), frozenset(needed.intersection(asked))
     )
 
 
+def ballots_on_owners(
+    sample: str, text: str, versions: Mapping[str, Sequence[Mark]]
+) -> list[Ballot]:
+    """Ballots on whose each token is that all have marked, in stage 1.
+
+    Args:
+        sample: its id.
+        text: of the sample.
+        versions: by annotator the marks, letters of persons in line (`align_persons`).
+    """
+    starts, _ = token_places(text)
+    owners: list[dict[int, tuple[str, ...]]] = [
+        {
+            token: mark.persons
+            for mark in marks
+            for token in range(bisect_left(starts, mark.start), bisect_left(starts, mark.end))
+        }
+        for marks in versions.values()
+    ]
+    shared = sorted(set.intersection(*map(set, owners))) if owners else []
+    return [
+        _ballot_on_owners(sample, annotator, [own[token] for token in shared])
+        for annotator, own in zip(versions, owners, strict=True)
+    ]
+
+
+def ballot_on_owners(sample: str, annotator: str, items: Sequence[Item], choice: Choice) -> Ballot:
+    """A ballot on whose each entity is, in stage 2, where people correct it."""
+    moved = choice.persons or {}
+    owners = [(moved.get(n, item.person),) for n, item in enumerate(items)]
+    return _ballot_on_owners(sample, annotator, owners)
+
+
+def _ballot_on_owners(sample: str, annotator: str, owners: Sequence[tuple[str, ...]]) -> Ballot:
+    chosen = frozenset((n, person) for n, persons in enumerate(owners) for person in persons)
+    return Ballot(sample, annotator, tuple(owners), chosen)
+
+
 def agreement(ballots: Iterable[Ballot]) -> Agreement:
     """Agreement over all samples together."""
-    groups = [
+    groups = _groups(ballots)
+    pairs = _pairs(groups)
+    return _agreement(
+        groups,
+        _patterns(groups),
+        [Counts.of(one.chosen, other.chosen) for one, other in pairs],
+        _mean(float(one.chosen == other.chosen) for one, other in pairs),
+    )
+
+
+def agreement_by_value(ballots: Iterable[Ballot]) -> dict[str, Agreement]:
+    """Agreement on each value that two or more could choose, of ballots of one aspect.
+
+    The same as `agreement` of ballots that hold this value alone.
+    """
+    groups = _groups(ballots)
+    patterns, pairs = _patterns(groups), _pairs(groups)
+    counts: dict[str, list[Counts]] = {}
+    differing: Counter[str] = Counter()
+    for one, other in pairs:
+        mine, theirs = _by_value(one), _by_value(other)
+        for value in {*mine, *theirs}:
+            own = mine.get(value, frozenset()), theirs.get(value, frozenset())
+            counts.setdefault(value, []).append(Counts.of(*own))
+            differing[value] += own[0] != own[1]
+    return {
+        value: _agreement(
+            groups, _holding(value, patterns), counts[value], 1 - differing[value] / len(pairs)
+        )
+        for value in sorted(counts)
+    }
+
+
+def _groups(ballots: Iterable[Ballot]) -> list[list[Ballot]]:
+    return [
         sorted(group, key=lambda ballot: ballot.annotator)
         for group in by_sample(ballots).values()
         if len(group) > 1
     ]
-    patterns = _patterns(groups)
+
+
+def _pairs(groups: Iterable[Sequence[Ballot]]) -> list[tuple[Ballot, Ballot]]:
+    return [pair for group in groups for pair in combinations(group, 2)]
+
+
+def _by_value(ballot: Ballot) -> dict[str, frozenset[Hashable]]:
+    found: dict[str, set[Hashable]] = {}
+    chosen: Any = ballot.chosen
+    for value, place in chosen:
+        found.setdefault(value, set()).add(place)
+    return {value: frozenset(places) for value, places in found.items()}
+
+
+def _holding(value: str, patterns: _Patterns) -> _Patterns:
+    """Of each unit whether its labels hold a value."""
+    held: _Patterns = {}
+    for names, counts in patterns.items():
+        own = held.setdefault(names, Counter())
+        labels: Any
+        for labels, count in counts.items():
+            own[tuple(value in each for each in labels)] += count
+    return held
+
+
+def _agreement(
+    groups: Sequence[Sequence[Ballot]],
+    patterns: _Patterns,
+    counts: Iterable[Counts],
+    exact: float | None,
+) -> Agreement:
     units: Counter[tuple[Hashable, ...]] = Counter()
-    for counts in patterns.values():
-        units.update(counts)
-    pairs = [pair for group in groups for pair in combinations(group, 2)]
+    for own in patterns.values():
+        units.update(own)
     return Agreement(
         samples=len(groups),
         ballots=sum(map(len, groups)),
         fleiss=fleiss_kappa(units),
         cohen=_mean(cohen_kappa(each) for each in _cells(patterns).values()),
-        f1=_f1(pairs),
-        exact=_mean(float(one.chosen == other.chosen) for one, other in pairs),
+        f1=_f1(counts),
+        exact=exact,
     )
 
 
-def _patterns(
-    groups: Iterable[Sequence[Ballot]],
-) -> dict[tuple[str, ...], Counter[tuple[Hashable, ...]]]:
+def _patterns(groups: Iterable[Sequence[Ballot]]) -> _Patterns:
     """Annotators to how often they gave units which labels: almost all units have the same."""
-    found: dict[tuple[str, ...], Counter[tuple[Hashable, ...]]] = {}
+    found: _Patterns = {}
     for group in groups:
         names = tuple(ballot.annotator for ballot in group)
         labels = zip(*(ballot.labels for ballot in group), strict=True)
@@ -142,7 +261,7 @@ def _patterns(
 
 
 def _cells(
-    patterns: Mapping[tuple[str, ...], Mapping[tuple[Hashable, ...], int]],
+    patterns: _Patterns,
 ) -> dict[tuple[str, str], Counter[tuple[Hashable, Hashable]]]:
     """What Cohen's kappa of each two annotators is made of."""
     cells: dict[tuple[str, str], Counter[tuple[Hashable, Hashable]]] = {}
@@ -182,7 +301,7 @@ def of_annotator(ballots: Iterable[Ballot], annotator: str) -> Agreement:
         ballots=sum(own.annotator == annotator for group in groups.values() for own in group),
         fleiss=None,
         cohen=_mean(cohen_kappa(each) for each in cells.values()),
-        f1=_f1(pairs),
+        f1=_f1(Counts.of(own.chosen, other.chosen) for own, other in pairs),
         exact=_mean(float(own.chosen == other.chosen) for own, other in pairs),
     )
 
@@ -280,9 +399,9 @@ def _most(values: Iterable[T], default: T) -> T:
     return min(counts, key=lambda each: (-counts[each], str(each)), default=default)
 
 
-def _f1(pairs: Iterable[tuple[Ballot, Ballot]]) -> float | None:
-    counts = sum((Counts.of(one.chosen, other.chosen) for one, other in pairs), Counts())
-    return counts.prf.f1 if counts.predicted + counts.gold else None
+def _f1(counts: Iterable[Counts]) -> float | None:
+    total = sum(counts, Counts())
+    return total.prf.f1 if total.predicted + total.gold else None
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

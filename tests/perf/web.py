@@ -14,22 +14,31 @@ import statistics
 import tempfile
 import time
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import httpx2
 
 from pii_bench.datasets.catalog import load_dataset
+from pii_bench.runs.mask_text import ask
+from pii_bench.systems import ENCODER
+from pii_bench.systems.catalog import SystemOptions, build_systems
+from pii_bench.web.settings import Settings
 from tests.web.chromium import serving
+from tests.web.savers import lost, save_together, study
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
 USERS: Final = 50
+PROCESSES: Final = Settings().workers
 CHARACTERS: Final = 500
-PAUSE: Final = 8.0
+PAUSES: Final = (8.0, 3.0)
 """Mean seconds between a user's requests: reading a result takes longer."""
+
+SAVES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +56,12 @@ class Measured:
         cells = (len(self.times), statistics.median(self.times), p95, max(self.times))
         count, *seconds = cells
         told = " | ".join(f"{each:.2f}" for each in seconds)
-        return f"| {self.name} | {count} | {told} | {count / self.wall:.1f} |"
+        return f"| {self.name} | {count} | {told} | {self.per_second:.1f} |"
+
+    @property
+    def per_second(self) -> float:
+        """Requests answered in a second."""
+        return len(self.times) / self.wall
 
 
 def texts() -> Iterator[dict[str, str]]:
@@ -76,14 +90,16 @@ async def together(client: httpx2.AsyncClient, bodies: Sequence[dict[str, str]])
     return list(await asyncio.gather(*(timed(client, body) for body in bodies)))
 
 
-async def users(client: httpx2.AsyncClient, bodies: Sequence[dict[str, str]]) -> list[float]:
+async def users(
+    client: httpx2.AsyncClient, bodies: Sequence[dict[str, str]], pause: float
+) -> list[float]:
     """Fifty users, who read a while before they ask again."""
     draw = random.Random(19)
 
     async def user(own: Sequence[dict[str, str]]) -> list[float]:
         found = []
         for body in own:
-            await asyncio.sleep(draw.expovariate(1 / PAUSE))
+            await asyncio.sleep(draw.expovariate(1 / pause))
             found.append(await timed(client, body))
         return found
 
@@ -91,8 +107,40 @@ async def users(client: httpx2.AsyncClient, bodies: Sequence[dict[str, str]]) ->
     return [time for own in await asyncio.gather(*map(user, each)) for time in own]
 
 
+def alone(count: int) -> tuple[Measured, float]:
+    """The system in this process, without a server; and a core's seconds for a text."""
+    systems = build_systems(ENCODER, SystemOptions())
+    bodies = list(islice(texts(), count + 1))
+
+    times, spent = [], []
+
+    async def asked() -> None:
+        for body in bodies:
+            begun, used = time.perf_counter(), time.process_time()
+            await ask(body["text"], body["query"], systems)
+            times.append(time.perf_counter() - begun)
+            spent.append(time.process_time() - used)
+
+    asyncio.run(asked())
+    # The first loads what is loaded once.
+    found = Measured("the system alone in one process, no server", times[1:], sum(times[1:]))
+    return found, statistics.mean(spent[1:])
+
+
+def saved(folder: Path, people: int) -> tuple[Measured, int]:
+    """People who save annotations at once, as fast as it goes; and how many saves were lost."""
+    where = folder / "many.sqlite"
+    secrets = study(str(where), people)
+    with serving(folder, "--database", where.name) as url:
+        begun = time.perf_counter()
+        told = asyncio.run(save_together(url, secrets, SAVES))
+        wall = time.perf_counter() - begun
+    name = f"{people} annotator{'s' * (people > 1)}, {SAVES} saves each without a pause"
+    return Measured(name, told.times, wall), len(lost(str(where), told))
+
+
 async def measure(url: str, rounds: int) -> list[Measured]:
-    """All conditions, one after the other."""
+    """All conditions of masking, one after the other."""
     bodies = texts()
 
     def some(count: int) -> list[dict[str, str]]:
@@ -107,12 +155,16 @@ async def measure(url: str, rounds: int) -> list[Measured]:
             ("5 requests, one after the other", sequential, 5),
             ("5 requests at once", together, 5),
             ("50 requests at once", together, USERS),
-            (f"50 users, {PAUSE:.0f} s between their requests", users, 4 * USERS),
         ):
             times: list[float] = []
             begun = time.perf_counter()
-            for _ in range(1 if way is users else rounds):
+            for _ in range(rounds):
                 times += await way(client, some(count))
+            found.append(Measured(name, times, time.perf_counter() - begun))
+        for pause in PAUSES:
+            begun = time.perf_counter()
+            times = await users(client, some(4 * USERS), pause)
+            name = f"50 users, {pause:.0f} s between their requests"
             found.append(Measured(name, times, time.perf_counter() - begun))
     return found
 
@@ -124,12 +176,34 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="of each burst")
     arguments = parser.parse_args()
     load = os.getloadavg()[0]
+    one, core = alone(5 * arguments.rounds)
+    found = [one]
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as url:
-        found = asyncio.run(measure(url, arguments.rounds))
+        found += asyncio.run(measure(url, arguments.rounds))
+    savings, missing = [], 0
+    for people in (1, USERS):
+        with tempfile.TemporaryDirectory() as folder:
+            own, gone = saved(Path(folder), people)
+        savings.append(own)
+        missing += gone
     about = (
         f"`make perf-web` writes this: `POST /mask` with texts of {CHARACTERS} characters, all of "
-        f"them different, system `encoder`, 2 processes on {os.cpu_count()} cores. Before it "
-        f"began {load:.1f} other processes were running or waiting for a core."
+        f"them different, system `encoder`, {PROCESSES} processes on {os.cpu_count()} cores. "
+        f"Before it began {load:.1f} other processes were running or waiting for a core."
+    )
+    _, sequence, _, burst, *_ = found
+    gain = burst.per_second / sequence.per_second
+    # The last of the first 95 of 100 waits for all before it.
+    least = 0.95 * USERS * core / PROCESSES
+    bound = (
+        f"{PROCESSES} processes answer {gain:.2f} times as many requests a second as come one "
+        f"after the other. The system alone takes {1000 * core:.0f} ms of "
+        f"a core for a text, so that {USERS} in one moment cannot have a p95 under {least:.2f} s "
+        f"on {PROCESSES} such cores, whatever the server does."
+    )
+    annotations = (
+        "Annotations (`POST /tasks/ID/save`), each on the disk before its answer; afterwards "
+        f"{missing} that the server had acknowledged were missing."
     )
     lines = [
         "# The web application under load",
@@ -139,6 +213,14 @@ def main() -> None:
         "| condition | requests | median s | p95 s | longest s | requests per s |",
         "|---|---|---|---|---|---|",
         *(each.row for each in found),
+        "",
+        bound,
+        "",
+        annotations,
+        "",
+        "| condition | saves | median s | p95 s | longest s | saves per s |",
+        "|---|---|---|---|---|---|",
+        *(each.row for each in savings),
         "",
     ]
     arguments.out.write_text("\n".join(lines), encoding="utf-8")

@@ -93,5 +93,5 @@ ATTACKS: Final = (
         "size", "`data check` of alike lines and large samples", "at most 1 GB", sizes.attack_check
     ),
     Attack("size", "`score` of many lines, subjects and marks", "at most 1 GB", sizes.attack_score),
-    Attack("size", "`mask` of 5 MB", "at most 500 MB", sizes.attack_mask),
+    Attack("size", "`mask` of long texts", "at most 500 MB", sizes.attack_mask),
 )

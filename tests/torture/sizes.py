@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import TYPE_CHECKING, Final
 
 from tests.torture.attack import Trial
@@ -41,11 +42,15 @@ def _trial(name: str, ended: Ended, megabytes: int, codes: tuple[int, ...]) -> T
 def attack_check(folder: Path) -> Iterator[Trial]:
     """Dataset files of many alike lines, and samples of many entities."""
     tail = "and I am 32 years old and live in Oslo with my two cats near the old port."
+    phrases = [" ".join(f"{chr(97 + k)}{n}" for k in range(20)) for n in range(200)]
     alike: dict[str, Callable[[int], str]] = {
         "100,000 lines that differ in a name": lambda n: f"I am called Ann{n} {tail}",
         "100,000 equal texts": lambda _: f"I am called Ann {tail}",
         "100,000 lines that share less than half": lambda n: (
             f"I live near the old port {' '.join(f'w{n}x{k}' for k in range(9))} and am 32"
+        ),
+        "100,000 lines of four of 200 phrases": lambda n: (
+            f"I am 32 {' '.join(random.Random(n).sample(phrases, 4))}"
         ),
     }
     for number, (name, describe) in enumerate(alike.items()):
@@ -113,14 +118,18 @@ def attack_score(folder: Path) -> Iterator[Trial]:
 
 
 def attack_mask(folder: Path) -> Iterator[Trial]:
-    """Texts of five megabytes to mask."""
-    texts = {
-        "5 MB of sentences": "Ann Lee of Acme Corp is 32 and lives in Oslo. " * 110_000,
-        "5 MB without a space": "Ann" * 1_700_000,
-        "100,000 combining marks": "e" + "\u0301\u0316" * 50_000,
-    }
-    options = ("--model", "bilstm-crf+keyword", "--query", "How old is she?")
-    for number, (name, text) in enumerate(texts.items()):
-        path = folder / f"{number}.txt"
-        path.write_text(text, encoding="utf-8")
-        yield _trial(name, pii_bench(folder, "mask", path.name, *options), 500, (0,))
+    """Long texts to mask."""
+    sentence = "Ann Lee of Acme Corp is 32 and lives in Oslo. Tom Roe is 45. "
+    # The encoder takes minutes for a megabyte of sentences.
+    systems = {"bilstm-crf+keyword": (5_000, 5_000), "encoder": (100, 1_000)}
+    for system, (much, one_word) in systems.items():
+        texts = {
+            f"{much:,} kB of sentences": sentence * (much * 1000 // len(sentence)),
+            f"{one_word:,} kB without a space": "Ann" * (one_word * 1000 // 3),
+            "100,000 combining marks": "e" + "\u0301\u0316" * 50_000,
+        }
+        for name, text in texts.items():
+            (folder / "long.txt").write_text(text, encoding="utf-8")
+            options = ("--model", system, "--query", "How old is she?")
+            ended = pii_bench(folder, "mask", "long.txt", *options)
+            yield _trial(f"{system}: {name}", ended, 500, (0,))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from pii_bench.web.accounts import Role, add_account
 from pii_bench.web.database import Database
 from pii_bench.web.settings import Settings
 from tests.web.server import PASSWORD, Server
+from tests.web.where import new_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def people(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A database with people in it. Hashing a password is slow: they are made once."""
-    path = tmp_path_factory.mktemp("people") / "web.sqlite"
-    database = Database(str(path))
+    where = new_database(tmp_path_factory.mktemp("people"), "people")
+    database = Database(where)
     for name, role in (
         ("olga", Role.OWNER),
         ("adam", Role.ADJUDICATOR),
@@ -31,19 +31,18 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         add_account(database, name, role, PASSWORD)
     database.close()
-    return path
+    return where
 
 
 @pytest.fixture
 def local(tmp_path: Path) -> Iterator[Server]:
     """On the loopback, without accounts."""
     with ExitStack() as stack:
-        yield Server(Settings(database=str(tmp_path / "local.sqlite"), workers=0), stack)
+        yield Server(Settings(database=new_database(tmp_path, "local"), workers=0), stack)
 
 
 @pytest.fixture
-def team(people: Path, tmp_path: Path) -> Iterator[Server]:
+def team(people: str, tmp_path: Path) -> Iterator[Server]:
     """With an owner `olga`, an adjudicator `adam`, and annotators `ann` and `bob`."""
     with ExitStack() as stack:
-        path = shutil.copy(people, tmp_path / "team.sqlite")
-        yield Server(Settings(database=str(path), workers=0), stack)
+        yield Server(Settings(database=new_database(tmp_path, "team", people), workers=0), stack)

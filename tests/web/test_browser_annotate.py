@@ -36,7 +36,7 @@ def width(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
-def url(people: Path, tmp_path: Path) -> Iterator[str]:
+def url(people: str, tmp_path: Path) -> Iterator[str]:
     shutil.copy(people, tmp_path / "study.sqlite")
     with serving(tmp_path, "--database", "study.sqlite", "--workers", "1") as address:
         yield address
@@ -76,6 +76,14 @@ class Visitor:
         for key in keys:
             self.page.keyboard.press(key)
 
+    def tab_to(self, which: str) -> None:
+        """Press Tab until an element has the focus of which this is true."""
+        for _ in range(40):
+            self.press("Tab")
+            if self.page.evaluate(f"(node => {which})(document.activeElement)"):
+                return
+        pytest.fail(f"no key leads to {which}")
+
     def saved(self) -> None:
         self.page.get_by_text("All saved").wait_for()
 
@@ -113,8 +121,8 @@ def test_a_study_from_the_project_to_the_files(
     mark_by_mouse(Visitor(browser, url, width, "ann"))
     mark_by_keyboard(Visitor(browser, url, width, "bob"))
     adjudicate(Visitor(browser, url, width, "adam"))
-    for name in ("ann", "bob"):
-        choose(Visitor(browser, url, width, name), look=name == "ann")
+    choose(Visitor(browser, url, width, "ann"))
+    choose_by_keyboard(Visitor(browser, url, width, "bob"))
 
     page.goto(project)
     olga.look("project-done")
@@ -187,19 +195,13 @@ def mark_by_keyboard(bob: Visitor) -> None:
     """Bob marks Ann, and Bo as another person, without a mouse."""
     page = bob.page
     page.goto("/projects")
-    for _ in range(30):
-        bob.press("Tab")
-        if page.evaluate("document.activeElement.textContent.trim()") == "Start":
-            break
+    bob.tab_to("node.textContent.trim() === 'Start'")
     bob.press("Enter")
     # The button has the focus as soon as the page is there.
     page.wait_for_function("document.activeElement?.matches('button.primary')")
     bob.press("Enter")
     bob.saved()
-    for _ in range(30):
-        bob.press("Tab")
-        if page.evaluate("document.activeElement.id") == "text":
-            break
+    bob.tab_to("node.id === 'text'")
     bob.press("ArrowRight", "1")
     page.get_by_text("“Ann”: PER, Full Name, A").wait_for()
     bob.press("ArrowRight", "ArrowRight", "p")
@@ -245,25 +247,66 @@ def adjudicate(adam: Visitor) -> None:
     assert adam.said == []
 
 
-def choose(somebody: Visitor, *, look: bool) -> None:
+def choose(ann: Visitor) -> None:
     """Stage 2: the age is what the question needs."""
-    page = somebody.page
+    page = ann.page
     page.goto("/projects")
     page.get_by_role("link", name="Continue").click()
     page.get_by_role("button", name="Go on").click()
     page.get_by_text("How old is he").wait_for()
-    somebody.saved()
+    ann.saved()
     page.get_by_label("32 DEM").check()
     page.get_by_label("Each chosen piece is necessary").check()
     page.get_by_label("Together they are enough").check()
-    somebody.saved()
-    if look:
-        somebody.look("choose")
+    ann.saved()
+    ann.look("choose")
     page.get_by_role("button", name="Done, next").click()
     page.get_by_role("heading", name="Pilot").wait_for()
-    if look:
-        somebody.look("work-done")
-    assert somebody.said == []
+    ann.look("work-done")
+    assert ann.said == []
+
+
+def choose_by_keyboard(bob: Visitor) -> None:
+    """Stage 2 without a mouse, from the list of projects to the end: person, remark, undo too."""
+    page = bob.page
+    page.goto("/projects")
+    bob.tab_to("node.textContent.trim() === 'Continue'")
+    bob.press("Enter")
+    page.wait_for_function("document.activeElement?.matches('button.primary')")
+    bob.press("Enter")
+    bob.saved()
+    # The first piece has the focus as soon as the task is there.
+    page.wait_for_function("document.activeElement?.id === 'item-0'")
+    bob.press("?")
+    page.locator("#keys[open]").wait_for()
+    bob.press("g")
+    page.locator("#guidelines[open]").wait_for()
+    bob.press("g", "?")
+    bob.press("ArrowDown", "ArrowDown", "ArrowUp", "Space")
+    page.locator("#item-1:checked").wait_for()
+    bob.press("Control+z")
+    page.get_by_text("Taken back").wait_for()
+    page.locator("#item-1:not(:checked)").wait_for()
+    # After it was taken back the focus is still there.
+    bob.press("ArrowDown", "Space")
+    page.locator("#item-2:checked").wait_for()
+    bob.press("Tab", "ArrowUp")
+    assert page.get_by_label("Person of 32").input_value() == "A"
+    bob.saved()
+    bob.press("ArrowDown")
+    assert page.get_by_label("Person of 32").input_value() == "B"
+    for name in ("necessary", "sufficient"):
+        bob.tab_to(f"node.id === '{name}'")
+        bob.press("Space")
+    bob.tab_to("node.id === 'remark'")
+    page.keyboard.type("g? ")
+    bob.saved()
+    assert page.get_by_label("Remark").input_value() == "g? "
+    assert page.locator("details[open]").count() == 0
+    bob.look("choose-keyboard")
+    bob.press("Control+Enter")
+    page.get_by_role("heading", name="Pilot").wait_for()
+    assert bob.said == []
 
 
 def test_a_save_that_fails_is_sent_again_and_another_window_is_noticed(

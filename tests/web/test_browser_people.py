@@ -69,7 +69,7 @@ def test_an_owner_adds_somebody_who_logs_in(url: str, width: int) -> None:
         page.get_by_label("Password").fill(password)
         page.get_by_role("button", name="Log in").click()
         page.get_by_role("link", name=f"ann-{width}").wait_for()
-        assert page.get_by_role("link", name="People").count() == 0
+        assert page.get_by_role("link", name="People", exact=True).count() == 0
         assert said == []
 
 

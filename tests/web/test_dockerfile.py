@@ -34,7 +34,7 @@ def test_every_line_is_an_instruction_that_is_checked_here() -> None:
 
     assert names == [
         *("FROM", "WORKDIR", "COPY", "COPY", "COPY", "COPY", "RUN"),
-        *("FROM", "RUN", "COPY", "ENV", "WORKDIR", "VOLUME", "USER"),
+        *("FROM", "RUN", "RUN", "COPY", "ENV", "WORKDIR", "VOLUME", "USER"),
         *("EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD"),
     ]
 
@@ -60,17 +60,25 @@ def test_all_that_the_wheel_holds_is_copied() -> None:
 
 
 def test_the_package_is_installed_with_the_web_in_a_folder_that_is_taken_along() -> None:
-    build, _ = instructions("RUN")
+    build, *_ = instructions("RUN")
     folder = "/opt/pii-bench"
 
-    assert build == (f'python -m venv {folder} && {folder}/bin/pip install --no-cache-dir ".[web]"')
-    assert "web" in PROJECT["project"]["optional-dependencies"]
+    assert build == (
+        f'python -m venv {folder} && {folder}/bin/pip install --no-cache-dir ".[ocr,web]"'
+    )
+    assert {"ocr", "web"} <= {*PROJECT["project"]["optional-dependencies"]}
     assert f"--from=build {folder} {folder}" in instructions("COPY")
     assert instructions("ENV") == [f"PATH={folder}/bin:$PATH PYTHONDONTWRITEBYTECODE=1"]
 
 
+def test_tesseract_is_there_for_scans() -> None:
+    _, install, _ = instructions("RUN")
+
+    assert "apt-get install --yes --no-install-recommends tesseract-ocr &&" in install
+
+
 def test_it_runs_as_a_user_that_owns_the_folder_of_the_database_alone() -> None:
-    _, add = instructions("RUN")
+    *_, add = instructions("RUN")
 
     assert add == "useradd --system --uid 10001 --home-dir /data --create-home pii-bench"
     assert instructions("USER") == ["10001"]

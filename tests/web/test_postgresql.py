@@ -1,10 +1,12 @@
-"""The same server on PostgreSQL, where it is installed."""
+"""The same server on PostgreSQL, where it is installed or the environment names one."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,8 +18,10 @@ from pii_bench.web.accounts import AccountError, Role, add_account, close_accoun
 from pii_bench.web.database import Database
 from pii_bench.web.sessions import add_token, delete_token, list_tokens
 from pii_bench.web.settings import Settings
-from tests.web.chromium import free_port
+from tests.web.chromium import free_port, serving
+from tests.web.savers import lost, save_together, study
 from tests.web.server import PASSWORD, Server
+from tests.web.where import URL_VARIABLE, new_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,16 +30,21 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 _DEBIANS: Final = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 _PATH: Final = os.pathsep.join([os.environ.get("PATH", ""), *map(str, _DEBIANS)])
+REPOSITORY: Final = Path(__file__).resolve().parents[2]
 # PostgreSQL refuses to run as root.
 _NOBODY: Final = ("runuser", "-u", "nobody", "--") if os.geteuid() == 0 else ()
 
 
 @pytest.fixture(scope="module")
-def url() -> Iterator[str]:
+def server_url() -> Iterator[str]:
+    """That of the environment, or of a server that is started here."""
     pytest.importorskip("psycopg", reason="psycopg is not installed")
+    if URL_VARIABLE in os.environ:
+        yield os.environ[URL_VARIABLE]
+        return
     initdb, control = (shutil.which(name, path=_PATH) for name in ("initdb", "pg_ctl"))
     if initdb is None or control is None:
-        pytest.skip("PostgreSQL is not installed")
+        pytest.skip(f"PostgreSQL is not installed, and {URL_VARIABLE} is not set")
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         if _NOBODY:
@@ -54,6 +63,44 @@ def url() -> Iterator[str]:
             yield f"postgresql+psycopg://pii@127.0.0.1:{port}/postgres"
         finally:
             call(control, "-D", data, "-m", "fast", "-w", "stop")
+
+
+@pytest.fixture
+def url(server_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A new database."""
+    monkeypatch.setenv(URL_VARIABLE, server_url)
+    return new_database(tmp_path, "web")
+
+
+# Those whose pages keep or show what people say.
+AREAS: Final = ("annotate", "outcomes", "people", "review", "security", "suggestions")
+
+
+@pytest.mark.timeout(900)
+def test_the_pages_work_on_it_as_on_sqlite(server_url: str) -> None:
+    tests = [f"tests/web/test_{area}.py" for area in AREAS]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+
+    done = subprocess.run(  # noqa: S603 -- our own tests
+        command,
+        cwd=REPOSITORY,
+        env={**os.environ, URL_VARIABLE: server_url},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout[-5000:]
+
+
+def test_what_fifty_people_save_at_once_is_all_there(url: str, tmp_path: Path) -> None:
+    secrets = study(url, 50)
+
+    with serving(tmp_path, "--database", url) as address:
+        told = asyncio.run(save_together(address, secrets, 10))
+
+    assert {len(own) for own in told.acknowledged.values()} == {10}
+    assert lost(url, told) == []
 
 
 def test_accounts_sessions_and_tokens_work(url: str) -> None:

@@ -4,25 +4,37 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pii_bench.cli import main
 from pii_bench.datasets.native import sample_from_record
+from pii_bench.ranking.scores import Interval
 from pii_bench.runs.predictions.prediction import Prediction
 from pii_bench.tasks import Status
 from pii_bench.web.reviews import (
+    Item,
+    Judgement,
     Kind,
+    Mean,
     Pair,
     Review,
     add_reviewer,
+    agreement_of,
     create_review,
     masked_pair,
     order_of,
+    results_of,
+    rewritten_pair,
 )
+from tests.builders import write_lines
 from tests.web.study import RECORDS, SCRIPT, lines
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.web.server import Server
 
 SUBJECTS = ((("Ann", "PER"), ("Bonn", "LOC"), ("32", "DEM"), ("met", "DEM")),)
@@ -128,6 +140,9 @@ def test_the_owner_sees_means_by_system(team: Server) -> None:
     page = olga.page(f"/reviews/{made.id}")
 
     assert "<td>2.50</td><td>5.00</td>" in page
+    # One text, two judges: no interval; on meaning both say 5, on privacy 4 and 1.
+    assert re.search(r"Privacy</th><td>1</td><td>-1.000</td>", page)
+    assert re.search(r"Meaning</th><td>1</td><td>1.000</td>", page)
     assert "<script>x" not in page
     found = lines(olga.get(f"/reviews/{made.id}/verdicts.jsonl").text)
     assert [(each["system"], each["reviewer"], each["privacy"]) for each in found] == [
@@ -136,6 +151,79 @@ def test_the_owner_sees_means_by_system(team: Server) -> None:
     ]
     assert "Results" not in team.browser("ann").page(f"/reviews/{made.id}")
     assert team.browser("ann").get(f"/reviews/{made.id}/verdicts.jsonl").status_code == 403
+
+
+def test_a_mean_has_an_interval_over_texts() -> None:
+    pairs = [Pair(f"s{n}", "one", None, [(f"text {n // 2}", "")], [("", "")]) for n in range(4)]
+    said = [
+        (Item(n, 1, n, pair), person, Judgement("", privacy, 5, done=True))
+        for n, pair in enumerate(pairs)
+        for person, privacy in ((1, 1 + n), (2, 1 + n), (3, 1 + n))[: 2 + n % 2]
+    ]
+
+    (result,) = results_of(said)
+
+    # Each text has the mean of its judges; texts 0, 1 and 2, 3 are versions of one each.
+    assert result.privacy == Mean(2.5, Interval(1.5, 3.5))
+    assert result.meaning == Mean(5, Interval(5, 5))
+    assert result.judgements == 2 + 3 + 2 + 3
+    assert agreement_of(said, Kind.BLIND)["privacy"].fleiss == 1
+
+
+def test_a_rewritten_text_says_what_of_the_first_is_still_told() -> None:
+    sample = sample_from_record(RECORDS[0])
+
+    pair = rewritten_pair(sample, Prediction(Status.OK, rewritten="Bo, 32, is well."), "model")
+
+    assert pair is not None
+    assert [piece for piece in pair.before if piece[1]] == [
+        ("Ann", "hidden"),
+        ("Bo", "leaked"),
+        ("Bonn", "hidden"),
+        ("Bo", "leaked"),
+        ("32", "kept"),
+    ]
+    assert pair.after == [("Bo, 32, is well.", "")]
+    assert rewritten_pair(sample, Prediction(Status.REFUSED), "model") is None
+
+
+@pytest.mark.parametrize(("kind", "colours"), [("blind", False), ("masked", True)])
+def test_a_stored_rewrite_run_is_reviewed(
+    team: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, *, colours: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = [
+        {"id": name, "prompt": "rewrite", "text": f"### Text:\nBo of {name}.", "finish": "stop"}
+        for name in ("one", "two")
+    ]
+    model = f"replay:{write_lines(tmp_path / 'said.jsonl', said)}"
+    dataset = str(write_lines(tmp_path / "study.jsonl", RECORDS))
+    main(["run", "--task", "rewrite", "--model", model, "--dataset", dataset])
+    olga = team.browser("olga")
+    (name,) = re.findall(r"<option>(.*?)</option>", olga.page("/reviews/new"))
+
+    form = {"name": "Rewritten", "kind": kind, "run": unescape(name)}
+    page = olga.post("/reviews/new", data=form)
+
+    # Of the third sample there is no text.
+    assert "0 of 2 done by you" in page.text
+    items = re.findall(r'href="(/reviews/items/\d+)" aria-label="Text', page.text)
+    texts = [olga.page(item) for item in items]
+    assert sorted(name for name in ("one", "two") for text in texts if f"Bo of {name}." in text)
+    assert ('class="f-leaked">Bo<' in "".join(texts)) == colours
+    assert ("replay" in "".join(texts)) == colours
+
+
+def test_a_blind_review_of_masked_texts_shows_no_colours(team: Server) -> None:
+    colourful = Pair("s1", "one", None, [("Ann", "hidden"), (" met Bo", "")], [("<P>", "hidden")])
+    made = create_review(team.web.database, "Blind", Kind.BLIND, [colourful])
+    add_reviewer(team.web.database, made, team.account("ann").id)
+    (item,) = items(team, made, "ann")
+
+    page = team.browser("ann").page(f"/reviews/items/{item}")
+
+    assert "Ann met Bo" in page
+    assert "f-hidden" not in page
 
 
 @pytest.mark.parametrize(
@@ -199,7 +287,8 @@ def test_a_review_is_made_of_a_file_of_texts_before_and_after(team: Server) -> N
 def test_a_deleted_review_is_gone_from_the_file(team: Server) -> None:
     made = review(team, Kind.BLIND, "ann")
     path = team.web.database.file
-    assert path is not None
+    if path is None:
+        pytest.skip("the files of a database server are its own")
     olga = team.browser("olga")
 
     olga.post(f"/reviews/{made.id}/delete")

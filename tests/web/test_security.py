@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from pii_bench.web.security import require
 from pii_bench.web.sessions import COOKIE, add_token, begin_session, delete_token, list_tokens
 from pii_bench.web.settings import Settings
 from tests.web.server import PASSWORD, Server
+from tests.web.where import new_database
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -203,10 +203,10 @@ def test_guessing_passwords_is_slowed_down(team: Server) -> None:
     assert statuses == [403] * 10 + [429]
 
 
-def test_requests_are_counted_per_account(people: Path, tmp_path: Path) -> None:
+def test_requests_are_counted_per_account(people: str, tmp_path: Path) -> None:
     with ExitStack() as stack:
-        path = shutil.copy(people, tmp_path / "web.sqlite")
-        server = Server(Settings(database=str(path), requests_per_minute=10), stack)
+        where = new_database(tmp_path, "web", people)
+        server = Server(Settings(database=where, requests_per_minute=10), stack)
         ann, bob = server.browser("ann"), server.browser("bob")
 
         statuses = [ann.get("/").status_code for _ in range(10)]

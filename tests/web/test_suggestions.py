@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import multiprocessing
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.web.projects import Stages, find_project, samples_of
+from pii_bench.web.settings import Settings
 from pii_bench.web.suggestions import check_system, prepare
-from tests.web.study import RECORDS, open_next, project, state_of
+from tests.web.recorder import ASKED, GATE
+from tests.web.server import Server
+from tests.web.study import RECORDS, open_next, project, record, state_of
 
 if TYPE_CHECKING:
-    from tests.web.server import Server
+    from pathlib import Path
 
 
 def test_the_encoder_suggests_marks(team: Server) -> None:
@@ -20,7 +26,7 @@ def test_the_encoder_suggests_marks(team: Server) -> None:
         team, "ann", records=RECORDS[:1], stages=Stages.MARK, system="encoder", suggests=True
     )
 
-    prepare(team.web.database, made)
+    asyncio.run(prepare(team.web.database, team.web.masker, made))
 
     with team.web.database.reading() as connection:
         assert find_project(connection, made.id).trouble == ""
@@ -37,11 +43,47 @@ def test_the_encoder_suggests_marks(team: Server) -> None:
 def test_what_keeps_a_system_from_answering_is_said(team: Server) -> None:
     made = project(team, records=RECORDS[:1], stages=Stages.MARK, system="openai/x", suggests=True)
 
-    prepare(team.web.database, made)
+    asyncio.run(prepare(team.web.database, team.web.masker, made))
 
     with team.web.database.reading() as connection:
         assert "OPENAI_API_KEY" in find_project(connection, made.id).trouble
     assert "OPENAI_API_KEY" in team.browser("olga").page(f"/projects/{made.id}")
+
+
+def test_a_text_without_an_answer_is_counted_and_the_others_are_prepared(team: Server) -> None:
+    records = (record("one", "Ann met Bo.", [], []), record("two", "Bo will FAIL.", [], []))
+    made = project(
+        team,
+        records=records,
+        stages=Stages.MARK,
+        system="python:tests.web.recorder:build",
+        suggests=True,
+    )
+    ASKED.clear()
+    GATE.set()
+
+    asyncio.run(prepare(team.web.database, team.web.masker, made))
+
+    assert ASKED == ["Ann met Bo.", "Bo will FAIL."]
+    with team.web.database.reading() as connection:
+        assert find_project(connection, made.id).trouble == "1 of 2 calls failed; prepare again"
+        first, second = samples_of(connection, made)
+    assert [(mark["start"], mark["end"]) for mark in first.suggestion or ()] == [(0, 3), (8, 10)]
+    assert second.suggestion is None
+
+
+def test_a_process_of_the_pool_prepares_suggestions(tmp_path: Path) -> None:
+    settings = Settings(database=str(tmp_path / "pool.sqlite"), workers=1)
+    with ExitStack() as stack:
+        server = Server(settings, stack)
+        made = project(server, records=RECORDS[:1], stages=Stages.MARK, system="encoder")
+
+        asyncio.run(prepare(server.web.database, server.web.masker, made))
+
+        assert len(multiprocessing.active_children()) == 1
+        with server.web.database.reading() as connection:
+            (stored,) = samples_of(connection, made)
+    assert stored.suggestion
 
 
 @pytest.mark.parametrize("name", ["python:os:system", "encoder:/etc", "replay:/etc/passwd", "none"])

@@ -4,12 +4,16 @@ import pytest
 
 from pii_bench.web.marks import Choice, Item, Mark
 from pii_bench.web.votes import (
+    ASPECTS,
     Agreement,
     Ballot,
     agreement,
+    agreement_by_value,
     align_persons,
     ballot_of_choice,
     ballot_of_marks,
+    ballot_on_owners,
+    ballots_on_owners,
     merge_choices,
     merge_marks,
     of_annotator,
@@ -32,14 +36,36 @@ def test_a_ballot_of_stage_1_labels_each_token() -> None:
 
     assert ballot.labels == ("PER", "", "", "", "LOC", "")
     assert ballot.chosen == {(0, 3, "PER"), (14, 18, "LOC")}
-    assert ballot_of_marks("s", "eva", TEXT, [BONN, ANN], of_type="LOC").chosen == {(14, 18, "LOC")}
+
+
+def test_a_ballot_of_an_aspect_labels_each_token_with_its_values() -> None:
+    ballot = ballot_of_marks("s", "eva", TEXT, [BONN, ANN], "person")
+
+    assert ballot.labels == (("A",), (), (), (), ("B",), ())
+    assert ballot.chosen == {("A", (0, 3, "PER")), ("B", (14, 18, "LOC"))}
 
 
 def test_a_ballot_of_stage_2_says_of_each_entity_whether_it_is_needed() -> None:
     assert ballot_of_choice("s", "eva", ITEMS, Choice((2,))).labels == (False, False, True)
-    only = ballot_of_choice("s", "eva", ITEMS, Choice((0, 2)), of_type="PER")
+    only = ballot_of_choice("s", "eva", ITEMS, Choice((0, 2)), "PER", "type")
     assert only.labels == (True, False)
     assert only.chosen == {0}
+
+
+def test_ballots_on_owners_are_of_the_tokens_that_all_have_marked() -> None:
+    versions = {"eva": [ANN, BO, BONN], "tom": [BO, Mark(14, 18, ("A", "B"), "LOC")]}
+
+    eva, tom = ballots_on_owners("s", TEXT, versions)
+
+    assert eva.labels == (("B",), ("B",))
+    assert tom.labels == (("B",), ("A", "B"))
+    assert tom.chosen == {(0, "B"), (1, "A"), (1, "B")}
+
+
+def test_in_stage_2_owners_are_those_of_the_entities_as_corrected() -> None:
+    ballot = ballot_on_owners("s", "eva", ITEMS, Choice((), {2: "A"}))
+
+    assert ballot.labels == (("A",), ("B",), ("A",))
 
 
 def ballot(sample: str, annotator: str, *chosen: int) -> Ballot:
@@ -67,6 +93,33 @@ def test_agreement_of_two() -> None:
     assert found.f1 == pytest.approx(6 / 7)
     assert found.exact == pytest.approx(1 / 2)
     assert list(pairwise(ballots)) == [("eva", "tom")]
+
+
+def test_agreement_on_a_value_is_that_of_the_marks_that_have_it() -> None:
+    other = Mark(14, 18, ("A",), "LOC", "Country")
+    versions = {"eva": [ANN, BO, BONN], "tom": [ANN, other], "kim": [ANN, BO, other]}
+
+    found = {
+        aspect: agreement_by_value(
+            ballot_of_marks("s", who, TEXT, marks, aspect) for who, marks in versions.items()
+        )
+        for aspect in ASPECTS
+    }
+
+    only_b = {
+        who: [mark for mark in marks if mark.persons == ("B",)] for who, marks in versions.items()
+    }
+    expected = agreement(ballot_of_marks("s", who, TEXT, own) for who, own in only_b.items())
+    # F1 of B: eva has two, tom none, kim one of them: 2 * 1 of 3 + 0 of 2 + 0 of 1.
+    assert expected.f1 == pytest.approx(2 * 1 / (3 + 2 + 1))
+    assert found["person"]["B"].f1 == expected.f1
+    assert found["person"]["B"].exact == expected.exact == 0
+    assert list(found["type"]) == ["LOC", "PER"]
+    assert found["type"]["LOC"].fleiss == 1
+    assert found["category"]["City/Region"].f1 == 0
+    # One unit of six: 2 of 3 agree, 5 units all; 2 of 18 labels are Country.
+    observed, chance = (5 + 1 / 3) / 6, (2 / 18) ** 2 + (16 / 18) ** 2
+    assert found["category"]["Country"].fleiss == pytest.approx((observed - chance) / (1 - chance))
 
 
 def test_an_annotator_is_compared_with_each_other() -> None:

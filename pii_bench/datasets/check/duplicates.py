@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pii_bench.datasets.check.sets import is_derived, origins
@@ -22,10 +24,29 @@ NEAR: Final = 0.5
 """Descriptions that share more than this of their 5-grams are near-duplicates."""
 
 _WORDS: Final = 5
+_AT_LEAST: Final = 16
 _WORD: Final = re.compile(r"<[A-Z]+>|\w+(?:['’]\w+)*")
 
 Near: TypeAlias = tuple[int, int, float]
 """Two texts, the earlier one first, and their overlap."""
+
+
+@dataclass(slots=True)
+class Effort:
+    """How much a search for near texts may compare, and how far it got.
+
+    Attributes:
+        most: 5-grams to look at, over all texts. Each text has an equal part and what those before
+            it left, and is compared with `_AT_LEAST` texts in any case.
+        spent: how many were looked at.
+        texts: that were searched for.
+        cut_short: those of them that were not compared with every text that may be near.
+    """
+
+    most: int = 300_000_000
+    spent: int = 0
+    texts: int = 0
+    cut_short: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +62,9 @@ class _Document:
         return derived and not origins(self.sample).isdisjoint(origins(other.sample))
 
 
-def duplicate_problems(files: Sequence[Sequence[Sample]]) -> Iterator[tuple[int, Problem]]:
+def duplicate_problems(
+    files: Sequence[Sequence[Sample]], effort: Effort | None = None
+) -> Iterator[tuple[int, Problem]]:
     """Descriptions that are there before, each with the number of its file.
 
     Rules: `duplicate`, two descriptions are equal, and so are their queries or they are in two
@@ -49,6 +72,10 @@ def duplicate_problems(files: Sequence[Sequence[Sample]]) -> Iterator[tuple[int,
     they share more than `NEAR` of the word 5-grams of the shorter one. Of several descriptions
     that it is like, one is named. Samples made from one another (`meta`) are expected to be
     alike and pass.
+
+    Args:
+        files: their samples.
+        effort: bounds the search for near-duplicates, and is told how far it got.
     """
     first: dict[str, _Document] = {}
     asked: set[tuple[str, str | None]] = set()
@@ -68,7 +95,7 @@ def duplicate_problems(files: Sequence[Sequence[Sample]]) -> Iterator[tuple[int,
         return documents[left].is_kin(documents[right])
 
     texts = (blanked(each.sample) for each in documents)
-    for left, right, overlap in near_earlier(texts, may_be_alike):
+    for left, right, overlap in near_earlier(texts, may_be_alike, effort=effort):
         other, document = documents[left], documents[right]
         reason = f"{overlap:.2f} of its word 5-grams are those of {other.sample.id}"
         yield document.file, Problem(document.sample.id, "near-duplicate", reason)
@@ -78,6 +105,7 @@ def near_earlier(
     texts: Iterable[str],
     passes: Callable[[int, int], bool] | None = None,
     limit: float = NEAR,
+    effort: Effort | None = None,
 ) -> Iterator[Near]:
     """For each text whose overlap with an earlier one is above a limit, such a one.
 
@@ -93,18 +121,25 @@ def near_earlier(
         texts: in their order.
         passes: whether two texts, the earlier one first, may be near; None for never.
         limit: above which two texts are near, 0 to 1.
+        effort: bounds the search, and is told how far it got; None to compare whatever it takes.
+            Texts that share the rarest 5-grams are compared first.
     """
-    alone, others = _Index(limit), _Index(limit)
-    for number, grams in enumerate(_gram_sets(texts, limit)):
-        found = next(
-            (
-                (earlier, number, overlap)
-                for index in (alone, others)
-                for earlier, overlap in index.near(grams)
-                if passes is None or not passes(earlier, number)
-            ),
-            None,
-        )
+    alone, others = _Index(), _Index()
+    sets = _gram_sets(texts, limit)
+    effort = Effort(sys.maxsize) if effort is None else effort
+    effort.texts = len(sets)
+    for number, grams in enumerate(sets):
+        allowed = effort.most * (number + 1) // len(sets)
+        found = None
+        compared = chain(alone.compared(grams), others.compared(grams))
+        for place, (earlier, share, cost) in enumerate(compared):
+            if effort.spent >= allowed and place >= _AT_LEAST:
+                effort.cut_short += 1
+                break
+            effort.spent += cost
+            if share > limit and (passes is None or not passes(earlier, number)):
+                found = earlier, number, share
+                break
         if found is not None:
             yield found
         (alone if found is None else others).add(number, grams)
@@ -127,9 +162,8 @@ class _Grams:
 
 @dataclass(slots=True)
 class _Index:
-    """Finds the texts that are near to one."""
+    """Finds the texts that may be near to one."""
 
-    limit: float
     _sets: dict[int, _Grams] = field(default_factory=dict)
     _by_prefix: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     _by_rest: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -140,18 +174,20 @@ class _Index:
             index = self._by_prefix if place < grams.prefix else self._by_rest
             index[gram].append(number)
 
-    def near(self, grams: _Grams) -> Iterator[tuple[int, float]]:
+    def compared(self, grams: _Grams) -> Iterator[tuple[int, float, int]]:
+        """Each text that may be near, its overlap, and the 5-grams that were looked at for it."""
         own = grams.ordered.tolist()
         held = frozenset(own)
         seen: set[int] = set()
+        looked_at = 0
         for number in self._candidates(own, grams.prefix):
+            looked_at += 1
             if number not in seen:
                 seen.add(number)
                 other = self._sets[number]
                 overlap = len(held.intersection(other.ordered.tolist()))
-                share = overlap / min(grams.size, other.size)
-                if share > self.limit:
-                    yield number, share
+                yield number, overlap / min(grams.size, other.size), looked_at + len(other.ordered)
+                looked_at = 0
 
     def _candidates(self, grams: Sequence[int], prefix: int) -> Iterator[int]:
         for place, gram in enumerate(grams):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.datasets.check.annotations import leak_problems, query_problems, span_problems
 from pii_bench.datasets.check.consistency import consistency_problems
-from pii_bench.datasets.check.duplicates import duplicate_problems
+from pii_bench.datasets.check.duplicates import Effort, duplicate_problems
 from pii_bench.datasets.check.formats import format_problems
 from pii_bench.datasets.check.sets import SOURCES, origins, set_problems, source_problems
 from pii_bench.datasets.check.text import Problem
@@ -39,10 +39,12 @@ class Report:
     Attributes:
         samples: how many were checked.
         problems: by file, in the order of the files; a sound file has an empty tuple.
+        left_out: what was not checked, since it would take too long, in words.
     """
 
     samples: int
     problems: Mapping[Path, tuple[Problem, ...]]
+    left_out: tuple[str, ...] = ()
 
 
 def sample_problems(sample: Sample) -> list[Problem]:
@@ -55,16 +57,19 @@ def check_samples(samples: Iterable[Sample]) -> list[Problem]:
     return [problem for sample in samples for problem in sample_problems(sample)]
 
 
-def check_files(paths: Sequence[Path], watch: Watch | None = None) -> Report:
+def check_files(
+    paths: Sequence[Path], watch: Watch | None = None, effort: Effort | None = None
+) -> Report:
     """Check dataset files, each by itself and all against each other.
 
     A line that is no sample is a problem (`record`) and the rest is checked. Samples that
-    name others in `meta` are compared with them: from these files, or from single and multi
-    next to them.
+    name others in `meta` are compared with them: from these files, or from single, multi
+    and their train sets next to them.
 
     Args:
         paths: of the files.
         watch: gives the samples of a file on, and may tell somebody how many there were.
+        effort: bounds the search for near-duplicates; None for the usual bound.
 
     Raises:
         InputFileError: a file cannot be read, is no JSON Lines, or holds no record.
@@ -79,12 +84,23 @@ def check_files(paths: Sequence[Path], watch: Watch | None = None) -> Report:
         for sample in samples:
             problems[path] += source_problems(sample, sources)
     order = list(files)
-    for number, problem in duplicate_problems(list(files.values())):
+    effort = Effort() if effort is None else effort
+    for number, problem in duplicate_problems(list(files.values()), effort):
         problems[order[number]].append(problem)
     return Report(
         samples=sum(map(len, files.values())),
         problems={path: tuple(found) for path, found in problems.items()},
+        left_out=tuple(_left_out(effort)),
     )
+
+
+def _left_out(effort: Effort) -> Iterator[str]:
+    if effort.cut_short:
+        yield (
+            f"near-duplicates: {effort.cut_short:,} of {effort.texts:,} descriptions share 5-grams "
+            "with so many others that they were compared with only some of those, the likeliest "
+            "first; some near-duplicates may be missing"
+        )
 
 
 def _read(path: Path, problems: list[Problem]) -> list[Sample]:

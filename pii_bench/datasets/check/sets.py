@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 CANARY: Final = "pii_bench:canary:7f0e6c1e-4b0e-4c53-9a55-2d0c3f1b8e6a"
 """Stands in `meta.canary` of the first sample of our sets: who trains on them can be told."""
 
-SOURCES: Final = ("single", "multi")
-OUR_SETS: Final = frozenset({*SOURCES, "hard", "distract", "twins", "frontier"})
+SOURCES: Final = ("single", "multi", "train-single", "train-multi")
+"""Sets whose samples others are made from."""
+
+OUR_SETS: Final = frozenset({"single", "multi", "hard", "distract", "twins", "frontier"})
 
 _SUBJECTS: Final[Mapping[str, int]] = MappingProxyType({"single": 1, "multi": 2})
 _MADE_BY: Final[Mapping[str, str]] = MappingProxyType(

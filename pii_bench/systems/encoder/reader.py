@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
+from bisect import bisect_left
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -14,12 +16,12 @@ from pii_bench.resources import DATA
 from pii_bench.scorer import normalise
 from pii_bench.systems.encoder.files import GRAPH, HEADS, TOKENIZER
 from pii_bench.systems.encoder.fixed_forms import with_fixed_forms
-from pii_bench.systems.encoder.windows import padded, spelled_of, subwords_of, windows_of
+from pii_bench.systems.encoder.windows import spelled_of, subwords_of, windows_of
 from pii_bench.systems.tagger.labels import OUTSIDE, Transitions, best_labels
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -33,8 +35,15 @@ SHIPPED: Final = DATA / "models" / "encoder"
 DISTANCES: Final = (-64, -24, -8, 0, 8, 24, 64)
 """Edges of the buckets of the distance, in subwords, from a person's mention to a span."""
 
+Place: TypeAlias = tuple[int, int]
+"""Code points of a text, end exclusive."""
+
+Labelled: TypeAlias = tuple[int, int, PiiType]
+
+_Span = TypeVar("_Span", Place, Labelled)
+
 _TYPES: Final = tuple(PiiType)
-_BATCH: Final = 8
+_KEPT: Final = 64
 # A person who is at least this surely an owner shares what another owns more surely.
 _SHARED: Final = 0.5
 _SPLIT: Final = frozenset("\n\r\t")
@@ -61,14 +70,20 @@ class Found:
 class Reader:
     """Runs the weights of a folder on one thread.
 
+    Args:
+        folder: of the weights.
+        kept: windows of a text whose hidden states are kept, 0.7 MB each; those of a text that
+            has more are run a second time.
+
     Raises:
         InputFileError: a file of the folder is missing or broken.
     """
 
-    def __init__(self, folder: Path = SHIPPED) -> None:
+    def __init__(self, folder: Path = SHIPPED, kept: int = _KEPT) -> None:
         import onnxruntime
         from tokenizers import Tokenizer
 
+        self._kept = kept
         hashes = "".join(sha256_of(folder / name) for name in (GRAPH, HEADS, TOKENIZER))
         self.sha256 = hashlib.sha256(hashes.encode()).hexdigest()
         self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
@@ -94,9 +109,11 @@ class Reader:
     def detect(self, text: str) -> list[Found]:
         """Everything personal in a text, in order of its first place; nothing is relevant yet."""
         windows = windows_of(self._tokenizer, text)
-        states, tags = self._run(windows)
-        spans = with_fixed_forms(text, decode(text, windows, tags, self._transitions))
-        return _merge(text, spans, self._owners(text, spans, windows, states)) if spans else []
+        kept = [*self._run(windows)] if len(windows) <= self._kept else None
+        tags = ((window, own) for window, _, own in kept or self._run(windows))
+        spans = with_fixed_forms(text, decode(text, tags, self._transitions))
+        states = ((window, hidden) for window, hidden, _ in kept or self._run(windows))
+        return _merge(text, spans, self._owners(text, spans, states)) if spans else []
 
     def weigh(self, text: str, found: Sequence[Found], query: str) -> list[Found]:
         """What was found in a text, with its relevance to a query.
@@ -106,84 +123,101 @@ class Reader:
             found: by `detect`.
             query: what is asked about the text, not blank.
         """
-        windows = windows_of(self._tokenizer, text, query)
-        states, _ = self._run(windows)
-        return [replace(item, relevance=self._relevance(item, windows, states)) for item in found]
+        weighed = {span for item in found if item.type is not PiiType.PER for span in item.spans}
+        windows = windows_of(self._tokenizer, text, query) if weighed else ()
+        states = ((window, hidden) for window, hidden, _ in self._run(windows))
+        weights = self._weights(weighed, states)
+        return [
+            replace(
+                item,
+                relevance=max((weights.get(span, 0.0) for span in item.spans), default=0.0)
+                if item.type is not PiiType.PER
+                else 0.0,
+            )
+            for item in found
+        ]
 
-    def _run(self, windows: Sequence[Window]) -> tuple[list[Floats], list[Floats]]:
-        """Hidden states (subwords of the window, width) and label scores, per window."""
-        states: list[Floats] = []
-        tags: list[Floats] = []
-        for start in range(0, len(windows), _BATCH):
-            batch = windows[start : start + _BATCH]
-            ids = np.array(padded([w.ids for w in batch]), np.int64)
-            mask = np.array(padded([(1,) * len(w.ids) for w in batch]), np.int64)
-            types = np.array(padded([w.types for w in batch]), np.int64)
-            inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+    def _run(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Floats, Floats]]:
+        """Each window with its hidden states (subwords, width) and label scores.
+
+        One at a time: in a batch they take no less time and more memory.
+        """
+        for window in windows:
+            inputs = {
+                "input_ids": np.array([window.ids], np.int64),
+                "attention_mask": np.ones((1, len(window.ids)), np.int64),
+                "token_type_ids": np.array([window.types], np.int64),
+            }
             if "spelled" in self._inputs:
-                inputs["spelled"] = np.array(spelled_of(batch), np.int64)
-            hidden, scores = self._session.run(None, inputs)
-            states += list(hidden)
-            tags += list(scores)
-        return states, tags
+                inputs["spelled"] = np.array(spelled_of([window]), np.int64)
+            (hidden,), (scores,) = self._session.run(None, inputs)
+            yield window, hidden, scores
 
-    def _relevance(self, item: Found, windows: Sequence[Window], states: Sequence[Floats]) -> float:
-        """That of the place that has most of it."""
-        if item.type is PiiType.PER:
-            return 0.0
-        scores = []
-        for window, hidden in zip(windows, states, strict=True):
+    def _weights(
+        self, spans: Iterable[Place], states: Iterable[tuple[Window, Floats]]
+    ) -> dict[Place, float]:
+        """How surely the query needs each span, in the window where that is most sure."""
+        weights: dict[Place, float] = {}
+        for hidden, placed in pooled(spans, states):
             opening = hidden[0]
-            for span in item.spans:
-                if (pooled := _pooled(window, hidden, span)) is not None:
-                    own = pooled[1]
-                    seen = np.concatenate([own, opening, own * opening])
-                    scores.append(_sigmoid(self._mlp("relevance", seen)))
-        return max(scores, default=0.0)
+            for span, (_, own) in placed.items():
+                seen = np.concatenate([own, opening, own * opening])
+                weight = _sigmoid(self._mlp("relevance", seen))
+                weights[span] = max(weights.get(span, 0.0), weight)
+        return weights
 
     def _owners(
-        self,
-        text: str,
-        spans: Sequence[tuple[int, int, PiiType]],
-        windows: Sequence[Window],
-        states: Sequence[Floats],
-    ) -> dict[tuple[int, int, PiiType], tuple[str, ...]]:
-        names: dict[str, list[tuple[int, int, PiiType]]] = {}
+        self, text: str, spans: Sequence[Labelled], states: Iterable[tuple[Window, Floats]]
+    ) -> dict[Labelled, tuple[str, ...]]:
+        names = {
+            span: normalise(text[span[0] : span[1]]) for span in spans if span[2] is PiiType.PER
+        }
+        firsts: dict[str, int] = {}
+        for span, name in names.items():
+            firsts.setdefault(name, span[0])
+        if len(firsts) < 2:
+            return dict.fromkeys(spans, tuple(firsts))
+        people, starts = [*firsts], [*firsts.values()]
+        scores = self._scores_of_owners(names, firsts, pooled(spans, states))
+        owners: dict[Labelled, tuple[str, ...]] = {}
         for span in spans:
-            if span[2] is PiiType.PER:
-                names.setdefault(normalise(text[span[0] : span[1]]), []).append(span)
-        if len(names) < 2:
-            return dict.fromkeys(spans, tuple(names))
-        seen = [
-            _placed(window, hidden, spans) for window, hidden in zip(windows, states, strict=True)
-        ]
-        owners: dict[tuple[int, int, PiiType], tuple[str, ...]] = {}
-        for span in spans:
-            if span[2] is PiiType.PER:
-                owners[span] = (normalise(text[span[0] : span[1]]),)
+            if span in names:
+                owners[span] = (names[span],)
             else:
-                scores = self._scores_of_owners(span, names, seen)
-                owners[span] = _best(scores) or (_named_before(span, names),)
+                # The person named last before it, or first of all.
+                before = people[max(bisect_left(starts, span[0]) - 1, 0)]
+                owners[span] = _best(scores.get(span, {})) or (before,)
         return owners
 
     def _scores_of_owners(
         self,
-        span: tuple[int, int, PiiType],
-        names: Mapping[str, Sequence[tuple[int, int, PiiType]]],
-        seen: Sequence[Mapping[tuple[int, int, PiiType], tuple[int, Floats]]],
-    ) -> dict[str, float]:
-        """By name how surely the span is that person's; those named in a window with it."""
-        scores: dict[str, float] = {}
-        for placed in seen:
-            if span not in placed:
-                continue
-            place, own = placed[span]
-            for name, mentions in names.items():
-                told = [(place - placed[m][0], placed[m][1]) for m in mentions if m in placed]
-                if told:
+        names: Mapping[Labelled, str],
+        firsts: Mapping[str, int],
+        windows: Iterable[tuple[Floats, Mapping[Labelled, tuple[int, Floats]]]],
+    ) -> dict[Labelled, dict[str, float]]:
+        """By span and name how surely it is that person's; those named in a window with it.
+
+        Args:
+            names: of persons, by where they are.
+            firsts: by name where it is first.
+            windows: see `pooled`.
+        """
+        scores: dict[Labelled, dict[str, float]] = {}
+        for _, placed in windows:
+            mentions: dict[str, list[tuple[int, Floats]]] = {}
+            for span, seen in placed.items():
+                if span in names:
+                    mentions.setdefault(names[span], []).append(seen)
+            people = sorted(mentions, key=lambda name: firsts[name])
+            for span, (place, own) in placed.items():
+                if span in names:
+                    continue
+                known = scores.setdefault(span, {})
+                for name in people:
+                    told = [(place - there, person) for there, person in mentions[name]]
                     gap, person = min(told, key=lambda item: abs(item[0]))
                     score = self._owner_score(own, person, gap)
-                    scores[name] = max(scores.get(name, 0.0), score)
+                    known[name] = max(known.get(name, 0.0), score)
         return scores
 
     def _owner_score(self, own: Floats, person: Floats, gap: int) -> float:
@@ -202,14 +236,6 @@ def _best(scores: Mapping[str, float]) -> tuple[str, ...]:
     return tuple(name for name, score in scores.items() if score == best or score >= _SHARED)
 
 
-def _named_before(
-    span: tuple[int, int, PiiType], names: Mapping[str, Sequence[tuple[int, int, PiiType]]]
-) -> str:
-    """The person named last before a span, or first of all."""
-    before = [name for name, mentions in names.items() if mentions[0][0] < span[0]]
-    return before[-1] if before else next(iter(names))
-
-
 def bucket(gap: int) -> int:
     """The bucket of a distance: 0 to `len(DISTANCES)`."""
     return sum(gap > edge for edge in DISTANCES)
@@ -217,42 +243,42 @@ def bucket(gap: int) -> int:
 
 def decode(
     text: str,
-    windows: Sequence[Window],
-    tags: Sequence[Floats],
+    windows: Iterable[tuple[Window, Floats]],
     transitions: Transitions | None = None,
-) -> list[tuple[int, int, PiiType]]:
+) -> list[Labelled]:
     """Spans of the best labels, a label for each word; none crosses a line.
 
     Args:
         text: that the windows are of.
-        windows: of the text.
-        tags: scores of labels for each subword of each window.
+        windows: of the text, each with the scores of labels for each of its subwords.
         transitions: of a conditional random field; None to take each word's best label.
     """
-    words: list[tuple[int, int]] = []
-    scores: list[Floats] = []
-    for window, own in zip(windows, tags, strict=True):
+    starts, ends = array("I"), array("I")
+    # One array that grows: pieces and their sum would take twice as much.
+    scores = array("f")
+    for window, own in windows:
+        opening = []
         for place in range(*window.core):
             start, end = window.offsets[place]
-            if window.opens[place] or not words:
-                words.append((start, end))
-                scores.append(own[window.first + place])
+            if window.opens[place] or not starts:
+                starts.append(start)
+                ends.append(end)
+                opening.append(window.first + place)
             else:
-                words[-1] = (words[-1][0], end)
-    if not words:
+                ends[-1] = end
+        scores.frombytes(own[opening].tobytes())
+    if not starts:
         return []
-    emissions = np.stack(scores)
+    emissions = np.frombuffer(scores, np.float32).reshape(len(starts), -1)
     if transitions is None:
         labels = [int(label) for label in emissions.argmax(axis=1)]
     else:
         labels = best_labels(emissions, transitions)
-    return _spans(text, words, labels)
+    return _spans(text, zip(starts, ends, strict=True), labels)
 
 
-def _spans(
-    text: str, words: Sequence[tuple[int, int]], labels: Sequence[int]
-) -> list[tuple[int, int, PiiType]]:
-    spans: list[tuple[int, int, PiiType]] = []
+def _spans(text: str, words: Iterable[Place], labels: Sequence[int]) -> list[Labelled]:
+    spans: list[Labelled] = []
     before = OUTSIDE
     for (start, end), label in zip(words, labels, strict=True):
         if label != OUTSIDE:
@@ -269,32 +295,44 @@ def _spans(
     return [span for span in spans if any(map(str.isalnum, text[span[0] : span[1]]))]
 
 
-def _pooled(
-    window: Window, hidden: Floats, span: tuple[int, int] | tuple[int, int, PiiType]
-) -> tuple[int, Floats] | None:
-    """A span's first subword in a window and the mean of its states; None where it is elsewhere."""
-    place = subwords_of(window, span[0], span[1])
-    if place is None:
-        return None
-    states: Floats = hidden[window.first + place[0] : window.first + place[1]]
-    return place[0], states.mean(axis=0)
+def pooled(
+    spans: Iterable[_Span], states: Iterable[tuple[Window, Floats]]
+) -> Iterator[tuple[Floats, dict[_Span, tuple[int, Floats]]]]:
+    """Find the spans that are in each window, in one walk over both.
 
+    Args:
+        spans: of the text, in any order.
+        states: the windows of the text in order, each with its hidden states.
 
-def _placed(
-    window: Window, hidden: Floats, spans: Sequence[tuple[int, int, PiiType]]
-) -> dict[tuple[int, int, PiiType], tuple[int, Floats]]:
-    """Those of the spans that are in a window, see `_pooled`."""
-    pooled = {span: _pooled(window, hidden, span) for span in spans}
-    return {span: found for span, found in pooled.items() if found is not None}
+    Yields:
+        The hidden states of a window, and by span, in order, its first subword there and the
+        mean of its states.
+    """
+    waiting = sorted(spans, reverse=True)
+    near: list[_Span] = []
+    for window, hidden in states:
+        begin, end = window.offsets[0][0], window.offsets[-1][1]
+        while waiting and waiting[-1][0] < end:
+            near.append(waiting.pop())
+        near = [span for span in near if span[1] > begin]
+        placed = ((span, subwords_of(window, span[0], span[1])) for span in near)
+        yield (
+            hidden,
+            {
+                span: (place[0], hidden[window.first + place[0] : window.first + place[1]].mean(0))
+                for span, place in placed
+                if place is not None
+            },
+        )
 
 
 def _merge(
     text: str,
-    spans: Sequence[tuple[int, int, PiiType]],
-    owners: Mapping[tuple[int, int, PiiType], tuple[str, ...]],
+    spans: Sequence[Labelled],
+    owners: Mapping[Labelled, tuple[str, ...]],
 ) -> list[Found]:
     """One entry for each text, type and owner."""
-    groups: dict[tuple[str, PiiType, tuple[str, ...]], list[tuple[int, int, PiiType]]] = {}
+    groups: dict[tuple[str, PiiType, tuple[str, ...]], list[Labelled]] = {}
     for span in spans:
         key = (text[span[0] : span[1]], span[2], owners[span])
         groups.setdefault(key, []).append(span)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from array import array
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from tokenizers import Tokenizer
 
@@ -20,6 +22,9 @@ _SPELLED_CHARACTERS: Final = 16
 _OVERLAP: Final = 96
 # A query that is longer leaves too little room for the text; its end is cut.
 _QUERY_TOKENS: Final = 256
+# What the tokenizer tells of a text takes a hundred times its size.
+_PIECE: Final = 20_000
+_SPACE: Final = re.compile(r"[ \t\n\r]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +51,97 @@ class Window:
     spelled: tuple[str, ...] = ()
 
 
+class Windows:
+    """The windows of a text, each made when it is its turn: a long text has many.
+
+    Args:
+        text: that is cut.
+        subwords: of the text.
+        head: what is in front of the text in every window.
+        tail: what is behind it.
+        room: subwords of the text in a window.
+    """
+
+    def __init__(
+        self, text: str, subwords: _Subwords, head: Sequence[int], tail: Sequence[int], room: int
+    ) -> None:
+        self._text = text
+        self._subwords = subwords
+        self._head = head
+        self._tail = tail
+        self._cuts = _cuts(len(subwords.ids), room)
+
+    def __len__(self) -> int:
+        return len(self._cuts)
+
+    def __iter__(self) -> Iterator[Window]:
+        told, first = self._subwords, len(self._head)
+        for start, end, core in self._cuts:
+            ids = (*self._head, *told.ids[start:end], *self._tail)
+            opens = tuple(map(bool, told.opens[start:end]))
+            words = zip(told.starts[start:end], told.words[start:end], strict=True)
+            yield Window(
+                ids=ids,
+                types=(0,) * first + (1,) * (len(ids) - first),
+                first=first,
+                offsets=tuple(zip(told.starts[start:end], told.ends[start:end], strict=True)),
+                opens=opens,
+                core=core,
+                spelled=tuple(
+                    self._text[slice(*word)] if opening else ""
+                    for word, opening in zip(words, opens, strict=True)
+                ),
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Subwords:
+    """The subwords of a text, in few bytes each.
+
+    Attributes:
+        ids: in the vocabulary.
+        starts: in code points of the text.
+        ends: likewise.
+        opens: whether one begins a word.
+        words: end of the word of each.
+    """
+
+    ids: array[int] = field(default_factory=lambda: array("I"))
+    starts: array[int] = field(default_factory=lambda: array("I"))
+    ends: array[int] = field(default_factory=lambda: array("I"))
+    opens: bytearray = field(default_factory=bytearray)
+    words: array[int] = field(default_factory=lambda: array("I"))
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer, text: str) -> _Subwords:
+        made = cls()
+        for shift, piece in _pieces(text):
+            told = tokenizer.encode(piece, add_special_tokens=False)
+            word_ids, offsets = told.word_ids, told.offsets
+            last = {word: end for word, (_, end) in zip(word_ids, offsets, strict=True)}
+            made.ids.extend(told.ids)
+            made.starts.extend(shift + start for start, _ in offsets)
+            made.ends.extend(shift + end for _, end in offsets)
+            made.opens.extend(
+                place == 0 or word != word_ids[place - 1] for place, word in enumerate(word_ids)
+            )
+            made.words.extend(shift + last[word] for word in word_ids)
+        return made
+
+
+def _pieces(text: str) -> Iterator[tuple[int, str]]:
+    """A text cut at white space, each piece with its place."""
+    start = 0
+    while start < len(text):
+        space = _SPACE.search(text, start + _PIECE)
+        end = space.start() if space else len(text)
+        yield start, text[start:end]
+        start = end
+
+
 def windows_of(
     tokenizer: Tokenizer, text: str, query: str = "", max_tokens: int = MAX_TOKENS
-) -> list[Window]:
+) -> Windows:
     """Cut a text into windows; a text without subwords has none.
 
     Args:
@@ -60,30 +153,8 @@ def windows_of(
     opening, between = _marks(tokenizer)
     asked = tokenizer.encode(query, add_special_tokens=False).ids[:_QUERY_TOKENS]
     head = [*opening, *asked, *between]
-    told = tokenizer.encode(text, add_special_tokens=False)
-    opens = [
-        place == 0 or word != told.word_ids[place - 1] for place, word in enumerate(told.word_ids)
-    ]
-    words = _words(told.word_ids, told.offsets)
     room = max_tokens - len(head) - len(between)
-    windows = []
-    for start, end, core in _cuts(len(told.ids), room):
-        ids = [*head, *told.ids[start:end], *between]
-        windows.append(
-            Window(
-                ids=tuple(ids),
-                types=(0,) * len(head) + (1,) * (len(ids) - len(head)),
-                first=len(head),
-                offsets=tuple(told.offsets[start:end]),
-                opens=tuple(opens[start:end]),
-                core=core,
-                spelled=tuple(
-                    text[slice(*words[place])] if opens[place] else ""
-                    for place in range(start, end)
-                ),
-            )
-        )
-    return windows
+    return Windows(text, _Subwords.of(tokenizer, text), head, between, room)
 
 
 def _marks(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
@@ -91,16 +162,6 @@ def _marks(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
     opening = [tokenizer.token_to_id(name) for name in ("[CLS]", "<s>", "<|im_start|>")]
     between = [tokenizer.token_to_id(name) for name in ("[SEP]", "</s>", "<|im_end|>")]
     return [t for t in opening if t is not None][:1], [t for t in between if t is not None][:1]
-
-
-def _words(
-    word_ids: Sequence[int | None], offsets: Sequence[tuple[int, int]]
-) -> list[tuple[int, int]]:
-    """For each subword the span of its whole word."""
-    ends: dict[int | None, int] = {}
-    for word, (_, end) in zip(word_ids, offsets, strict=True):
-        ends[word] = end
-    return [(start, ends[word]) for word, (start, _) in zip(word_ids, offsets, strict=True)]
 
 
 def spelled_of(windows: Sequence[Window]) -> list[list[list[int]]]:

@@ -91,6 +91,9 @@ openTask((saving, state) => {
       }) }, `Take ${version.label}`))));
   }
 
+  // Arrow keys and the space bar work at once.
+  (boxes[0] ?? byId("necessary")).focus({ preventScroll: true });
+
   return {
     show(answer) {
       const needed = new Set(answer.needed);

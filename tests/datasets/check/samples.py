@@ -55,3 +55,9 @@ ANN_TEXT = "Ann Lee is 32 and works as a potter."
 def ann(**changes: Any) -> Sample:
     """A sample without a fault."""
     return build(ANN_TEXT, ANN, **({"related": [("A", "potter")]} | changes))
+
+
+def grid(size: int) -> list[str]:
+    """Texts of two phrases, each in a row and a column of others: 5 of 14 5-grams are theirs."""
+    phrases = [" ".join(f"{letter}{n}" for letter in "abcdefghi") for n in range(2 * size)]
+    return [f"{one} {two}" for one in phrases[:size] for two in phrases[size:]]

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.datasets.check.duplicates import NEAR, duplicate_problems, near_earlier
-from tests.datasets.check.samples import build
+from pii_bench.datasets.check.duplicates import NEAR, Effort, duplicate_problems, near_earlier
+from tests.datasets.check.samples import build, grid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,3 +127,44 @@ def test_of_many_that_are_alike_each_is_told_once() -> None:
 
     assert [problem.sample_id for _, problem in found] == [str(n) for n in range(1, 3000)]
     assert {problem.reason for _, problem in found} == {"0.56 of its word 5-grams are those of 0"}
+
+
+def test_a_bound_on_the_search_is_told_where_it_was_reached() -> None:
+    enough, little = Effort(), Effort(most=0)
+
+    assert list(near_earlier(grid(12), effort=enough)) == []
+    assert list(near_earlier(grid(12), effort=little)) == []
+
+    assert (enough.texts, enough.cut_short) == (144, 0)
+    assert little.texts == 144
+    assert 0 < little.cut_short < 144
+    assert 0 < little.spent < enough.spent
+
+
+def test_at_the_bound_those_with_the_rarest_5_grams_are_compared_first() -> None:
+    texts = grid(12)
+    again = f"{texts[0]} once more"
+
+    assert [pair[:2] for pair in near_earlier([*texts, again], effort=Effort(most=0))] == [(0, 144)]
+
+
+def test_few_texts_are_all_compared_however_little_is_allowed() -> None:
+    texts = ["a b c d e f g h", "a b c d e f g x"]
+
+    assert list(near_earlier(texts, effort=Effort(most=0))) == [(0, 1, 0.75)]
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("ab"), max_size=12).map(" ".join), max_size=60),
+    st.integers(0, 1000),
+)
+def test_what_a_bounded_search_finds_is_near_and_all_where_it_was_not_cut_short(
+    texts: list[str], most: int
+) -> None:
+    effort = Effort(most)
+
+    found = {right for _, right, _ in near_earlier(texts, effort=effort)}
+    unbounded = {right for _, right, _ in near_earlier(texts)}
+
+    assert found <= unbounded
+    assert len(unbounded - found) <= effort.cut_short

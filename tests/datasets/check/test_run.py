@@ -1,16 +1,18 @@
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pii_bench.datasets.catalog import DATASETS, load_dataset
+from pii_bench.datasets.check.duplicates import Effort
 from pii_bench.datasets.check.run import check_files, check_samples, sample_problems
 from pii_bench.datasets.check.sets import CANARY
 from pii_bench.datasets.native import sample_to_record
 from pii_bench.errors import InputFileError
 from tests.builders import sample_record, write_lines
-from tests.datasets.check.samples import ann, build
+from tests.datasets.check.samples import ann, build, grid
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,6 +107,16 @@ def test_files_are_checked_against_each_other(tmp_path: Path) -> None:
     second = write(tmp_path / "two.jsonl", ann(sample_id="b"))
 
     assert found(check_files([first, second, first])) == [("two.jsonl", "b", "duplicate")]
+
+
+def test_what_was_left_out_is_told(tmp_path: Path) -> None:
+    samples = [build(text, sample_id=str(n)) for n, text in enumerate(grid(12))]
+    path = write(tmp_path / "theirs.jsonl", *samples)
+
+    (told,) = check_files([path], effort=Effort(most=0)).left_out
+
+    assert re.fullmatch(r"near-duplicates: \d+ of 144 descriptions share 5-grams with so .*", told)
+    assert check_files([path]).left_out == ()
 
 
 def test_our_sets_have_the_canary(tmp_path: Path) -> None:

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pii_bench.systems.encoder.fixed_forms import fixed_forms, with_fixed_forms
 from pii_bench.taxonomy import PiiType
@@ -49,3 +53,16 @@ def test_a_rule_takes_the_place_of_what_overlaps_it() -> None:
     spans = [(0, 3, PiiType.PER), (5, 8, PiiType.ORG), (9, 18, PiiType.ORG)]
 
     assert with_fixed_forms(text, spans) == [(0, 3, PiiType.PER), (5, 18, PiiType.CODE)]
+
+
+@given(st.text("aB1_.-+%@ ", max_size=40))
+def test_mail_addresses_are_those_of_the_plain_pattern(text: str) -> None:
+    plain = re.compile(r"[\w.%+-]*\w@\w[\w-]*(?:\.[\w-]*\w)+")
+
+    assert list(fixed_forms(text)) == [match.span() for match in plain.finditer(text)]
+
+
+def test_a_long_word_before_no_address_is_passed_over() -> None:
+    text = "a" * 1_000_000
+
+    assert list(fixed_forms(f"{text} {text}@x.example")) == [(1_000_001, 2_000_011)]

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pii_bench.systems.encoder.reader import bucket, decode
-from pii_bench.systems.encoder.windows import windows_of
+from pii_bench.systems.encoder.reader import SHIPPED, Reader, bucket, decode, pooled
+from pii_bench.systems.encoder.windows import subwords_of, windows_of
 from pii_bench.systems.tagger.labels import LABELS
 from pii_bench.taxonomy import PiiType
 from tests.systems.encoder.test_windows import tokenizer
@@ -21,7 +23,7 @@ def labelled(text: str, *labels: str) -> list[tuple[int, int, PiiType]]:
             if opens:
                 scores[window.first + place, LABELS.index(next(wanted))] = 1
         tags.append(scores)
-    return decode(text, windows, tags)
+    return decode(text, zip(windows, tags, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -50,3 +52,37 @@ def test_subwords_have_the_label_of_their_word() -> None:
 
 def test_buckets_of_distances() -> None:
     assert [bucket(gap) for gap in (-100, -64, -63, 0, 1, 64, 65)] == [0, 0, 1, 3, 4, 6, 7]
+
+
+@given(st.lists(st.tuples(st.integers(0, 820), st.integers(1, 60)), max_size=12))
+def test_a_span_is_pooled_in_every_window_that_it_touches(places: list[tuple[int, int]]) -> None:
+    spans = {(start, start + length) for start, length in places}
+    windows = list(windows_of(tokenizer(), "ab c " * 165, max_tokens=149))
+    states = [np.random.default_rng(n).random((149, 2), np.float32) for n in range(len(windows))]
+
+    found = [
+        [(span, place, mean.tolist()) for span, (place, mean) in placed.items()]
+        for _, placed in pooled(spans, zip(windows, states, strict=True))
+    ]
+
+    assert len(windows) > 2
+    assert found == [
+        [
+            (span, place[0], hidden[window.first :][slice(*place)].mean(axis=0).tolist())
+            for span in sorted(spans)
+            if (place := subwords_of(window, *span)) is not None
+        ]
+        for window, hidden in zip(windows, states, strict=True)
+    ]
+
+
+def test_a_text_whose_windows_are_run_twice_is_read_as_one_whose_states_are_kept() -> None:
+    text = (
+        "My name is Ann Lee, I am 32 and work at Acme Corp in Oslo. My brother Tom Roe, who is 45, "
+        "lives in Bergen and drives a lorry for Nordfrakt. Mail me at ann@lee.example.\n"
+    ) * 12
+
+    found = Reader(SHIPPED, kept=0).detect(text)
+
+    assert len({owner for each in found for owner in each.owners}) == 2
+    assert found == Reader(SHIPPED).detect(text)

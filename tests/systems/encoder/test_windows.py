@@ -46,7 +46,7 @@ def test_without_a_query_the_text_comes_first() -> None:
 
 @pytest.mark.parametrize("text", ["", " \n "])
 def test_a_text_without_words_has_no_window(text: str) -> None:
-    assert windows_of(tokenizer(), text, "a") == []
+    assert list(windows_of(tokenizer(), text, "a")) == []
 
 
 def test_a_long_text_has_windows_that_overlap() -> None:
@@ -68,6 +68,26 @@ def test_cores_hold_every_subword_once(words: int, most: int) -> None:
 
     assert held == [(2 * n, 2 * n + 1) for n in range(words)]
     assert all(len(window.ids) <= most for window in windows)
+
+
+def test_a_text_that_the_tokenizer_reads_in_pieces_is_cut_nowhere_else() -> None:
+    text = "ab\tc\n" * 10_000
+
+    windows = windows_of(tokenizer(), text)
+
+    held = [window.offsets[place] for window in windows for place in range(*window.core)]
+    assert held == [
+        (5 * n + start, 5 * n + start + 1) for n in range(10_000) for start in (0, 1, 3)
+    ]
+    opening = [window.spelled[place] for window in windows for place in range(*window.core)]
+    assert opening == ["ab", "", "c"] * 10_000
+    assert len(windows) == len(list(windows))
+
+
+def test_a_long_word_is_in_one_piece() -> None:
+    (window,) = windows_of(tokenizer(), "a" * 50_000)
+
+    assert window.offsets == ((0, 50_000),)
 
 
 def test_subwords_that_a_span_touches() -> None:

@@ -1,0 +1,275 @@
+"""`python -m tests.web.pictures` makes the pictures of `docs/images` anew, with invented answers.
+
+With `--all FOLDER` every view is also shot at the width of a laptop and of a phone, light and dark.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import re
+import shutil
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+from PIL import Image
+from sqlalchemy import insert
+
+from pii_bench.datasets.catalog import Dataset, load_dataset
+from pii_bench.runs.predictions.prediction import Prediction
+from pii_bench.tasks import Status
+from pii_bench.web.accounts import Role
+from pii_bench.web.projects import Plan, Stages, add_member, create_project
+from pii_bench.web.reviews import Kind, add_reviewer, create_review, masked_pair
+from pii_bench.web.sessions import COOKIE, begin_session
+from pii_bench.web.settings import Settings
+from pii_bench.web.tables import ACCOUNTS
+from tests.web.chromium import chromium, serving
+from tests.web.server import Server
+from tests.web.study import choice, open_next, save, state_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pii_bench.datasets.sample import Sample
+    from pii_bench.web.projects import Project
+    from tests.web.server import Browser
+
+IMAGES: Final = Path(__file__).resolve().parents[2] / "docs" / "images"
+ANNOTATORS: Final = ("ann", "bob", "cleo", "dan", "eva")
+WIDTHS: Final = {"laptop": 1280, "phone": 390}
+SAMPLES: Final = 6
+_COLOURS: Final = 128
+_HIGHEST: Final = 1500
+_ITEM: Final = re.compile(r'href="(/reviews/items/\d+)" aria-label="Text')
+
+# View to the picture of the docs: its file, width and colours.
+IN_DOCS: Final = {
+    "new": ("study-new", "laptop", "light"),
+    "mark": ("study-mark", "laptop", "light"),
+    "choose": ("study-choose", "phone", "dark"),
+    "lead": ("study-lead", "laptop", "light"),
+    "adjudicate": ("study-adjudicate", "laptop", "light"),
+    "review": ("study-review", "laptop", "light"),
+    "blind": ("study-blind", "phone", "light"),
+    "mask": ("mask", "laptop", "light"),
+}
+
+
+def marks(sample: Sample, draw: Random, care: float) -> list[dict[str, Any]]:
+    """What somebody marks who finds each entity as surely as they take care."""
+    letters = {each.id: "ABCDEFGH"[n] for n, each in enumerate(sample.subjects)}
+    found: dict[tuple[int, int], dict[str, Any]] = {}
+    for subject in sample.subjects:
+        for entity in subject.entities:
+            seen = draw.random() < care
+            for start, end in entity.spans if seen else ():
+                found[start, end] = {
+                    "start": start,
+                    "end": end,
+                    "persons": [letters[subject.id]],
+                    "type": str(entity.type),
+                    "category": entity.category,
+                }
+    kept: list[dict[str, Any]] = []
+    for (start, _), mark in sorted(found.items()):
+        if not kept or kept[-1]["end"] <= start:
+            kept.append(mark)
+    return kept
+
+
+def answered(
+    browser: Browser, made: Project, by_text: dict[str, Sample], draw: Random, *, stops: bool
+) -> bool:
+    """Finish what is next for somebody; False where they stop in the middle of stage 2."""
+    task = open_next(browser, made)
+    state = state_of(browser, task)
+    sample = by_text[state["text"]]
+    if state["stage"] == 1:
+        answer = {"marks": marks(sample, draw, draw.choice([0.98, 0.95, 0.85]))}
+        return bool(save(browser, task, answer, done=True).is_success)
+    needed = {related.text for related in sample.related}
+    chosen = [n for n, item in enumerate(state["items"]) if item["text"] in needed]
+    if draw.random() < 0.2:
+        chosen = chosen[1:]
+    is_open = bool(chosen) and stops
+    save(browser, task, choice(*chosen, sufficient=not is_open), done=not is_open)
+    return not is_open
+
+
+def prepare(where: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Fill a database; secrets of sessions by name, and the paths of the views."""
+    with ExitStack() as stack:
+        server = Server(Settings(database=where, workers=0), stack)
+        database = server.web.database
+        names = {"olga": Role.OWNER, "adam": Role.ADJUDICATOR}
+        names |= dict.fromkeys(ANNOTATORS, Role.ANNOTATOR)
+        with database.writing() as connection:
+            rows = [
+                {"name": name, "role": role.value, "password_hash": "-", "created": 0.0}
+                for name, role in names.items()
+            ]
+            connection.execute(insert(ACCOUNTS), rows)
+        secrets = {name: begin_session(database, server.account(name), 1) for name in names}
+        browsers = {name: server.browser(name) for name in names}
+
+        whole = load_dataset("multi")
+        samples = [each for each in whole.samples if 450 < len(each.description) < 700][:SAMPLES]
+        paths = {"new": "/projects/new", "mask": "/mask"}
+        made = create_project(
+            database,
+            Plan("Letters to the council", Stages.BOTH, annotators=5, threshold=0.9),
+            _of(whole, samples),
+        )
+        for name in (*ANNOTATORS, "adam"):
+            add_member(database, made, server.account(name).id)
+        by_text = {each.description: each for each in samples}
+        draw = Random(19)
+        for name in ANNOTATORS:
+            for _ in samples:
+                answered(browsers[name], made, by_text, draw, stops=False)
+        for name in ANNOTATORS[::-1]:
+            while "/tasks/" in _next(browsers[name], made) and answered(
+                browsers[name], made, by_text, draw, stops=name == "ann"
+            ):
+                pass
+        paths["lead"] = f"/projects/{made.id}"
+        paths["work"] = f"/projects/{made.id}/work"
+        paths["choose"] = _next(browsers["ann"], made)
+        paths["disputes"] = f"/projects/{made.id}/disputes"
+        disputed = browsers["adam"].page(paths["disputes"])
+        action = disputed.partition(f'action="{paths["disputes"]}/')[2].partition('"')[0]
+        opened = browsers["adam"].post(f"{paths['disputes']}/{action}", follow_redirects=False)
+        paths["adjudicate"] = opened.headers["location"]
+
+        alone = create_project(
+            database, Plan("Pilot", Stages.MARK, annotators=1), _of(whole, samples[1:2])
+        )
+        add_member(database, alone, server.account("ann").id)
+        paths["mark"] = _next(browsers["ann"], alone)
+        task = int(paths["mark"].rpartition("/")[2])
+        save(browsers["ann"], task, {"marks": marks(samples[1], draw, 0.9)})
+
+        paths |= _reviews(server, browsers, samples, draw)
+        paths["reviews"] = "/reviews"
+        paths["projects"] = "/projects"
+    return secrets, paths
+
+
+def _of(whole: Dataset, samples: Sequence[Sample]) -> Dataset:
+    return Dataset(whole.name, whole.source, whole.sha256, tuple(samples))
+
+
+def _next(browser: Browser, made: Project) -> str:
+    answer = browser.post(f"/projects/{made.id}/next", follow_redirects=False)
+    return str(answer.headers["location"])
+
+
+def _reviews(
+    server: Server, browsers: dict[str, Browser], samples: Sequence[Sample], draw: Random
+) -> dict[str, str]:
+    pairs = []
+    for system, care in (("encoder", 0.95), ("rules", 0.7)):
+        for sample in samples:
+            subjects = tuple(
+                tuple((e.text, str(e.type)) for e in each.entities if draw.random() < care)
+                for each in sample.subjects
+            )
+            needed = tuple(each.text for each in sample.related if draw.random() < care)
+            answer = Prediction(Status.OK, subjects=subjects, related=needed)
+            pair = masked_pair(sample, answer, system)
+            assert pair is not None
+            pairs.append(pair)
+    paths = {}
+    for kind, name in ((Kind.MASKED, "review"), (Kind.BLIND, "blind")):
+        made = create_review(server.web.database, f"Second look, {kind.value}", kind, pairs)
+        for who in ("ann", "bob", "olga"):
+            add_reviewer(server.web.database, made, server.account(who).id)
+            page = browsers[who].page(f"/reviews/{made.id}")
+            items = _ITEM.findall(page)
+            for item in items[: 9 if who == "ann" else 12]:
+                body = (
+                    {"verdict": draw.choice(["good", "good", "leaks", "vain"])}
+                    if kind is Kind.MASKED
+                    else {"privacy": draw.choice([3, 4, 4, 5]), "meaning": draw.choice([4, 5])}
+                )
+                browsers[who].post(item, json={**body, "done": True})
+        paths[f"{name}-results"] = f"/reviews/{made.id}"
+        paths[name] = _ITEM.findall(browsers["ann"].page(f"/reviews/{made.id}"))[2]
+    paths["review-new"] = "/reviews/new"
+    return paths
+
+
+WHO: Final = {
+    **dict.fromkeys(("mark", "choose", "work", "projects", "review", "blind", "mask"), "ann"),
+    **dict.fromkeys(("adjudicate", "disputes"), "adam"),
+}
+"""Who looks at a view; else the owner."""
+
+
+def shoot(browser: Any, url: str, secret: str, view: str, path: str, at: tuple[str, str]) -> Any:
+    """A view as a picture."""
+    width, scheme = WIDTHS[at[0]], at[1]
+    context = browser.new_context(
+        viewport={"width": width, "height": 800},
+        color_scheme=scheme,
+        base_url=url,
+        has_touch=width < 600,
+    )
+    context.add_cookies([{"name": COOKIE, "value": secret, "url": url}])
+    page = context.new_page()
+    page.goto(path)
+    page.wait_for_load_state("networkidle")
+    if view == "mask":
+        page.get_by_role("button", name="Try an example").click()
+        page.locator("#found").wait_for(timeout=60_000)
+        page.get_by_label("The answer with tags").fill("Dear <Full Name>, see you on 3 June.")
+        page.locator("#restored", has_text="Hannah").wait_for()
+    elif view == "mark":
+        page.locator("#text .m").nth(2).click()
+        page.wait_for_timeout(500)
+    # What stays at the edge of the screen would stand in the middle of a long picture.
+    data = page.screenshot(full_page=at[0] == "laptop" or view not in {"mark", "adjudicate"})
+    context.close()
+    return Image.open(io.BytesIO(data)).convert("RGB")
+
+
+def write(picture: Any, path: Path) -> None:
+    """As a small PNG file."""
+    picture.quantize(_COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def main() -> None:
+    """Make the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--all", type=Path, metavar="FOLDER", help="also every view in every way")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as made, ExitStack() as stack:
+        folder = Path(made)
+        secrets, paths = prepare(str(folder / "pictures.sqlite"))
+        url = stack.enter_context(serving(folder, "--database", "pictures.sqlite"))
+        browser = stack.enter_context(chromium())
+
+        def taken(view: str, at: tuple[str, str]) -> Any:
+            who = WHO.get(view, "olga")
+            return shoot(browser, url, secrets[who], view, paths[view], at)
+
+        for view, (name, *at) in IN_DOCS.items():
+            picture = taken(view, (at[0], at[1]))
+            top = picture.crop((0, 0, picture.width, min(picture.height, _HIGHEST)))
+            write(top, IMAGES / f"{name}.png")
+        if arguments.all is not None:
+            shutil.rmtree(arguments.all, ignore_errors=True)
+            arguments.all.mkdir(parents=True)
+            for view in paths:
+                for width in WIDTHS:
+                    for scheme in ("light", "dark"):
+                        path = arguments.all / f"{view}-{width}-{scheme}.png"
+                        write(taken(view, (width, scheme)), path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""Many people who save at the same moment, each their own sample."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import httpx2
+from sqlalchemy import insert, select
+
+from pii_bench.web.accounts import Role, list_accounts
+from pii_bench.web.database import Database
+from pii_bench.web.project_tables import OUTCOMES, TASKS, VERSIONS
+from pii_bench.web.projects import Plan, Stages, add_member, create_project
+from pii_bench.web.sessions import COOKIE, begin_session
+from pii_bench.web.tables import ACCOUNTS
+from tests.web.study import ANN, BO, dataset
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_MARKS: Final[tuple[list[dict[str, object]], ...]] = ([ANN], [ANN, BO], [])
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the server said: seconds of each save, and by task the remarks that it acknowledged."""
+
+    times: Sequence[float]
+    acknowledged: Mapping[int, Sequence[str]]
+
+
+def study(where: str, people: int) -> list[str]:
+    """Make a project with so many annotators for each sample; secrets of their sessions."""
+    database = Database(where)
+    with database.writing() as connection:
+        rows = [
+            {"name": f"a{n}", "role": Role.ANNOTATOR.value, "password_hash": "-", "created": 0.0}
+            for n in range(people)
+        ]
+        connection.execute(insert(ACCOUNTS), rows)
+    made = create_project(database, Plan("Many", Stages.MARK, annotators=people), dataset())
+    secrets = []
+    for account in list_accounts(database):
+        if account.role is Role.ANNOTATOR:
+            add_member(database, made, account.id)
+            secrets.append(begin_session(database, account, 1))
+    database.close()
+    return secrets
+
+
+async def save_together(url: str, secrets: Sequence[str], saves: int) -> Told:
+    """Each person opens a sample, and saves so many changes of it, as fast as it goes.
+
+    With the last one the sample is done.
+    """
+    times: list[float] = []
+    acknowledged: dict[int, list[str]] = {}
+
+    async def person(secret: str) -> None:
+        headers = {"origin": url, "cookie": f"{COOKIE}={secret}"}
+        async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=120) as client:
+            page = (await client.get("/projects")).text
+            token = re.search(r'name="csrf-token" content="([^"]+)"', page)
+            assert token, "no session"
+            client.headers["x-csrf-token"] = token[1]
+            opened = await client.post("/projects/1/next")
+            task = int(opened.headers["location"].rpartition("/")[2])
+            version = (await client.get(f"/tasks/{task}/state")).json()["version"]
+            for number in range(saves):
+                remark = f"{task} {number}"
+                answer = {"marks": _MARKS[number % 3], "remark": remark}
+                is_last = number == saves - 1
+                body = {"base": version, "answer": answer, "seconds": 1, "done": is_last}
+                begun = time.perf_counter()
+                saved = await client.post(f"/tasks/{task}/save", json=body)
+                times.append(time.perf_counter() - begun)
+                saved.raise_for_status()
+                version = saved.json()["version"]
+                acknowledged.setdefault(task, []).append(remark)
+
+    await asyncio.gather(*map(person, secrets))
+    return Told(times, acknowledged)
+
+
+def lost(where: str, told: Told) -> list[str]:
+    """What was acknowledged and is not in the database, as the versions or as the answer.
+
+    Or what follows when all are done: how they agree.
+    """
+    database = Database(where)
+    with database.reading() as connection:
+        kept = {
+            (row.task_id, json.loads(row.answer).get("remark"))
+            for row in connection.execute(select(VERSIONS.c.task_id, VERSIONS.c.answer))
+        }
+        last = {
+            row.id: json.loads(row.answer).get("remark")
+            for row in connection.execute(select(TASKS.c.id, TASKS.c.answer))
+        }
+        outcome = connection.scalar(select(OUTCOMES.c.kappa))
+    database.close()
+    if outcome is None:
+        return ["the outcome"]
+    missing = [r for task, own in told.acknowledged.items() for r in own if (task, r) not in kept]
+    return missing + [own[-1] for task, own in told.acknowledged.items() if last[task] != own[-1]]
