@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pii_bench.datasets.catalog import Dataset, load_dataset, load_datasets
 from pii_bench.errors import PiiBenchError
-from pii_bench.ranking.board import update
-from pii_bench.ranking.collect import rows_of
+from pii_bench.ranking.collect import rows_of, update
 from pii_bench.ranking.rows import row_of, with_intervals
+from pii_bench.ranking.scores import clusters_of
 from pii_bench.ranking.source import Source
-from pii_bench.ranking.statistics.scores import clusters_of
 from pii_bench.ranking.stored import read_run, with_detection
 from pii_bench.runs.evaluation import evaluate
 from pii_bench.runs.jobs import Job, reserved, run_jobs

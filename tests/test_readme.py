@@ -15,7 +15,7 @@ from pii_bench.cli import main
 from pii_bench.construction.perturb import KINDS
 from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, LOCAL, PROVIDERS
 from pii_bench.prompting.strategies import STRATEGIES
-from pii_bench.systems.voted import DEFAULT_VOTES, VOTE_TEMPERATURE
+from pii_bench.systems.prompted import DEFAULT_VOTES, VOTE_TEMPERATURE
 from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from scipy.stats import spearmanr
 
-from pii_bench.analysis.drops import HARDER
+from pii_bench.analysis.headlines import HARDER
 from pii_bench.analysis.runs import BASE, preferred
 from pii_bench.datasets.catalog import DATASETS
 from pii_bench.datasets.check.sets import OUR_SETS

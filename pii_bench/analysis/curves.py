@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.ranking.statistics.bootstrap import intervals
-from pii_bench.ranking.statistics.scores import clusters_of, scores_of
+from pii_bench.ranking.scores import clusters_of, intervals, scores_of
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from pii_bench.analysis.runs import EvaluatedRun, RunName
     from pii_bench.datasets.sample import Sample
-    from pii_bench.ranking.statistics.scores import Scores
+    from pii_bench.ranking.scores import Scores
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.agreement import Agreement, Consistency, agreements, consistencies
 from pii_bench.analysis.curves import CurvePoint, curves
-from pii_bench.analysis.drops import Drop, drops
-from pii_bench.analysis.headlines import Headline, headlines, published_headlines
-from pii_bench.analysis.reasons import OfReason, by_reason
+from pii_bench.analysis.headlines import (
+    Drop,
+    Headline,
+    OfReason,
+    Tradeoff,
+    by_reason,
+    drops,
+    headlines,
+    published_headlines,
+    tradeoffs,
+)
 from pii_bench.analysis.recall import Share, shares
 from pii_bench.analysis.robustness import Robustness, of_versions, robustness
 from pii_bench.analysis.runs import BASE, CURVES, RunName, pooled
-from pii_bench.analysis.tradeoffs import Tradeoff, tradeoffs
 from pii_bench.escaping import csv_text
 from pii_bench.files import write_whole
 

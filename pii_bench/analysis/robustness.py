@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from pii_bench.datasets.sample import perturbation_of
+from pii_bench.ranking.scores import Scores, clusters_of, difference_interval, intervals, scores_of
 from pii_bench.ranking.source import Source
-from pii_bench.ranking.statistics.bootstrap import difference_interval, intervals
-from pii_bench.ranking.statistics.scores import Scores, clusters_of, scores_of
 from pii_bench.scorer import normalise, normalise_type
 from pii_bench.tasks import Task
 

@@ -12,9 +12,8 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import markdown_table
 from pii_bench.ranking.collect import collect
 from pii_bench.ranking.naming import find_rows
-from pii_bench.ranking.statistics.bootstrap import RESAMPLES
-from pii_bench.ranking.statistics.comparison import Comparison, compare
-from pii_bench.ranking.statistics.permutation import EXACT_UP_TO, FLIPS, holm
+from pii_bench.ranking.scores import RESAMPLES
+from pii_bench.ranking.significance import EXACT_UP_TO, FLIPS, Comparison, compare, holm
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pii_bench.ranking.rows import Row
-    from pii_bench.ranking.statistics.bootstrap import Interval
+    from pii_bench.ranking.scores import Interval
 
 # The headline first; Ent-F1 where one of two detections names no subjects.
 _FIGURES: Final = {"strict_f1": "Strict-F1", "h": "H", "f1": "F1", "ent_f1": "Ent-F1"}

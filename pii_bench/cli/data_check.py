@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.progress import counted
 from pii_bench.cli.terminal import say
-from pii_bench.datasets.check import check_files
+from pii_bench.datasets.check.run import check_files
 from pii_bench.errors import CheckFailedError
 
 if TYPE_CHECKING:

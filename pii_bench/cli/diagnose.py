@@ -6,9 +6,8 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from pii_bench.analysis.diagnosis.curve import find_scores
 from pii_bench.analysis.diagnosis.errors import ErrorClass
-from pii_bench.analysis.diagnosis.runs import query_runs
-from pii_bench.analysis.diagnosis.scored_runs import find_scores
 from pii_bench.analysis.diagnosis.tables import (
     ANSWERED,
     CLOSED,
@@ -16,6 +15,7 @@ from pii_bench.analysis.diagnosis.tables import (
     curve_table,
     error_table,
     leak_table,
+    query_runs,
     twin_table,
 )
 from pii_bench.cli.options import add_json, add_stored_results

@@ -10,9 +10,7 @@ from pii_bench.escaping import markdown_table
 from pii_bench.models.calls.budget import Estimate, estimate
 from pii_bench.models.calls.tokens import Range
 from pii_bench.runs.jobs import Job, ledger_of
-from pii_bench.systems.chunked import ChunkedSystem
-from pii_bench.systems.prompted import PromptedSystem
-from pii_bench.systems.voted import VotedSystem
+from pii_bench.systems.prompted import ChunkedSystem, PromptedSystem, VotedSystem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

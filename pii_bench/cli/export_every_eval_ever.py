@@ -11,7 +11,7 @@ from pii_bench.cli.exports import add_gzip, tell_big
 from pii_bench.cli.options import add_stored_results
 from pii_bench.cli.terminal import say, tell
 from pii_bench.errors import PiiBenchError
-from pii_bench.integrations.every_eval_ever.every_eval_ever import Evaluator, export_runs
+from pii_bench.integrations.every_eval_ever import Evaluator, export_runs
 
 if TYPE_CHECKING:
     import argparse

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.cli.options import add_json, add_stored_results, positive
 from pii_bench.cli.tables import print_json
 from pii_bench.cli.terminal import say, say_json, tell
-from pii_bench.ranking.board import update
-from pii_bench.ranking.collect import collect
+from pii_bench.ranking.collect import collect, update
 from pii_bench.ranking.published import published_rows
 
 if TYPE_CHECKING:

@@ -33,9 +33,8 @@ from pii_bench.runs.mask_text import (
 from pii_bench.scorer import normalise
 from pii_bench.scorer.rewritten_text import Trace
 from pii_bench.systems import DEFAULT_SYSTEM
-from pii_bench.systems.base import UNKNOWN_RECIPIENT
+from pii_bench.systems.base import UNKNOWN_RECIPIENT, require_local
 from pii_bench.systems.catalog import SystemOptions, build_systems, is_prompted
-from pii_bench.systems.exposure import require_local
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:

@@ -269,8 +269,8 @@ def built(name: str, options: SystemOptions, *, local_only: bool) -> tuple[Syste
         PiiBenchError: it is elsewhere, told before it asks for a key; or as `build_systems`.
     """
     from pii_bench.models.catalog import PROVIDERS, resolve
+    from pii_bench.systems.base import require_local
     from pii_bench.systems.catalog import build_systems
-    from pii_bench.systems.exposure import require_local
 
     if local_only and resolve(name).partition("/")[0] in PROVIDERS:
         unasked = replace(options, model=replace(options.model, asked=False))

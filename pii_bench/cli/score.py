@@ -12,13 +12,11 @@ from pii_bench.cli.tables import print_faults, print_json, print_rows
 from pii_bench.cli.terminal import say, tell
 from pii_bench.datasets.catalog import load_dataset, open_dataset
 from pii_bench.errors import PiiBenchError
-from pii_bench.prompting.outcome import Status
 from pii_bench.ranking.rows import row_of, with_intervals
+from pii_bench.ranking.scores import Clusters
 from pii_bench.ranking.source import Source
-from pii_bench.ranking.statistics.scores import Clusters
 from pii_bench.ranking.submitted import check_name, keep_submission
-from pii_bench.runs.compact_scores import CompactScores
-from pii_bench.runs.evaluation import Tally
+from pii_bench.runs.evaluation import CompactScores, Tally
 from pii_bench.runs.predictions.file import (
     PredictionsFile,
     names_types,
@@ -27,6 +25,7 @@ from pii_bench.runs.predictions.file import (
 )
 from pii_bench.runs.predictions.prediction import Prediction
 from pii_bench.runs.signature import Signature
+from pii_bench.tasks import Status
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.analysis.utility.answers import answer_pairs, texts
 from pii_bench.analysis.utility.chats import (
     ANSWER,
     JUDGE,
@@ -28,6 +27,7 @@ from pii_bench.analysis.utility.conditions import (
     read_masker,
     read_rewritings,
 )
+from pii_bench.analysis.utility.figures import published_figures
 from pii_bench.analysis.utility.preferences import (
     EXPLANATION,
     collect_preferences,
@@ -35,13 +35,14 @@ from pii_bench.analysis.utility.preferences import (
     text_pairs,
     write_preferences,
 )
-from pii_bench.analysis.utility.published import published_figures
 from pii_bench.analysis.utility.render import record_of, to_table, write_utility
 from pii_bench.analysis.utility.stored import (
     FOLDER,
+    answer_pairs,
     answers_folder,
     run_name,
     split_name,
+    texts,
     texts_folder,
     verdicts_folder,
 )
@@ -64,15 +65,13 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls.guarded import CallPolicy
 from pii_bench.models.catalog import LOCAL, PROVIDERS, ModelOptions, resolve
 from pii_bench.runs.jobs import Job, refuse_uncollected, reserved, run_jobs
-from pii_bench.runs.lock import locked
 from pii_bench.runs.manifest import read_manifest
 from pii_bench.runs.mask_text import rewriting_system
-from pii_bench.runs.records import Failure
-from pii_bench.runs.requests import RequestHashes
-from pii_bench.runs.store import RunFiles, read_lines
+from pii_bench.runs.records import Failure, RequestHashes
+from pii_bench.runs.store import RunFiles, locked, read_lines
 from pii_bench.systems.catalog import SystemOptions, is_prompted
 from pii_bench.systems.prompted import PromptedSystem
-from pii_bench.systems.relevance.encoders import MiniLmEncoder, WordLlamaEncoder
+from pii_bench.systems.relevance.embedding import MiniLmEncoder, WordLlamaEncoder
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.models.base import Response
     from pii_bench.systems.base import System
-    from pii_bench.systems.relevance.encoders import Encoder
+    from pii_bench.systems.relevance.embedding import Encoder
 
 EMBEDDERS: Final[Mapping[str, Callable[[], Encoder]]] = MappingProxyType(
     {"wordllama": WordLlamaEncoder, "minilm": MiniLmEncoder}

@@ -34,8 +34,8 @@ from pii_bench.construction.marked import (
 from pii_bench.construction.recorded import Recorded
 from pii_bench.construction.rivals import Rivals
 from pii_bench.construction.voices import TEXTS, load_voices
-from pii_bench.datasets.check import Problem, sample_problems
-from pii_bench.datasets.check.text import blanked
+from pii_bench.datasets.check.run import sample_problems
+from pii_bench.datasets.check.text import Problem, blanked
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from pii_bench.construction.allot import allot_types
-from pii_bench.construction.names import Names
+from pii_bench.construction.people import Names
 from pii_bench.construction.pools import load_pools
 from pii_bench.construction.profiles import Census, Unresolvable
 from pii_bench.construction.relations import RELATIONS

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.commissions import SEED, dealt, numbers_of
-from pii_bench.construction.names import Names
+from pii_bench.construction.people import Names
 from pii_bench.construction.pools import load_pools
 from pii_bench.construction.profiles import Census, Unresolvable
 from pii_bench.construction.values import draw_value

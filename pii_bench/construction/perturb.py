@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.construction.pools import VALUES, load_pools, read_values
 from pii_bench.construction.reformat import other_date, other_number
-from pii_bench.datasets.check import sample_problems
+from pii_bench.datasets.check.run import sample_problems
 from pii_bench.datasets.noise import (
     in_capitals,
     in_small_letters,

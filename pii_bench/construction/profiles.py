@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from random import Random
 
-    from pii_bench.construction.names import Names
+    from pii_bench.construction.people import Names
     from pii_bench.construction.pools import Pools
     from pii_bench.construction.relations import Relation
 

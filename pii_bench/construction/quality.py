@@ -13,7 +13,7 @@ from tabulate import tabulate
 from pii_bench.datasets.check.duplicates import near_earlier
 from pii_bench.datasets.check.text import blanked
 from pii_bench.scorer import macro, score_query_related
-from pii_bench.systems.relevance.candidates import choose, gold_candidates
+from pii_bench.systems.relevance.base import choose, gold_candidates
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from pii_bench.construction.commissions import ORDERS
 from pii_bench.construction.derived import CONVERSATIONS, TRAIN_TWINS, TWINS, TWINS_PER_SOURCE
 from pii_bench.construction.frontier import FRONTIER, FRONTIER_SIZE
 from pii_bench.construction.hard import hard_set
-from pii_bench.datasets.check import CANARY
-from pii_bench.datasets.check.sets import OUR_SETS
+from pii_bench.datasets.check.sets import CANARY, OUR_SETS
 from pii_bench.errors import PiiBenchError
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from random import Random
 
-    from pii_bench.construction.names import Names
-    from pii_bench.construction.people import Place
+    from pii_bench.construction.people import Names, Place
     from pii_bench.construction.pools import City, Country, Pools
 
 

@@ -1,18 +1,197 @@
-"""What is written anew after the sets were built: pins, Croissant metadata, checksums."""
+"""What is written anew after the sets were built: pins, Croissant 1.1 metadata, checksums.
+
+The JSON paths of Croissant (https://docs.mlcommons.org/croissant/) reach one list deep, and the
+entities of a subject lie two deep: `entities` is one field, whose description names the keys.
+"""
 
 from __future__ import annotations
 
+import json
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.datasets.card import card_path, pin, read_card, write_card
 from pii_bench.datasets.catalog import DATASETS
 from pii_bench.datasets.checksums import write_checksums
-from pii_bench.datasets.croissant import FILE, write_croissant
+from pii_bench.files import write_whole
 from pii_bench.resources import DATA
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from pii_bench.datasets.card import DatasetCard, Pin
+
+CONFORMS_TO: Final = (
+    "http://mlcommons.org/croissant/1.1",
+    "http://mlcommons.org/croissant/RAI/1.0",
+)
+FILE: Final = "croissant.json"
+
+
+def write_croissant(folder: Path, cards: Sequence[DatasetCard]) -> Path:
+    """Write `croissant.json` next to the sets.
+
+    Args:
+        folder: where the sets lie, each as `<name>.jsonl`.
+        cards: of the sets to describe, at least one.
+
+    Returns:
+        Its path.
+
+    Raises:
+        ResultsError: it cannot be written.
+    """
+    path = folder / FILE
+    write_whole(path, json.dumps(croissant(cards), indent=2, ensure_ascii=False) + "\n")
+    return path
+
+
+def croissant(cards: Sequence[DatasetCard]) -> dict[str, Any]:
+    """The metadata of at least one set as JSON-LD."""
+    newest = max(cards, key=lambda card: card.released)
+    pins = {name: pin for card in cards for name, pin in card.pins.items()}
+    return {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "name": "pii_bench",
+        "description": _DESCRIPTION,
+        "conformsTo": list(CONFORMS_TO),
+        "license": sorted({f"https://spdx.org/licenses/{card.licence}" for card in cards}),
+        "version": newest.version,
+        "datePublished": newest.released,
+        "creator": {"@type": "sc:Organization", "name": "The pii_bench authors"},
+        "inLanguage": "en",
+        "keywords": ["PII", "privacy", "masking", "benchmark", "synthetic"],
+        "isLiveDataset": False,
+        "citeAs": _CITATION,
+        "rai:dataCollection": "\n".join(f"{card.name}: {card.construction}" for card in cards),
+        "rai:dataLimitations": [
+            f"{card.name}: {limit}" for card in cards for limit in card.known_limits
+        ],
+        "rai:personalSensitiveInformation": _PRIVACY,
+        "rai:dataUseCases": _USE,
+        "distribution": [_file(name, pin) for name, pin in pins.items()],
+        "recordSet": [_record_set(name, card.summary) for card in cards for name in card.pins],
+    }
+
+
+_DESCRIPTION: Final = (
+    "Texts about one or more people, every piece of personal information in them by person, "
+    "type and category, and for each text a query with the pieces that it needs. For measuring "
+    "query-aware masking of personal information: mask all that the query does not need."
+)
+
+_CITATION: Final = """\
+@misc{shen2025piibench,
+  title = {PII-Bench: Evaluating Query-Aware Privacy Protection Systems},
+  author = {Shen, Hao and Gu, Zhouhong and Hong, Haokai and Han, Weili},
+  year = {2025},
+  eprint = {2502.18545},
+  archivePrefix = {arXiv}
+}"""
+
+_PRIVACY: Final = (
+    "Every person is invented and every value is drawn at random. Where ranges exist that are "
+    "reserved for documentation or never issued, numbers and addresses are drawn from them."
+)
+
+_USE: Final = (
+    "Evaluation of systems that find personal information in prompts, decide which of it a "
+    "query needs, and mask the rest. Not for training: there are sets of their own for that."
+)
+
+_ENTITIES: Final = (
+    "The personal information of the subject: a list of objects with text, type, category and "
+    "spans, which are the code-point offsets [start, end) of every occurrence. To be read from "
+    "the file."
+)
+
+_CONTEXT: Final[dict[str, Any]] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    **{
+        term: f"cr:{term}"
+        for term in (
+            *("arrayShape", "citeAs", "column", "containedIn", "equivalentProperty", "extract"),
+            *("field", "fileObject", "fileProperty", "fileSet", "format", "includes", "isArray"),
+            *("isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "recordSet"),
+            *("references", "regex", "repeated", "replace", "samplingRate", "separator"),
+            *("source", "subField", "transform"),
+        )
+    },
+    "conformsTo": "dct:conformsTo",
+    "cr": "http://mlcommons.org/croissant/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "description": {"@container": "@language"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "name": {"@container": "@language"},
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "sc": "https://schema.org/",
+}
+
+
+def _file(name: str, pin: Pin) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileObject",
+        "@id": f"{name}.jsonl",
+        "name": f"{name}.jsonl",
+        "description": f"{pin.samples} samples, one a line.",
+        "contentUrl": f"{name}.jsonl",
+        "encodingFormat": "application/jsonlines",
+        "sha256": pin.sha256,
+    }
+
+
+def _record_set(name: str, summary: str) -> dict[str, Any]:
+    texts = {
+        "id": "Identifier, unique in the set.",
+        "description": "The text about one or more people.",
+        "query": "The question asked with the text.",
+    }
+    people = _field(name, "subjects", "The people of the text.") | {
+        "isArray": True,
+        "arrayShape": "-1",
+        "subField": [
+            _text(name, "subjects/id", "A letter.", "subjects", "id"),
+            # Without a source: mlcroissant 1.1.1 cannot load objects in a list in a list.
+            _field(name, "subjects/entities", _ENTITIES) | {"dataType": "sc:Text"},
+        ],
+    }
+    needed = _field(name, "related", "The entities that the query needs.") | {
+        "isArray": True,
+        "arrayShape": "-1",
+        "subField": [
+            _text(name, "related/subject", "The id of the subject.", "related", "subject"),
+            _text(name, "related/text", "The text of the entity.", "related", "text"),
+        ],
+    }
+    return {
+        "@type": "cr:RecordSet",
+        "@id": name,
+        "name": name,
+        "description": summary,
+        "key": {"@id": f"{name}/id"},
+        "field": [*(_text(name, key, what, key) for key, what in texts.items()), people, needed],
+    }
+
+
+def _field(name: str, path: str, what: str) -> dict[str, Any]:
+    return {"@type": "cr:Field", "@id": f"{name}/{path}", "name": path, "description": what}
+
+
+def _text(
+    name: str, path: str, what: str, column: str, json_path: str | None = None
+) -> dict[str, Any]:
+    source: dict[str, Any] = {
+        "fileObject": {"@id": f"{name}.jsonl"},
+        "extract": {"column": column},
+    }
+    if json_path:
+        source["transform"] = {"jsonPath": json_path}
+    return _field(name, path, what) | {"dataType": "sc:Text", "source": source}
 
 
 def publish(data: Path = DATA) -> None:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.integrations.every_eval_ever.sample_metrics import sample_metrics
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
-from pii_bench.runs.evaluation import score_sample
+from pii_bench.ranking.rows import METRICS, metrics_of
+from pii_bench.runs.evaluation import Evaluation, score_sample
 from pii_bench.runs.predictions.prediction import compose, read_response
 from pii_bench.tasks import Task
 
@@ -27,10 +27,23 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import Completion
     from pii_bench.prompting.strategies import Prompt
+    from pii_bench.runs.evaluation import SampleScore
     from pii_bench.runs.predictions.prediction import Prediction
+
 
 # The datasets of one harness run are few; a file that changes meanwhile is another run's.
 _REMEMBERED: Final = 16
+
+_NO_MEANS: Final = frozenset(
+    {
+        *("micro_f1", "micro_ent_f1", "hallucination_rate", "collateral", "h"),
+        *("leak_readable", "leak_restated", "leak_part"),
+    }
+)
+
+MEAN_METRICS: Final = tuple(name for name in METRICS if name not in _NO_MEANS)
+"""The columns that are means over all scored samples; the others come of sums, of those samples
+that leave a text (collateral), or of other means (H)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +140,9 @@ def score_answers(
     prediction = compose(*predictions) if questions.task is Task.MASKING else predictions[0]
     score = score_sample(questions.task, questions.samples[sample_id], prediction)
     return Scored(prediction, sample_metrics(questions.task, score))
+
+
+def sample_metrics(task: Task, score: SampleScore) -> dict[str, float]:
+    """What a sample adds to each mean of its task's row, 0 to 1."""
+    alone = Evaluation(task=task, gold=1, scores=(score,), statuses={}, repairs={})
+    return {name: value for name, value in metrics_of(alone).items() if name in MEAN_METRICS}

@@ -14,22 +14,20 @@ import anthropic
 
 from pii_bench.models.base import CallError, Completion, Finish, Usage, is_count
 from pii_bench.models.endpoints import normalise_base_url
-from pii_bench.models.failures import (
+from pii_bench.models.service import (
     MAX_TOKENS_REMEDY,
     NO_SCHEMA_REMEDY,
     NO_TEMPERATURE_REMEDY,
     REDIRECT_REMEDY,
+    EndpointClient,
+    ServiceModel,
+    check_key,
+    connection_failure,
     failure_kind,
     parse_json,
     refusal,
     retry_after,
     safe_code,
-)
-from pii_bench.models.service import (
-    EndpointClient,
-    ServiceModel,
-    check_key,
-    connection_failure,
     turns,
 )
 

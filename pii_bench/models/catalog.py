@@ -103,7 +103,7 @@ def build_model(name: str, options: ModelOptions) -> Model:
     """
     check_model(name)
     if name.startswith(f"{REPLAY}:"):
-        from pii_bench.models.replay import ReplayModel
+        from pii_bench.models.stored import ReplayModel
 
         _refuse_base_url(name, options)
         return ReplayModel(Path(name.removeprefix(f"{REPLAY}:")))

@@ -20,22 +20,20 @@ from opentelemetry.trace import NoOpTracerProvider
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, Finish, Usage
 from pii_bench.models.endpoints import normalise_base_url
-from pii_bench.models.failures import (
+from pii_bench.models.service import (
     MAX_TOKENS_REMEDY,
     NO_SCHEMA_REMEDY,
     NO_TEMPERATURE_REMEDY,
     REDIRECT_REMEDY,
+    EndpointClient,
+    ServiceModel,
+    check_key,
+    connection_failure,
     failure_kind,
     parse_json,
     refusal,
     retry_after,
     safe_code,
-)
-from pii_bench.models.service import (
-    EndpointClient,
-    ServiceModel,
-    check_key,
-    connection_failure,
     turns,
 )
 

@@ -14,7 +14,7 @@ from pii_bench.datasets.catalog import open_documents
 from pii_bench.datasets.span_files import Misfits, span_source
 from pii_bench.errors import PiiBenchError
 from pii_bench.labels import taxonomy
-from pii_bench.prompting.definitions import asked_as
+from pii_bench.prompting.schemas import asked_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.datasets.sample import spans_of
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.models.base import Message
-from pii_bench.prompting.definitions import PAPER, definitions
-from pii_bench.prompting.schemas import answer_schema
+from pii_bench.prompting.schemas import PAPER, answer_schema, definitions
 from pii_bench.prompting.template import (
     Template,
     content_hash,

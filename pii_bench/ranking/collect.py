@@ -1,14 +1,18 @@
-"""From stored responses to rows, without any model."""
+"""From stored responses to rows and the leaderboard of a results folder, without any model."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from pii_bench.ranking.rows import Row, row_of
-from pii_bench.ranking.statistics.scores import clusters_of
+from pii_bench.ranking.human import human_rows
+from pii_bench.ranking.published import published_rows, reading_rows
+from pii_bench.ranking.render import write_leaderboard
+from pii_bench.ranking.rows import Row, rank, row_of
+from pii_bench.ranking.scores import clusters_of
 from pii_bench.ranking.stored import read_runs
 from pii_bench.runs.signature import Signature
+from pii_bench.runs.store import locked
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -18,6 +22,8 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.ranking.stored import Run
     from pii_bench.runs.evaluation import Evaluation
+
+_LONGEST_WAIT: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +93,38 @@ def _signature(runs: list[Run], task: Task) -> Signature:
         returned=sorted(frozenset[str]().union(*(run.scores.returned for run in runs))),
         settings={**last.system.settings, **others},
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A leaderboard that was written.
+
+    Attributes:
+        rows: ranked; ours, those submitted, the readers', people's, and the published ones.
+        files: where it is written, `leaderboard.csv` first.
+        left_out: runs and lines that could not be scored, each with the reason.
+    """
+
+    rows: tuple[Row, ...]
+    files: tuple[Path, ...]
+    left_out: tuple[str, ...]
+
+
+def update(results: Path, loaded: Iterable[Dataset] = ()) -> Board:
+    """Score what is stored and write the leaderboard.
+
+    Args:
+        results: folder of the runs.
+        loaded: datasets that need not be read again.
+
+    Raises:
+        ResultsError: it cannot be written, or another run writes it for minutes.
+    """
+    # Who collects last must write last: an older view would hide the rows of another run.
+    with locked(results, wait=_LONGEST_WAIT):
+        collection = collect(results, loaded)
+        read = reading_rows({row.dataset for row in collection.rows})
+        people, broken = human_rows(results)
+        rows = rank([*collection.rows, *read, *people, *published_rows()])
+        files = write_leaderboard(rows, results)
+    return Board(tuple(rows), tuple(files), (*collection.left_out, *broken))

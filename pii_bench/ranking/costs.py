@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.table import Price
-    from pii_bench.prompting.outcome import Status
     from pii_bench.runs.records import RunRecord
     from pii_bench.systems.base import System
+    from pii_bench.tasks import Status
 
 _HOUR = 3600
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
 from pii_bench.files import write_whole
 from pii_bench.ranking.rows import METRICS
-from pii_bench.ranking.statistics.comparison import compare
-from pii_bench.ranking.statistics.scores import Scores
+from pii_bench.ranking.scores import Scores
+from pii_bench.ranking.significance import compare
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:

@@ -54,11 +54,6 @@ class PaperTable:
     missing: str = ""
 
 
-def known_tables() -> str:
-    """Numbers and titles, one a line."""
-    return "\n".join(f"{table.number:>2}  {table.title}" for table in PAPER_TABLES.values())
-
-
 def published_name(model: str) -> str | None:
     """The paper's name of a model of ours; None where the paper does not have it.
 

@@ -17,10 +17,9 @@ from pii_bench.escaping import (
     visible,
 )
 from pii_bench.files import write_whole
-from pii_bench.prompting.outcome import Status
 from pii_bench.ranking.rows import METRICS, Row, undefined_metrics
 from pii_bench.ranking.source import source_marks
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

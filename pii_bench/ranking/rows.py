@@ -7,19 +7,16 @@ from itertools import groupby
 from math import fsum
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.prompting.outcome import Status
+from pii_bench.ranking.scores import MASKED_TEXT, intervals, scores_of
+from pii_bench.ranking.significance import ranked
 from pii_bench.ranking.source import Source
-from pii_bench.ranking.statistics.bootstrap import intervals
-from pii_bench.ranking.statistics.ranks import ranked
-from pii_bench.ranking.statistics.scores import MASKED_TEXT, scores_of
 from pii_bench.scorer import masking_headline
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pii_bench.ranking.statistics.bootstrap import Interval
-    from pii_bench.ranking.statistics.scores import Scores
+    from pii_bench.ranking.scores import Interval, Scores
     from pii_bench.runs.evaluation import Evaluation
     from pii_bench.runs.signature import Signature
     from pii_bench.scorer import PRF
@@ -252,7 +249,7 @@ def with_intervals(rows: Iterable[Row]) -> list[Row]:
 def rank(rows: Iterable[Row]) -> list[Row]:
     """Sort rows by dataset, task and headline, and give intervals, ranks and `detectable`.
 
-    Ranks are those of `statistics.ranks`: only rows that are shown to be better go before a
+    Ranks are those of `significance.ranked`: only rows that are shown to be better go before a
     row. Rows without a headline come after those with one, by Ent-F1 or, of masking, by F1.
 
     Raises:

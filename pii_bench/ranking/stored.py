@@ -10,7 +10,6 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.checksums import sha256_of
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.models.base import SKIPPED_BUDGET
-from pii_bench.prompting.outcome import Status
 from pii_bench.ranking.source import Source
 from pii_bench.ranking.submitted import answers_of, read_submission, submissions
 from pii_bench.runs.evaluation import evaluate
@@ -19,7 +18,7 @@ from pii_bench.runs.manifest import Manifest, read_manifest
 from pii_bench.runs.predictions.prediction import Prediction, compose, read_response
 from pii_bench.runs.records import Failure
 from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY, RunFiles, read_lines
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 from pii_bench.errors import InputFileError
 from pii_bench.files import write_json, writing
 from pii_bench.jsonl import get, get_objects, read_object
-from pii_bench.models.batch.base import custom_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -47,6 +46,8 @@ class Job:
     @property
     def custom_ids(self) -> dict[str, str]:
         """Custom id to sample id."""
+        from pii_bench.models.batch.base import custom_id
+
         return {custom_id(self.tag, number): name for number, name in enumerate(self.requests)}
 
 

@@ -10,18 +10,12 @@ from typing import TYPE_CHECKING
 
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
-from pii_bench.models.batch.base import build_batch_service
 from pii_bench.models.calls.guarded import GuardedModel
-from pii_bench.runs.afford import afford
-from pii_bench.runs.batch import Polling, require_prompted, run_batch
 from pii_bench.runs.batch_jobs import JobsFile, jobs_path
-from pii_bench.runs.lock import locked
 from pii_bench.runs.manifest import DatasetRef, Manifest, write_manifest
-from pii_bench.runs.records import Failure
-from pii_bench.runs.requests import RequestHashes
+from pii_bench.runs.records import Failure, RequestHashes, total
 from pii_bench.runs.run import run_mapped, run_system
-from pii_bench.runs.store import RunFiles, RunStore, read_lines
-from pii_bench.runs.totals import total
+from pii_bench.runs.store import RunFiles, RunStore, locked, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -155,6 +149,9 @@ def batch_service(system: System) -> BatchService:
     Raises:
         PiiBenchError: it cannot be run in batches, or its provider has none.
     """
+    from pii_bench.models.batch.base import build_batch_service
+    from pii_bench.runs.batch import require_prompted
+
     model = require_prompted(system).model
     return build_batch_service(model.model if isinstance(model, GuardedModel) else model)
 
@@ -257,6 +254,8 @@ async def _ask(
 
 async def _collect(job: Job, earlier: Sequence[Job], progress: Progress, *, wait: bool) -> bool:
     """Submit and read batches, but for what batches of earlier jobs ask; whether some still run."""
+    from pii_bench.runs.batch import Polling, afford, require_prompted, run_batch
+
     system = require_prompted(job.system)
     manifest = _begin(job, progress, None)
     with RunStore(job.files, job.requests) as store:

@@ -20,10 +20,8 @@ from zlib import error
 
 import pii_bench
 from pii_bench.files import replacing, writing
-from pii_bench.prompting.outcome import Status
-from pii_bench.runs.compact_scores import CompactScores
-from pii_bench.runs.evaluation import Evaluation
-from pii_bench.tasks import Task
+from pii_bench.runs.evaluation import CompactScores, Evaluation
+from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.prompting.schemas import Output
-    from pii_bench.runs.totals import Totals
+    from pii_bench.runs.records import Totals
 
 
 @dataclass(frozen=True, slots=True)

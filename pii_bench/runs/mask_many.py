@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self
 from pii_bench.errors import PiiBenchError
 from pii_bench.masking import mask
 from pii_bench.runs.mask_text import Counts, ask, masking_systems
-from pii_bench.runs.on_ray import map_on_ray
 from pii_bench.systems.catalog import SystemOptions, build_systems
 
 if TYPE_CHECKING:
@@ -134,6 +133,8 @@ def mask_each_on_ray(
     Raises:
         MissingExtraError: Ray is not installed.
     """
+    from pii_bench.runs.on_ray import map_on_ray
+
     return map_on_ray(partial(_build, name, options, on_failure), texts, workers)
 
 

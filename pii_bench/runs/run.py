@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.base import CallError
-from pii_bench.runs.on_ray import map_on_ray
 from pii_bench.runs.records import Failure, RunRecord
 from pii_bench.systems.catalog import SystemOptions, build_systems
 
@@ -137,6 +136,8 @@ def respond_on_ray(
     Raises:
         MissingExtraError: Ray is not installed.
     """
+    from pii_bench.runs.on_ray import map_on_ray
+
     return map_on_ray(partial(_Responder, name, options, task), samples, workers)
 
 

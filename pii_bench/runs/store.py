@@ -6,12 +6,14 @@ import hashlib
 import json
 import os
 import re
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Final, Self, TypeAlias
 
+from filelock import FileLock, Timeout
+
 from pii_bench.errors import InputFileError
-from pii_bench.files import replacing, writing
+from pii_bench.files import ResultsError, remove_leftovers, replacing, writing
 from pii_bench.jsonl import RecordError
 from pii_bench.runs.manifest import read_manifest
 from pii_bench.runs.records import Failure, RunRecord, decode_record, encode_record
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
     from types import TracebackType
+
+LOCK_NAME: Final = ".lock"
 
 MANIFEST_REMEDY: Final = "run again: it is written anew, and the answers next to it are used again"
 """What mends a manifest that cannot be read."""
@@ -34,6 +38,36 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._@+-]+")
 _PORT: Final = re.compile(r"(@[^@]*)--(\d+)$")
 # File systems take 255 bytes; endings and temporary files need the rest.
 _LONGEST_NAME: Final = 150
+
+
+@contextmanager
+def locked(folder: Path, *, wait: float = 0.0) -> Iterator[None]:
+    """Keep others out of a folder, which is made where needed, until the block ends.
+
+    The lock is the operating system's: it ends with the process, however that ends, and the
+    file that stays behind locks nothing. Temporary files that a killed process left in the
+    folder, or in the folders in it, are removed.
+
+    Args:
+        folder: one model's, or that of the leaderboard.
+        wait: seconds to wait for who holds it; 0 to give up at once.
+
+    Raises:
+        ResultsError: another run holds it, or the folder cannot be written.
+    """
+    lock = FileLock(folder / LOCK_NAME, timeout=wait)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire()
+        except Timeout:
+            what = "another run is writing there: let it end, or give another --results"
+            raise ResultsError(f"{folder}: {what}") from None
+    try:
+        remove_leftovers(folder)
+        yield
+    finally:
+        lock.release()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +125,7 @@ class RunStore:
     when it sees fit, because waiting for that after every line would cost more than asking
     for the few last lines again. A file that takes the place of another is on the disk first.
 
-    No other process may write to the files meanwhile, see `pii_bench.runs.lock`.
+    No other process may write to the files meanwhile, see `pii_bench.runs.store`.
 
     Attributes:
         requests: sample id to request hash, for every sample of the dataset.

@@ -7,8 +7,7 @@ whenever a score could.
 
 from __future__ import annotations
 
-from pii_bench.scorer.aggregate import macro, micro
-from pii_bench.scorer.counts import PRF, Counts
+from pii_bench.scorer.counts import PRF, Counts, macro, micro
 from pii_bench.scorer.detection import DetectionScore, score_detection
 from pii_bench.scorer.masked_text import MaskedTextScore, masking_headline, score_masked_text
 from pii_bench.scorer.matching import MATCHER

@@ -22,8 +22,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.scorer.aggregate import macro, micro
-from pii_bench.scorer.counts import PRF, Counts
+from pii_bench.scorer.counts import PRF, Counts, macro, micro
 from pii_bench.scorer.tokens import tokenize
 
 if TYPE_CHECKING:

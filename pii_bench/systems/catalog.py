@@ -25,15 +25,19 @@ from pii_bench.models.catalog import (
     resolve,
 )
 from pii_bench.models.table import find_card
-from pii_bench.prompting.definitions import PAPER
+from pii_bench.prompting.schemas import PAPER
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
 from pii_bench.systems import BALANCED, ENCODER
 from pii_bench.systems.base import GOLD, System
-from pii_bench.systems.chunked import ChunkedSystem
 from pii_bench.systems.detectors.catalog import DETECTORS, detector_names
 from pii_bench.systems.plug_in import ENTRY_POINTS, PYTHON, plug_in
-from pii_bench.systems.prompted import PromptedSystem
-from pii_bench.systems.voted import DEFAULT_VOTES, VOTE_TEMPERATURE, VotedSystem
+from pii_bench.systems.prompted import (
+    DEFAULT_VOTES,
+    VOTE_TEMPERATURE,
+    ChunkedSystem,
+    PromptedSystem,
+    VotedSystem,
+)
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -105,7 +109,7 @@ def build_systems(name: str, options: SystemOptions) -> tuple[System, ...]:
             _refuse_options(name, options, takes_label_map=False)
             return plug_in(name, name.removeprefix(f"{PYTHON}:"))
         case "composed":
-            from pii_bench.systems.composed_catalog import build_composed
+            from pii_bench.systems.composed import build_composed
 
             _refuse_options(name, options, takes_label_map=True)
             return build_composed(name, options.label_map)
@@ -155,7 +159,7 @@ def check_name(name: str) -> None:
         case "prompted":
             check_model(name)
         case "composed":
-            from pii_bench.systems.composed_catalog import check_composed
+            from pii_bench.systems.composed import check_composed
 
             check_composed(name)
         case None:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pii_bench.scorer import normalise
 from pii_bench.systems.base import GOLD, THIS_MACHINE, UNKNOWN_RECIPIENT
-from pii_bench.systems.relevance.base import Candidate
-from pii_bench.systems.relevance.candidates import choose, gold_candidates
+from pii_bench.systems.relevance.base import Candidate, choose, gold_candidates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

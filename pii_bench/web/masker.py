@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.runs.mask_text import Answers, MaskingError
-from pii_bench.systems.chunked import pieces
+from pii_bench.systems.prompted import pieces
 from pii_bench.web import worker
 from pii_bench.web.worker import Failure, Job
 

@@ -16,7 +16,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.models.failures import safe_code
+from pii_bench.models.service import safe_code
 from pii_bench.web import state
 from pii_bench.web.chat import ChatError, ChunkUnmasker, mask_chat, read_chat, unmask_answer
 from pii_bench.web.pages import json_answer

@@ -20,8 +20,7 @@ from sqlalchemy import delete, insert, select, update
 from pii_bench.errors import PiiBenchError
 from pii_bench.jsonl import RecordError, get
 from pii_bench.masking import mask
-from pii_bench.ranking.statistics.bootstrap import intervals
-from pii_bench.ranking.statistics.scores import Scores
+from pii_bench.ranking.scores import Scores, intervals
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import locator_of
 from pii_bench.scorer.masked_text import GoldTexts
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.ranking.statistics.bootstrap import Interval
+    from pii_bench.ranking.scores import Interval
     from pii_bench.runs.predictions.prediction import Prediction
     from pii_bench.scorer.rewritten_text import Told
     from pii_bench.web.database import Database

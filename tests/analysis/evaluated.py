@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from pii_bench.analysis.headlines import Headline
 from pii_bench.analysis.runs import EvaluatedRun, RunName
 from pii_bench.datasets.sample import applicable
-from pii_bench.prompting.outcome import Status
 from pii_bench.ranking.source import Source
 from pii_bench.runs.evaluation import evaluate
 from pii_bench.runs.predictions.prediction import Prediction
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 from tests.builders import make_sample
 
 if TYPE_CHECKING:

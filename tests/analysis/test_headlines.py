@@ -1,13 +1,31 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import pytest
 
-from pii_bench.analysis.headlines import headlines, published_headlines
+from pii_bench.analysis.figures.curves import chosen
+from pii_bench.analysis.headlines import (
+    Tradeoff,
+    by_reason,
+    drops,
+    headlines,
+    published_headlines,
+    tradeoffs,
+)
+from pii_bench.datasets.sample import reasons_of
 from pii_bench.ranking.published import published_rows
 from pii_bench.ranking.rows import Row
 from pii_bench.ranking.source import Source
 from pii_bench.tasks import Task
-from tests.analysis.evaluated import UNASKED, answer, asked, evaluated, run_name
+from tests.analysis.evaluated import UNASKED, answer, asked, evaluated, headline, run_name
+
+if TYPE_CHECKING:
+    from pii_bench.datasets.sample import Sample
+
+
+SUBJECTS = ((("Ann Lee", "PER"), ("32", "DEM")),)
 
 
 def published(dataset: str, f1: float, *, model: str = "gpt-5", task: Task = Task.MASKING) -> Row:
@@ -58,3 +76,107 @@ def test_every_published_headline_is_there_once() -> None:
 
     assert len({(each.run, each.metric) for each in found}) == len(found)
     assert {each.metric for each in found} == {"strict_f1", "ent_f1", "f1"}
+
+
+def test_a_drop_is_from_single_and_multi_together() -> None:
+    figures = [headline(0.75, "single+multi"), headline(0.5, "hard"), headline(0.9, "distract")]
+
+    hard, distract = drops(figures)
+
+    assert (hard.run.dataset, hard.base, hard.value) == ("hard", 0.75, 0.5)
+    assert (hard.drop, hard.relative) == (0.25, 0.25 / 0.75)
+    assert distract.drop == pytest.approx(-0.15)
+
+
+def test_from_nothing_there_is_no_relative_drop() -> None:
+    (found,) = drops([headline(0.0, "single+multi"), headline(0.0, "hard")])
+
+    assert (found.drop, found.relative) == (0.0, None)
+
+
+def test_systems_tasks_and_metrics_are_not_mixed() -> None:
+    base = headline(0.75, "single+multi")
+    others = [
+        headline(0.5, "hard", model="fake/two"),
+        headline(0.5, "hard", strategy="self-cot"),
+        headline(0.5, "hard", task=Task.MASKING),
+        headline(0.5, "hard", metric="ent_f1"),
+        headline(0.5, "multi"),
+    ]
+
+    assert drops([base, *others]) == []
+
+
+@pytest.mark.parametrize("incomplete", ["single+multi", "hard"])
+def test_incomplete_runs_have_no_drop(incomplete: str) -> None:
+    figures = [
+        headline(0.75, name, complete=name != incomplete) for name in ("single+multi", "hard")
+    ]
+
+    assert drops(figures) == []
+
+
+def test_the_papers_gpt_4o_drops_on_hard() -> None:
+    # Tables 7, 21 and 5: naive has 0.63 on single, and 0.36 on hard.
+    found = drops(published_headlines(published_rows()))
+
+    (drop,) = [
+        each
+        for each in found
+        if (each.run.model, each.run.strategy, each.run.dataset, each.run.task)
+        == ("gpt-4o-2024-08-06", "naive", "hard", Task.QUERY_RELATED)
+    ]
+    assert drop.value == 0.36
+    assert 0.2 < drop.drop < 0.3
+
+
+def test_a_run_of_masking_has_both_parts_of_h() -> None:
+    """The query needs 32 and Halifax, which was not found and so can be read; Ann is masked."""
+    sample = asked("a", "Halifax", "32")
+    run = evaluated(run_name(task=Task.MASKING), [sample], {"a": answer("32", subjects=SUBJECTS)})
+    other = evaluated(run_name(), [sample], {"a": answer("32")})
+
+    assert tradeoffs([run, other]) == [Tradeoff(run.name, protection=1.0, retention=1.0)]
+
+
+def test_nothing_is_drawn_of_one_system_or_of_incomplete_ones() -> None:
+    one, two, other = (
+        Tradeoff(run_name(dataset, task=Task.MASKING, model=model), 0.5, protection)
+        for dataset, model, protection in (
+            ("single", "fake/one", 0.2),
+            ("single", "fake/two", 0.9),
+            ("multi", "fake/one", 0.5),
+        )
+    )
+    part = Tradeoff(run_name(task=Task.MASKING, model="fake/part", complete=False), 1.0, 1.0)
+
+    assert chosen([one, part, other]) == []
+    assert chosen([one, two, part, other]) == [two, one]
+
+
+def difficult(sample: Sample, *reasons: str) -> Sample:
+    return replace(sample, meta={"reasons": list(reasons)})
+
+
+def test_a_sample_counts_for_each_of_its_reasons() -> None:
+    samples = [
+        difficult(asked("right", "32"), "time", "who"),
+        difficult(asked("wrong", "Halifax"), "time"),
+    ]
+    run = evaluated(run_name("frontier"), samples, {"right": answer("32"), "wrong": answer("32")})
+
+    found = by_reason([run])
+
+    assert [(each.reason, each.samples) for each in found] == [("time", 2), ("who", 1)]
+    assert [each.value for each in found] == pytest.approx([0.5, 1.0])
+
+
+def test_a_dataset_without_reasons_has_no_figures() -> None:
+    run = evaluated(run_name(), [asked("one", "32")], {"one": answer("32")})
+
+    assert by_reason([run]) == []
+
+
+@pytest.mark.parametrize("meta", [{}, {"reasons": "time"}, {"reasons": None}])
+def test_reasons_are_a_list(meta: dict[str, object]) -> None:
+    assert reasons_of(replace(asked("one", "32"), meta=meta)) == ()

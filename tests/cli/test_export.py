@@ -10,7 +10,7 @@ import pytest
 from pii_bench.cli import exports, main
 from pii_bench.cli.export_every_eval_ever import run
 from pii_bench.errors import PiiBenchError
-from tests.integrations.every_eval_ever.schemas import valid_run, valid_samples
+from tests.integrations.schemas import valid_run, valid_samples
 from tests.ranking.stored_runs import FAILED, store_run, tiny_dataset
 
 if TYPE_CHECKING:

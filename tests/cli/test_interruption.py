@@ -18,7 +18,7 @@ import pytest
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
-from pii_bench.runs.lock import locked
+from pii_bench.runs.store import locked
 from tests.builders import read_folder
 from tests.cli.command import COMMAND, environment
 from tests.full_disk import no_file_longer_than

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.cli import main
-from pii_bench.runs.lock import locked
+from pii_bench.runs.store import locked
 from tests.batch_protocols import AnthropicBatches, MistralBatches, OpenAIBatches
 from tests.batch_server import EXPIRED, Item
 from tests.builders import read_folder, read_lines, sample_record, write_lines

@@ -8,8 +8,7 @@ import pytest
 
 from pii_bench.cli import main
 from pii_bench.cli import train as command
-from pii_bench.systems.tagger.scores import SpanScore
-from pii_bench.systems.tagger.settings import Epoch, Settings
+from pii_bench.systems.tagger.settings import Epoch, Settings, SpanScore
 from tests.builders import write_lines
 
 if TYPE_CHECKING:

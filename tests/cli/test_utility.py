@@ -13,7 +13,7 @@ import pytest
 from pii_bench.cli import utility as commands
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import MissingExtraError, PiiBenchError, ProviderRefusedError
-from pii_bench.systems.relevance.encoders import WordLlamaEncoder
+from pii_bench.systems.relevance.embedding import WordLlamaEncoder
 from tests.builders import read_folder, read_lines, sample_record, write_lines
 from tests.protocol_server import api_error, completion
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pii_bench.construction.perturb import KINDS, Unfit, version, versions
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.datasets.check import sample_problems
+from pii_bench.datasets.check.run import sample_problems
 from pii_bench.datasets.sample import Related, Sample, perturbation_of
 from tests.datasets.check.samples import build
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.construction import profiles as census_module
-from pii_bench.construction.names import Names
+from pii_bench.construction.people import Names
 from pii_bench.construction.pools import load_pools
 from pii_bench.construction.profiles import Census, Unresolvable
 from pii_bench.construction.relations import RELATIONS, Relation

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.construction.reformat import other_date, other_number, read_date, read_time
-from pii_bench.datasets.check.forms import is_amount, is_date, is_phone, is_time
+from pii_bench.datasets.check.formats import is_amount, is_date, is_phone, is_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable

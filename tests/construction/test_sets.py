@@ -7,7 +7,7 @@ import pytest
 from pii_bench.construction.recorded import Recorded
 from pii_bench.construction.sets import HARD_PER_SOURCE, TEXTS, build_sets
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.datasets.check import CANARY
+from pii_bench.datasets.check.sets import CANARY
 from pii_bench.errors import PiiBenchError
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.construction.names import Names
-from pii_bench.construction.people import Place
+from pii_bench.construction.people import Names, Place
 from pii_bench.construction.pools import load_pools
 from pii_bench.construction.values import Draw, amount, draw_value, facets_of
 from pii_bench.datasets.check.formats import FORMATS

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.datasets.catalog import DATASETS
-from pii_bench.datasets.check import CANARY
+from pii_bench.datasets.check.sets import CANARY
 from pii_bench.datasets.readme import README, replace_block
 from pii_bench.errors import InputFileError
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.integrations.every_eval_ever.sample_metrics import sample_metrics
+from pii_bench.integrations.questions import sample_metrics
 from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
 from pii_bench.ranking.collect import rows_of
 from pii_bench.ranking.stored import read_runs

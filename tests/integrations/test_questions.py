@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.integrations.questions import load_questions, score_answers
+from pii_bench.integrations.questions import load_questions, sample_metrics, score_answers
 from pii_bench.models.base import Completion, Finish
-from pii_bench.prompting.outcome import Status
 from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
-from pii_bench.tasks import Task
-from tests.builders import sample_record, write_lines
+from pii_bench.runs.evaluation import score_sample
+from pii_bench.runs.predictions.prediction import Prediction
+from pii_bench.tasks import Status, Task
+from tests.builders import make_sample, sample_record, write_lines
 from tests.ranking.stored_runs import ANN
 
 if TYPE_CHECKING:
@@ -121,3 +122,23 @@ def test_why_a_model_stopped_counts(ann: str) -> None:
 def test_an_answer_too_few_is_an_error(ann: str) -> None:
     with pytest.raises(ValueError, match="shorter"):
         score_answers(load_questions(ann, "masking", "naive"), "s1", [Completion(ANN)])
+
+
+def test_a_sample_has_the_figures_of_its_task_that_are_means() -> None:
+    prediction = Prediction(Status.OK, related=("32", "Ann Lee"))
+    score = score_sample(Task.QUERY_RELATED, make_sample(), prediction)
+
+    assert sample_metrics(Task.QUERY_RELATED, score) == {
+        "f1": 2 / 3,
+        "rouge_l_f": 2 / 3,
+        "precision": 0.5,
+        "recall": 1.0,
+    }
+
+
+def test_a_failed_detection_scores_0_in_all() -> None:
+    score = score_sample(Task.DETECTION, make_sample(), Prediction(Status.REFUSED))
+
+    assert sample_metrics(Task.DETECTION, score) == dict.fromkeys(
+        ("strict_f1", "ent_f1", "rouge_l_f", "precision", "recall", "ent_matched_f1"), 0.0
+    )

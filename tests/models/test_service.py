@@ -1,9 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import httpx2
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.base import CallError
@@ -12,6 +19,10 @@ from pii_bench.models.service import (
     EndpointClient,
     check_key,
     connection_failure,
+    parse_json,
+    refusal,
+    retry_after,
+    safe_code,
 )
 
 KEY = "sk-planted-key-0123456789"
@@ -74,3 +85,79 @@ def test_a_key_that_no_header_may_hold_is_refused_unseen(key: str) -> None:
     with pytest.raises(PiiBenchError, match="the key for provider 'mistral' is empty") as caught:
         check_key("mistral", key)
     assert KEY not in str(caught.value)
+
+
+class TestRetryAfter:
+    @pytest.mark.parametrize(
+        ("headers", "seconds"),
+        [
+            ({"retry-after": "7"}, 7.0),
+            ({"retry-after": "0"}, 0.0),
+            ({"retry-after": "1.5"}, 1.5),
+            ({"retry-after-ms": "250"}, 0.25),
+            ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
+            ({"retry-after-ms": "soon", "retry-after": "7"}, 7.0),
+            ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+            ({}, None),
+            ({"retry-after": "-1"}, None),
+            ({"retry-after": "nan"}, None),
+            ({"retry-after": "inf"}, None),
+            ({"retry-after": "soon"}, None),
+            ({"retry-after": "Wed, 21 Oct 2015 07:28:00"}, None),
+            ({"retry-after": "Wed, 21 Oct 99999999999999999999 07:28:00 GMT"}, None),
+        ],
+    )
+    def test_what_servers_say(self, headers: dict[str, str], seconds: float | None) -> None:
+        assert retry_after(headers) == seconds
+
+    def test_a_date_to_come_is_the_time_until_then(self) -> None:
+        date = format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
+        assert retry_after({"retry-after": date}) == pytest.approx(3600, abs=60)
+
+    @given(st.text(), st.text())
+    def test_whatever_a_header_says_it_is_a_time_or_nothing(self, plain: str, ms: str) -> None:
+        seconds = retry_after({"retry-after": plain, "retry-after-ms": ms})
+        assert seconds is None or (seconds >= 0 and math.isfinite(seconds))
+
+
+class TestSafeCode:
+    @pytest.mark.parametrize(
+        ("values", "code"),
+        [
+            (("invalid_model",), "invalid_model"),
+            ((None, "BadRequestError"), "BadRequestError"),
+            (("1500", "invalid_model"), "invalid_model"),
+            ((1500, "two words", "x" * 65), ""),
+            (("sk-planted-key-0123456789",), ""),
+            ((), ""),
+        ],
+    )
+    def test_only_what_can_be_no_text_and_no_key(
+        self, values: tuple[object, ...], code: str
+    ) -> None:
+        assert safe_code(*values) == code
+
+
+@pytest.mark.parametrize(
+    ("content", "body"),
+    [
+        (b'{"a": [1]}', {"a": [1]}),
+        ("[]", []),
+        (b"", None),
+        (b"<html>", None),
+        (b'"\xff"', None),
+        (b"[" * 200_000, None),
+    ],
+)
+def test_json_or_nothing(content: bytes | str, body: object) -> None:
+    assert parse_json(content) == body
+
+
+def test_a_refusal_says_who_refuses_what_and_what_helps() -> None:
+    error = refusal("mistral", "m-1", "HTTP 401", "check the API key")
+    assert str(error) == "provider 'mistral' refuses model 'm-1': HTTP 401: check the API key"
+
+
+def test_importing_the_module_imports_no_client() -> None:
+    code = "import pii_bench.models.service, sys; sys.exit('httpx2' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603

@@ -1,19 +1,38 @@
 from __future__ import annotations
 
+import asyncio
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pii_bench.errors import InputFileError
 from pii_bench.jsonl import RecordError
-from pii_bench.models.base import Completion, Draws, Finish, Response, Usage
+from pii_bench.models.base import (
+    CallError,
+    Completion,
+    Draws,
+    Finish,
+    Message,
+    Request,
+    Response,
+    Sampling,
+    Usage,
+)
 from pii_bench.models.stored import (
+    ReplayModel,
     decode_completion,
     decode_response,
     encode_completion,
     encode_response,
 )
+from pii_bench.runs.records import Failure, RunRecord, encode_record
+from tests.builders import write_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 counts = st.integers(min_value=0, max_value=10**9)
 completions = st.builds(
@@ -104,3 +123,127 @@ def test_a_record_that_is_no_response(record: dict[str, object], what: str) -> N
         decode_response(record)
 
     assert str(caught.value) == what
+
+
+def replay(folder: Path, *records: object) -> ReplayModel:
+    return ReplayModel(write_lines(folder / "answers.jsonl", records))
+
+
+def ask(model: ReplayModel, sample_id: str, prompt: str = "naive", draw: int = 0) -> str:
+    request = Request(sample_id, prompt, (Message("user", "Why?"),), Sampling(), draw=draw)
+    return asyncio.run(model.complete(request)).text
+
+
+def test_each_sample_has_its_answer(tmp_path: Path) -> None:
+    model = replay(tmp_path, {"id": "s1", "text": "one"}, {"id": "s2", "text": "two"})
+
+    assert [ask(model, "s2"), ask(model, "s1"), ask(model, "s1")] == ["two", "one", "one"]
+
+
+def test_an_answer_to_one_prompt_goes_before_one_to_any(tmp_path: Path) -> None:
+    model = replay(
+        tmp_path,
+        {"id": "s1", "text": "any"},
+        {"id": "s1", "prompt": "detection", "text": "detected"},
+    )
+
+    assert ask(model, "s1", "detection") == "detected"
+    assert ask(model, "s1", "naive") == ask(model, "s1", "self-cot") == "any"
+
+
+@pytest.mark.parametrize(("sample_id", "prompt"), [("s1", "naive"), ("s2", "detection")])
+def test_a_sample_without_answer_is_a_failed_call(
+    tmp_path: Path, sample_id: str, prompt: str
+) -> None:
+    model = replay(tmp_path, {"id": "s1", "prompt": "detection", "text": "detected"})
+
+    with pytest.raises(CallError) as caught:
+        ask(model, sample_id, prompt)
+
+    assert caught.value.kind == "no_stored_response"
+
+
+def test_the_file_of_a_run_is_a_replay_file(tmp_path: Path) -> None:
+    path = tmp_path / "demo.jsonl"
+    path.write_bytes(
+        encode_record(RunRecord("s1", "hash", Completion("one", Finish.STOP, "m")))
+        + encode_record(RunRecord("s2", "hash", Failure("timeout", "")))
+    )
+
+    model = ReplayModel(path)
+
+    assert ask(model, "s1") == "one"
+    with pytest.raises(CallError):
+        ask(model, "s2")
+
+
+def test_each_draw_has_the_answer_of_its_place(tmp_path: Path) -> None:
+    model = replay(tmp_path, {"id": "s1", "draws": [{"text": "one"}, {"text": "two"}]})
+
+    assert [ask(model, "s1", draw=draw) for draw in (1, 0)] == ["two", "one"]
+    assert ask(model, "s1") == "one"
+
+
+@pytest.mark.parametrize(
+    "line", [{"text": "one"}, {"draws": [{"text": "one"}]}, {"prompt": "naive", "text": "one"}]
+)
+def test_one_answer_is_no_second_draw(tmp_path: Path, line: dict[str, object]) -> None:
+    model = replay(tmp_path, {"id": "s1", **line})
+
+    with pytest.raises(CallError, match=r"^no_stored_response$"):
+        ask(model, "s1", draw=1)
+
+
+def test_the_file_of_a_vote_is_a_replay_file(tmp_path: Path) -> None:
+    path = tmp_path / "demo.jsonl"
+    response = Draws((Completion("one", Finish.STOP), Completion("two", Finish.STOP)))
+    path.write_bytes(encode_record(RunRecord("s1", "hash", response)))
+
+    assert ask(ReplayModel(path), "s1", draw=1) == "two"
+
+
+def test_it_is_named_by_its_file(tmp_path: Path) -> None:
+    assert replay(tmp_path, {"id": "s1", "text": "one"}).name == "replay/answers"
+
+
+def test_its_identity_is_what_it_answers(tmp_path: Path) -> None:
+    line = {"id": "s1", "text": "one", "finish": "stop"}
+    identity = replay(tmp_path, line).identity
+
+    assert identity["answers"].startswith("sha256:")
+    assert replay(tmp_path, line | {"note": "read by nobody"}).identity == identity
+    for change in (
+        {"id": "s2"},
+        {"text": "two"},
+        {"finish": "length"},
+        {"prompt": "naive"},
+        {"draws": [{"text": "one", "finish": "stop"}]},
+    ):
+        assert replay(tmp_path, line | change).identity != identity
+
+
+@pytest.mark.parametrize(
+    ("record", "what"),
+    [
+        ({"text": "Ann"}, "record: 'id' is missing"),
+        ({"id": "s2"}, "record: 'text' is missing"),
+        ({"id": "s1", "text": "Ann"}, "a second answer for id 's1'"),
+        (
+            {"id": "s2", "text": "Ann", "prompt": None},
+            "record: 'prompt' must be a string, not null",
+        ),
+        ("Ann", "a line must be a JSON object, not a string"),
+    ],
+)
+def test_a_broken_line_is_named_and_its_text_is_not_told(
+    tmp_path: Path, record: object, what: str
+) -> None:
+    with pytest.raises(InputFileError) as caught:
+        replay(tmp_path, {"id": "s1", "text": "Ann"}, record)
+
+    assert str(caught.value) == f"{tmp_path / 'answers.jsonl'}:2: {what}"
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputFileError, match=r"gone\.jsonl: No such file or directory$"):
+        ReplayModel(tmp_path / "gone.jsonl")

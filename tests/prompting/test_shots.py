@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.prompting.definitions import definitions
+from pii_bench.prompting.schemas import definitions
 from pii_bench.prompting.shots import Shots, choose, draw_examples
 from pii_bench.prompting.strategies import STRATEGIES, Prompt, load_prompt
 from pii_bench.tasks import Task

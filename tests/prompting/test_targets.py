@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.prompting.outcome import Status
 from pii_bench.prompting.parsing.detection import parse_detection
 from pii_bench.prompting.parsing.related import parse_related
 from pii_bench.prompting.targets import (
@@ -15,6 +14,7 @@ from pii_bench.prompting.targets import (
     related_answer,
     rewritten,
 )
+from pii_bench.tasks import Status
 from tests.builders import make_sample
 
 if TYPE_CHECKING:

@@ -7,13 +7,12 @@ import pytest
 
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.models.base import SKIPPED_BUDGET
-from pii_bench.prompting.outcome import Status
 from pii_bench.ranking.collect import Collection, collect
+from pii_bench.ranking.scores import Scores
 from pii_bench.ranking.source import Source
-from pii_bench.ranking.statistics.scores import Scores
 from pii_bench.runs.records import Failure
 from pii_bench.systems.base import UNKNOWN_RECIPIENT
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 from tests.builders import sample_record, write_lines
 from tests.ranking.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
 

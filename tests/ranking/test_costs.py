@@ -9,7 +9,6 @@ import pytest
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.models.base import CallError, Completion, Draws, Usage
 from pii_bench.models.table import Price
-from pii_bench.prompting.outcome import Status
 from pii_bench.ranking.costs import (
     Assumptions,
     Bill,
@@ -19,6 +18,7 @@ from pii_bench.ranking.costs import (
     usd_per_document,
 )
 from pii_bench.runs.records import Failure, RunRecord
+from pii_bench.tasks import Status
 
 if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample

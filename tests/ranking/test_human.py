@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.errors import InputFileError
-from pii_bench.ranking.board import update
+from pii_bench.ranking.collect import update
 from pii_bench.ranking.human import HumanAnswer, human_rows, read_human, to_lines
 from pii_bench.ranking.rows import rank
 from pii_bench.ranking.source import Source

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.files import ResultsError
-from pii_bench.prompting.outcome import Status
 from pii_bench.ranking.collect import collect
 from pii_bench.ranking.render import (
     to_csv,
@@ -21,7 +20,7 @@ from pii_bench.ranking.render import (
 )
 from pii_bench.ranking.rows import METRICS, Row, rank
 from pii_bench.ranking.source import Source
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 from tests.ranking.stored_runs import ANN, BO, FAILED, store_run, tiny_dataset
 
 if TYPE_CHECKING:

@@ -4,15 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from pii_bench.prompting.outcome import Status
 from pii_bench.ranking.rows import METRICS, Row, metrics_of, rank, row_of, with_intervals
+from pii_bench.ranking.scores import Interval, Scores
 from pii_bench.ranking.source import Source
-from pii_bench.ranking.statistics.bootstrap import Interval
-from pii_bench.ranking.statistics.scores import Scores
 from pii_bench.runs.evaluation import evaluate
 from pii_bench.runs.predictions.prediction import Prediction
 from pii_bench.runs.signature import Signature
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 from tests.builders import make_sample
 
 

@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.analysis.diagnosis.runs import query_runs
+from pii_bench.analysis.diagnosis.tables import query_runs
 from pii_bench.analysis.report.data import collect_report
 from pii_bench.analysis.runs import read_evaluated
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError
-from pii_bench.integrations.every_eval_ever.every_eval_ever import Evaluator, export_runs
-from pii_bench.prompting.outcome import Status
+from pii_bench.integrations.every_eval_ever import Evaluator, export_runs
 from pii_bench.ranking.collect import collect
 from pii_bench.ranking.naming import find_rows, system_name
 from pii_bench.ranking.rows import rank
@@ -19,7 +18,7 @@ from pii_bench.ranking.source import Source
 from pii_bench.ranking.stored import read_runs
 from pii_bench.ranking.submitted import keep_submission
 from pii_bench.runs.predictions.prediction import Prediction
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 from tests.ranking.stored_runs import ANN, BO, changed, store_run, tiny_dataset
 
 if TYPE_CHECKING:

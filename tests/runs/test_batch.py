@@ -13,7 +13,7 @@ from pii_bench.runs.batch import require_prompted
 from pii_bench.runs.batch_jobs import jobs_path
 from pii_bench.runs.records import Failure
 from pii_bench.runs.store import RunFiles, read_lines
-from pii_bench.systems.voted import VotedSystem
+from pii_bench.systems.prompted import VotedSystem
 from tests.fakes import FakeModel, fake_system
 from tests.runs.batch_bench import IDS, SAMPLES, START, Bench, FakeService
 

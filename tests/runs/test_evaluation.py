@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from pii_bench.prompting.outcome import Status
-from pii_bench.runs.evaluation import Evaluation, evaluate, score_sample
+from pii_bench.datasets.catalog import load_dataset
+from pii_bench.runs.evaluation import CompactScores, Evaluation, evaluate, score_sample
 from pii_bench.runs.predictions.prediction import Prediction
 from pii_bench.scorer import PRF, Counts, MaskedTextScore
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 from tests.builders import make_sample
 
 # Ann Lee (PER) and 32 (DEM), of which 32 is related to the query.
@@ -157,3 +157,19 @@ def test_a_rewriting_by_hand() -> None:
     assert score.counts["leak_part"] == Counts(1, 1, 1)
     assert score.counts["leak_readable"] == score.counts["leak_restated"] == Counts(0, 0, 1)
     assert score.metrics["exact"] == ZERO
+
+
+@pytest.mark.parametrize("task", Task)
+@pytest.mark.parametrize("status", [Status.OK, Status.REFUSED])
+def test_what_is_kept_in_little_memory_comes_back_whole(task: Task, status: Status) -> None:
+    kept, whole = CompactScores(), []
+    for sample in load_dataset("demo").samples:
+        gold = tuple(tuple((e.text, e.type) for e in s.entities[1:]) for s in sample.subjects)
+        related = tuple(need.text for need in sample.related)
+        told = Prediction(status, gold, related) if status.answered else Prediction(status)
+        score = score_sample(task, sample, told)
+        kept.append(score)
+        whole.append(score)
+
+    assert list(kept) == whole
+    assert (len(kept), kept[3], kept[-2:]) == (12, whole[3], whole[-2:])

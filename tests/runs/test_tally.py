@@ -2,11 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from pii_bench.prompting.outcome import Status
-from pii_bench.runs.compact_scores import CompactScores
-from pii_bench.runs.evaluation import Tally, evaluate
+from pii_bench.runs.evaluation import CompactScores, Tally, evaluate
 from pii_bench.runs.predictions.prediction import Prediction
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 from tests.builders import make_sample
 
 SAMPLES = [

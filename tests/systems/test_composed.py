@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.models.base import Completion
-from pii_bench.prompting.outcome import Status
 from pii_bench.runs.evaluation import evaluate
 from pii_bench.runs.predictions.prediction import compose, read_response
 from pii_bench.scorer.locate import DetectedSpan
@@ -20,7 +19,7 @@ from pii_bench.systems.parts import (
     GoldRelevance,
     PredictedRelevance,
 )
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 from pii_bench.taxonomy import PiiType
 from tests.builders import make_sample
 from tests.systems.fakes import NumbersNeeded, WordDetector

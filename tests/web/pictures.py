@@ -19,8 +19,8 @@ from PIL import Image
 from sqlalchemy import insert
 
 from pii_bench.datasets.catalog import Dataset, load_dataset
-from pii_bench.prompting.outcome import Status
 from pii_bench.runs.predictions.prediction import Prediction
+from pii_bench.tasks import Status
 from pii_bench.web.accounts import Role
 from pii_bench.web.projects import Plan, Stages, add_member, create_project
 from pii_bench.web.reviews import Kind, add_reviewer, create_review, masked_pair

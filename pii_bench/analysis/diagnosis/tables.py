@@ -10,7 +10,6 @@ import pandas as pd
 from pii_bench.analysis.diagnosis.curve import curve
 from pii_bench.analysis.diagnosis.errors import NEED_DETECTION, ErrorClass, Side, classify
 from pii_bench.analysis.diagnosis.exposure import TIERS, account
-from pii_bench.analysis.diagnosis.runs import system_of
 from pii_bench.analysis.diagnosis.twins import Asked, is_twin, twin_rates
 from pii_bench.datasets.sample import applicable
 from pii_bench.tasks import Task
@@ -24,12 +23,29 @@ if TYPE_CHECKING:
     from pii_bench.ranking.stored import Run
     from pii_bench.runs.predictions.prediction import Prediction
 
+
 RUN: Final = ("source", "model", "strategy", "dataset", "oracle")
 """The columns that name a run; every table begins with them."""
 
 ANSWERED: Final = "answered"
 OPEN: Final = "open"
 CLOSED: Final = "closed"
+
+
+def query_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
+    """The query-related runs on datasets that have queries."""
+    return tuple(
+        run
+        for run in runs
+        if run.task is Task.QUERY_RELATED and applicable(run.task, run.dataset.samples)
+    )
+
+
+def system_of(run: Run) -> tuple[object, ...]:
+    """What two runs of one system on two datasets have in common."""
+    card = run.manifest.system
+    settings = sorted((key, repr(value)) for key, value in card.settings.items())
+    return run.source, card.model, card.prompt, card.prompt_sha256, card.output, *settings
 
 
 def error_table(runs: Iterable[Run]) -> pd.DataFrame:

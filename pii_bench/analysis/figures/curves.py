@@ -1,17 +1,21 @@
-"""F1 against each size, one panel per size."""
+"""F1 against each size, a panel for each; protection against retention, a point for each system."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from math import ceil, floor
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MultipleLocator
 
 from pii_bench.analysis.curves import FACTORS
-from pii_bench.analysis.figures.style import BAND, SERIES, WIDTH, key, note
-from pii_bench.analysis.figures.systems import names_of
+from pii_bench.analysis.figures.style import BAND, GREY, LIGHT, SERIES, WIDTH, key, names_of, note
+from pii_bench.analysis.runs import preferred
+from pii_bench.scorer.counts import harmonic_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,13 +23,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from pii_bench.analysis.curves import CurvePoint, Factor
-    from pii_bench.analysis.figures.systems import Shown
+    from pii_bench.analysis.figures.style import Shown
+    from pii_bench.analysis.headlines import Tradeoff
+
 
 _DODGE: Final = 0.07
 """Between the points of two systems in one bin, of the width of a bin."""
 
 _KEYS: Final = 3
 """Of the legend, in one line."""
+
+_MOST: Final = 20
+_LEVELS: Final = (0.2, 0.4, 0.6, 0.8)
 
 
 def draw_curves(points: Sequence[CurvePoint], systems: Shown, label: str) -> Figure:
@@ -135,3 +144,50 @@ def _limits(points: Sequence[CurvePoint]) -> tuple[float, float]:
     lows = [p.value if p.interval_low is None else p.interval_low for p in points]
     highs = [p.value if p.interval_high is None else p.interval_high for p in points]
     return max(floor(10 * min(lows) - 0.2) / 10, 0), min(ceil(10 * max(highs) + 0.2) / 10, 1.02)
+
+
+def chosen(found: Sequence[Tradeoff]) -> list[Tradeoff]:
+    """The complete runs on the set that most systems are complete on, the highest H first.
+
+    At most 20; none where there are fewer than two, which make no comparison.
+    """
+    kept = preferred(each.run for each in found)
+    systems = Counter(run.dataset for run in kept)
+    if not systems:
+        return []
+    dataset = min(systems, key=lambda name: (-systems[name], name))
+    own = [each for each in found if each.run in kept and each.run.dataset == dataset]
+    own.sort(key=lambda each: (each.run.oracle, -_h(each), each.run.model, each.run.strategy))
+    return own[:_MOST] if len(own) > 1 else []
+
+
+def draw_tradeoff(shown: Sequence[Tradeoff]) -> Figure:
+    """One panel with lines of equal H; systems that are told gold are hollow."""
+    figure = Figure(figsize=(WIDTH, 4.2), layout="constrained")
+    panel = figure.subplots()
+    for level in _LEVELS:
+        retention = np.linspace(level / (2 - level), 1, 100)
+        panel.plot(retention, level * retention / (2 * retention - level), color=LIGHT, lw=0.7)
+        panel.annotate(f"H {level}", (1, level / (2 - level)), fontsize=6.5, color=GREY)
+    names = names_of([each.run for each in shown])
+    handles = []
+    for number, each in enumerate(shown, start=1):
+        color = GREY if each.run.oracle else SERIES[0].color
+        face = "white" if each.run.oracle else color
+        point = Line2D([each.retention], [each.protection], color=color, linestyle="none")
+        point.set(marker="o", markerfacecolor=face, label=f"{number}  {names[each.run]}")
+        handles.append(panel.add_line(point))
+        # Every third label goes to another side, for neighbours are often alike.
+        shift = ((5, 3), (-11, 3), (5, -8))[number % 3]
+        at = each.retention, each.protection
+        panel.annotate(str(number), at, shift, textcoords="offset points", fontsize=7)
+    panel.set_xlim(-0.03, 1.06)
+    panel.set_ylim(-0.03, 1.06)
+    panel.set_xlabel(f"Retention: what is needed and can be read ({shown[0].run.dataset})")
+    panel.set_ylabel("Protection: what is not needed and cannot be read")
+    figure.legend(handles=handles, loc="outside right upper", handlelength=1)
+    return figure
+
+
+def _h(each: Tradeoff) -> float:
+    return harmonic_mean(each.protection, each.retention) or 0.0

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from matplotlib.figure import Figure
 
-from pii_bench.analysis.figures.style import BAND, GREY, SERIES, WIDTH, key
-from pii_bench.analysis.figures.systems import names_of
+from pii_bench.analysis.figures.style import BAND, GREY, SERIES, WIDTH, key, names_of
 from pii_bench.escaping import visible
 from pii_bench.taxonomy import CATEGORIES, TYPE_OF_CATEGORY, PiiType
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from pii_bench.analysis.figures.systems import Shown
+    from pii_bench.analysis.figures.style import Shown
     from pii_bench.analysis.recall import Share
 
 _ROW: Final = 0.3

@@ -1,30 +1,33 @@
-"""What goes into a report: rows, figures, and every sample of stored runs."""
+"""What goes into a report: rows, figures, and every sample of stored runs with its calls."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.diagnosis.errors import ErrorClass
-from pii_bench.analysis.report.calls import calls_of, prompt_of
 from pii_bench.analysis.report.figures import Figures, draw
 from pii_bench.analysis.report.leaks import Leaks, find_leaks
 from pii_bench.analysis.report.samples import Answers, Record, Vocabulary, encode_sample
 from pii_bench.analysis.runs import evaluated
 from pii_bench.datasets.catalog import ALL, DATASETS, load_dataset
-from pii_bench.prompting.outcome import Status
+from pii_bench.datasets.sample import Entity, Sample, Subject
+from pii_bench.errors import PiiBenchError
+from pii_bench.models.calls.budget import cost
+from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
 from pii_bench.ranking.collect import rows_of
+from pii_bench.ranking.costs import price_of
 from pii_bench.ranking.html import address, leaders, merged, system_of
 from pii_bench.ranking.human import human_rows
 from pii_bench.ranking.naming import find_rows, system_name
-from pii_bench.ranking.published import published_rows
-from pii_bench.ranking.reading import reading_rows
+from pii_bench.ranking.published import published_rows, reading_rows
 from pii_bench.ranking.rows import Row, rank
 from pii_bench.ranking.source import Source
 from pii_bench.ranking.stored import read_runs
+from pii_bench.runs.store import read_lines
 from pii_bench.scorer.rewritten_text import Trace
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,6 +37,14 @@ if TYPE_CHECKING:
     from pii_bench.ranking.html import Address
     from pii_bench.ranking.stored import Run
     from pii_bench.runs.predictions.prediction import Prediction
+    from pii_bench.systems.base import SystemCard
+
+
+# Where the page puts description, query and choices: code points for private use.
+_PLACES: Final = Sample(
+    "", "\ue000", "\ue001", (Subject("A", (Entity("\ue002", "PER", spans=((0, 1),)),)),), ()
+)
+_BETWEEN_DRAWS: Final = "\n\n--- next draw ---\n\n"
 
 
 class Texts(StrEnum):
@@ -313,3 +324,49 @@ def _examples(leaks: Leaks, datasets: Sequence[Record], runs: Sequence[Record]) 
                 for title, sample_id in leaks.examples
             ]
     return []
+
+
+def prompt_of(card: SystemCard) -> str:
+    """What a chat model was told, with marks for what is a sample's own.
+
+    Empty for a system without a prompt, and where today's prompt is another.
+    """
+    name = card.prompt.partition("+")[0]
+    strategy = DETECTION if name == DETECTION.name else STRATEGIES.get(name)
+    if not card.prompt_sha256 or strategy is None:
+        return ""
+    try:
+        prompt = load_prompt(strategy, output=card.output, taxonomy=card.taxonomy or "paper")
+    except PiiBenchError:  # a taxonomy of its own that is no longer there
+        return ""
+    if prompt.sha256 != card.prompt_sha256:
+        return ""
+    return "\n\n".join(message.content for message in prompt.messages(_PLACES))
+
+
+def calls_of(run: Run) -> dict[str, list[str | int | float | None]]:
+    """Sample id to raw answer, tokens in and out, seconds, and USD at the prices of today.
+
+    Empty for what has no prompt: its answer is what the page shows as found and chosen.
+    """
+    if run.files is None or not run.manifest.system.prompt_sha256:
+        return {}
+    price = price_of(run.manifest.system.model)
+    found: dict[str, list[str | int | float | None]] = {}
+    for _, record in read_lines(run.files.responses, unreadable=[]):
+        said = record.completions
+        if not said:
+            continue
+        counted = [(each.usage, each.batched) for each in said if each.usage is not None]
+        whole = len(counted) == len(said)
+        seconds = [each.seconds for each in said if each.seconds is not None]
+        usd = None if price is None else sum(cost(usage, price, by) for usage, by in counted)
+        found[record.id] = [
+            _BETWEEN_DRAWS.join(each.text for each in said),
+            sum(usage.input_tokens for usage, _ in counted) if whole else None,
+            sum(usage.output_tokens for usage, _ in counted) if whole else None,
+            # Draws are asked for at the same time.
+            round(max(seconds), 2) if seconds else None,
+            None if usd is None or not whole else round(usd, 6),
+        ]
+    return found

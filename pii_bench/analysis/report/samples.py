@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from pii_bench.analysis.diagnosis.errors import ErrorClass, Side, classify
 from pii_bench.datasets.sample import applicable, spans_of
 from pii_bench.masking import mask
-from pii_bench.prompting.outcome import Status
 from pii_bench.runs.evaluation import score_sample, tell_of
 from pii_bench.scorer import normalise, normalise_type
 from pii_bench.scorer.counts import harmonic_mean
 from pii_bench.scorer.locate import locator_of
 from pii_bench.scorer.rewritten_text import Trace
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

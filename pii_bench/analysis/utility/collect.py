@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pii_bench.analysis.utility.answers import ConditionAnswers, StaleAnswersError, hold_answers
 from pii_bench.analysis.utility.chats import JudgeQuestions
 from pii_bench.analysis.utility.conditions import GOLD_CONDITIONS, MASK_ALL, NO_MASK, Rewritten
 from pii_bench.analysis.utility.figures import (
@@ -15,12 +14,16 @@ from pii_bench.analysis.utility.figures import (
     Missing,
     SampleFigures,
     UtilityRow,
+    privacy,
+    privacy_of_rewriting,
     similarity,
 )
-from pii_bench.analysis.utility.privacy import privacy, privacy_of_rewriting
 from pii_bench.analysis.utility.responses import Ratings, read_verdict
 from pii_bench.analysis.utility.stored import (
     FOLDER,
+    ConditionAnswers,
+    StaleAnswersError,
+    hold_answers,
     read_answerers,
     read_judges,
     run_name,
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     from pii_bench.analysis.utility.chats import AnswerPair
     from pii_bench.analysis.utility.stored import StoredChat
     from pii_bench.datasets.catalog import Dataset
-    from pii_bench.systems.relevance.encoders import Encoder
+    from pii_bench.systems.relevance.embedding import Encoder
 
 Measured: TypeAlias = "tuple[UtilityRow, tuple[SampleFigures, ...]]"
 """A row with the samples that its means are over."""

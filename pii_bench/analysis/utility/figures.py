@@ -1,22 +1,38 @@
-"""P, U and B of samples, and their means."""
+"""P, U and B of samples, their means, and the paper's figures as rows.
+
+P = 1 - sum C(e, T_m) / sum C(e, T_o) over the distinct texts e of E, where C counts
+occurrences in the masked and the original text.
+"""
 
 from __future__ import annotations
 
+import csv
 import math
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.errors import InputFileError
+from pii_bench.ranking.published import PUBLISHED
+from pii_bench.ranking.source import Source
+from pii_bench.scorer.locate import Locator, Strictness, locator_of, overlap, reading
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from pii_bench.analysis.utility.responses import Ratings
-    from pii_bench.ranking.source import Source
-    from pii_bench.systems.relevance.encoders import Encoder
+    from pii_bench.scorer.locate import Span
+    from pii_bench.systems.relevance.embedding import Encoder
+
 
 DEFAULT_WEIGHT: Final = 0.5
 """The paper's weight of privacy."""
+
+_TASK: Final = "privacy_utility"
+_METRICS: Final = ("privacy", "utility", "balanced")
+_MEASURE: Final = "not said"
 
 
 class Missing(StrEnum):
@@ -156,3 +172,87 @@ def similarity(encoder: Encoder, masked: str, unmasked: str) -> float:
         return 1.0
     one, other = encoder.embed([masked, unmasked])
     return min(1.0, max(0.0, float(one @ other)))
+
+
+def privacy(entities: Iterable[str], original: str, masked: Sequence[Span]) -> float | None:
+    """P of one text, from 0 (all is left) to 1.
+
+    An occurrence is wherever an entity can be read in the original (`Strictness.READABLE`): an
+    age of `32` is not in `1932`. It is left if none of its characters is masked; one that is
+    masked in part is gone, as the formula has it. Where entities overlap, each counts by itself:
+    `Acme Bank` holds an `Acme` too.
+
+    Args:
+        entities: texts of E; writings of one value count once, blank ones never.
+        original: T_o.
+        masked: what of it is masked in T_m.
+
+    Returns:
+        None where nothing of E can be read in the original.
+    """
+    locator = locator_of(original)
+    distinct = {reading(entity): entity for entity in entities}
+    occurrences = [span for entity in distinct.values() for span in locator.spans(entity)]
+    left = sum(not overlap([span], masked) for span in occurrences)
+    return 1 - left / len(occurrences) if occurrences else None
+
+
+def privacy_of_rewriting(entities: Iterable[str], original: str, rewritten: str) -> float | None:
+    """P of a text that was written anew, from 0 to 1.
+
+    It still holds an entity where it tells it in any form (`Strictness.RESTATED`). A text that
+    says an entity more often than the original has no less than 0.
+
+    Args:
+        entities: texts of E; writings of one value count once, blank ones never.
+        original: T_o.
+        rewritten: T_m.
+
+    Returns:
+        None where nothing of E can be read in the original.
+    """
+    before, after = locator_of(original), Locator(rewritten)
+    distinct = {reading(entity): entity for entity in entities}.values()
+    occurrences = sum(len(before.spans(entity)) for entity in distinct)
+    if not occurrences:
+        return None
+    left = sum(len(after.spans(entity, Strictness.RESTATED)) for entity in distinct)
+    return max(0.0, 1 - left / occurrences)
+
+
+def published_figures(path: Path = PUBLISHED) -> list[UtilityRow]:
+    """One row per condition of the paper, in the file's order.
+
+    Raises:
+        InputFileError: absent, or a figure that is no number between 0 and 1.
+    """
+    figures: dict[tuple[str, str, str, str], dict[str, float]] = {}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            for record in csv.DictReader(file):
+                if record["task"] != _TASK:
+                    continue
+                metric, value = record["metric"], float(record["value"])
+                if metric not in _METRICS or not 0 <= value <= 1:
+                    raise ValueError(f"{metric} = {value}")
+                key = record["dataset"], record["model"], record["strategy"], record["table"]
+                figures.setdefault(key, {})[metric] = value
+    except (OSError, KeyError, ValueError) as error:
+        raise InputFileError(path, f"no table of published figures: {error}") from error
+    return [
+        UtilityRow(
+            source=Source.PUBLISHED,
+            dataset=dataset,
+            condition=condition,
+            oracle=False,
+            answerer=answerer,
+            measure=_MEASURE,
+            means=Means(
+                privacy=Mean(values.get("privacy")),
+                utility=Mean(values.get("utility")),
+                balanced=Mean(values.get("balanced")),
+            ),
+            note=f"paper, table {table}",
+        )
+        for (dataset, answerer, condition, table), values in figures.items()
+    ]

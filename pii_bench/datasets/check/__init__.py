@@ -3,18 +3,3 @@
 It works from what is in the file and shares no code with `pii_bench.construction`, so
 that a fault of the generator is not repeated here.
 """
-
-from __future__ import annotations
-
-from pii_bench.datasets.check.problem import Problem
-from pii_bench.datasets.check.run import Report, check_files, check_samples, sample_problems
-from pii_bench.datasets.check.sets import CANARY
-
-__all__ = [
-    "CANARY",
-    "Problem",
-    "Report",
-    "check_files",
-    "check_samples",
-    "sample_problems",
-]

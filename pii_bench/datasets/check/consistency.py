@@ -10,8 +10,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.check.problem import Problem
-from pii_bench.datasets.check.text import spans_of
+from pii_bench.datasets.check.text import Problem, spans_of
 from pii_bench.datasets.check.values import (
     Rank,
     parse_amount,

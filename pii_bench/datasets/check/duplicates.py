@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pii_bench.datasets.check.problem import Problem
 from pii_bench.datasets.check.sets import is_derived, origins
-from pii_bench.datasets.check.text import blanked
+from pii_bench.datasets.check.text import Problem, blanked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,8 @@
-"""Whether an entity is of its category, and its text in the category's format.
+"""Whether an entity is of its category, and its text in a format of the category.
 
-Source: the table of the paper's 55 categories. A category that people fill freely takes any
-one line of text.
+Source: the table of the paper's 55 categories, which has one form for dates, times, durations,
+amounts and measures (`values`); people use many, so the freer ones of English count too. A
+category that people fill freely takes any one line of text.
 """
 
 from __future__ import annotations
@@ -11,16 +12,7 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.check.forms import (
-    is_amount,
-    is_date,
-    is_duration,
-    is_height,
-    is_phone,
-    is_time,
-    is_weight,
-)
-from pii_bench.datasets.check.problem import Problem
+from pii_bench.datasets.check.text import Problem
 from pii_bench.datasets.check.values import (
     parse_amount,
     parse_days,
@@ -39,13 +31,179 @@ if TYPE_CHECKING:
 
     Predicate = Callable[[str], bool]
 
+_ONES: Final = (
+    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen"
+    "|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+)
+_NUMBER_WORD: Final = rf"(?:{_ONES}|zero|hundred|thousand|lakh|crore|million|half|quarter|dozen)"
+# "four thousand two hundred", "twenty-five", "a hundred and fifty", "two and a half"
+_IN_WORDS: Final = rf"(?:an? )?{_NUMBER_WORD}(?:(?:[ -]|,? and (?:a )?){_NUMBER_WORD})*"
+# "4,200", "4.200,50", "4 200", "1,20,000", "2½"
+_IN_DIGITS: Final = r"\d+(?:[.,  '’]\d{2,3})*(?:[.,]\d{1,2})?[½¼¾]?"
+_NUMBER: Final = rf"(?:{_IN_DIGITS}|{_IN_WORDS})"
+
+_MONTHS: Final = (
+    "January|February|March|April|May|June|July|August|September|October|November|December"
+    "|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Sep|Oct|Nov|Dec"
+)
+_WEEKDAYS: Final = (
+    "Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday|Mon|Tues?|Wed|Thurs?|Thu|Fri|Sat|Sun"
+)
+_ORDINALS: Final = (
+    "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth"
+    "|fourteenth|fifteenth|sixteenth|seventeenth|eighteenth|nineteenth|twentieth|thirtieth"
+    "|twenty-(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth)|thirty-first"
+)
+_DAY: Final = rf"(?:(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?|{_ORDINALS})"
+_YEAR: Final = r"(?:(?:19|20)\d{2}|['’]\d{2})"
+
+_DATES: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"(?:(?:{_WEEKDAYS})\.?,? )?{_DAY}(?: of)?[ -](?:{_MONTHS})\.?(?:,?[ -]{_YEAR})?",
+        rf"(?:(?:{_WEEKDAYS})\.?,? )?(?:{_MONTHS})\.?[ -]{_DAY}(?:,?[ -]{_YEAR})?",
+        rf"(?:{_MONTHS})\.? (?:of )?{_YEAR}",
+        r"(?:0?[1-9]|[12]\d|3[01])([./-])(?:0?[1-9]|1[0-2])\1(?:(?:19|20)\d{2}|\d{2})",
+        r"(?:0?[1-9]|1[0-2])([/-])(?:0?[1-9]|[12]\d|3[01])\1(?:(?:19|20)\d{2}|\d{2})",
+        r"(?:19|20)\d{2}([./])(?:0?[1-9]|1[0-2])\1(?:0?[1-9]|[12]\d|3[01])",
+    )
+)
+
+_HOUR_WORD: Final = (
+    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|noon|midnight|1[0-2]|[1-9]"
+)
+_MINUTE_WORD: Final = (
+    "five|ten|quarter|a quarter|twenty|twenty-five|twenty five|half|5|10|20|25"
+    "|(?:\\d{1,2}|[a-z-]+) minutes?"
+)
+_PART_OF_DAY: Final = (
+    "(?: ?[ap]\\.?m\\.?| o['’]clock| in the (?:morning|afternoon|evening)| at night| hours"
+    "| hrs| ?h|h)"
+)
+_PAST_HOUR: Final = (
+    "oh[ -]five|fifteen|thirty|forty|forty-five|twenty|ten|fifty|twenty-five|thirty-five|fifty-five"
+)
+_TIMES: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"(?:[01]?\d|2[0-3])[:.h][0-5]\d(?::[0-5]\d)?{_PART_OF_DAY}?",
+        r"(?:[01]\d|2[0-3])[0-5]\d(?: ?(?:hours|hrs|h))?",
+        rf"(?:1[0-2]|[1-9]|{_HOUR_WORD}){_PART_OF_DAY}(?: in the (?:morning|afternoon|evening))?",
+        rf"(?:{_MINUTE_WORD}) (?:past|to|after|before|of|till) (?:{_HOUR_WORD}){_PART_OF_DAY}?",
+        rf"half (?:{_HOUR_WORD}){_PART_OF_DAY}?",
+        rf"(?:{_HOUR_WORD})[ -](?:{_PAST_HOUR}){_PART_OF_DAY}?",
+        r"noon|midnight",
+    )
+)
+
+_UNIT: Final = (
+    r"(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|nights?|weeks?|fortnights?|months?|years?"
+    r"|yrs?|decades?|s|m|h|d|wks?|mos?)"
+)
+_SPAN_OF_TIME: Final = (
+    rf"(?:(?:{_NUMBER}|an?)[ -]?(?:working |calendar |school |full |whole )?{_UNIT})"
+)
+_DURATIONS: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"{_SPAN_OF_TIME}(?:(?:,| and|, and)? {_SPAN_OF_TIME})*",
+        rf"{_NUMBER} {_UNIT} and (?:a (?:half|quarter|bit)|three quarters)",
+        rf"(?:half|quarter of|three quarters of) an? {_UNIT}",
+        rf"{_UNIT} and a (?:half|quarter)",
+        r"fortnight|decade",
+    )
+)
+
+_CURRENCY_WORD: Final = (
+    r"(?:(?:US|Canadian|Australian|Singapore|Hong Kong|New Zealand|Taiwan) )?"
+    r"(?:dollars?|bucks|euros?|pounds?|quid|cents?|yen|yuan|renminbi|won|rupees?|rupiah|ringgit"
+    r"|baht|dong|pesos?|soles|sol|reais|real|rand|naira|cedis?|birr|dirhams?|dinars?|riyals?"
+    r"|shekels?|lira|zloty|zlotys|złoty|złotych|kronor|kroner|krona|krone|koruna|korun|forint"
+    r"|francs?|lei|leu|hryvnias?|roubles?|rubles?|shillings?|takas?|k|grand)"
+)
+_CURRENCY_SIGN: Final = (
+    r"(?:[A-Z]{0,3}[$£€¥₣₤₦₩₪₫₱₲₴₵₸₹₺₽]|[A-Z]{3}|Ksh|KSh|TSh|USh|Rp|Rs\.?|R|S/|E£|kr\.?|Kč|Fr\.?)"
+)
+_SCALE: Final = r"(?: ?(?:k|K|m|thousand|million|lakh|lakhs|crore))?"
+_AMOUNTS: Final = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"{_CURRENCY_SIGN} ?{_IN_DIGITS}{_SCALE}(?:[.,]-)?",
+        rf"{_IN_DIGITS}{_SCALE} ?(?:{_CURRENCY_SIGN}|zł|Ft|lei|(?i:{_CURRENCY_WORD}))",
+        (
+            rf"(?i:{_IN_WORDS}) (?:zł|kr|Ft|lei|Kč|(?i:{_CURRENCY_WORD}))"
+            rf"(?: (?i:and {_IN_WORDS})(?: cents)?)?"
+        ),
+    )
+)
+
+_HEIGHTS: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"[12][.,]\d{1,2} ?(?:m|metres?|meters?)",
+        r"1 ?m ?\d{2}(?: ?cm)?|[12]\d{2} ?(?:cm|centimetres?|centimeters?)",
+        r"[2-8] ?(?:['′’]|ft\.?|feet|foot)(?: ?(?:\d|1[01]) ?½?(?:[\"″”]| ?in\.?| ?inch(?:es)?)?)?",
+        rf"(?:{_ONES}) (?:foot|feet)(?: (?:{_ONES})(?:(?: and a half)? inch(?:es)?)?)?",
+        rf"(?:one|two) met(?:re|er)s? (?:{_ONES})(?:[- ](?:{_ONES}))?",
+    )
+)
+_WEIGHTS: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\d{2,3}(?:[.,]\d)? ?(?:kg|kgs|kilos?|kilograms?|kilogrammes?|lbs?\.?|pounds?)",
+        r"\d{1,2} ?(?:st|stone)(?: ?\d{1,2} ?(?:lbs?|pounds?)?)?",
+        rf"{_IN_WORDS} (?:kilos?|kilograms?|pounds?|stone(?: {_IN_WORDS}(?: pounds?)?)?)",
+    )
+)
+_PHONE: Final = re.compile(r"(?:\+|00)?\(?\d[\d ()./-]{6,20}\d(?: ?(?:ext|x)\.? ?\d{1,4})?")
+
+
+def is_date(text: str) -> bool:
+    """A day, or a month with its year: "3 March 2024", "March 3rd", "03/04/2021", "May 2019"."""
+    return _matches(_DATES, text)
+
+
+def is_time(text: str) -> bool:
+    """A time of day: "8:30 pm", "20:30", "quarter past nine", "half seven", "noon"."""
+    return _matches(_TIMES, text)
+
+
+def is_duration(text: str) -> bool:
+    """A span of time: "six weeks", "two and a half years", "1 h 45 min", "half an hour"."""
+    return _matches(_DURATIONS, text)
+
+
+def is_amount(text: str) -> bool:
+    """Money with its currency: "four thousand two hundred euros", "4.200,50 €", "$52k"."""
+    return _matches(_AMOUNTS, text)
+
+
+def is_height(text: str) -> bool:
+    """A person's height: "1.68 m", "5 ft 6", "five foot six"."""
+    return _matches(_HEIGHTS, text)
+
+
+def is_weight(text: str) -> bool:
+    """A person's weight: "64 kilos", "10 st 4", "a hundred and fifty pounds"."""
+    return _matches(_WEIGHTS, text)
+
+
+def is_phone(text: str) -> bool:
+    """A phone number of 8 to 15 digits, in groups or not, with or without country code."""
+    digits = sum(character.isdecimal() for character in text)
+    return 8 <= digits <= 15 and _PHONE.fullmatch(text) is not None
+
+
+def _matches(patterns: tuple[re.Pattern[str], ...], text: str) -> bool:
+    return any(pattern.fullmatch(text) for pattern in patterns)
+
 
 def format_problems(sample: Sample) -> Iterator[Problem]:
     """Entities that are not what their annotation says.
 
     Rules: `category`, it is one of the 55 and belongs to the entity's type; `format`, the
     text is in a form of the category: the paper's or, for dates, times, durations, amounts,
-    measures and phone numbers, another one in use (`forms`). Foreign entities without a
+    measures and phone numbers, another one in use. Foreign entities without a
     category pass, and those of a sample whose difficulty is its forms (`meta.reasons`) or which
     is a version in other forms (`meta.perturbation`).
     """

@@ -11,7 +11,7 @@ from collections import Counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.check.problem import Problem
+from pii_bench.datasets.check.text import Problem
 from pii_bench.datasets.sample import perturbation_of
 from pii_bench.taxonomy import PiiType
 

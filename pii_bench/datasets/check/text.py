@@ -1,8 +1,9 @@
-"""Where entities stand in a description."""
+"""What the checks share: a problem that is found, and where entities are in a description."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,21 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Entity, Sample
     from pii_bench.scorer.locate import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A rule that a sample breaks.
+
+    Attributes:
+        sample_id: of the sample; "line N" where a line holds none that can be read.
+        rule: name of the rule, lower case with hyphens.
+        reason: what breaks it. It may quote the sample: who checks a file has it.
+    """
+
+    sample_id: str
+    rule: str
+    reason: str
 
 
 @lru_cache(maxsize=1 << 15)

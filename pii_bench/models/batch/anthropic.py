@@ -11,7 +11,7 @@ import json
 from contextlib import aclosing
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import anthropic
 
@@ -38,13 +38,11 @@ from pii_bench.models.batch.base import (
     is_id,
     raised,
 )
-from pii_bench.models.batch.results import answer_of, read_results
-from pii_bench.models.failures import attempt, parse_json
+from pii_bench.models.batch.results import RawAnswer, answer_of, read_results
+from pii_bench.models.service import attempt, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
-
-    import httpx2
 
     from pii_bench.models.anthropic_messages import AnthropicModel
     from pii_bench.models.base import Outcome, Request
@@ -55,11 +53,6 @@ _PAGE: Final = 100
 _CLOCKS: Final = 3600.0
 # The custom id and the keys around a request.
 _OVERHEAD: Final = 200
-
-
-class _RawAnswer(Protocol):
-    @property
-    def http_response(self) -> httpx2.Response: ...
 
 
 class AnthropicBatchService:
@@ -156,7 +149,7 @@ class AnthropicBatchService:
                 yield item
 
     async def _call(
-        self, call: Awaitable[_RawAnswer], *, missing: UnknownJobError | None = None
+        self, call: Awaitable[RawAnswer], *, missing: UnknownJobError | None = None
     ) -> object:
         answer = await answer_of(call, anthropic.APIError, partial(self._failure, missing))
         return parse_json(answer.http_response.content)

@@ -15,7 +15,7 @@ from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, is_count
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
     from pii_bench.models.base import Model, Outcome, Request
 
@@ -207,6 +207,19 @@ def id_of(described: object) -> str:
     if not is_id(found):
         raise CallError("bad_response", "an answer without an id")
     return found
+
+
+async def find_tagged(jobs: AsyncIterator[object], tag: str) -> str | Absence:
+    """The id of the first job whose metadata hold a tag.
+
+    Raises:
+        CallError: bad_response: it has no id.
+    """
+    async for job in jobs:
+        match job:
+            case {"metadata": dict() as metadata} if metadata.get(TAG_KEY) == tag:
+                return id_of(job)
+    return Absence.SURE
 
 
 def count_of(value: object) -> int:

@@ -26,12 +26,12 @@ from pii_bench.models.batch.base import (
     batched,
     count_of,
     custom_id,
+    find_tagged,
     id_of,
     is_id,
     raised,
 )
 from pii_bench.models.batch.results import read_results
-from pii_bench.models.failures import attempt, parse_json
 from pii_bench.models.mistral_chat import (
     CALL_ERRORS,
     PROVIDER,
@@ -42,6 +42,7 @@ from pii_bench.models.mistral_chat import (
     read_failure,
     request_body,
 )
+from pii_bench.models.service import attempt, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
@@ -107,11 +108,7 @@ class MistralBatchService:
 
     async def find(self, tag: str, *, since: float, requests: int) -> str | Absence:  # noqa: ARG002 - of the protocol
         """Look for the tag in the metadata of all jobs; see `BatchService`."""
-        async for job in self._jobs():
-            match job:
-                case {"metadata": dict() as metadata} if metadata.get(TAG_KEY) == tag:
-                    return id_of(job)
-        return Absence.SURE
+        return await find_tagged(self._jobs(), tag)
 
     async def poll(self, job: str) -> BatchState:
         """Get a job; see `BatchService`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from contextlib import AsyncExitStack, aclosing
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import openai
 
@@ -26,12 +26,12 @@ from pii_bench.models.batch.base import (
     batched,
     count_of,
     custom_id,
+    find_tagged,
     id_of,
     is_id,
     raised,
 )
-from pii_bench.models.batch.results import answer_of, read_results
-from pii_bench.models.failures import attempt, parse_json, refusal, safe_code
+from pii_bench.models.batch.results import RawAnswer, answer_of, read_results
 from pii_bench.models.openai_compatible import (
     CALL_ERRORS,
     judge,
@@ -39,11 +39,10 @@ from pii_bench.models.openai_compatible import (
     read_failure,
     request_body,
 )
+from pii_bench.models.service import attempt, parse_json, refusal, safe_code
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
-
-    import httpx2
 
     from pii_bench.errors import ProviderRefusedError
     from pii_bench.models.base import Outcome, Request
@@ -67,11 +66,6 @@ _TOO_MUCH_REMEDY: Final = (
     "or with a lower --limit"
 )
 _FAILED_REMEDY: Final = "the provider's list of batches says why"
-
-
-class _RawAnswer(Protocol):
-    @property
-    def http_response(self) -> httpx2.Response: ...
 
 
 class OpenAIBatchService:
@@ -113,11 +107,7 @@ class OpenAIBatchService:
 
     async def find(self, tag: str, *, since: float, requests: int) -> str | Absence:  # noqa: ARG002 - of the protocol
         """Look for the tag in the metadata of all batches; see `BatchService`."""
-        async for job in self._jobs():
-            match job:
-                case {"metadata": dict() as metadata} if metadata.get(TAG_KEY) == tag:
-                    return id_of(job)
-        return Absence.SURE
+        return await find_tagged(self._jobs(), tag)
 
     async def poll(self, job: str) -> BatchState:
         """Retrieve a batch; see `BatchService`."""
@@ -173,7 +163,7 @@ class OpenAIBatchService:
         return described
 
     async def _call(
-        self, call: Awaitable[_RawAnswer], *, missing: UnknownJobError | None = None
+        self, call: Awaitable[RawAnswer], *, missing: UnknownJobError | None = None
     ) -> object:
         answer = await answer_of(call, CALL_ERRORS, partial(self._failure, missing))
         return parse_json(answer.http_response.content)

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import httpx2
 
 from pii_bench.models.base import CallError
-from pii_bench.models.failures import parse_json
-from pii_bench.models.service import LARGEST_BODY, connection_failure
+from pii_bench.models.service import LARGEST_BODY, connection_failure, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Exception)
+
+
+class RawAnswer(Protocol):
+    """An answer that an SDK did not read."""
+
+    @property
+    def http_response(self) -> httpx2.Response:
+        """What came."""
+        ...
 
 
 async def answer_of(

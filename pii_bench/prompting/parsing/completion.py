@@ -1,4 +1,4 @@
-"""The completion around an answer: thought, fences, refusals and how it ended.
+"""The completion around an answer: thought, fences, bullets, refusals and how it ended.
 
 `read_completion` is the order of the steps for both kinds of answer.
 """
@@ -9,8 +9,8 @@ import re
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pii_bench.models.base import Finish
-from pii_bench.prompting.outcome import Status
 from pii_bench.prompting.parsing.result import Stage, in_order
+from pii_bench.tasks import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +39,17 @@ _REFUSALS = {
 """Openers of refusals, looked for only in the first characters of an answer."""
 
 _REFUSAL = re.compile("|".join(_REFUSALS.values()), re.IGNORECASE | re.DOTALL)
+
+DECORATION: Final = " \t\r\n*_>#`.。"
+"""Characters around an answer that say nothing."""
+
+_BULLET = re.compile(r"[ \t]*+(?:[-*•–+‣]|\(?\d{1,3}[.)])[ \t]++(\S.*)")
+_NOTHING = re.compile(
+    r"[\s*_(\"']*+(?:(?:none|null|nil|n/a|nothing|empty)"
+    r"(?=[^\w\s/]|\s*$|\s+(?:of|is|are|was|were|needed|required|found|relevant|to)\b)"
+    r"|no(?: [\w-]+){0,3} (?:pii|entit\w+|information|data|spans?|items?|subjects?)\b)",
+    re.IGNORECASE,
+)
 
 
 def read_completion(
@@ -144,3 +155,14 @@ def unreadable(text: str, finish: Finish) -> Status:
     if is_refusal(text):
         return Status.REFUSED
     return Status.TRUNCATED if finish is Finish.LENGTH else Status.MALFORMED
+
+
+def bullet_item(line: str) -> str | None:
+    """Give what follows a bullet or a number, or None where there is neither."""
+    found = _BULLET.fullmatch(line)
+    return found[1].strip() if found else None
+
+
+def says_nothing(line: str) -> bool:
+    """Say whether a line means that there is nothing to name (None, N/A, no PII ...)."""
+    return _NOTHING.match(line[:120]) is not None

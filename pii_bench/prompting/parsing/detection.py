@@ -7,10 +7,11 @@ import re
 from dataclasses import dataclass, field
 
 from pii_bench.models.base import Finish
-from pii_bench.prompting.outcome import Status
 from pii_bench.prompting.parsing.completion import (
+    DECORATION,
     mend_surrogates,
     read_completion,
+    says_nothing,
     unreadable,
 )
 from pii_bench.prompting.parsing.entities import (
@@ -21,10 +22,9 @@ from pii_bench.prompting.parsing.entities import (
     pairs_of_line,
     subjects_of,
 )
-from pii_bench.prompting.parsing.entity_types import TYPES
-from pii_bench.prompting.parsing.prose import DECORATION, says_nothing
 from pii_bench.prompting.parsing.reader import OPENERS, read_literal
-from pii_bench.prompting.parsing.result import ParsedDetection, Stage, Subject
+from pii_bench.prompting.parsing.result import TYPES, ParsedDetection, Stage, Subject
+from pii_bench.tasks import Status
 
 _EXPECTED_LINE = re.compile(r"Subject(?:\{(\d+)\}|(\d+))(\{.*\})")
 _EXPECTED_LABEL = re.compile(r"Subject(?:\{\d+\}|\d+)")

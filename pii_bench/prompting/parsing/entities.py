@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final, TypeAlias
 
-from pii_bench.prompting.parsing.entity_types import TYPES, type_of
-from pii_bench.prompting.parsing.prose import DECORATION, bullet_item
+from pii_bench.prompting.parsing.completion import DECORATION, bullet_item
 from pii_bench.prompting.parsing.reader import Entry, Group, Leaf, Node, read_bare
-from pii_bench.prompting.parsing.result import Stage
+from pii_bench.prompting.parsing.result import TYPES, Stage, type_of
 
 Pairs: TypeAlias = list[tuple[str, str]]
 Labelled: TypeAlias = tuple[str | None, Pairs]

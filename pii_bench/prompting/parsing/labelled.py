@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.labels import name_in
 from pii_bench.models.base import Finish
-from pii_bench.prompting.outcome import Status
-from pii_bench.prompting.parsing.completion import mend_surrogates, read_completion, unreadable
-from pii_bench.prompting.parsing.prose import says_nothing
+from pii_bench.prompting.parsing.completion import (
+    mend_surrogates,
+    read_completion,
+    says_nothing,
+    unreadable,
+)
 from pii_bench.prompting.parsing.reader import Group, Leaf, Literal, read_literal
 from pii_bench.prompting.parsing.result import ParsedDetection, Stage, Subject
+from pii_bench.tasks import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,16 +9,16 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.models.base import Finish
-from pii_bench.prompting.outcome import Status
 from pii_bench.prompting.parsing.completion import (
+    DECORATION,
+    bullet_item,
     is_refusal,
     mend_surrogates,
     read_completion,
+    says_nothing,
     unreadable,
     without_thought,
 )
-from pii_bench.prompting.parsing.entity_types import type_of
-from pii_bench.prompting.parsing.prose import DECORATION, bullet_item, says_nothing
 from pii_bench.prompting.parsing.reader import (
     OPENERS,
     Entry,
@@ -29,7 +29,8 @@ from pii_bench.prompting.parsing.reader import (
     read_bare,
     read_literal,
 )
-from pii_bench.prompting.parsing.result import ParsedRelated, Stage
+from pii_bench.prompting.parsing.result import ParsedRelated, Stage, type_of
+from pii_bench.tasks import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

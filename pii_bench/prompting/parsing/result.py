@@ -1,21 +1,40 @@
-"""What the parsers return, and the table of repairs they may name."""
+"""What the parsers return, the table of repairs they may name, and the names of types."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pii_bench.prompting.outcome import Status
+    from pii_bench.tasks import Status
 
 PARSER = "pii-parse-1"
 """Version of the parser, part of every score's signature."""
 
 Subject: TypeAlias = tuple[tuple[str, str], ...]
 """One subject: its (text, type) pairs as the model ordered them, repeats kept."""
+
+TYPES: Final = frozenset({"PER", "CODE", "LOC", "ORG", "DEM", "DATETIME", "QUANTITY"})
+
+_ALIASES = {
+    "PER": "person persons people name names fullname personname",
+    "CODE": "codes identifier identifiers identifiercode identificationcode id idnumber",
+    "LOC": "location locations place address gpe",
+    "ORG": "organization organizations organisation organisations company institution",
+    "DEM": "demographic demographics demographicinformation demographicattribute",
+    "DATETIME": "date time dates times dateandtime timestamp",
+    "QUANTITY": "quantities quant number amount money numeric numericalvalue",
+}
+_TYPE_OF = {name.lower(): name for name in TYPES} | {
+    alias: name for name, aliases in _ALIASES.items() for alias in aliases.split()
+}
+_PUNCTUATION = re.compile(r"[\W_]+")
+_EXPLAINED = re.compile(r"\W*([A-Z]+)\s*\([\w\s/-]*\)\W*")
+_LONGEST_NAME: Final = 60
 
 
 class Stage(StrEnum):
@@ -136,3 +155,12 @@ class ParsedRewriting:
     text: str | None
     status: Status
     repairs: tuple[str, ...] = ()
+
+
+def type_of(written: str) -> str | None:
+    """Give the type that a name means (`PER`, `person`, `Date/Time`, `LOC (city)`), or None."""
+    if len(written) > _LONGEST_NAME:
+        return None
+    explained = _EXPLAINED.fullmatch(written)
+    name = explained[1] if explained else written
+    return _TYPE_OF.get(_PUNCTUATION.sub("", name.lower()))

@@ -6,9 +6,9 @@ import re
 from typing import Final
 
 from pii_bench.models.base import Finish
-from pii_bench.prompting.outcome import Status
 from pii_bench.prompting.parsing.completion import is_refusal, read_completion
 from pii_bench.prompting.parsing.result import ParsedRewriting, Stage
+from pii_bench.tasks import Status
 
 _EXPECTED: Final = re.compile(r"\s*### Text:[ \t]*\n?(.*)", re.DOTALL)
 _MARKER: Final = re.compile(

@@ -12,10 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from pii_bench.models.base import Finish
-from pii_bench.prompting.outcome import Status
 from pii_bench.prompting.parsing.completion import mend_surrogates, settled
-from pii_bench.prompting.parsing.entity_types import TYPES
-from pii_bench.prompting.parsing.result import ParsedDetection, ParsedRelated
+from pii_bench.prompting.parsing.result import TYPES, ParsedDetection, ParsedRelated
+from pii_bench.tasks import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from pii_bench.datasets.span_files import Document, joined
 from pii_bench.labels import taxonomy
 from pii_bench.models.base import Draws
-from pii_bench.prompting.outcome import Status
 from pii_bench.prompting.parsing import (
     parse_detection,
     parse_labelled,
@@ -21,7 +20,7 @@ from pii_bench.prompting.parsing import (
 )
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import place
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

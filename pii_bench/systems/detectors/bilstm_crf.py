@@ -10,8 +10,8 @@ import onnxruntime
 from pii_bench.datasets.checksums import sha256_of
 from pii_bench.errors import InputFileError
 from pii_bench.resources import DATA
-from pii_bench.systems.tagger.decode import decode
 from pii_bench.systems.tagger.files import EMISSIONS, TRANSITIONS, VOCABULARY, read_decoder
+from pii_bench.systems.tagger.labels import decode
 from pii_bench.systems.tagger.vocabulary import INPUTS, inputs_of
 from pii_bench.taxonomy import PiiType
 

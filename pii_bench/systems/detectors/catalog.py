@@ -8,10 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.systems.detectors.hugging_face import HuggingFaceDetector
 from pii_bench.systems.detectors.label_map import read_label_map
-from pii_bench.systems.detectors.presidio import PresidioDetector
-from pii_bench.systems.detectors.spacy_ner import SpacyDetector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,14 +45,32 @@ def _bilstm_crf_words(_: str, __: LabelMap | None) -> Detector:
     return BiLstmCrfDetector(WORDS_ALONE)
 
 
-# What a detector needs is imported when it is made.
+def _presidio(_: str, labels: LabelMap | None) -> Detector:
+    from pii_bench.systems.detectors.presidio import PresidioDetector
+
+    return PresidioDetector(labels)
+
+
+def _spacy(_: str, labels: LabelMap | None) -> Detector:
+    from pii_bench.systems.detectors.spacy_ner import SpacyDetector
+
+    return SpacyDetector(labels)
+
+
+def _hugging_face(path: str, labels: LabelMap | None) -> Detector:
+    from pii_bench.systems.detectors.hugging_face import HuggingFaceDetector
+
+    return HuggingFaceDetector(Path(path), labels)
+
+
+# A detector is imported when it is made.
 DETECTORS: Final[Mapping[str, Entry]] = MappingProxyType(
     {
         "bilstm-crf": Entry(_bilstm_crf, mapped=False),
         "bilstm-crf-words": Entry(_bilstm_crf_words, mapped=False),
-        "presidio": Entry(lambda _, labels: PresidioDetector(labels)),
-        "spacy": Entry(lambda _, labels: SpacyDetector(labels)),
-        "hf": Entry(lambda path, labels: HuggingFaceDetector(Path(path), labels), path=True),
+        "presidio": Entry(_presidio),
+        "spacy": Entry(_spacy),
+        "hf": Entry(_hugging_face, path=True),
     }
 )
 

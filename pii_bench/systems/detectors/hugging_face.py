@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pii_bench.datasets.checksums import sha256_of_folder
 from pii_bench.errors import InputFileError
 from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.systems.detectors.installed import import_part, version_of
-from pii_bench.systems.detectors.known_labels import HUGGING_FACE
-from pii_bench.systems.detectors.spans import encodable, tidy
+from pii_bench.systems.detectors.base import encodable, import_part, tidy, version_of
+from pii_bench.systems.detectors.label_map import HUGGING_FACE
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

@@ -6,10 +6,12 @@ import hashlib
 import json
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError, UnknownNameError
 from pii_bench.jsonl import RecordError
+from pii_bench.labels import types_of
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -97,3 +99,20 @@ def _type(label: str, value: object) -> PiiType | None:
     if value not in PiiType.__members__:
         raise RecordError(f"label {label!r}: {UnknownNameError('type', value, PiiType)}")
     return PiiType(value)
+
+
+PRESIDIO: Final = LabelMap("Presidio", types_of("presidio"))
+"""Every entity that a recognizer of presidio-analyzer 2.2.366 declares, enabled or not."""
+
+SPACY: Final = LabelMap("spaCy", types_of("spacy"))
+"""OntoNotes 5, as spaCy's models for English name it."""
+
+HUGGING_FACE_SETS: Final = ("conll", "spacy", "ai4privacy", "datafog")
+
+HUGGING_FACE: Final = LabelMap(
+    "Hugging Face",
+    MappingProxyType(
+        {label: kind for name in HUGGING_FACE_SETS for label, kind in types_of(name).items()}
+    ),
+)
+"""CoNLL-2003, OntoNotes, AI4Privacy and DataFog as one; where two have a label, they agree."""

@@ -12,10 +12,9 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.systems.detectors.installed import import_part, version_of
-from pii_bench.systems.detectors.known_labels import PRESIDIO
-from pii_bench.systems.detectors.spacy_model import INSTALL, SHA256, locate_spacy_model
-from pii_bench.systems.detectors.spans import encodable, tidy
+from pii_bench.systems.detectors.base import encodable, import_part, tidy, version_of
+from pii_bench.systems.detectors.label_map import PRESIDIO
+from pii_bench.systems.detectors.spacy_ner import INSTALL, SHA256, locate_spacy_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

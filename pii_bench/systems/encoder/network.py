@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from pii_bench.systems.encoder.reader import DISTANCES
 from pii_bench.systems.encoder.windows import SPELLED
-from pii_bench.systems.tagger.crf import Crf
 from pii_bench.systems.tagger.labels import LABELS, OUTSIDE
+from pii_bench.systems.tagger.network import Crf
 from pii_bench.taxonomy import PiiType, sensitivity
 
 if TYPE_CHECKING:

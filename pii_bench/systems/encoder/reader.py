@@ -17,8 +17,7 @@ from pii_bench.scorer import normalise
 from pii_bench.systems.encoder.files import GRAPH, HEADS, TOKENIZER
 from pii_bench.systems.encoder.fixed_forms import with_fixed_forms
 from pii_bench.systems.encoder.windows import spelled_of, subwords_of, windows_of
-from pii_bench.systems.tagger.labels import OUTSIDE
-from pii_bench.systems.tagger.viterbi import Transitions, best_labels
+from pii_bench.systems.tagger.labels import OUTSIDE, Transitions, best_labels
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.systems.relevance.candidates import NEVER
+from pii_bench.systems.relevance.base import NEVER
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

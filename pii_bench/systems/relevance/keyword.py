@@ -3,20 +3,142 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.systems.relevance.candidates import relative_scores
-from pii_bench.systems.relevance.context import clauses_around
-from pii_bench.systems.relevance.keywords import KEYWORDS, KEYWORDS_SHA256
+from pii_bench.systems.relevance.base import relative_scores
 from pii_bench.taxonomy import CATEGORIES, PiiType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pii_bench.systems.relevance.base import Candidate
+
+# A mark ends a clause only before white space: 05:15:00 and example.org hold none.
+_CLAUSE_END: Final = re.compile(
+    r"[.,;:!?…][\"'”’»)\]]*\s+|\s*\n\s*|\s+[–—-]\s+|\s+(?=(?:and|or|but)\b)", re.IGNORECASE
+)
+
+_SENTENCE_END: Final = re.compile(r"(?<=[.?!…])\s+")
+_PART_END: Final = re.compile(r"[.,;:?!…()–—]+|\b(?:and|or|but)\b", re.IGNORECASE)
+
+
+def clauses_around(description: str, candidates: Sequence[Candidate]) -> list[str]:
+    """For each candidate the clause in which it first occurs, the candidate included.
+
+    A clause ends at punctuation, a line's end, or before and, or, but; never inside the
+    candidate.
+    """
+    breaks = [match.span() for match in _CLAUSE_END.finditer(description)]
+    starts = [0, *(end for _, end in breaks)]
+    ends = [*(start for start, _ in breaks), len(description)]
+    clauses: list[str] = []
+    for candidate in candidates:
+        first = bisect_right(starts, candidate.start) - 1
+        last = bisect_left(ends, candidate.start + len(candidate.text))
+        # A candidate that is not where it claims to be may end behind the description.
+        clauses.append(description[starts[first] : ends[min(last, len(breaks))]])
+    return clauses
+
+
+def parts_of(query: str) -> list[str]:
+    """The query, its sentences and its clauses, each once."""
+    parts = [query, *_SENTENCE_END.split(query), *_PART_END.split(query)]
+    return [*dict.fromkeys(part.strip() for part in parts if part.strip())]
+
+
+KEYWORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        # CODE
+        "Social Security Number": ("social security number", "ssn", "national insurance number"),
+        "Driver's License": ("license", "licence", "driving permit"),
+        "Bank Account": ("bank account", "account number", "account", "iban"),
+        "Credit Card": ("credit card", "card", "card number"),
+        "Phone Number": ("phone", "telephone", "number", "call", "mobile", "cell"),
+        "IP Address": ("ip", "ip address", "network address"),
+        "Email Address": ("email", "e-mail", "mail", "mailbox", "inbox"),
+        "Password Hash": ("password", "hash", "passphrase"),
+        "Passport Number": ("passport", "travel document"),
+        "Tax ID": ("tax id", "tax number", "taxpayer number", "tin"),
+        "Employee ID": ("employee id", "employee number", "staff number", "badge"),
+        "Student ID": ("student id", "student number", "matriculation number", "student card"),
+        # LOC
+        "Street Address": ("address", "street", "home", "house", "flat", "apartment"),
+        "City/Region": ("city", "region", "town", "area", "state", "place"),
+        "Landmark": ("landmark", "sight", "monument", "park", "bridge", "tower"),
+        # ORG
+        "Company Name": ("company", "employer", "firm", "business", "workplace", "work"),
+        "Educational Institution": (
+            "university",
+            "college",
+            "school",
+            "institution",
+            "institute",
+            "campus",
+        ),
+        "Government Agency": ("agency", "government", "authority", "office", "department"),
+        "NGO": ("ngo", "charity", "non-profit", "nonprofit", "organisation", "organization"),
+        "Healthcare Facility": ("hospital", "clinic", "healthcare", "doctor", "practice", "ward"),
+        # DEM
+        "Occupation": ("occupation", "job", "profession", "work", "career", "role"),
+        "Age": ("age", "old", "aged", "years old", "birthday"),
+        "Gender": ("gender", "sex", "man", "woman", "male", "female"),
+        "Height": ("height", "tall", "short"),
+        "Weight": ("weight", "weigh", "heavy"),
+        "Blood Type": ("blood", "blood type", "blood group", "transfusion", "donor"),
+        "Sexual Orientation": ("orientation", "sexual", "sexuality", "partner", "dating"),
+        "Nationality": ("nationality", "citizen", "citizenship", "country", "national"),
+        "Ethnicity": ("ethnicity", "ethnic", "heritage", "background", "ancestry", "origin"),
+        "Race": ("race", "racial", "skin", "skin colour", "skin color"),
+        "Religious Belief": ("religion", "religious", "belief", "faith", "church", "worship"),
+        "Political Affiliation": ("political", "politics", "party", "affiliation", "vote"),
+        "Education Level": ("education", "schooling", "educated", "studies", "qualification"),
+        "Academic Degree": ("degree", "diploma", "academic", "bachelor", "master", "doctorate"),
+        "Physical Features": ("features", "look", "appearance", "scar", "tattoo", "hair"),
+        "Medical Condition": (
+            "condition",
+            "medical",
+            "illness",
+            "disease",
+            "diagnosis",
+            "health",
+        ),
+        "Disability Status": ("disability", "disabled", "impairment", "accommodation"),
+        # DATETIME
+        "Date": ("date", "day", "when", "deadline", "appointment"),
+        "Time": ("time", "hour", "o'clock", "when", "clock", "schedule"),
+        "Duration": ("duration", "how long", "years", "months", "long", "length"),
+        # QUANTITY
+        "Monthly Income": ("income", "salary", "pay", "wage", "earn", "earnings"),
+        "Monthly Expenses": ("expense", "spend", "spending", "cost", "outgoings", "bill"),
+        "Account Balance": ("balance", "savings", "account", "saved", "bank"),
+        "Loan Amount": ("loan", "borrow", "borrowed", "owe", "mortgage", "debt"),
+        "Annual Bonus": ("bonus", "annual bonus", "extra pay"),
+        "Credit Limit": ("credit limit", "limit", "ceiling", "credit line"),
+        "Social Security Payment": (
+            "social security",
+            "benefit",
+            "pension",
+            "social security payment",
+            "allowance",
+            "payment",
+        ),
+        "Tax Payment": ("tax", "taxes", "tax payment", "tax bill"),
+        "Debt Ratio": ("debt", "debt ratio", "ratio", "debt-to-income"),
+        "Investment Return": ("investment", "return", "fund", "portfolio", "yield"),
+        "ROI": ("roi", "return on investment", "return", "paid off", "profit"),
+        "Credit Score": ("credit score", "score", "credit rating", "rating", "creditworthiness"),
+    }
+)
+"""By category, at most six each; PER has none."""
+
+KEYWORDS_SHA256: Final = hashlib.sha256(json.dumps(dict(KEYWORDS)).encode()).hexdigest()
+"""Part of the identity of what is built on them."""
+
 
 _NAMED_IN_CLAUSE: Final = 0.5
 _SHARED_WORD: Final = 0.1
@@ -54,7 +176,7 @@ class KeywordRelevance:
     """Scores a candidate by words (`Relevance`).
 
     A candidate gets 1 where the query names a category of its type
-    (`quality.keywords.KEYWORDS`), half of that again where the clause around it names the
+    (`KEYWORDS`), half of that again where the clause around it names the
     same category, and 0.1 for each word of meaning that the query shares with the clause.
     Scores are relative to their mean over the candidates.
     """

@@ -12,7 +12,7 @@ from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.resources import DATA
 from pii_bench.scorer.counts import Counts
 from pii_bench.scorer.text import text_set
-from pii_bench.systems.relevance.candidates import NEVER
+from pii_bench.systems.relevance.base import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

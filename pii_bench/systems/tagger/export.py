@@ -1,30 +1,62 @@
-"""The network as an ONNX graph, for onnxruntime.
+"""The trained network as files: torch's own, and an ONNX graph for onnxruntime.
 
-Written node by node: the exporter of torch 2.13 fixes the number of tokens behind an LSTM to
-that of its example.
+The graph is written node by node: the exporter of torch 2.13 fixes the number of tokens behind
+an LSTM to that of its example.
 """
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
+from safetensors.torch import load_file, save
 
+from pii_bench.files import replacing, writing
+from pii_bench.systems.tagger.files import LOG, read_decoder
 from pii_bench.systems.tagger.labels import LABELS
+from pii_bench.systems.tagger.network import BiLstmCrf
+from pii_bench.systems.tagger.settings import Sizes
 from pii_bench.systems.tagger.vocabulary import CHARACTERS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
-    from pii_bench.systems.tagger.network import BiLstmCrf
+WEIGHTS: Final = "weights.safetensors"
 
 _OPSET: Final = 17
 _IR_VERSION: Final = 8
 
 # In the order of ONNX.
 _DIRECTIONS: Final = ("rightwards", "leftwards")
+
+
+def write_network(folder: Path, network: BiLstmCrf) -> None:
+    """Write `WEIGHTS`: half precision, to which `fit` rounded them.
+
+    Raises:
+        ResultsError: it cannot be written.
+    """
+    halves = {name: weight.half() for name, weight in network.state_dict().items()}
+    with writing(folder / WEIGHTS), replacing(folder / WEIGHTS) as file:
+        file.write(save(halves))
+
+
+def read_network(folder: Path) -> BiLstmCrf:
+    """The network of a folder that `train` wrote, in evaluation mode.
+
+    Raises:
+        InputFileError: the vocabulary is missing or broken.
+    """
+    settings = json.loads((folder / LOG).read_text(encoding="utf-8"))["settings"]
+    vocabulary = read_decoder(folder).vocabulary
+    network = BiLstmCrf(vocabulary, Sizes(**settings["sizes"]), settings["dropout"])
+    network.load_state_dict(load_file(folder / WEIGHTS))
+    return network.eval()
 
 
 def emissions_graph(network: BiLstmCrf) -> onnx.ModelProto:

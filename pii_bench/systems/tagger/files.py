@@ -11,8 +11,7 @@ import numpy as np
 
 from pii_bench.errors import InputFileError
 from pii_bench.files import replacing, write_whole, writing
-from pii_bench.systems.tagger.labels import LABELS
-from pii_bench.systems.tagger.viterbi import Transitions
+from pii_bench.systems.tagger.labels import LABELS, Transitions
 from pii_bench.systems.tagger.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

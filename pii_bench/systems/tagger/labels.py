@@ -1,17 +1,24 @@
-"""Spans as one BIO label per token, and back."""
+"""BIO labels of tokens: spans as labels and back, and the best labels of a text, without torch."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from pii_bench.scorer.locate import DetectedSpan
+from pii_bench.scorer.tokens import tokenize
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.scorer.tokens import Token
+    from pii_bench.systems.tagger.vocabulary import Features, Vocabulary
 
 OUTSIDE: Final = 0
 LABELS: Final = ("O", *(f"{place}-{pii_type}" for pii_type in PiiType for place in "BI"))
@@ -94,3 +101,108 @@ def _trim(text: str, tokens: Sequence[Token]) -> Sequence[Token]:
         place for place, token in enumerate(tokens) if text[token.start : token.end] not in _TRIMMED
     ]
     return tokens[kept[0] : kept[-1] + 1] if kept else []
+
+
+@dataclass(frozen=True, slots=True)
+class Transitions:
+    """What a conditional random field adds to the emissions.
+
+    Attributes:
+        start: score of each label as the first, shape (labels,).
+        pairs: score of column behind row, shape (labels, labels).
+        end: score of each label as the last, shape (labels,).
+    """
+
+    start: NDArray[np.float32]
+    pairs: NDArray[np.float32]
+    end: NDArray[np.float32]
+
+
+def best_labels(emissions: NDArray[np.float32], transitions: Transitions) -> list[int]:
+    """The label sequence of the largest score; of equals the one of lower labels at the end.
+
+    Args:
+        emissions: shape (tokens, labels); no tokens give no labels.
+        transitions: of the same labels.
+    """
+    if not len(emissions):
+        return []
+    score = transitions.start + emissions[0]
+    # Row by label, column by the label before: the maximum runs along memory.
+    into = np.ascontiguousarray(transitions.pairs.T)
+    # A byte holds a label: a text of millions of tokens has as many rows.
+    origins = np.empty(emissions.shape, np.uint8)
+    for place in range(1, len(emissions)):
+        paths = into + score
+        origins[place] = paths.argmax(axis=1)
+        score = paths.max(axis=1) + emissions[place]
+    label = int((score + transitions.end).argmax())
+    labels = [label]
+    for place in range(len(emissions) - 1, 0, -1):
+        label = int(origins[place, label])
+        labels.append(label)
+    return labels[::-1]
+
+
+WINDOW: Final = 256
+"""Tokens of a piece whose scores are kept."""
+
+CONTEXT: Final = 64
+"""Further tokens that a piece sees on either side."""
+
+
+def decode(
+    text: str,
+    vocabulary: Vocabulary,
+    transitions: Transitions,
+    score: Callable[[Features], NDArray[np.float32]],
+) -> list[DetectedSpan]:
+    """The spans of the best label sequence, in order; a text without tokens has none.
+
+    Args:
+        text: of any length and script.
+        vocabulary: makes the features.
+        transitions: go with the emissions.
+        score: gives emissions of shape (tokens, labels) for features of at least one token.
+    """
+    tokens = tokenize(text)
+    if not tokens:
+        return []
+    emissions = emissions_of(text, tokens, vocabulary, score)
+    return spans_of(text, tokens, best_labels(emissions, transitions))
+
+
+def emissions_of(
+    text: str,
+    tokens: Sequence[Token],
+    vocabulary: Vocabulary,
+    score: Callable[[Features], NDArray[np.float32]],
+) -> NDArray[np.float32]:
+    """Scores of all tokens of a text, of which the network sees one piece at a time.
+
+    Texts longer than those of training would ask of it what it never learned. The pieces'
+    scores make one sequence, so that a span may stand across two of them.
+
+    Args:
+        text: of any length.
+        tokens: its tokens, at least one.
+        vocabulary: makes the features.
+        score: gives shape (tokens, labels) for a piece.
+
+    Returns:
+        Shape (tokens, labels).
+    """
+    if len(tokens) <= WINDOW + 2 * CONTEXT:
+        return score(vocabulary.encode(text, tokens))
+    kept = np.empty((0, 0), np.float32)
+    for first in range(0, len(tokens), WINDOW):
+        start = max(0, first - CONTEXT)
+        # A token's shape says whether it follows the one before without a space.
+        before = max(0, start - 1)
+        features = vocabulary.encode(text, tokens[before : first + WINDOW + CONTEXT])
+        piece = score(features[start - before :])
+        if not len(kept):
+            # Filled piece by piece: pieces and their sum would take twice as much.
+            kept = np.empty((len(tokens), piece.shape[1]), np.float32)
+        kept[first : first + WINDOW] = piece[first - start : first - start + WINDOW]
+    return kept

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pii_bench.systems.tagger.scores import SpanScore
+    from collections.abc import Iterable, Sequence
+
+    from pii_bench.scorer.locate import DetectedSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +76,32 @@ class Epoch:
     loss: float
     dev: SpanScore
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpanScore:
+    """Micro-averaged; 0 where nothing can be divided by."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+def span_score(
+    pairs: Iterable[tuple[Sequence[DetectedSpan], Sequence[DetectedSpan]]],
+) -> SpanScore:
+    """Score predicted against gold spans: P = correct / predicted, R = correct / gold.
+
+    Args:
+        pairs: predicted and gold spans of each text.
+    """
+    correct = predicted = gold = 0
+    for found, annotated in pairs:
+        correct += len(set(found) & set(annotated))
+        predicted += len(found)
+        gold += len(annotated)
+    return SpanScore(
+        correct / predicted if predicted else 0.0,
+        correct / gold if gold else 0.0,
+        2 * correct / (predicted + gold) if predicted + gold else 0.0,
+    )

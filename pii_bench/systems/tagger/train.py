@@ -49,8 +49,7 @@ def train(
         ResultsError: a file cannot be written.
     """
     try:
-        from pii_bench.systems.tagger.checkpoint import write_network
-        from pii_bench.systems.tagger.export import emissions_graph
+        from pii_bench.systems.tagger.export import emissions_graph, write_network
         from pii_bench.systems.tagger.fit import dev_score, fit
     except ImportError as error:
         raise MissingExtraError("what training needs", _INSTALL) from error

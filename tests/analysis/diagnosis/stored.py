@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pii_bench.datasets.catalog import Dataset
-from pii_bench.prompting.outcome import Status
 from pii_bench.ranking.source import Source
 from pii_bench.ranking.stored import Answers, Run
 from pii_bench.runs.manifest import DatasetRef, Manifest
@@ -14,6 +13,7 @@ from pii_bench.runs.predictions.prediction import Prediction
 from pii_bench.systems.composed import DetectionSystem, RelevanceSystem
 from pii_bench.systems.parts import GoldEntities, PredictedRelevance
 from pii_bench.systems.relevance.catalog import build_relevance
+from pii_bench.tasks import Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

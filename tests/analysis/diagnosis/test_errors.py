@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from pii_bench.analysis.diagnosis.errors import NEED_DETECTION, ErrorClass, Side, classify
 from pii_bench.analysis.diagnosis.exposure import judge_answer
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
-from pii_bench.prompting.outcome import Status
 from pii_bench.runs.evaluation import score_sample
 from pii_bench.runs.predictions.prediction import Prediction
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 from tests.analysis.diagnosis.samples import EVERYONE, PEOPLE, couple
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from pii_bench.analysis.diagnosis.exposure import Account, Exposure, Judge, acco
 from pii_bench.datasets.sample import Entity, Subject
 from pii_bench.masking import mask
 from pii_bench.masking.plan import make_plan
-from pii_bench.prompting.outcome import Status
 from pii_bench.runs.predictions.prediction import Prediction
+from pii_bench.tasks import Status
 from tests.analysis.diagnosis.samples import DESCRIPTION, EVERYONE, couple
 
 NEEDED = ("Acme Tools", "Oslo")

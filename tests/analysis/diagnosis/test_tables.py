@@ -10,18 +10,26 @@ from pii_bench.analysis.diagnosis.tables import (
     curve_table,
     error_table,
     leak_table,
+    query_runs,
+    system_of,
     twin_table,
 )
-from pii_bench.prompting.outcome import Status
+from pii_bench.datasets.catalog import load_dataset
+from pii_bench.ranking.stored import read_runs
+from pii_bench.systems.relevance.base import gold_candidates
 from pii_bench.systems.relevance.baselines import Constant
-from pii_bench.systems.relevance.candidates import gold_candidates
+from pii_bench.tasks import Status
 from tests.analysis.diagnosis.samples import EVERYONE, couple
 from tests.analysis.diagnosis.stored import query_run
+from tests.builders import sample_record, write_lines
+from tests.ranking.stored_runs import store_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     import pandas as pd
+
 
 SAMPLES = [couple(), couple(sample_id="s2"), couple(sample_id="s3")]
 DETECTED = {sample.id: EVERYONE for sample in SAMPLES}
@@ -30,6 +38,24 @@ CHOSEN: dict[str, tuple[str, ...] | Status] = {
     "s2": Status.REFUSED,
     "s3": Status.INFRA_ERROR,
 }
+
+
+def test_a_dataset_without_queries_has_none(tmp_path: Path) -> None:
+    write_lines(tmp_path / "silent.jsonl", [sample_record(query=None, related=[])])
+    dataset = load_dataset(str(tmp_path / "silent.jsonl"))
+    store_run(tmp_path / "runs", dataset, "naive", {})
+
+    assert query_runs(read_runs(tmp_path).runs) == ()
+
+
+def test_one_system_is_told_from_another_by_all_but_the_dataset() -> None:
+    samples, chosen = [couple()], {"s1": ()}
+    run = system_of(query_run(samples, chosen))
+
+    assert run == system_of(query_run(samples, chosen, {"s1": EVERYONE}, dataset="other"))
+    assert run != system_of(query_run(samples, chosen, settings={"weights": "0"}))
+    assert run != system_of(query_run(samples, chosen, prompt_sha256="0"))
+    assert run != system_of(query_run(samples, chosen, relevance="random"))
 
 
 def named(table: pd.DataFrame) -> Sequence[object]:

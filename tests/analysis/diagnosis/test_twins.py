@@ -12,8 +12,8 @@ from pii_bench.analysis.diagnosis.twins import (
     is_twin,
     twin_rates,
 )
-from pii_bench.prompting.outcome import Status
 from pii_bench.runs.predictions.prediction import Prediction
+from pii_bench.tasks import Status
 from tests.analysis.diagnosis.samples import PEOPLE, couple
 
 if TYPE_CHECKING:

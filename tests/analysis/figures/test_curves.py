@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pii_bench.analysis.curves import CurvePoint
 from pii_bench.analysis.figures.curves import draw_curves
-from pii_bench.analysis.figures.systems import Shown
+from pii_bench.analysis.figures.style import Shown
 from pii_bench.tasks import Task
 from tests.analysis.evaluated import run_name
 from tests.analysis.figures import drawn

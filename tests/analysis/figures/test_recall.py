@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pii_bench.analysis.figures.recall import draw_categories, draw_types
-from pii_bench.analysis.figures.systems import Shown
+from pii_bench.analysis.figures.style import Shown
 from pii_bench.analysis.recall import Rule, Share
 from pii_bench.tasks import Task
 from pii_bench.taxonomy import CATEGORIES

@@ -6,7 +6,6 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pii_bench.analysis.utility.answers import answer_pairs, texts
 from pii_bench.analysis.utility.chats import AnswerQuestions, ChatSystem, JudgeQuestions
 from pii_bench.analysis.utility.conditions import (
     GOLD_CONDITIONS,
@@ -16,7 +15,14 @@ from pii_bench.analysis.utility.conditions import (
     mask_by_system,
     read_masker,
 )
-from pii_bench.analysis.utility.stored import StoredChat, answers_folder, run_name, verdicts_folder
+from pii_bench.analysis.utility.stored import (
+    StoredChat,
+    answer_pairs,
+    answers_folder,
+    run_name,
+    texts,
+    verdicts_folder,
+)
 from pii_bench.models.base import CallError, Completion, Finish, Sampling
 from pii_bench.prompting.strategies import DETECTION, load_prompt
 from pii_bench.runs.manifest import DatasetRef, Manifest, write_manifest

@@ -1,12 +1,37 @@
 from __future__ import annotations
 
-import pytest
+from typing import TYPE_CHECKING
 
-from pii_bench.analysis.utility.figures import Mean, Means, Missing, SampleFigures, similarity
+import pytest
+from hypothesis import given
+
+from pii_bench.analysis.utility.figures import (
+    Mean,
+    Means,
+    Missing,
+    SampleFigures,
+    privacy,
+    privacy_of_rewriting,
+    published_figures,
+    similarity,
+)
 from pii_bench.analysis.utility.responses import Ratings
+from pii_bench.errors import InputFileError
+from pii_bench.masking import mask
+from pii_bench.ranking.source import Source
 from tests.analysis.utility.vectors import Vectors
+from tests.masking.drawn import words_and_entities
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
 
 ENCODER = Vectors({"east": (1.0, 0.0), "north": (0.0, 1.0), "west": (-1.0, 0.0)})
+
+TEXT = "Ann Lee is 32. Ann Lee!"
+
+HEADER = "table,task,dataset,model,strategy,metric,value,note\n"
 
 
 def test_the_balance_is_the_weighted_mean() -> None:
@@ -71,3 +96,143 @@ def test_rounding_does_not_pass_1() -> None:
 
 def test_an_answer_is_as_itself_whatever_the_encoder_says() -> None:
     assert similarity(Vectors({}), "same", "same") == 1.0
+
+
+def privacy_of(entities: Iterable[str], text: str, masked: Iterable[str]) -> float | None:
+    """P where these texts are masked."""
+    hidden = mask(text, [(each, "PER") for each in masked])
+    return privacy(entities, text, [(span.start, span.end) for span in hidden.spans])
+
+
+@pytest.mark.parametrize(
+    ("masked", "expected"),
+    [
+        ([], 0.0),
+        ([(11, 13)], 1 / 3),
+        ([(0, 7), (15, 22)], 2 / 3),
+        ([(0, 7), (11, 13), (15, 22)], 1.0),
+        # An entity that is masked in part is gone.
+        ([(0, 3), (12, 13), (21, 23)], 1.0),
+    ],
+)
+def test_the_share_of_occurrences_that_are_gone(
+    masked: list[tuple[int, int]], expected: float
+) -> None:
+    assert privacy(["Ann Lee", "32"], TEXT, masked) == pytest.approx(expected)
+
+
+def test_an_entity_of_two_people_counts_once_in_whatever_writing() -> None:
+    assert privacy_of(["Ann Lee", "32", "32", "ANN LEE"], TEXT, ["Ann Lee"]) == pytest.approx(2 / 3)
+
+
+def test_an_occurrence_in_another_writing_is_one() -> None:
+    text = "O'Neil called. O’Neil and O'NEIL wrote."
+
+    assert privacy(["O'Neil"], text, []) == 0
+    assert privacy(["O'Neil"], text, [(0, 6)]) == pytest.approx(1 / 3)
+    assert privacy_of(["O'Neil"], text, ["O'Neil"]) == 1
+
+
+def test_an_age_does_not_stand_in_a_year() -> None:
+    assert privacy_of(["32"], "She is 32, born in 1932.", ["32"]) == 1.0
+
+
+def test_a_text_that_stands_only_inside_of_words_is_counted_there() -> None:
+    assert privacy(["42"], "User ann42 wrote.", []) == 0.0
+    assert privacy_of(["42"], "User ann42 wrote.", ["42"]) == 1.0
+
+
+def test_without_spaces_each_letter_is_a_word() -> None:
+    assert privacy_of(["张伟", "北京"], "张伟住在北京", ["张伟"]) == 0.5
+
+
+def test_a_short_word_in_lower_case_is_another() -> None:
+    assert privacy(["May"], "May may sing.", [(0, 3)]) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("masked", "expected"), [([(0, 9)], 2 / 3), ([(11, 15)], 1 / 3), ([(0, 4), (11, 15)], 1.0)]
+)
+def test_of_overlapping_entities_each_counts(
+    masked: list[tuple[int, int]], expected: float
+) -> None:
+    # Acme Bank once and Acme twice.
+    assert privacy(["Acme Bank", "Acme"], "Acme Bank. Acme.", masked) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("entities", [[], ["", " "], ["Bo"]])
+def test_there_is_no_privacy_where_there_is_no_pii(entities: list[str]) -> None:
+    assert privacy(entities, TEXT, []) is None
+
+
+@given(words_and_entities())
+def test_it_is_0_without_a_mask_and_1_if_everything_is_masked(
+    drawn: tuple[str, list[tuple[str, str]], list[str]],
+) -> None:
+    text, entities, keep = drawn
+    texts = [entity for entity, _ in entities]
+    everything, some = (
+        [(span.start, span.end) for span in mask(text, entities, kept).spans] for kept in ((), keep)
+    )
+
+    assert privacy(texts, text, []) in {0.0, None}
+    assert privacy(texts, text, everything) in {1.0, None}
+    between = privacy(texts, text, some)
+    assert between is None or 0 <= between <= 1
+
+
+@pytest.mark.parametrize(
+    ("rewritten", "expected"),
+    [
+        ("Ann, 32, of Oslo. Ann.", 0),
+        ("Somebody.", 1),
+        ("Thirty-two, and Ann.", 1 / 2),
+        # What is said more often than before is not below 0.
+        ("Ann Ann Ann Ann Ann", 0),
+    ],
+)
+def test_a_rewritten_text_holds_what_it_tells_in_any_form(rewritten: str, expected: float) -> None:
+    original = "Ann, 32, of Oslo. Ann."
+
+    assert privacy_of_rewriting(["Ann", "32", "Oslo"], original, rewritten) == expected
+
+
+def test_where_there_is_nothing_to_protect_a_rewriting_has_no_privacy() -> None:
+    assert privacy_of_rewriting(["Bo", " "], "Ann.", "Bo.") is None
+
+
+def test_the_figures_of_the_paper() -> None:
+    rows = published_figures()
+
+    assert [
+        (row.condition, *(each.value for each in (row.means.privacy, row.means.utility)))
+        for row in rows
+    ] == [("no-mask", 0.0, 1.0), ("mask-all", 1.0, 0.52), ("mask-query-unrelated", 0.83, 0.89)]
+    assert [row.means.balanced.value for row in rows] == [0.5, 0.76, 0.86]
+    assert {(row.source, row.answerer, row.measure, row.note) for row in rows} == {
+        (Source.PUBLISHED, "gpt-4o-2024-08-06", "not said", "paper, table 8")
+    }
+    assert not any(row.complete or row.signature for row in rows)
+
+
+def test_figures_of_other_tasks_are_left(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    path.write_text(HEADER + "2,detection,single,human,,strict_f1,0.9,\n", encoding="utf-8")
+
+    assert published_figures(path) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "8,privacy_utility,set,m,no-mask,privacy,1.1,",
+        "8,privacy_utility,set,m,no-mask,privacy,much,",
+        "8,privacy_utility,set,m,no-mask,f1,0.5,",
+    ],
+)
+def test_what_is_no_figure(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "results.csv"
+    path.write_text(HEADER + line + "\n", encoding="utf-8")
+
+    with pytest.raises(InputFileError, match="no table of published figures"):
+        published_figures(path)

@@ -2,8 +2,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pii_bench.analysis.utility.figures import Means, Missing, SampleFigures, UtilityRow
-from pii_bench.analysis.utility.published import published_figures
+from pii_bench.analysis.utility.figures import (
+    Means,
+    Missing,
+    SampleFigures,
+    UtilityRow,
+    published_figures,
+)
 from pii_bench.analysis.utility.render import samples_to_csv, to_csv, to_markdown, write_utility
 from pii_bench.analysis.utility.responses import Ratings
 from pii_bench.ranking.source import Source

@@ -11,7 +11,7 @@ from pii_bench.taxonomy import TYPE_OF_CATEGORY
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from pii_bench.datasets.check.problem import Problem
+    from pii_bench.datasets.check.text import Problem
 
 Facts = dict[str, str]
 """Text of an entity to its category."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.datasets.catalog import DATASETS, load_dataset
-from pii_bench.datasets.check import check_files, check_samples, sample_problems
 from pii_bench.datasets.check.duplicates import Effort
+from pii_bench.datasets.check.run import check_files, check_samples, sample_problems
 from pii_bench.datasets.check.sets import CANARY
 from pii_bench.datasets.native import sample_to_record
 from pii_bench.errors import InputFileError
@@ -17,7 +17,7 @@ from tests.datasets.check.samples import ann, build, grid
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pii_bench.datasets.check import Report
+    from pii_bench.datasets.check.run import Report
     from pii_bench.datasets.sample import Sample
 
 

@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 
 from pii_bench.models.base import Finish
-from pii_bench.prompting.outcome import Status
 from pii_bench.prompting.parsing import (
     ParsedDetection,
     ParsedRelated,
     parse_detection,
     parse_related,
 )
+from pii_bench.tasks import Status
 
 RELATED = '### Answer: ["Acme"]'
 DETECTION = 'Subject1{"Ann Lee": "PER"}'

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from pii_bench.models.base import Finish
-from pii_bench.prompting.outcome import Status
 from pii_bench.prompting.parsing import ParsedDetection, Subject, parse_detection
+from pii_bench.tasks import Status
 
 Subjects = tuple[Subject, ...]
 Repairs = tuple[str, ...]

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from pii_bench.labels import taxonomy
 from pii_bench.models.base import Finish
-from pii_bench.prompting.outcome import Status
 from pii_bench.prompting.parsing import (
     ParsedDetection,
     parse_labelled,
     parse_structured_labelled,
 )
+from pii_bench.tasks import Status
 
 LABELS = taxonomy("ai4privacy")
 ANN = ((("Ann", "FIRSTNAME"), ("32", "AGE")),)

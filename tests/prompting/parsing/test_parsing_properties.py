@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.models.base import Finish
-from pii_bench.prompting.outcome import Status
 from pii_bench.prompting.parsing import (
     ParsedDetection,
     ParsedRelated,
@@ -14,6 +13,7 @@ from pii_bench.prompting.parsing import (
     parse_detection,
     parse_related,
 )
+from pii_bench.tasks import Status
 
 FRAGMENTS = [
     *"[]{}()\"'`,:;=\\-#*\n 1a｛，：“”«",

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from pii_bench.models.base import Finish
-from pii_bench.prompting.outcome import Status
 from pii_bench.prompting.parsing import ParsedRelated, parse_related
+from pii_bench.tasks import Status
 
 Texts = tuple[str, ...]
 

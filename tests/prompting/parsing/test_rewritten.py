@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.models.base import Finish
-from pii_bench.prompting.outcome import Status
 from pii_bench.prompting.parsing import ParsedRewriting, parse_rewriting
+from pii_bench.tasks import Status
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.models.base import Finish
-from pii_bench.prompting.outcome import Status
 from pii_bench.prompting.parsing import (
     ParsedDetection,
     ParsedRelated,
@@ -16,6 +15,7 @@ from pii_bench.prompting.parsing import (
     parse_structured_detection,
     parse_structured_related,
 )
+from pii_bench.tasks import Status
 from pii_bench.taxonomy import PiiType
 
 ANN = '{"subjects": [{"entities": [{"text": "Ann Lee", "type": "PER"}]}]}'

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.errors import InputFileError
-from pii_bench.prompting.outcome import Status
 from pii_bench.runs.predictions.file import (
     PredictionsFile,
     names_types,
@@ -16,7 +15,7 @@ from pii_bench.runs.predictions.file import (
     write_predictions,
 )
 from pii_bench.runs.predictions.prediction import Prediction
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 from tests.builders import write_lines
 
 if TYPE_CHECKING:

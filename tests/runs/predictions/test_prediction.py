@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.models.base import Completion, Draws, Finish
-from pii_bench.prompting.outcome import Status
 from pii_bench.runs.predictions.prediction import Prediction, compose, read_response, vote
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
     from random import Random

@@ -9,10 +9,9 @@ import pytest
 
 from pii_bench.errors import MissingExtraError, UnknownNameError
 from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.systems.detectors.known_labels import PRESIDIO
-from pii_bench.systems.detectors.label_map import LabelMap
+from pii_bench.systems.detectors.label_map import PRESIDIO, LabelMap
 from pii_bench.systems.detectors.presidio import PresidioDetector
-from pii_bench.systems.detectors.spacy_model import PACKAGE, SHA256
+from pii_bench.systems.detectors.spacy_ner import PACKAGE, SHA256
 from pii_bench.taxonomy import PiiType
 from tests.systems.detectors.texts import ANY_TEXT, pieces
 

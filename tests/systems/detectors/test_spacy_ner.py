@@ -10,8 +10,7 @@ import pytest
 from pii_bench.errors import InputFileError, MissingExtraError, UnknownNameError
 from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.systems.detectors.label_map import LabelMap
-from pii_bench.systems.detectors.spacy_model import PACKAGE, SHA256, locate_spacy_model
-from pii_bench.systems.detectors.spacy_ner import SpacyDetector
+from pii_bench.systems.detectors.spacy_ner import PACKAGE, SHA256, SpacyDetector, locate_spacy_model
 from pii_bench.taxonomy import PiiType
 from tests.systems.detectors.texts import ANY_TEXT, pieces
 

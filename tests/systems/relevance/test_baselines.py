@@ -3,9 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.systems.relevance.base import Candidate
+from pii_bench.systems.relevance.base import Candidate, choose
 from pii_bench.systems.relevance.baselines import RandomChoice
-from pii_bench.systems.relevance.candidates import choose
 from pii_bench.systems.relevance.catalog import build_relevance
 
 ANN = Candidate("Ann Lee", "PER", 0)

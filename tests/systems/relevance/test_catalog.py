@@ -6,8 +6,7 @@ import pytest
 
 from pii_bench.errors import InputFileError, UnknownNameError
 from pii_bench.systems.relevance import catalog
-from pii_bench.systems.relevance.base import Candidate
-from pii_bench.systems.relevance.candidates import choose
+from pii_bench.systems.relevance.base import Candidate, choose
 from pii_bench.systems.relevance.catalog import FITTED, RELEVANCE, build_relevance
 from pii_bench.systems.relevance.thresholds import read_thresholds
 

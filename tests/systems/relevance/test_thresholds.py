@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.errors import InputFileError, PiiBenchError
-from pii_bench.systems.relevance.candidates import NEVER
+from pii_bench.systems.relevance.base import NEVER
 from pii_bench.systems.relevance.thresholds import (
     Scored,
     best_threshold,

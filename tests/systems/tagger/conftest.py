@@ -9,9 +9,6 @@ collect_ignore = (
     []
     if all(map(find_spec, ("torch", "onnx", "safetensors")))
     else [
-        "test_batches.py",
-        "test_checkpoint.py",
-        "test_crf.py",
         "test_export.py",
         "test_fit.py",
         "test_network.py",

@@ -14,8 +14,7 @@ from pii_bench.systems.tagger.files import (
     read_decoder,
     write_decoder,
 )
-from pii_bench.systems.tagger.labels import LABELS
-from pii_bench.systems.tagger.viterbi import Transitions
+from pii_bench.systems.tagger.labels import LABELS, Transitions
 from pii_bench.systems.tagger.vocabulary import Vocabulary
 from tests.builders import read_folder
 

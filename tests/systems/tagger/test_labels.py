@@ -1,14 +1,35 @@
 from __future__ import annotations
 
+from itertools import islice, pairwise, product
+from typing import TYPE_CHECKING
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as st_numpy
 
 from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.scorer.tokens import tokenize
-from pii_bench.systems.tagger.labels import LABELS, gold_spans, labels_of, may_follow, spans_of
+from pii_bench.systems.tagger.labels import (
+    CONTEXT,
+    LABELS,
+    WINDOW,
+    Transitions,
+    best_labels,
+    decode,
+    emissions_of,
+    gold_spans,
+    labels_of,
+    may_follow,
+    spans_of,
+)
+from pii_bench.systems.tagger.vocabulary import Features, Vocabulary
 from pii_bench.taxonomy import PiiType
 from tests.builders import make_sample
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 TEXT = "Ann Lee is 32, from Oslo."
 
@@ -106,3 +127,130 @@ def test_labels_give_their_spans_back(data: st.DataObject) -> None:
     tokens = tokenize(text)
 
     assert spans_of(text, tokens, labels_of(tokens, spans)) == spans
+
+
+# Eighths add up without rounding, so that equal sums are equal.
+EIGHTHS = st.integers(-80, 80).map(lambda eighths: eighths / 8)
+
+
+def total(labels: tuple[int, ...], emissions: NDArray[np.float32], scores: Transitions) -> float:
+    own = sum(float(emissions[place, label]) for place, label in enumerate(labels))
+    steps = sum(float(scores.pairs[step]) for step in pairwise(labels))
+    return float(scores.start[labels[0]]) + own + steps + float(scores.end[labels[-1]])
+
+
+@given(st.data(), st.integers(1, 3), st.integers(1, 5))
+def test_no_other_sequence_scores_higher(data: st.DataObject, labels: int, tokens: int) -> None:
+    def draw(*shape: int) -> NDArray[np.float32]:
+        drawn: NDArray[np.float32] = data.draw(st_numpy.arrays(np.float32, shape, elements=EIGHTHS))
+        return drawn
+
+    emissions = draw(tokens, labels)
+    scores = Transitions(draw(labels), draw(labels, labels), draw(labels))
+
+    best = tuple(best_labels(emissions, scores))
+
+    others = product(range(labels), repeat=tokens)
+    assert len(best) == tokens
+    assert total(best, emissions, scores) == max(
+        total(other, emissions, scores) for other in others
+    )
+
+
+def test_a_forbidden_step_is_not_taken_for_a_better_emission() -> None:
+    pairs = np.array([[0, -1e4], [0, 0]], np.float32)
+    scores = Transitions(np.zeros(2, np.float32), pairs, np.zeros(2, np.float32))
+
+    # One by one 0 then 1 would win with 7; that step is forbidden, and 1, 1 has 6.
+    assert best_labels(np.array([[2, 1], [0, 5]], np.float32), scores) == [1, 1]
+
+
+@pytest.mark.parametrize("tokens", [0, 1])
+def test_few_tokens(tokens: int) -> None:
+    nothing = np.zeros(2, np.float32)
+    scores = Transitions(nothing, np.zeros((2, 2), np.float32), np.array([0, 1], np.float32))
+
+    assert best_labels(np.zeros((tokens, 2), np.float32), scores) == [1] * tokens
+
+
+COUNT = len(LABELS)
+VOCABULARY = Vocabulary(["word", "ann", "lee"], [])
+NEUTRAL = Transitions(
+    np.zeros(COUNT, np.float32), np.zeros((COUNT, COUNT), np.float32), np.zeros(COUNT, np.float32)
+)
+
+
+def names_are_people(features: Features) -> NDArray[np.float32]:
+    """Ann begins a person, Lee goes on with it."""
+    label_of_word = [0, 0, 0, LABELS.index("B-PER"), LABELS.index("I-PER")]
+    emissions = np.zeros((len(features), COUNT), np.float32)
+    emissions[np.arange(len(features)), [label_of_word[word] for word in features.words]] = 1
+    return emissions
+
+
+def test_a_text_becomes_spans() -> None:
+    spans = decode("Word Ann Lee, word", VOCABULARY, NEUTRAL, names_are_people)
+
+    assert spans == [DetectedSpan(5, 12, PiiType.PER)]
+
+
+@pytest.mark.parametrize("text", ["", " \n "])
+def test_a_text_without_tokens_has_no_spans(text: str) -> None:
+    def score(features: Features) -> NDArray[np.float32]:
+        raise AssertionError(f"asked for {len(features)} tokens")
+
+    assert decode(text, VOCABULARY, NEUTRAL, score) == []
+
+
+@pytest.mark.parametrize("before", [0, 1, CONTEXT, WINDOW - 1, WINDOW, 2 * WINDOW - 1, 1000])
+def test_a_span_is_found_wherever_it_stands_in_a_long_text(before: int) -> None:
+    text = "word " * before + "Ann Lee" + " word" * 1000
+
+    spans = decode(text, VOCABULARY, NEUTRAL, names_are_people)
+
+    assert spans == [DetectedSpan(5 * before, 5 * before + 7, PiiType.PER)]
+
+
+@pytest.mark.parametrize("size", [1, 383, 384, 385, 512, 513, 1024])
+def test_every_token_is_scored_once_with_its_neighbours_in_sight(size: int) -> None:
+    lengths = []
+
+    def own_place_and_sight(features: Features) -> NDArray[np.float32]:
+        lengths.append(len(features))
+        places = features.words.astype(np.float32)
+        return np.stack([places, places - places[0], places[-1] - places], axis=1)
+
+    words = ["".join(letters) for letters in islice(product("abcdefghij", repeat=4), size)]
+    text = " ".join(words)
+    vocabulary = Vocabulary(words, [])
+    places = np.arange(size)
+
+    emissions = emissions_of(text, tokenize(text), vocabulary, own_place_and_sight)
+
+    # The first word of a vocabulary has the number 2.
+    assert emissions[:, 0].tolist() == list(range(2, size + 2))
+    assert (emissions[:, 1] >= np.minimum(places, CONTEXT)).all()
+    assert (emissions[:, 2] >= np.minimum(size - 1 - places, CONTEXT)).all()
+    assert max(lengths) <= WINDOW + 2 * CONTEXT
+
+
+def test_a_piece_begins_as_its_text_goes_on() -> None:
+    seen = []
+
+    def shapes(features: Features) -> NDArray[np.float32]:
+        seen.append(features.shapes[0])
+        return np.zeros((len(features), COUNT), np.float32)
+
+    # Full stops follow their words without a space, wherever a piece begins.
+    text = "a." * (WINDOW + CONTEXT)
+    emissions_of(text, tokenize(text), Vocabulary(["a"], ["a", "."]), shapes)
+
+    assert len(seen) == 3
+    # Of the piece that begins the text its first word follows nothing.
+    assert seen[0] != seen[1] == seen[2]
+
+
+def test_tokens_and_windows_agree() -> None:
+    text = "Ann Lee " * 500
+
+    assert len(decode(text, VOCABULARY, NEUTRAL, names_are_people)) == len(tokenize(text)) // 2

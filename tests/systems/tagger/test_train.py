@@ -52,7 +52,7 @@ def test_the_same_seed_gives_the_same_weights(tmp_path: Path) -> None:
 def test_without_the_extra_the_message_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "pii_bench.systems.tagger.checkpoint", None)
+    monkeypatch.setitem(sys.modules, "pii_bench.systems.tagger.export", None)
 
     with pytest.raises(MissingExtraError, match=r"-m pip install 'pii-bench\[train\]'`"):
         train_tiny(tmp_path)

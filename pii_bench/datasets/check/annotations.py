@@ -1,0 +1,251 @@
+"""Whether annotations are exact and complete, and a query and its related entities fit."""
+
+from __future__ import annotations
+
+import heapq
+import ipaddress
+import re
+from collections import Counter
+from itertools import groupby
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.datasets.check.text import Cover, Problem, annotated_spans, occurrences, spans_of
+from pii_bench.datasets.check.values import AMOUNT
+from pii_bench.taxonomy import PiiType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from pii_bench.datasets.sample import Entity, Sample
+    from pii_bench.scorer.locate import Span
+
+
+# Particles ("van", "al") and initials are no name of their own.
+_PART: Final = re.compile(r"[^\W\d_]\S+")
+
+_ONE: Final = range(1, 4)
+# A conversation is asked about three of the descriptions that it joins.
+_JOINED: Final = range(3, 10)
+
+_MONTH_NAME: Final = (
+    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"
+    r"|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\b"
+)
+_MONTH: Final = rf"{_MONTH_NAME}\.?"
+_DAY: Final = r"\d{1,2}(?:st|nd|rd|th)?"
+_YEAR: Final = r"(?:,? \d{4}\b)?"
+
+_IP_V6: Final = "IPv6 address"
+
+# From the particular to the general: of what two patterns find, the first one names it.
+_PATTERNS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
+    {
+        "e-mail address": re.compile(r"[\w.+-]+@\w[\w-]*(?:\.[\w-]+)+"),
+        "handle": re.compile(r"(?<![\w.])@\w{2,}"),
+        "IPv4 address": re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?!\.?\d)"),
+        _IP_V6: re.compile(r"(?<![\w:])(?:[0-9A-Fa-f]{0,4}:){2,}[0-9A-Fa-f]{0,4}(?![\w:])"),
+        "hexadecimal string": re.compile(r"\b[0-9A-Fa-f]{32,}\b"),
+        "date": re.compile(
+            r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}/\d{1,2}/\d{2,4}\b|\b\d{1,2}\.\d{1,2}\.\d{4}\b"
+            # Behind a day and a month alone a full stop ends the sentence.
+            rf"|\b{_DAY} (?:of )?{_MONTH_NAME}(?:\.(?= \d{{4}}))?{_YEAR}|\b{_MONTH} {_DAY}\b{_YEAR}"
+        ),
+        "time": re.compile(r"\b\d{1,2}:\d{2}:\d{2}\b"),
+        "currency amount": AMOUNT,
+        "percentage": re.compile(r"(?<![\d.])\d+\.\d{2} ?%"),
+        "phone number": re.compile(
+            r"\+\d[\d ().-]{6,}\d|(?<![\d-])\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4}(?![\d-])"
+        ),
+        "social security number": re.compile(r"\b\d{3}-\d{2}-\d{4}\b"),
+        "number in groups": re.compile(r"(?<!\d)\d{4}(?:[ -]\d{4}){2,}(?!\d)"),
+        "run of digits": re.compile(r"\d{5,}"),
+    }
+)
+
+
+def name_parts(sample: Sample) -> Iterator[str]:
+    """The words of full names, and handles without their sign, each once.
+
+    A person entity without a category counts as a full name where it has several words.
+    """
+    parts = (
+        part for entity in sample.entities if entity.type == PiiType.PER for part in _parts(entity)
+    )
+    yield from dict.fromkeys(parts)
+
+
+def _parts(entity: Entity) -> Iterator[str]:
+    if entity.text.startswith("@"):
+        yield entity.text[1:]
+        return
+    words = entity.text.split()
+    if entity.category in {"Full Name", None} and len(words) > 1:
+        yield from (word for word in words if _PART.fullmatch(word) and not word.islower())
+
+
+def span_problems(sample: Sample) -> Iterator[Problem]:
+    """What is wrong with the annotations of a sample.
+
+    Rules: `span-exact`, a span holds its entity's text, once; `span-complete`, an entity
+    is in the description, and each of its occurrences as whole words lies inside an
+    annotated span; `span-overlap`, of two spans that overlap one holds the other (of several
+    that a span overlaps one is named);
+    `entity-repeated`, a subject has an entity of one text and type once.
+    """
+    for entity in sample.entities:
+        yield from _exact(sample, entity)
+    yield from _complete(sample)
+    for first, second in _crossing(annotated_spans(sample)):
+        texts = " and ".join(repr(sample.description[s:e]) for s, e in (first, second))
+        yield Problem(sample.id, "span-overlap", f"{texts} overlap at {second[0]}")
+    for subject in sample.subjects:
+        seen: set[tuple[str, str]] = set()
+        for entity in subject.entities:
+            if (key := (entity.text, entity.type)) in seen:
+                reason = f"subject {subject.id} has {entity.text!r} twice as {entity.type}"
+                yield Problem(sample.id, "entity-repeated", reason)
+            seen.add(key)
+
+
+def _exact(sample: Sample, entity: Entity) -> Iterator[Problem]:
+    seen: set[Span] = set()
+    for start, end in entity.spans:
+        if start < 0 or sample.description[start:end] != entity.text:
+            reason = f"[{start}, {end}] does not hold {entity.text!r}"
+            yield Problem(sample.id, "span-exact", reason)
+        if (start, end) in seen:
+            reason = f"[{start}, {end}] of {entity.text!r} is listed twice"
+            yield Problem(sample.id, "span-exact", reason)
+        seen.add((start, end))
+
+
+def _complete(sample: Sample) -> Iterator[Problem]:
+    annotated = Cover(annotated_spans(sample))
+    texts = dict.fromkeys(entity.text for entity in sample.entities)
+    for entity in {(each.text, not each.spans): each for each in sample.entities}.values():
+        if not spans_of(entity, sample.description):
+            yield Problem(sample.id, "span-complete", f"{entity.text!r} is nowhere in the text")
+    for text in texts:
+        for start, end in occurrences(text, sample.description):
+            if not annotated.holds((start, end)):
+                reason = f"{text!r} at [{start}, {end}] is not annotated"
+                yield Problem(sample.id, "span-complete", reason)
+
+
+def _crossing(spans: Iterable[Span]) -> Iterator[tuple[Span, Span]]:
+    """For each span that begins inside another and ends behind it, both, the other one first."""
+    opened: list[tuple[int, int]] = []
+    for start, group in groupby(sorted(spans), key=lambda span: span[0]):
+        begun = list(group)
+        while opened and opened[0][0] <= start:
+            heapq.heappop(opened)
+        for _, end in begun:
+            if opened and opened[0][0] < end:
+                first_end, first_start = opened[0]
+                yield (first_start, first_end), (start, end)
+        for _, end in begun:
+            heapq.heappush(opened, (end, start))
+
+
+def query_problems(sample: Sample) -> Iterator[Problem]:
+    """What is wrong with the query and the related entities of a sample.
+
+    Rules: `related-outside`, a related entity is a gold entity; `related-person`, it is no name;
+    `related-repeated`, nothing is in it twice; `related-count`, it has one to three entities,
+    three to nine in a conversation (`meta.joined`), any number where `meta.reasons` says why a
+    sample is difficult; `query-value`, the query holds no
+    entity's text, in whatever case; `query-name`, it holds no part of a person's name;
+    `query-empty`, there is one. A sample whose query is null passes.
+    """
+    if sample.query is None:
+        return
+    if not sample.query.strip():
+        yield Problem(sample.id, "query-empty", "the query has no text")
+    yield from _related_problems(sample)
+    yield from _wording_problems(sample, sample.query)
+
+
+def _related_problems(sample: Sample) -> Iterator[Problem]:
+    types: dict[tuple[str, str], set[str]] = {}
+    for subject in sample.subjects:
+        for entity in subject.entities:
+            types.setdefault((subject.id, entity.text), set()).add(entity.type)
+    needed = Counter((related.subject, related.text) for related in sample.related)
+    for (subject_id, text), times in needed.items():
+        found = types.get((subject_id, text))
+        if found is None:
+            reason = f"{text!r} is no entity of subject {subject_id}"
+            yield Problem(sample.id, "related-outside", reason)
+        elif found == {PiiType.PER}:
+            yield Problem(sample.id, "related-person", f"{text!r} is a person's name")
+        if times > 1:
+            reason = f"{text!r} of subject {subject_id} is listed {times} times"
+            yield Problem(sample.id, "related-repeated", reason)
+    allowed = _JOINED if "joined" in sample.meta else _ONE
+    # In `frontier` some queries need nothing, and some nearly everything.
+    if "reasons" not in sample.meta and len(needed) not in allowed:
+        reason = f"{len(needed)} entities are needed, not {allowed[0]} to {allowed[-1]}"
+        yield Problem(sample.id, "related-count", reason)
+
+
+def _wording_problems(sample: Sample, query: str) -> Iterator[Problem]:
+    texts = dict.fromkeys(entity.text for entity in sample.entities)
+    folded = query.casefold()
+    quoted = {text: True for text in texts if any(occurrences(text.casefold(), folded))}
+    for text in quoted:
+        yield Problem(sample.id, "query-value", f"the query holds {text!r}")
+    for part in name_parts(sample):
+        # In its own case: "will" and "grace" are names only with a capital.
+        if part not in quoted and any(occurrences(part, query)):
+            yield Problem(sample.id, "query-name", f"the query holds {part!r}, of a name")
+
+
+def leak_problems(sample: Sample) -> Iterator[Problem]:
+    """What looks like PII outside of the annotated spans.
+
+    Rules: `leak`, a piece of text has the look of an address, a number, an amount, a date or
+    a time; `name-leak`, a part of a person's name stands on its own. What `meta.public` lists
+    (the price of a loaf, the day of a public event) is known to be about no person of the
+    sample, and is no leak.
+    """
+    spans = annotated_spans(sample) | _public_spans(sample)
+    annotated = Cover(spans)
+    found: set[Span] = set()
+    for what, pattern in _PATTERNS.items():
+        # What one pattern finds does not overlap.
+        before = Cover(found)
+        for match in pattern.finditer(sample.description):
+            span = match.span()
+            known = annotated.covers(span) or before.holds(span)
+            if known or (what == _IP_V6 and not _is_ip_v6(match[0])):
+                continue
+            found.add(span)
+            reason = f"{what} {match[0]!r} at {span[0]} is not annotated"
+            yield Problem(sample.id, "leak", reason)
+    known_spans = Cover(spans | found)
+    for part in name_parts(sample):
+        for span in occurrences(part, sample.description):
+            if not known_spans.holds(span):
+                reason = f"{part!r} of a person's name stands alone at {span[0]}"
+                yield Problem(sample.id, "name-leak", reason)
+
+
+def _public_spans(sample: Sample) -> frozenset[Span]:
+    public = sample.meta.get("public")
+    texts = public if isinstance(public, list) else ()
+    return frozenset(
+        span
+        for text in texts
+        if isinstance(text, str) and text
+        for span in occurrences(text, sample.description)
+    )
+
+
+def _is_ip_v6(text: str) -> bool:
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    # "::" alone is an address, and punctuation.
+    return any(character.isalnum() for character in text)

@@ -1,0 +1,338 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_bench.datasets.catalog import load_dataset
+from pii_bench.datasets.check.annotations import leak_problems, query_problems, span_problems
+from pii_bench.datasets.sample import Entity, Sample, Subject
+from tests.datasets.check.samples import ANN, ann, build, rules
+
+_WRITTEN_LIKE_NOTHING_ELSE: Final = frozenset(
+    {
+        "Account Balance",
+        "Annual Bonus",
+        "Bank Account",
+        "Credit Card",
+        "Credit Limit",
+        "Date",
+        "Debt Ratio",
+        "Driver's License",
+        "Email Address",
+        "Employee ID",
+        "IP Address",
+        "Investment Return",
+        "Loan Amount",
+        "Monthly Expenses",
+        "Monthly Income",
+        "Passport Number",
+        "Password Hash",
+        "Phone Number",
+        "ROI",
+        "Social Media Handle",
+        "Social Security Number",
+        "Social Security Payment",
+        "Student ID",
+        "Tax ID",
+        "Tax Payment",
+        "Time",
+    }
+)
+
+
+def holding(description: str, *entities: Entity) -> Sample:
+    return Sample("s1", description, None, (Subject("A", entities),), ())
+
+
+def test_a_sound_sample_passes() -> None:
+    assert rules(span_problems, ann()) == []
+
+
+@pytest.mark.parametrize(
+    ("span", "reason"),
+    [
+        ((7, 14), "[7, 14] does not hold 'Ann Lee'"),
+        ((-14, -7), "[-14, -7] does not hold 'Ann Lee'"),
+    ],
+)
+def test_a_span_holds_its_entity(span: tuple[int, int], reason: str) -> None:
+    sample = holding("Ann Lee is 32.", Entity("Ann Lee", "PER", spans=((0, 7), span)))
+
+    assert [(p.rule, p.reason) for p in span_problems(sample)] == [("span-exact", reason)]
+
+
+def test_a_span_is_listed_once() -> None:
+    sample = holding("Ann Lee is 32.", Entity("Ann Lee", "PER", spans=((0, 7), (0, 7))))
+
+    assert rules(span_problems, sample) == ["span-exact"]
+
+
+def test_every_occurrence_is_annotated() -> None:
+    sample = holding("Ann Lee is Ann Lee.", Entity("Ann Lee", "PER", spans=((0, 7),)))
+
+    (problem,) = span_problems(sample)
+    assert problem.rule == "span-complete"
+    assert problem.reason == "'Ann Lee' at [11, 18] is not annotated"
+
+
+def test_an_occurrence_inside_a_longer_entity_is_annotated() -> None:
+    hull = Entity("Hull", "LOC", spans=((22, 26),))
+    university = Entity("University of Hull", "ORG", spans=((0, 18),))
+
+    assert rules(span_problems, holding("University of Hull in Hull", university, hull)) == []
+    assert rules(span_problems, holding("University of Hull in Hull", hull)) == ["span-complete"]
+
+
+def test_an_occurrence_that_another_subject_has_is_annotated() -> None:
+    first = Subject("A", (Entity("Hull", "LOC", spans=((0, 4),)),))
+    second = Subject("B", (Entity("Hull", "LOC", spans=((9, 13),)),))
+
+    assert rules(span_problems, Sample("s1", "Hull and Hull", None, (first, second), ())) == []
+
+
+def test_an_entity_without_spans_stands_somewhere() -> None:
+    assert rules(span_problems, holding("Ann is here.", Entity("Ann", "PER"))) == []
+    assert rules(span_problems, holding("Anna is here.", Entity("Ann", "PER"))) == ["span-complete"]
+
+
+def test_spans_overlap_only_where_one_holds_the_other() -> None:
+    sample = build("At old Hull pier.", {"old Hull": "City/Region", "Hull pier": "Landmark"})
+
+    (problem,) = span_problems(sample)
+    assert (problem.rule, problem.reason) == (
+        "span-overlap",
+        "'old Hull' and 'Hull pier' overlap at 7",
+    )
+
+
+SPANS = st.tuples(st.integers(0, 8), st.integers(1, 5)).map(lambda each: (each[0], sum(each)))
+
+
+@given(st.sets(SPANS, max_size=8))
+def test_each_span_that_crosses_an_earlier_one_is_named(spans: set[tuple[int, int]]) -> None:
+    crossing = {
+        second for first in spans for second in spans if first[0] < second[0] < first[1] < second[1]
+    }
+    entities = [Entity("x" * (end - start), "PER", spans=((start, end),)) for start, end in spans]
+    found = [
+        problem.reason
+        for problem in span_problems(holding("x" * 13, *entities))
+        if problem.rule == "span-overlap"
+    ]
+
+    assert sorted(int(reason.rpartition(" ")[2]) for reason in found) == sorted(
+        start for start, _ in crossing
+    )
+
+
+def test_a_subject_has_an_entity_once() -> None:
+    sample = ann()
+    (subject,) = sample.subjects
+    twice = replace(subject, entities=(*subject.entities, subject.entities[1]))
+
+    assert rules(span_problems, replace(sample, subjects=(twice,))) == ["entity-repeated"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule", "reason"),
+    [
+        (
+            {"related": [("A", "baker")]},
+            "related-outside",
+            "'baker' is no entity of subject A",
+        ),
+        (
+            {"related": [("B", "potter")]},
+            "related-outside",
+            "'potter' is no entity of subject B",
+        ),
+        ({"related": [("A", "Ann Lee")]}, "related-person", "'Ann Lee' is a person's name"),
+        (
+            {"related": [("A", "32"), ("A", "32")]},
+            "related-repeated",
+            "'32' of subject A is listed 2 times",
+        ),
+        ({"related": []}, "related-count", "0 entities are needed, not 1 to 3"),
+        (
+            {"joined": ["a", "b", "c", "d", "e"]},
+            "related-count",
+            "1 entities are needed, not 3 to 9",
+        ),
+        ({"query": "Is a Potter rich?"}, "query-value", "the query holds 'potter'"),
+        ({"query": "Is 32 old?"}, "query-value", "the query holds '32'"),
+        ({"query": "Is ANN LEE right?"}, "query-value", "the query holds 'Ann Lee'"),
+        ({"query": "Is Lee right?"}, "query-name", "the query holds 'Lee', of a name"),
+        ({"query": " "}, "query-empty", "the query has no text"),
+    ],
+)
+def test_a_fault_of_the_query(changes: dict[str, Any], rule: str, reason: str) -> None:
+    found = [(problem.rule, problem.reason) for problem in query_problems(ann(**changes))]
+
+    assert found == [(rule, reason)]
+
+
+@pytest.mark.parametrize(
+    "query", ["Is pottery sound?", "Would 1,320 or 2032 do?", "Is an annual lee shore safe?"]
+)
+def test_words_that_are_no_value(query: str) -> None:
+    assert rules(query_problems, ann(query=query)) == []
+
+
+def test_a_handle_is_not_named_without_its_sign() -> None:
+    sample = build(
+        "@moss77 is 32.",
+        {"@moss77": "Social Media Handle", "32": "Age"},
+        query="How old is moss77?",
+        related=[("A", "32")],
+    )
+
+    assert rules(query_problems, sample) == ["query-name"]
+
+
+def test_more_than_three_needs_are_for_conversations() -> None:
+    facts = {"32": "Age", "Hull": "City/Region", "O+": "Blood Type", "gout": "Medical Condition"}
+    text = "Ann Lee, 32, of Hull, O+, has gout."
+    needs = [("A", fact) for fact in facts]
+
+    alone = build(text, ANN | facts, related=needs)
+    joined = build(text, ANN | facts, related=needs, joined=list("abcde"))
+
+    assert rules(query_problems, alone) == ["related-count"]
+    assert rules(query_problems, joined) == []
+
+
+def test_one_thing_that_two_people_share_may_be_needed_of_both() -> None:
+    both = build(
+        "Both live in Hull.",
+        {"Hull": "City/Region"},
+        {"Hull": "City/Region"},
+        related=[("A", "Hull"), ("B", "Hull")],
+    )
+
+    assert rules(query_problems, both) == []
+
+
+def test_without_a_query_nothing_is_asked() -> None:
+    assert rules(query_problems, ann(query=None, related=[])) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("write to a.b@post.example.org.", "e-mail address 'a.b@post.example.org'"),
+        ("call +46 31 390 06 00 now", "phone number '+46 31 390 06 00'"),
+        ("call (902) 555-0147 now", "phone number '(902) 555-0147'"),
+        ("ask @moss7!", "handle '@moss7'"),
+        ("ticket 48213, please", "run of digits '48213'"),
+        ("card 4988 4388 4388 4305", "number in groups '4988 4388 4388 4305'"),
+        ("under 666-31-0847", "social security number '666-31-0847'"),
+        ("about $2,180 a month", "currency amount '$2,180'"),
+        ("some SEK 900", "currency amount 'SEK 900'"),
+        ("1,200 kr", "currency amount '1,200 kr'"),
+        ("on 2024-11-06", "date '2024-11-06'"),
+        ("on 6 November 2024", "date '6 November 2024'"),
+        ("on the 6th of November", "date '6th of November'"),
+        ("on Nov. 6, 2024", "date 'Nov. 6, 2024'"),
+        ("on 06/11/24", "date '06/11/24'"),
+        ("at 9:40:00", "time '9:40:00'"),
+        ("from 203.0.113.7.", "IPv4 address '203.0.113.7'"),
+        ("from 2001:db8::9e,", "IPv6 address '2001:db8::9e'"),
+        ("hash " + "ab" * 16, f"hexadecimal string '{'ab' * 16}'"),
+        ("made 6.85% of it", "percentage '6.85%'"),
+    ],
+)
+def test_what_looks_like_pii_is_a_leak(text: str, what: str) -> None:
+    (problem,) = leak_problems(build(text))
+
+    assert problem.rule == "leak"
+    assert problem.reason.startswith(f"{what} at ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "four quid for 3 buns at 9:40, room R2, ISO 9001, chapter 12, page 1204",
+        "May she march in June 2024? In 2024, 60% of them said: yes :: no, 3:2, 24/7",
+        "meet @ noon; 10 % off; a cm or two",
+    ],
+)
+def test_numbers_that_are_nobodys(text: str) -> None:
+    assert rules(leak_problems, build(text)) == []
+
+
+def test_a_full_stop_behind_a_date_is_none_of_it() -> None:
+    sample = replace(build("It was on 14 January."), meta={"public": ["14 January"]})
+
+    assert rules(leak_problems, sample) == []
+
+
+def test_what_is_public_is_no_leak_and_what_is_not_is() -> None:
+    sample = replace(build("£3.20 a loaf, £900 a month"), meta={"public": ["£3.20"]})
+
+    (problem,) = leak_problems(sample)
+    assert "'£900'" in problem.reason
+
+
+def test_what_is_annotated_in_part_leaks() -> None:
+    sample = Sample(
+        "s1", "pay $2,180.50", None, (Subject("A", (Entity("$2,180", "QUANTITY"),)),), ()
+    )
+
+    assert rules(leak_problems, sample) == ["leak"]
+
+
+@pytest.mark.parametrize(
+    ("description", "part"),
+    [
+        ("Ann Lee came. Ann left.", "Ann"),
+        ("Ann Lee came. Ms Lee's bag stayed.", "Lee"),
+    ],
+)
+def test_a_part_of_a_name_alone_is_a_leak(description: str, part: str) -> None:
+    (problem,) = leak_problems(build(description, {"Ann Lee": "Full Name"}))
+
+    assert problem.rule == "name-leak"
+    assert (
+        problem.reason == f"{part!r} of a person's name stands alone at {description.rfind(part)}"
+    )
+
+
+def test_a_handle_without_its_sign_is_a_leak() -> None:
+    sample = build("I am @moss77, moss77 everywhere.", {"@moss77": "Social Media Handle"})
+
+    assert rules(leak_problems, sample) == ["name-leak"]
+
+
+def test_parts_of_names_that_are_no_leak() -> None:
+    description = "Ann van Lee met Bo Lee by the van on an annual leave, with Captain Fig, captain."
+    first, second = {"Ann van Lee": "Full Name", "Captain Fig": "Nickname"}, {"Bo Lee": "Full Name"}
+
+    assert rules(leak_problems, build(description, first, second)) == []
+
+
+def test_a_sample_without_leaks_passes() -> None:
+    assert rules(leak_problems, ann()) == []
+
+
+def test_every_value_that_is_written_like_nothing_else_is_found_without_its_annotation() -> None:
+    missed = [
+        (sample.id, entity.category)
+        for sample in load_dataset("demo").samples
+        for entity in sample.entities
+        if entity.category in _WRITTEN_LIKE_NOTHING_ELSE
+        and "leak" not in rules(leak_problems, without(sample, entity))
+    ]
+
+    assert missed == []
+
+
+def without(sample: Sample, entity: Entity) -> Sample:
+    subjects = (
+        replace(subject, entities=tuple(e for e in subject.entities if e.text != entity.text))
+        for subject in sample.subjects
+    )
+    return replace(sample, subjects=tuple(subjects))

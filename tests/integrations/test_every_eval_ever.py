@@ -1,0 +1,380 @@
+from __future__ import annotations
+
+from statistics import mean
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pii_bench.datasets.catalog import load_dataset
+from pii_bench.datasets.checksums import sha256_of
+from pii_bench.integrations.every_eval_ever import Evaluator, export_runs
+from pii_bench.ranking.collect import collect
+from tests.builders import read_folder
+from tests.cli.conftest import detection_answer, related_answer
+from tests.integrations.schemas import valid_run, valid_samples
+from tests.ranking.stored_runs import ANN, BO, FAILED, store_run, tiny_dataset
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pii_bench.datasets.catalog import Dataset
+    from pii_bench.integrations.every_eval_ever import Exported
+
+
+NAIVE = {"s1": '### Answer: ["32"]', "s2": '### Answer: ["Bo Ray"]'}
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Dataset:
+    """A file of the user's: Ann Lee, 32, and Bo Ray, 40, who ask about their ages."""
+    return tiny_dataset(tmp_path / "mine.jsonl")
+
+
+def export(results: Path, **evaluator: Any) -> Exported:
+    return export_runs(results, results.parent / "out", Evaluator(**evaluator), created=1700000000)
+
+
+def one(results: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    (path,) = export(results).files
+    return valid_run(path), valid_samples(path)
+
+
+def scores_by_metric(run: dict[str, Any]) -> dict[str, float]:
+    return {
+        result["evaluation_result_id"].rpartition("#")[2]: result["score_details"]["score"]
+        for result in run["evaluation_results"]
+    }
+
+
+def test_a_run_has_the_figures_of_its_rows_and_the_scores_of_its_samples(
+    results: Path, tiny: Dataset
+) -> None:
+    store_run(results / "runs", tiny, "naive", NAIVE)
+
+    run, samples = one(results)
+
+    assert scores_by_metric(run) == {
+        "query-related.f1": 0.5,
+        "query-related.rouge_l_f": 0.5,
+        "query-related.precision": 0.5,
+        "query-related.recall": 0.5,
+        "query-related.micro_f1": 0.5,
+        "query-related.hallucination_rate": 0.0,
+    }
+    of_f1 = [s for s in samples if s["evaluation_result_id"].endswith("#query-related.f1")]
+    assert [(s["sample_id"], s["evaluation"]) for s in of_f1] == [
+        ("s1", {"score": 1.0, "is_correct": True}),
+        ("s2", {"score": 0.0, "is_correct": False}),
+    ]
+
+
+def test_the_size_is_announced_before_anything_is_written(results: Path, tiny: Dataset) -> None:
+    store_run(results / "runs", tiny, "detection", {"s1": ANN, "s2": BO})
+    store_run(results / "runs", tiny, "naive", NAIVE)
+    announced: list[int] = []
+    out = results.parent / "out"
+
+    def announce(size: int) -> None:
+        assert not out.exists()
+        announced.append(size)
+
+    export_runs(results, out, Evaluator(), created=1, announce=announce)
+
+    # The lines of an estimate lack the ids of their file and model.
+    written = [line for path in out.rglob("*.jsonl") for line in path.read_bytes().splitlines()]
+    size = sum(map(len, written))
+    assert [round(each / size, 1) for each in announced] == [0.9]
+
+
+def test_masking_stands_in_the_run_that_it_is_composed_in(results: Path, tiny: Dataset) -> None:
+    store_run(results / "runs", tiny, "detection", {"s1": ANN, "s2": BO})
+    store_run(results / "runs", tiny, "naive", NAIVE)
+
+    documents = [valid_run(path) for path in export(results).files]
+    scores = [scores_by_metric(document) for document in documents]
+
+    assert [{name.partition(".")[0] for name in each} for each in scores] == [
+        {"detection"},
+        {"query-related", "masking"},
+    ]
+    assert scores[1]["masking.f1"] == 0.5
+    rows = {(row.task, row.strategy): dict(row.metrics) for row in collect(results).rows}
+    assert {
+        f"{task}.{metric}": value
+        for (task, strategy), metrics in rows.items()
+        for metric, value in metrics.items()
+        if strategy == "naive"
+    } == scores[1]
+
+
+def test_every_figure_that_is_a_mean_is_the_mean_of_its_lines(results: Path) -> None:
+    demo = load_dataset("demo")
+    detected = {sample.id: detection_answer(sample) for sample in demo.samples}
+    related = {sample.id: related_answer(sample) for sample in demo.samples}
+    first, second, *_ = detected
+    store_run(results / "runs", demo, "detection", detected | {first: detected[second]})
+    store_run(results / "runs", demo, "naive", related | {second: related[first]})
+    drawn = {name: [answer, related[first], answer] for name, answer in related.items()}
+    store_run(results / "runs", demo, "self-consistency-vote", drawn, settings={"votes": 3})
+
+    for path in export(results).files:
+        run, samples = valid_run(path), valid_samples(path)
+        for result in run["evaluation_results"]:
+            name = result["evaluation_result_id"]
+            lines = [s for s in samples if s["evaluation_result_id"] == name]
+            summed = name.rpartition(".")[2].startswith(
+                ("micro", "hallucination", "collateral", "h")
+            )
+            assert len(lines) == (0 if summed else 12)
+            if lines:
+                score = result["score_details"]["score"]
+                assert mean(s["evaluation"]["score"] for s in lines) == pytest.approx(score)
+
+
+def test_the_headline_has_its_interval(results: Path, tiny: Dataset) -> None:
+    store_run(results / "runs", tiny, "naive", NAIVE)
+
+    run, _ = one(results)
+
+    headline, *others = (result["score_details"] for result in run["evaluation_results"])
+    assert headline["uncertainty"] == {
+        "confidence_interval": {
+            "lower": 0.0,
+            "upper": 1.0,
+            "confidence_level": 0.95,
+            "method": "percentile bootstrap, clustered on the description",
+        },
+        "num_samples": 2,
+        "num_bootstrap_samples": 4_000,
+    }
+    assert not any("uncertainty" in other for other in others)
+
+
+def test_the_texts_of_a_file_and_what_is_answered_to_them_stay_here(
+    results: Path, tiny: Dataset
+) -> None:
+    store_run(results / "runs", tiny, "detection", {"s1": ANN, "s2": BO})
+    store_run(results / "runs", tiny, "naive", NAIVE | {"s2": "I cannot tell Bo's age."})
+
+    for path in export(results).files:
+        for line in valid_samples(path):
+            assert line["input"] == {"raw": "[withheld]", "reference": []}
+            assert line["output"] == {"raw": []}
+            assert line["sample_hash"] is None
+            assert line["answer_attribution"] == []
+    for content in read_folder(results.parent / "out").values():
+        assert b"Ann Lee" not in content
+        assert b"Bo" not in content
+
+
+def test_our_own_datasets_are_exported_with_their_texts(results: Path) -> None:
+    demo = load_dataset("demo")
+    store_run(results / "runs", demo, "naive", {"demo-0001": "### Answer: ['Halifax']"})
+
+    _, samples = one(results)
+
+    first, sample = samples[0], demo.samples[0]
+    assert first["input"]["raw"] == f"{sample.description}\n\n{sample.query}"
+    assert first["input"]["reference"] == [related.text for related in sample.related]
+    assert first["output"]["raw"] == ["### Answer: ['Halifax']"]
+    (attribution,) = first["answer_attribution"]
+    assert attribution["extracted_value"] == '["Halifax"]'
+    assert first["metadata"] == {
+        "task": "query-related",
+        "status": "repaired",
+        "repairs": "single-quotes",
+    }
+
+
+def test_the_answers_of_a_replay_stay_here(results: Path) -> None:
+    demo = load_dataset("demo")
+    answers = {"demo-0001": '### Answer: ["somebody"]'}
+    store_run(results / "runs", demo, "naive", answers, model="replay/answers")
+
+    _, samples = one(results)
+
+    assert samples[0]["input"]["raw"].startswith(demo.samples[0].description)
+    assert samples[0]["output"] == {"raw": []}
+    assert all(b"somebody" not in file for file in read_folder(results.parent / "out").values())
+
+
+def test_a_masking_line_holds_what_is_masked_and_both_answers(results: Path) -> None:
+    demo = load_dataset("demo")
+    sample = demo.samples[0]
+    store_run(results / "runs", demo, "detection", {sample.id: detection_answer(sample)})
+    store_run(results / "runs", demo, "naive", {sample.id: related_answer(sample)})
+
+    *_, path = export(results).files
+    line = next(line for line in valid_samples(path) if line["metadata"]["task"] == "masking")
+
+    needed = {related.text for related in sample.related}
+    masked = [entity.text for entity in sample.entities if entity.text not in needed]
+    assert line["input"]["reference"] == masked
+    assert line["output"]["raw"] == [detection_answer(sample), related_answer(sample)]
+
+
+def test_a_failure_of_the_model_scores_0_and_is_named(results: Path) -> None:
+    demo = load_dataset("demo")
+    store_run(results / "runs", demo, "naive", {"demo-0001": "no answer here"})
+
+    _, samples = one(results)
+
+    assert samples[0]["evaluation"] == {"score": 0.0, "is_correct": False}
+    assert samples[0]["error"] == "malformed"
+    assert samples[0]["answer_attribution"] == []
+
+
+def test_a_call_that_failed_has_no_line_and_the_run_says_so(results: Path, tiny: Dataset) -> None:
+    store_run(results / "runs", tiny, "naive", {"s1": NAIVE["s1"], "s2": FAILED})
+
+    exported = export(results)
+
+    assert exported.incomplete == exported.files
+    (path,) = exported.files
+    details = valid_run(path)["evaluation_results"][0]["score_details"]["details"]
+    assert (details["samples_scored"], details["samples"], details["complete"]) == (
+        "1",
+        "2",
+        "false",
+    )
+    assert {line["sample_id"] for line in valid_samples(path)} == {"s1"}
+
+
+def test_a_run_without_any_score_is_left_out(results: Path, tiny: Dataset) -> None:
+    store_run(results / "runs", tiny, "naive", {"s1": FAILED, "s2": FAILED})
+
+    exported = export(results)
+
+    assert exported.files == ()
+    (reason,) = exported.left_out
+    assert reason.startswith("fake/one, naive on ")
+    assert reason.endswith(": no sample is scored")
+
+
+def test_a_run_points_to_its_samples_as_the_shared_repository_wants_it(
+    results: Path, tiny: Dataset
+) -> None:
+    store_run(results / "runs", tiny, "naive", NAIVE)
+
+    (path,) = export(results).files
+    run, samples = valid_run(path), valid_samples(path)
+
+    beside = path.with_name(f"{path.stem}_samples.jsonl")
+    assert run["detailed_evaluation_results"] == {
+        "format": "jsonl",
+        "file_path": beside.relative_to(results.parent / "out").as_posix(),
+        "hash_algorithm": "sha256",
+        "checksum": sha256_of(beside),
+        "total_rows": len(samples),
+    }
+    assert path.parent == results.parent / "out" / "data" / "pii_bench" / "fake" / "one"
+    assert {s["evaluation_id"] for s in samples} == {run["evaluation_id"]}
+    assert {s["model_id"] for s in samples} == {run["model_info"]["id"]} == {"fake/one"}
+
+
+@pytest.mark.parametrize(
+    ("model", "folders"),
+    [
+        ("acme/llama:8b", ("acme", "llama_8b")),
+        ("acme/a/b", ("acme", "a_b")),
+        ("acme/..", ("acme", "unknown")),
+        ("spacy", ("unknown", "spacy")),
+    ],
+)
+def test_the_folders_of_a_model_are_names_that_any_file_system_takes(
+    results: Path, tiny: Dataset, model: str, folders: tuple[str, str]
+) -> None:
+    store_run(results / "runs", tiny, "naive", NAIVE, model=model)
+
+    (path,) = export(results).files
+
+    assert path.parts[-3:-1] == folders
+
+
+def test_a_later_export_takes_the_place_of_an_earlier(results: Path, tiny: Dataset) -> None:
+    store_run(results / "runs", tiny, "naive", NAIVE)
+    export(results)
+    before = read_folder(results.parent / "out")
+    export(results)
+    assert read_folder(results.parent / "out") == before
+
+    store_run(results / "runs", tiny, "naive", NAIVE | {"s2": '### Answer: ["40"]'})
+    (path,) = export(results).files
+
+    assert read_folder(results.parent / "out").keys() == before.keys()
+    assert scores_by_metric(valid_run(path))["query-related.f1"] == 1.0
+
+
+def test_runs_that_differ_in_a_setting_alone_have_files_of_their_own(
+    results: Path, tiny: Dataset
+) -> None:
+    store_run(results / "runs", tiny, "naive", NAIVE)
+    (cold,) = export(results).files
+    store_run(results / "runs", tiny, "naive", NAIVE, settings={"temperature": 0.7})
+    (warm,) = export(results).files
+
+    assert cold != warm
+    assert valid_run(cold)["evaluation_id"] != valid_run(warm)["evaluation_id"]
+
+
+def test_settings_have_their_places_and_an_unsent_temperature_is_null(
+    results: Path, tiny: Dataset
+) -> None:
+    settings = {"temperature": None, "max_tokens": 2048, "endpoint": "http://127.0.0.1:1"}
+    store_run(results / "runs", tiny, "self-cot", NAIVE, settings=settings)
+
+    run, _ = one(results)
+
+    assert run["evaluation_results"][0]["generation_config"] == {
+        "generation_args": {"temperature": None, "max_tokens": 2048},
+        "additional_details": {
+            "strategy": "self-cot",
+            "prompt_sha256": "s" * 64,
+            "endpoint": "http://127.0.0.1:1",
+        },
+    }
+
+
+def test_a_setting_of_a_plug_in_that_is_no_number_is_told_as_text(
+    results: Path, tiny: Dataset
+) -> None:
+    settings = {"temperature": "warm", "max_tokens": 0}
+    store_run(results / "runs", tiny, "naive", NAIVE, settings=settings)
+
+    run, _ = one(results)
+
+    config = run["evaluation_results"][0]["generation_config"]
+    assert config["generation_args"] == {}
+    assert config["additional_details"]["temperature"] == "warm"
+
+
+def test_who_ran_it_is_unknown_unless_told(results: Path, tiny: Dataset) -> None:
+    store_run(results / "runs", tiny, "naive", NAIVE)
+
+    def told(**evaluator: Any) -> tuple[str, str]:
+        (path,) = export(results, **evaluator).files
+        source = valid_run(path)["source_metadata"]
+        return source["source_organization_name"], source["evaluator_relationship"]
+
+    assert told() == ("unknown", "other")
+    assert told(organization="A Lab", relationship="first_party") == ("A Lab", "first_party")
+
+
+def test_reference_runs_are_told_as_those_of_the_project(results: Path, tiny: Dataset) -> None:
+    for model in ("bilstm-crf", "presidio"):
+        store_run(results / "reference", tiny, "naive", NAIVE, model=model)
+
+    sources = [
+        valid_run(path)["source_metadata"] for path in export(results, organization="A Lab").files
+    ]
+
+    assert {source["source_organization_name"] for source in sources} == {"pii_bench authors"}
+    assert [source["evaluator_relationship"] for source in sources] == [
+        "first_party",
+        "third_party",
+    ]

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import pytest
+
+from pii_bench.errors import PiiBenchError
+from pii_bench.models.base import Completion
+from pii_bench.systems.base import SystemCard, require_local
+from pii_bench.systems.catalog import SystemOptions, build_systems
+from pii_bench.systems.prompted import VotedSystem
+from pii_bench.tasks import Task
+from tests.fakes import FakeModel, fake_system
+
+CARD = SystemCard("mine", "system", "", Task.DETECTION, oracle=False, settings={})
+
+
+@dataclass
+class PlugIn:
+    """A system of somebody else's (`System`)."""
+
+    card: SystemCard
+
+    def request_hash(self, _: object) -> str:
+        return ""
+
+    async def respond(self, _: object) -> Completion:
+        return Completion("")
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [None, "http://localhost:8000/v1", "http://127.0.0.1:11434/v1", "http://[::1]:8080/v1"],
+)
+def test_a_model_on_this_machine_is_local(endpoint: str | None) -> None:
+    system = fake_system(FakeModel(endpoint=endpoint))
+
+    require_local([system, VotedSystem(system)])
+
+
+@pytest.mark.parametrize("name", ["gold+gold", "bilstm-crf+keyword", "bilstm-crf"])
+def test_systems_without_a_chat_model_are_local(name: str) -> None:
+    require_local(build_systems(name, SystemOptions()))
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    ["https://api.openai.com/v1", "http://192.168.0.2:8000/v1", "http://localhost.example.org/v1"],
+)
+def test_another_machine_is_refused_by_its_url(endpoint: str) -> None:
+    away = fake_system(FakeModel(name="openai/m", endpoint=endpoint))
+    message = (
+        "--local-only: system 'openai/m' (naive) sends unmasked text to "
+        f"openai ({endpoint}), which is not this machine"
+    )
+
+    for systems in ([away], [fake_system(FakeModel()), away], [VotedSystem(away)]):
+        with pytest.raises(PiiBenchError, match=f"^{re.escape(message)}$"):
+            require_local(systems)
+
+
+def test_who_does_not_say_is_refused_with_a_hint() -> None:
+    message = (
+        "--local-only: system 'mine' (system) does not say who is sent unmasked text; "
+        "if none is, its card's unmasked_text_to must be 'this machine'"
+    )
+
+    with pytest.raises(PiiBenchError, match=f"^{re.escape(message)}$"):
+        require_local([PlugIn(CARD)])
