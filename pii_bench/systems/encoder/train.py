@@ -56,7 +56,7 @@ class Settings:
 
     head: Head = "linear"
     frozen: bool = False
-    learning_rate: float = 1e-4
+    learning_rate: float = 3e-4
     head_rate: float = 1e-3
     batch: int = 16
     epochs: int = 6
