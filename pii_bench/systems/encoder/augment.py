@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.noise import (
@@ -47,19 +48,26 @@ def augmented(sample: Sample, kinds: Sequence[str], random: Random) -> Sample | 
     if not all(piece.whole for piece in whole.pieces):
         return None
     chosen = random.sample(list(kinds), min(len(kinds), random.choice((1, 2))))
-    swapped = _other_values(sample, random) if "values" in chosen else {}
     rewrites = [KINDS[kind] for kind in chosen if kind != "values"]
-    texts = []
-    for piece in whole.pieces:
-        told = piece.text
-        if (entity := whole.entity(piece)) is not None:
-            told = swapped.get(entity.text, told)
-            told = told.lower() if "small letters" in chosen else told
-        else:
-            for rewrite in rewrites:
-                told = rewrite(told, random)
-        texts.append(told)
-    return whole.with_texts(texts)
+    slips = [KINDS[kind] for kind in chosen if kind in _WITHIN_ENTITIES]
+    values = {entity.text: entity.text for entity in sample.entities}
+    if "values" in chosen:
+        values |= _other_values(sample, random)
+    # Every mention of an entity is written alike: its annotation has one text.
+    values = {text: _rewritten(value, slips, random) or value for text, value in values.items()}
+    texts = [
+        _rewritten(piece.text, rewrites, random) if entity is None else values[entity.text]
+        for piece in whole.pieces
+        for entity in (whole.entity(piece),)
+    ]
+    new = whole.with_texts(texts)
+    return new and replace(new, query=_rewritten(sample.query or "", rewrites, random) or None)
+
+
+def _rewritten(text: str, rewrites: Sequence[Rewrite], random: Random) -> str:
+    for rewrite in rewrites:
+        text = rewrite(text, random)
+    return text
 
 
 def _other_values(sample: Sample, random: Random) -> dict[str, str]:
@@ -101,6 +109,8 @@ KINDS: Final[dict[str, Rewrite]] = {
     "no punctuation": lambda text, random: without_punctuation(text, random, 1),
     "small letters": lambda text, random: in_small_letters(text, random, 1),
 }
-"""Ways to rewrite what is between entities."""
+"""Ways to rewrite a text and its query."""
+
+_WITHIN_ENTITIES: Final = frozenset(KINDS) - {"no punctuation"}
 
 ALL: Final = (*KINDS, "values")

@@ -56,7 +56,7 @@ class Settings:
 
     head: Head = "linear"
     frozen: bool = False
-    learning_rate: float = 1e-4
+    learning_rate: float = 3e-4
     head_rate: float = 1e-3
     batch: int = 16
     epochs: int = 6
@@ -243,4 +243,4 @@ def _encoder(checkpoint: Path) -> Any:
     for name in ("attention_probs_dropout_prob", "attention_dropout"):
         if hasattr(config, name):
             setattr(config, name, 0.0)
-    return AutoModel.from_pretrained(checkpoint, config=config, attn_implementation="eager")
+    return AutoModel.from_pretrained(checkpoint, config=config, attn_implementation="sdpa")
