@@ -158,6 +158,8 @@ def test_a_refusal_says_who_refuses_what_and_what_helps() -> None:
     assert str(error) == "provider 'mistral' refuses model 'm-1': HTTP 401: check the API key"
 
 
-def test_importing_the_module_imports_no_client() -> None:
-    code = "import pii_bench.models.service, sys; sys.exit('httpx2' in sys.modules)"
+def test_the_table_of_models_and_the_runner_import_no_client() -> None:
+    code = (
+        "import pii_bench.models.catalog, pii_bench.cli.run, sys; sys.exit('httpx2' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603

@@ -59,7 +59,7 @@ class Settings:
     learning_rate: float = 3e-4
     head_rate: float = 1e-3
     batch: int = 16
-    epochs: int = 6
+    epochs: int = 5
     warmup: float = 0.1
     weight_decay: float = 0.01
     unasked: float = 0.25
