@@ -31,7 +31,7 @@ LETTER = record(
 
 def test_the_encoder_suggests_marks(team: Server) -> None:
     made = project(
-        team, "ann", records=[LETTER], stages=Stages.MARK, system="encoder", suggests=True
+        team, "ann", records=(LETTER,), stages=Stages.MARK, system="encoder", suggests=True
     )
 
     asyncio.run(prepare(team.web.database, team.web.masker, made))
@@ -84,7 +84,7 @@ def test_a_process_of_the_pool_prepares_suggestions(tmp_path: Path) -> None:
     settings = Settings(database=str(tmp_path / "pool.sqlite"), workers=1)
     with ExitStack() as stack:
         server = Server(settings, stack)
-        made = project(server, records=[LETTER], stages=Stages.MARK, system="encoder")
+        made = project(server, records=(LETTER,), stages=Stages.MARK, system="encoder")
 
         asyncio.run(prepare(server.web.database, server.web.masker, made))
 
