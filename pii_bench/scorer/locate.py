@@ -91,6 +91,9 @@ _LONG_NUMBER: Final = 7
 _LONG: Final = 100_000
 """Characters from which on an index of words is made: many values need as many searches."""
 
+_SELDOM_REPEATED: Final = 1_000
+"""Characters up to which a value is searched for anew behind each place where it is."""
+
 _TYPEWRITTEN: Final = str.maketrans(
     {
         **dict.fromkeys("‘’‚‛′`´ʹʻʼʽˈ՚＇", "'"),
@@ -185,11 +188,12 @@ class Locator:
         form = self._unmarked.text
         for writing in (value, *writings(value)):
             wanted = _folded_reading(writing)
-            own = [each for each in _find(wanted, form) if _is_own(form, each)]
+            spans = self._unmarked.originals(_own(wanted, form))
+            cased = _cased(unmarked(writing))
             yield from (
                 span
-                for span in self._unmarked.originals(own)
-                if _case_allows(_cased(unmarked(writing)), unmarked(self._text[slice(*span)]))
+                for span in spans
+                if not cased or _case_allows(cased, unmarked(self._text[slice(*span)]))
             )
         if (digits := _parted(value)) is not None:
             yield from self._unmarked.originals(each.span() for each in digits.finditer(form))
@@ -536,9 +540,29 @@ def _joined(spans: Iterable[Span]) -> Iterator[Span]:
 def _find(wanted: str, text: str) -> Iterator[Span]:
     """Where a text is, also where it overlaps itself; an empty one is nowhere."""
     start = text.find(wanted) if wanted else -1
+    # Each search costs as much as the value is long: too much for one that repeats itself.
+    period = _period(wanted) if start != -1 and len(wanted) > _SELDOM_REPEATED else 0
+    repeated = wanted[-period:] if period else ""
     while start != -1:
-        yield start, start + len(wanted)
-        start = text.find(wanted, start + 1)
+        end = start + len(wanted)
+        yield start, end
+        goes_on = repeated and text.startswith(repeated, end)
+        start = start + period if goes_on else text.find(wanted, start + 1)
+
+
+def _period(text: str) -> int:
+    """The least number of characters after which a text repeats itself, to its end.
+
+    The prefix function of Knuth, Morris and Pratt (1977).
+    """
+    borders = array("L", [0])
+    border = 0
+    for character in text[1:]:
+        while border and text[border] != character:
+            border = borders[border - 1]
+        border += text[border] == character
+        borders.append(border)
+    return len(text) - border
 
 
 def _verbatim(value: str, text: str) -> Iterator[Span]:
@@ -665,21 +689,21 @@ def _cuts_number(text: str, span: Span) -> bool:
     return _cuts(text, span, str.isdigit, _IN_NUMBERS)
 
 
-def _is_own(text: str, span: Span) -> bool:
-    """Whether it is words of its own; a number may be next to letters (`25yo`)."""
-    piece = text[slice(*span)]
-    if _cuts_word(text, span) and (not piece.isdigit() or _cuts_digits(text, span)):
-        return False
-    short = len(_LETTER_OR_DIGIT.findall(piece)) <= VERY_SHORT
-    goes_on = _goes_on(text, span) if short else _cuts_number(text, span)
-    return not goes_on and not _cuts_spelled_number(text, span)
+def _own(wanted: str, text: str) -> Iterator[Span]:
+    """Where a text is as words of its own; a number may be next to letters (`25yo`)."""
+    is_number = wanted.isdigit()
+    short = len(_LETTER_OR_DIGIT.findall(wanted)) <= VERY_SHORT
+    goes_on = _goes_on if short else _cuts_number
+    spelled = NUMBER_WORDS.search(wanted) is not None
+    for span in _find(wanted, text):
+        cut = _cuts_word(text, span) and not (is_number and not _cuts_digits(text, span))
+        if not cut and not goes_on(text, span) and not (spelled and _cuts_spelled(text, span)):
+            yield span
 
 
-def _cuts_spelled_number(text: str, span: Span) -> bool:
+def _cuts_spelled(text: str, span: Span) -> bool:
     """Whether a number in words goes on beyond a span: "thirty" in "thirty-two"."""
     start, end = span
-    if not NUMBER_WORDS.search(text, start, end):
-        return False
     return any(
         number.start() < start < number.end() or number.start() < end < number.end()
         for number in NUMBER_WORDS.finditer(text, max(0, start - 100), end + 100)

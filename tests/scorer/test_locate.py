@@ -463,3 +463,20 @@ def test_values_without_places_are_looked_for(
 
 def test_of_one_value_with_two_labels_the_first_named_counts() -> None:
     assert place("Paris", [("Paris", "PER"), ("Paris", "LOC")]) == ([(0, 5, "PER")], [])
+
+
+@given(
+    st.text("ab", min_size=1, max_size=4),
+    st.text("ab", max_size=3),
+    st.integers(1_001, 1_200),
+    st.integers(0, 40),
+)
+def test_a_long_value_that_repeats_itself_is_found_wherever_it_is(
+    piece: str, other: str, size: int, more: int
+) -> None:
+    value = (piece * size)[:size]
+    text = value + (piece * more)[:more] + other + value
+
+    assert list(Locator(text).spans(value, Strictness.EQUAL)) == [
+        (start, start + size) for start in range(len(text)) if text.startswith(value, start)
+    ]
