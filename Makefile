@@ -48,7 +48,7 @@ train-words: .venv/.train ## Train the one that sees words alone
 .PHONY: train-encoder
 train-encoder: .venv/.encoder ## Fine-tune the encoder: an hour and more on two cores; [CAPID=train.jsonl] learns from that file too
 	$(BIN)/pii-bench train encoder --out data/models/encoder \
-	  --train train-single train-multi train-twins $(if $(CAPID),capid:$(CAPID))
+	  --train train-single train-multi train-twins train-other $(if $(CAPID),capid:$(CAPID))
 
 TUNED := build/smollm2-naive
 

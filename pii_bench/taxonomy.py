@@ -92,6 +92,19 @@ TYPE_OF_CATEGORY: Final[Mapping[str, PiiType]] = MappingProxyType(
     {category: pii_type for pii_type, names in CATEGORIES.items() for category in names}
 )
 
+
+def type_of(name: str) -> PiiType:
+    """The type of a category, or the type itself.
+
+    Args:
+        name: a category ("Age"), or a type ("CODE") for what has no category of its own.
+
+    Raises:
+        KeyError: there is neither.
+    """
+    return PiiType(name) if name in PiiType.__members__ else TYPE_OF_CATEGORY[name]
+
+
 _DIRECT: Final = (
     *CATEGORIES[PiiType.PER],
     *CATEGORIES[PiiType.CODE],

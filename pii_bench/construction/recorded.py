@@ -9,6 +9,7 @@ from pii_bench.construction.commissions import ORDERS, PORTION
 from pii_bench.construction.derived import TWIN_SETS
 from pii_bench.construction.frontier import FRONTIER
 from pii_bench.construction.marked import read_marked, to_samples, to_twins, write_marked
+from pii_bench.construction.other import OTHER
 from pii_bench.construction.voices import TEXTS
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import write_whole
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pii_bench.construction.marked import Marked
     from pii_bench.datasets.sample import Sample
 
-NAMES: Final = (*ORDERS, *TWIN_SETS, "distract", FRONTIER)
+NAMES: Final = (*ORDERS, *TWIN_SETS, "distract", FRONTIER, OTHER)
 """Sets whose texts or queries are written."""
 
 SUPERSEDED: Final = "superseded"

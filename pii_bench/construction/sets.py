@@ -9,6 +9,7 @@ from pii_bench.construction.commissions import ORDERS
 from pii_bench.construction.derived import CONVERSATIONS, TRAIN_TWINS, TWINS, TWINS_PER_SOURCE
 from pii_bench.construction.frontier import FRONTIER, FRONTIER_SIZE
 from pii_bench.construction.hard import hard_set
+from pii_bench.construction.other import OTHER, OTHER_SIZE
 from pii_bench.datasets.check.sets import CANARY, OUR_SETS
 from pii_bench.errors import PiiBenchError
 
@@ -26,6 +27,7 @@ TEXTS: Final[Mapping[str, int]] = {
     TRAIN_TWINS: 480,
     "distract": CONVERSATIONS,
     FRONTIER: FRONTIER_SIZE,
+    OTHER: OTHER_SIZE,
 }
 """How many texts, or texts with twins, are recorded for each written set."""
 

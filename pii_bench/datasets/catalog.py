@@ -82,6 +82,7 @@ DATASETS: Final[Mapping[str, Entry]] = MappingProxyType(
                     "train-single",
                     "train-multi",
                     "train-twins",
+                    "train-other",
                     "dev-single",
                     "dev-multi",
                 )

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-TRAIN_DEV = {"train-single", "train-multi", "train-twins", "dev-single", "dev-multi"}
+TRAIN_DEV = {
+    *("train-single", "train-multi", "train-twins", "train-other"),
+    *("dev-single", "dev-multi"),
+}
 
 
 @pytest.fixture

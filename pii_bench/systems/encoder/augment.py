@@ -31,6 +31,7 @@ _LOCALES: Final = ("en_US", "en_GB", "de_DE", "fr_FR", "es_MX", "it_IT", "pl_PL"
 _NAMES_OF_VALUES: Final = frozenset({PiiType.PER, PiiType.LOC, PiiType.ORG})
 _NUMBERED: Final = frozenset({PiiType.CODE, PiiType.QUANTITY})
 _TYPED_AMISS: Final = 0.03
+_FIRST_NAME_ALONE: Final = 0.3
 
 
 def augmented(sample: Sample, kinds: Sequence[str], random: Random) -> Sample | None:
@@ -91,7 +92,8 @@ def _other_value(entity: Entity, faker: Faker, random: Random) -> str:
     if pii_type not in _NAMES_OF_VALUES or not entity.text[:1].isupper():
         return entity.text
     if pii_type is PiiType.PER:
-        return f"{faker.first_name()} {faker.last_name()}" if " " in entity.text else entity.text
+        whole = " " in entity.text and random.random() >= _FIRST_NAME_ALONE
+        return f"{faker.first_name()} {faker.last_name()}" if whole else str(faker.first_name())
     if pii_type is PiiType.LOC:
         has_number = re.search(r"\d", entity.text)
         return str(faker.street_address()).replace("\n", " ") if has_number else str(faker.city())

@@ -80,15 +80,21 @@ class _Turn:
     end: int
 
 
-def _cuts(sample: Sample, random: Random) -> list[tuple[int, int]]:
-    """Start and end of a text's pieces; none cuts an entity."""
+def sentence_ends(sample: Sample) -> list[int]:
+    """Where a text can be cut: behind its sentences but the last, and never in an entity."""
     spans = [span for entity in sample.entities for span in entity.spans]
     text = sample.description
-    places = [
+    return [
         match.end()
         for match in _SENTENCE_END.finditer(text)
         if match.end() < len(text) and not any(s < match.end() < e for s, e in spans)
     ]
+
+
+def _cuts(sample: Sample, random: Random) -> list[tuple[int, int]]:
+    """Start and end of a text's pieces; none cuts an entity."""
+    text = sample.description
+    places = sentence_ends(sample)
     chosen = sorted(random.sample(places, min(random.choice(_CHUNKS) - 1, len(places))))
     return list(zip([0, *chosen], [*chosen, len(text)], strict=True))
 

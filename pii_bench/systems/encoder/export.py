@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -30,6 +31,9 @@ def export(reader: JointReader, tokenizer: Path, folder: Path, *, quantised: boo
         quantised: whether the weights are of 8 bits; what is computed from them is not.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    # As a graph, attention written out takes a quarter less time than PyTorch's own.
+    reader = deepcopy(reader)
+    reader.encoder.set_attn_implementation("eager")
     example = torch.ones((1, 8), dtype=torch.long)
     inputs = dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), example)
     if reader.spelling is not None:

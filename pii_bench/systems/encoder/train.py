@@ -24,6 +24,7 @@ from pii_bench.files import write_whole
 from pii_bench.systems.encoder.augment import ALL, augmented
 from pii_bench.systems.encoder.conversations import conversations
 from pii_bench.systems.encoder.examples import collate, examples_of
+from pii_bench.systems.encoder.excerpts import excerpts
 from pii_bench.systems.encoder.export import export
 from pii_bench.systems.encoder.files import LOG
 from pii_bench.systems.encoder.measure import measure
@@ -51,6 +52,7 @@ class Settings:
         augmented: share of samples that are learnt from a second time, rewritten.
         kinds: of rewriting, see `augment`.
         joined: conversations that are made of several samples, as a share of the samples.
+        cut: excerpts of one to three sentences, likewise.
         half: whether matrices are multiplied in bfloat16, which recent processors do fast.
     """
 
@@ -59,7 +61,7 @@ class Settings:
     learning_rate: float = 3e-4
     head_rate: float = 1e-3
     batch: int = 16
-    epochs: int = 5
+    epochs: int = 4
     warmup: float = 0.1
     weight_decay: float = 0.01
     unasked: float = 0.25
@@ -68,6 +70,7 @@ class Settings:
     augmented: float = 0.5
     kinds: tuple[str, ...] = ALL
     joined: float = 0.15
+    cut: float = 0.25
     seed: int = 13
 
 
@@ -96,9 +99,12 @@ class Examples(torch.utils.data.Dataset[dict[str, Any]]):
             for sample in [*samples, *further]
             for example in examples_of(tokenizer, sample, asked=chance.random() >= settings.unasked)
         ]
-        talks = conversations(samples, round(settings.joined * len(samples)), chance)
+        made = [
+            *conversations(samples, round(settings.joined * len(samples)), chance),
+            *excerpts(samples, round(settings.cut * len(samples)), chance),
+        ]
         self._examples += [
-            example for talk in talks for example in examples_of(tokenizer, talk, asked=True)
+            example for sample in made for example in examples_of(tokenizer, sample, asked=True)
         ]
 
     def __len__(self) -> int:

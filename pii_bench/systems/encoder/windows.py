@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
     from tokenizers import Tokenizer
 
-MAX_TOKENS: Final = 448
+MAX_TOKENS: Final = 512
 """Subwords of a window, query and separators included."""
 
 SPELLED: Final = 512
 """Characters are told apart by their code point modulo this; 0 is padding."""
 
 _SPELLED_CHARACTERS: Final = 16
-_OVERLAP: Final = 96
+_OVERLAP: Final = 64
 # A query that is longer leaves too little room for the text; its end is cut.
 _QUERY_TOKENS: Final = 256
 # What the tokenizer tells of a text takes a hundred times its size.

@@ -50,13 +50,13 @@ def test_a_text_without_words_has_no_window(text: str) -> None:
 
 
 def test_a_long_text_has_windows_that_overlap() -> None:
-    # Room for 150 - 4 subwords, 96 of which the next window has too.
-    first, second, *rest = windows_of(tokenizer(), "a " * 196, max_tokens=149)
+    # Room for 149 - 3 subwords, 64 of which the next window has too.
+    first, second, *rest = windows_of(tokenizer(), "a " * 228, max_tokens=149)
 
     assert len(first.ids) == len(second.ids) == 149
-    assert second.offsets[0] == first.offsets[146 - 96]
-    assert first.core == (0, 146 - 48)
-    assert second.core[0] == 48
+    assert second.offsets[0] == first.offsets[146 - 64]
+    assert first.core == (0, 146 - 32)
+    assert second.core[0] == 32
     assert all(len(window.ids) <= 149 for window in rest)
 
 
