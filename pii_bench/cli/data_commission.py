@@ -17,7 +17,7 @@ from pii_bench.construction.derived import (
     twin_sources,
 )
 from pii_bench.construction.frontier import FRONTIER, FRONTIER_SIZE, frontier_sheet
-from pii_bench.construction.other import COMMISSIONED, OTHER, other_sheet
+from pii_bench.construction.other import OTHER, OTHER_SIZE, other_sheet
 from pii_bench.construction.recorded import Recorded
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import write_whole
@@ -70,7 +70,7 @@ def _told(name: str) -> tuple[int, Callable[[int], str]]:
     if name == FRONTIER:
         return FRONTIER_SIZE, frontier_sheet
     if name == OTHER:
-        return COMMISSIONED, other_sheet
+        return OTHER_SIZE, other_sheet
     recorded = Recorded.load()
     if name in TWIN_SETS:
         return len(twin_sources(recorded, name)), partial(twin_sheet, recorded, name=name)

@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 OTHER: Final = "train-other"
 
-OTHER_SIZE: Final = 509
-"""Texts that are recorded."""
-
-COMMISSIONED: Final = 576
-"""Texts that were asked for; the last ones were not written."""
+OTHER_SIZE: Final = 576
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +96,7 @@ _QUERIES: Final = (
 
 def other_sheet(portion: int) -> str:
     """The commissions of a portion, from 1, for a writer, who chooses names, facts and values."""
-    return "\n".join(_told(number) for number in numbers_of(portion, COMMISSIONED))
+    return "\n".join(_told(number) for number in numbers_of(portion, OTHER_SIZE))
 
 
 def _told(number: int) -> str:

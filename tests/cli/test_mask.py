@@ -315,8 +315,7 @@ IDENTITY = (
     "asthma."
 )
 ACCOUNT = "GB82WEST12345698765432"
-ADDRESS = "ann.lee@example.org"
-NEVER_NEEDED = ("Ann Lee", "536-22-8719", ACCOUNT, "+44 20 7946 0958")
+NEVER_NEEDED = ("Ann Lee", "536-22-8719", "ann.lee@example.org", "+44 20 7946 0958")
 
 
 @pytest.mark.parametrize("keep", KEEP)
@@ -331,10 +330,10 @@ def test_names_and_numbers_stay_only_where_the_query_clearly_needs_them(
         return capsys.readouterr().out
 
     health = masked("Is ibuprofen safe with asthma?")
-    assert [each for each in (*NEVER_NEEDED, ADDRESS) if each in health] == []
-    assert "I take ibuprofen for my asthma." in health
-    writing = masked("Is my e-mail address spelled right?")
-    assert [each for each in NEVER_NEEDED if each in writing] == []
-    assert ADDRESS in writing
+    assert [each for each in (*NEVER_NEEDED, ACCOUNT) if each in health] == []
+    assert "for my asthma." in health
+    bank = masked("Is the check digit of my IBAN right?")
+    assert [each for each in NEVER_NEEDED if each in bank] == []
+    assert ACCOUNT in bank
     name = masked("What is the origin of my name, Ann Lee?")
-    assert [each for each in (*NEVER_NEEDED, ADDRESS) if each in name] == []
+    assert [each for each in (*NEVER_NEEDED, ACCOUNT) if each in name] == []

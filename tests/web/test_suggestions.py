@@ -21,17 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-LETTER = record(
-    "letter",
-    "Maria Lee works in Munich. Her brother Tom Lee is 41.",
-    [("A", "Maria Lee", "PER", "Full Name"), ("B", "41", "DEM", "Age")],
-    ["41"],
-)
-
-
 def test_the_encoder_suggests_marks(team: Server) -> None:
     made = project(
-        team, "ann", records=(LETTER,), stages=Stages.MARK, system="encoder", suggests=True
+        team, "ann", records=RECORDS[:1], stages=Stages.MARK, system="encoder", suggests=True
     )
 
     asyncio.run(prepare(team.web.database, team.web.masker, made))
@@ -42,7 +34,7 @@ def test_the_encoder_suggests_marks(team: Server) -> None:
     assert stored.suggestion is not None
     answer = state_of(ann := team.browser("ann"), open_next(ann, made))["answer"]
     assert answer["suggested"] == "encoder"
-    assert {"Munich", "41"} <= {
+    assert {"Bonn", "32"} <= {
         stored.sample.description[mark["start"] : mark["end"]] for mark in answer["marks"]
     }
     assert {mark["origin"] for mark in answer["marks"]} == {"encoder"}
@@ -84,7 +76,7 @@ def test_a_process_of_the_pool_prepares_suggestions(tmp_path: Path) -> None:
     settings = Settings(database=str(tmp_path / "pool.sqlite"), workers=1)
     with ExitStack() as stack:
         server = Server(settings, stack)
-        made = project(server, records=(LETTER,), stages=Stages.MARK, system="encoder")
+        made = project(server, records=RECORDS[:1], stages=Stages.MARK, system="encoder")
 
         asyncio.run(prepare(server.web.database, server.web.masker, made))
 

@@ -1,4 +1,4 @@
-"""Codes whose form alone says what they are: what rules find more surely than a network."""
+"""What rules know more surely than a network: codes by their form, and labels of forms."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from pii_bench.systems.encoder.reader import Labelled
 
 
 def _is_card(text: str) -> bool:
@@ -45,6 +47,21 @@ _FORMS: Final[tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...]] = (
 )
 
 
+_LABELS: Final = frozenset(
+    {
+        *("address", "age", "born", "cc", "city", "company", "curriculum vitae", "cv", "date"),
+        *("date of birth", "dob", "doctor", "education", "email", "e-mail", "employer"),
+        *("experience", "from", "gender", "height", "iban", "ip", "job", "languages", "mobile"),
+        *("name", "nationality", "notes", "occupation", "patient", "phone", "position"),
+        *("profile", "reference", "references", "religion", "remarks", "resume", "school"),
+        *("skills", "ssn", "street", "subject", "summary", "tel", "telephone", "to", "weight"),
+        *("work experience", "ticket", "user"),
+    }
+)
+# A line that is a heading, or what is in front of its colon.
+_OPENING: Final = re.compile(r"^[^\S\n]*([A-Za-z][A-Za-z -]{0,30}?)[^\S\n]*(?::|$)", re.MULTILINE)
+
+
 def fixed_forms(text: str) -> Iterator[tuple[int, int]]:
     """E-mail and IP addresses, hashes, IBANs, card, phone and social security numbers."""
     for pattern, holds in _FORMS:
@@ -53,10 +70,13 @@ def fixed_forms(text: str) -> Iterator[tuple[int, int]]:
                 yield match.span()
 
 
-def with_fixed_forms(
-    text: str, spans: Sequence[tuple[int, int, PiiType]]
-) -> list[tuple[int, int, PiiType]]:
-    """Spans of a text, in order, where a code that a rule finds replaces what overlaps it."""
+def with_fixed_forms(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
+    """Spans of a text, in order, corrected by rules.
+
+    A code that a rule finds replaces what overlaps it. The label of a form ("Street:") or the
+    heading of a document is no span.
+    """
+    spans = _without_labels(text, spans)
     taken = bytearray(len(text))
     fixed: list[tuple[int, int]] = []
     for start, end in fixed_forms(text):
@@ -65,3 +85,13 @@ def with_fixed_forms(
             fixed.append((start, end))
     kept = [span for span in spans if not any(taken[span[0] : span[1]])]
     return sorted([*kept, *((start, end, PiiType.CODE) for start, end in fixed)])
+
+
+def _without_labels(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
+    labels = {
+        place
+        for match in _OPENING.finditer(text)
+        if match[1].lower() in _LABELS
+        for place in range(*match.span(1))
+    }
+    return [span for span in spans if not labels.issuperset(range(span[0], span[1]))]

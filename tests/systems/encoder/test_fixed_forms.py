@@ -66,3 +66,24 @@ def test_a_long_word_before_no_address_is_passed_over() -> None:
     text = "a" * 1_000_000
 
     assert list(fixed_forms(f"{text} {text}@x.example")) == [(1_000_001, 2_000_011)]
+
+
+@pytest.mark.parametrize(
+    ("text", "span", "kept"),
+    [
+        ("Street: Elm Row 4", "Street", False),
+        ("CURRICULUM VITAE\nJane Roe", "VITAE", False),
+        ("CURRICULUM VITAE\nJane Roe", "Jane Roe", True),
+        ("Jane: hello", "Jane", True),
+        ("Name: Street", "Street", True),
+        ("I live in Street: it is small", "Street", True),
+        ("Date: 2024-03-01", "2024-03-01", True),
+    ],
+)
+def test_the_label_of_a_form_or_the_heading_of_a_document_is_no_span(
+    text: str, span: str, kept: bool
+) -> None:
+    start = text.index(span)
+    found = [(start, start + len(span), PiiType.LOC)]
+
+    assert with_fixed_forms(text, found) == (found if kept else [])
