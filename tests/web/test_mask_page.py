@@ -82,7 +82,7 @@ def test_what_is_masked_is_in_no_file_and_no_log(
     caplog.set_level(logging.DEBUG)
     browser = team.browser("ann")
     secret = "hohenlohe@mail.example.org"  # noqa: S105 -- an address
-    body = {"text": f"Write to {secret}.", "query": f"Who is {secret}?"}
+    body = {"text": f"Write to {secret}.", "query": "Is this polite? Yours, Hohenlohe"}
 
     mapping = browser.post("/mask", json=body).json()["mapping"]
     answer = browser.post("/unmask", json={"text": "<Email Address>", "mapping": mapping})

@@ -84,5 +84,5 @@ def test_a_text_whose_windows_are_run_twice_is_read_as_one_whose_states_are_kept
 
     found = Reader(SHIPPED, kept=0).detect(text)
 
-    assert len({owner for each in found for owner in each.owners}) == 2
+    assert {owner for each in found for owner in each.owners} >= {"Ann Lee", "Tom Roe"}
     assert found == Reader(SHIPPED).detect(text)
