@@ -46,7 +46,7 @@ train-words: .venv/.train ## Train the one that sees words alone
 	$(BIN)/pii-bench train --words-alone
 
 .PHONY: train-encoder
-train-encoder: .venv/.encoder ## Fine-tune the encoder: an hour and more on two cores; [CAPID=train.jsonl] learns from that file too
+train-encoder: .venv/.encoder ## Fine-tune the encoder: an hour on two cores; [CAPID=train.jsonl] learns from that file too
 	$(BIN)/pii-bench train encoder --out data/models/encoder \
 	  --train train-single train-multi train-twins train-other $(if $(CAPID),capid:$(CAPID))
 

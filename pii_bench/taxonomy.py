@@ -93,7 +93,7 @@ TYPE_OF_CATEGORY: Final[Mapping[str, PiiType]] = MappingProxyType(
 )
 
 
-def type_of(name: str) -> PiiType:
+def type_named(name: str) -> PiiType:
     """The type of a category, or the type itself.
 
     Args:

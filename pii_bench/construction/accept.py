@@ -29,6 +29,7 @@ from pii_bench.construction.marked import (
     MarkedQuery,
     Resolved,
     facts_of,
+    names_in,
     resolve,
 )
 from pii_bench.construction.other import OTHER, declared_facts
@@ -38,7 +39,7 @@ from pii_bench.construction.voices import TEXTS, load_voices
 from pii_bench.datasets.check.run import sample_problems
 from pii_bench.datasets.check.text import Problem, blanked
 from pii_bench.errors import PiiBenchError
-from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType, type_of
+from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType, type_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -59,8 +60,11 @@ _ARTICLE: Final = re.compile(
 _TITLED: Final = re.compile(
     r"\b(?:Mrs?|Ms|Miss|Mx|Dr|Prof|Sir|Madam|Señora?|Herr|Frau|Mme)\b\.? [A-Z]\w+"
 )
-# Rules of the benchmark's own sets that its other training texts are free from.
-_NOT_OF_OTHER: Final = frozenset({"format", "query-name", "query-value", "related-count"})
+_OF_FORMS_AND_QUERIES: Final = frozenset(
+    {"format", "query-name", "query-part", "query-value", "related-count", "titled-name"}
+)
+"""Rules that texts of other kinds are free from: people write and ask in any form."""
+
 _DIGITS: Final = re.compile(r"\D+")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 # A chat writer's markup would show a reader of the text where values are.
@@ -83,6 +87,7 @@ class Terms:
         registers: kinds of text, one of which the header names; none for twins.
         exact: whether every value, not only names and numbers, is one of `allowed`.
         any_form: whether names may stand in another script, and numbers be grouped or broken.
+        waived: rules that its samples are free from.
     """
 
     facts: Mapping[str, str]
@@ -95,6 +100,7 @@ class Terms:
     registers: tuple[str, ...] = ()
     exact: bool = False
     any_form: bool = False
+    waived: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,18 +154,12 @@ def _judge(marked: Marked, recorded: Recorded, rivals: Rivals) -> tuple[Verdict,
     if not problems:
         samples = recorded.samples_of(completed)
         for sample in samples:
-            problems += _sample_problems(name, sample)
+            found = (*sample_problems(sample), *_wording_problems(sample))
+            problems += [problem for problem in found if problem.rule not in terms.waived]
         problems = list(dict.fromkeys(replace(p, sample_id=marked.id) for p in problems))
         problems += rivals.problems(name, completed, samples)
     verdict = Verdict(marked.id, tuple(problems), chars, terms.chars or 0)
     return verdict, None if problems else completed
-
-
-def _sample_problems(name: str, sample: Sample) -> list[Problem]:
-    problems = sample_problems(sample)
-    if name == OTHER:
-        return [problem for problem in problems if problem.rule not in _NOT_OF_OTHER]
-    return [*problems, *_wording_problems(sample)]
 
 
 class _UnknownError(Exception):
@@ -279,15 +279,16 @@ def _of_other(marked: Marked) -> Terms:
         facts = declared_facts(marked)
     except PiiBenchError as error:
         raise _UnknownError(str(error)) from error
-    values = resolve(marked.text, frozenset()).values
+    found = resolve(marked.text, frozenset())
     return Terms(
         facts=facts,
-        allowed={tag: tuple(values.get(tag, ())) for tag in facts},
+        allowed=found.values,
         kinds=tuple(query.kind for query in marked.queries),
-        chars=len(resolve(marked.text, frozenset()).text),
+        chars=len(found.text),
         header={"kind": marked.header["kind"], "facts": _told(facts) or "-"},
         needs=(0, len(facts)),
         query_chars=(8, 700),
+        waived=_OF_FORMS_AND_QUERIES,
     )
 
 
@@ -297,11 +298,8 @@ def _told(facts: Mapping[str, str]) -> str:
 
 def _terms_problems(marked: Marked, terms: Terms) -> Iterator[Problem]:
     """Whether a text and its queries are what was asked for."""
-    people = frozenset(
-        tag for tag, category in terms.facts.items() if type_of(category) is PiiType.PER
-    )
     if terms.chars is not None:
-        found = resolve(marked.text, people)
+        found = resolve(marked.text, names_in(terms.facts))
         yield from _mark_problems(marked.id, found, terms)
         yield from _text_problems(marked, found.text, terms, terms.chars)
     kinds = tuple(query.kind for query in marked.queries)
@@ -366,7 +364,7 @@ def _query_problems(name: str, query: MarkedQuery, terms: Terms) -> Iterator[Pro
 
 def _value_problems(name: str, tag: str, text: str, terms: Terms) -> Iterator[Problem]:
     category = terms.facts[tag]
-    pii_type = type_of(category)
+    pii_type = type_named(category)
     if pii_type is not PiiType.PER and _ARTICLE.match(text):
         yield Problem(name, "article", f"{text!r} ({tag}) begins with an article or possessive")
     allowed = terms.allowed.get(tag, ())

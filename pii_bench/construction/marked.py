@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.datasets.check.text import is_inside, occurrences
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.errors import PiiBenchError
-from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType, type_of
+from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType, type_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -197,8 +197,7 @@ def to_samples(marked: Marked) -> Iterator[Sample]:
     The header names the categories (`facts: A1 Full Name, A2 Age`).
     """
     categories = facts_of(marked.header["facts"])
-    names = frozenset(t for t, c in categories.items() if type_of(c) is PiiType.PER)
-    found = resolve(marked.text, names)
+    found = resolve(marked.text, names_in(categories))
     subjects = annotate(found, categories)
     meta: dict[str, object] = {
         key: marked.header[key]
@@ -260,7 +259,7 @@ def annotate(found: Resolved, categories: Mapping[str, str]) -> tuple[Subject, .
             tuple(
                 Entity(
                     text=found.values[tag][0],
-                    type=type_of(categories[tag]),
+                    type=type_named(categories[tag]),
                     category=categories[tag] if categories[tag] in TYPE_OF_CATEGORY else None,
                     spans=found.spans[tag],
                 )
@@ -281,6 +280,11 @@ def facts_of(line: str) -> dict[str, str]:
         tag, _, category = part.strip().partition(" ")
         facts[tag] = category
     return facts
+
+
+def names_in(facts: Mapping[str, str]) -> frozenset[str]:
+    """The tags of people's names, for `resolve`."""
+    return frozenset(tag for tag, name in facts.items() if type_named(name) is PiiType.PER)
 
 
 def _sample(path: Path, start: int, lines: list[str]) -> Marked:

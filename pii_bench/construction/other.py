@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.construction.commissions import SEED, numbers_of
 from pii_bench.construction.marked import facts_of
 from pii_bench.errors import PiiBenchError
-from pii_bench.taxonomy import type_of
+from pii_bench.taxonomy import type_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -126,7 +126,7 @@ def declared_facts(marked: Marked) -> dict[str, str]:
     facts = facts_of(marked.header.get("facts", ""))
     for tag, category in facts.items():
         try:
-            type_of(category)
+            type_named(category)
         except KeyError:
             raise PiiBenchError(
                 f"header: {f'{tag} {category}'!r} is no tag with a category or type"

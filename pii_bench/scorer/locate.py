@@ -84,8 +84,6 @@ class Strictness(StrEnum):
 SHORT: Final = 4
 VERY_SHORT: Final = 2
 LONG_NUMBER: Final = 7
-
-_LONG_NUMBER: Final = 7
 """Digits from which on a number is told by them alone, however they are parted."""
 
 _LONG: Final = 100_000
@@ -715,7 +713,7 @@ def _parted(value: str) -> re.Pattern[str] | None:
     """The digits of a long number with whatever parts them; None for another value."""
     plain = reading(value)
     digits = re.sub(r"[\s+().,/'-]", "", plain)
-    if not (digits.isascii() and digits.isdigit() and len(digits) >= _LONG_NUMBER):
+    if not (digits.isascii() and digits.isdigit() and len(digits) >= LONG_NUMBER):
         return None
     between = r"[\s().,/'-]{0,3}"
     return re.compile(rf"(?<![0-9])(?<![0-9][.,]){between.join(digits)}(?![0-9])")

@@ -55,7 +55,7 @@ _LABELS: Final = frozenset(
         *("name", "nationality", "notes", "occupation", "patient", "phone", "position"),
         *("profile", "reference", "references", "religion", "remarks", "resume", "school"),
         *("skills", "ssn", "street", "subject", "summary", "tel", "telephone", "to", "weight"),
-        *("work experience", "ticket", "user"),
+        *("ticket", "user", "work experience"),
     }
 )
 # A line that is a heading, or what is in front of its colon.
@@ -71,12 +71,7 @@ def fixed_forms(text: str) -> Iterator[tuple[int, int]]:
 
 
 def with_fixed_forms(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
-    """Spans of a text, in order, corrected by rules.
-
-    A code that a rule finds replaces what overlaps it. The label of a form ("Street:") or the
-    heading of a document is no span.
-    """
-    spans = _without_labels(text, spans)
+    """Spans of a text, in order, where a code that a rule finds replaces what overlaps it."""
     taken = bytearray(len(text))
     fixed: list[tuple[int, int]] = []
     for start, end in fixed_forms(text):
@@ -87,7 +82,8 @@ def with_fixed_forms(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
     return sorted([*kept, *((start, end, PiiType.CODE) for start, end in fixed)])
 
 
-def _without_labels(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
+def without_labels(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
+    """Spans of a text but for labels of a form ("Street:") and headings of a document."""
     labels = {
         place
         for match in _OPENING.finditer(text)

@@ -15,7 +15,7 @@ from pii_bench.errors import InputFileError
 from pii_bench.resources import DATA
 from pii_bench.scorer import normalise
 from pii_bench.systems.encoder.files import GRAPH, HEADS, TOKENIZER
-from pii_bench.systems.encoder.fixed_forms import with_fixed_forms
+from pii_bench.systems.encoder.fixed_forms import with_fixed_forms, without_labels
 from pii_bench.systems.encoder.windows import spelled_of, subwords_of, windows_of
 from pii_bench.systems.tagger.labels import OUTSIDE, Transitions, best_labels
 from pii_bench.taxonomy import PiiType
@@ -111,7 +111,8 @@ class Reader:
         windows = windows_of(self._tokenizer, text)
         kept = [*self._run(windows)] if len(windows) <= self._kept else None
         tags = ((window, own) for window, _, own in kept or self._run(windows))
-        spans = with_fixed_forms(text, decode(text, tags, self._transitions))
+        labelled = without_labels(text, decode(text, tags, self._transitions))
+        spans = with_fixed_forms(text, labelled)
         states = ((window, hidden) for window, hidden, _ in kept or self._run(windows))
         return _merge(text, spans, self._owners(text, spans, states)) if spans else []
 
