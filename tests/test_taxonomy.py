@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pii_bench.taxonomy import SENSITIVITY, TYPE_OF_CATEGORY, PiiType, sensitivity, type_of
+from pii_bench.taxonomy import SENSITIVITY, TYPE_OF_CATEGORY, PiiType, sensitivity, type_named
 
 
 def test_every_category_has_a_tier() -> None:
@@ -47,7 +47,7 @@ def test_without_a_category_of_ours_the_type_decides(
 
 
 def test_a_name_of_a_category_or_of_a_type_tells_the_type() -> None:
-    assert type_of("Age") is PiiType.DEM
-    assert type_of("CODE") is PiiType.CODE
+    assert type_named("Age") is PiiType.DEM
+    assert type_named("CODE") is PiiType.CODE
     with pytest.raises(KeyError):
-        type_of("Plate")
+        type_named("Plate")

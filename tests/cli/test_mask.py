@@ -331,7 +331,8 @@ def test_names_and_numbers_stay_only_where_the_query_clearly_needs_them(
 
     health = masked("Is ibuprofen safe with asthma?")
     assert [each for each in (*NEVER_NEEDED, ACCOUNT) if each in health] == []
-    assert "for my asthma." in health
+    # At the least, what treats it is masked as well.
+    assert ("for my asthma." if keep == "least" else "I take ibuprofen for my asthma.") in health
     bank = masked("Is the check digit of my IBAN right?")
     assert [each for each in NEVER_NEEDED if each in bank] == []
     assert ACCOUNT in bank

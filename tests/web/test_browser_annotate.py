@@ -191,16 +191,21 @@ def mark_by_mouse(ann: Visitor) -> None:
     assert ann.said == []
 
 
+def open_task_by_keyboard(visitor: Visitor, button: str) -> None:
+    """From the list of projects into the next task, by a button of the list."""
+    visitor.page.goto("/projects")
+    visitor.tab_to(f"node.textContent.trim() === '{button}'")
+    visitor.press("Enter")
+    # The button has the focus as soon as the page is there.
+    visitor.page.wait_for_function("document.activeElement?.matches('button.primary')")
+    visitor.press("Enter")
+    visitor.saved()
+
+
 def mark_by_keyboard(bob: Visitor) -> None:
     """Bob marks Ann, and Bo as another person, without a mouse."""
     page = bob.page
-    page.goto("/projects")
-    bob.tab_to("node.textContent.trim() === 'Start'")
-    bob.press("Enter")
-    # The button has the focus as soon as the page is there.
-    page.wait_for_function("document.activeElement?.matches('button.primary')")
-    bob.press("Enter")
-    bob.saved()
+    open_task_by_keyboard(bob, "Start")
     bob.tab_to("node.id === 'text'")
     bob.press("ArrowRight", "1")
     page.get_by_text("“Ann”: PER, Full Name, A").wait_for()
@@ -269,12 +274,7 @@ def choose(ann: Visitor) -> None:
 def choose_by_keyboard(bob: Visitor) -> None:
     """Stage 2 without a mouse, from the list of projects to the end: person, remark, undo too."""
     page = bob.page
-    page.goto("/projects")
-    bob.tab_to("node.textContent.trim() === 'Continue'")
-    bob.press("Enter")
-    page.wait_for_function("document.activeElement?.matches('button.primary')")
-    bob.press("Enter")
-    bob.saved()
+    open_task_by_keyboard(bob, "Continue")
     # The first piece has the focus as soon as the task is there.
     page.wait_for_function("document.activeElement?.id === 'item-0'")
     bob.press("?")

@@ -78,11 +78,11 @@ def test_a_span_is_pooled_in_every_window_that_it_touches(places: list[tuple[int
 
 def test_a_text_whose_windows_are_run_twice_is_read_as_one_whose_states_are_kept() -> None:
     text = (
-        "My name is Ann Lee, I am 32 and work at Acme Corp in Oslo. My brother Tom Roe, who is 45, "
-        "lives in Bergen and drives a lorry for Nordfrakt. Mail me at ann@lee.example.\n"
-    ) * 12
+        "Ann Lee is 32 and works at Acme Corp in Oslo. Her brother Tom Roe, who is 45, "
+        "lives in Bergen. Mail her at ann@lee.example.\n"
+    ) * 16
 
     found = Reader(SHIPPED, kept=0).detect(text)
 
-    assert {owner for each in found for owner in each.owners} >= {"Ann Lee", "Tom Roe"}
+    assert {owner for each in found for owner in each.owners} == {"Ann Lee", "Tom Roe"}
     assert found == Reader(SHIPPED).detect(text)
