@@ -11,7 +11,7 @@ from pii_bench.cli.options import WRITTEN_SETS, add_json
 from pii_bench.cli.terminal import say, say_json
 from pii_bench.construction.readings import agreement, faults
 from pii_bench.construction.recorded import Recorded
-from pii_bench.datasets.readings import Reading, load_readings, version_of
+from pii_bench.datasets.readings import FINISHED, READINGS, Reading, load_readings, version_of
 from pii_bench.datasets.readme import README, replace_block
 
 if TYPE_CHECKING:
@@ -40,6 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--write", action="store_true", help="put the table into data/README.md too"
     )
     add_json(output)
+    parser.add_argument(
+        "--finished",
+        action="store_true",
+        help="of readings by a third reader, who saw samples drawn from the finished sets",
+    )
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -55,7 +60,7 @@ def run(arguments: argparse.Namespace) -> bool:
     found: list[tuple[str, str, Agreement]] = []
     for name in arguments.sets:
         samples = {sample.id: sample for sample in recorded.samples(name)}
-        readings = load_readings(name)
+        readings = load_readings(name, FINISHED if arguments.finished else READINGS)
         if arguments.disputed:
             _print_disputed(samples, readings, 1 if name.startswith(("train-", "dev-")) else 2)
             continue
@@ -68,7 +73,7 @@ def run(arguments: argparse.Namespace) -> bool:
         table = tabulate(rows, headers=_HEADERS, tablefmt="pipe", disable_numparse=True)
         say(table)
         if arguments.write:
-            replace_block("agreement", table, README)
+            replace_block("finished" if arguments.finished else "agreement", table, README)
             say(f"\nwritten: {README}")
     return True
 

@@ -9,7 +9,7 @@ from pii_bench.cli.options import WRITTEN_SETS, add_reader
 from pii_bench.cli.terminal import say
 from pii_bench.construction.readings import parse_answers, record_readings
 from pii_bench.construction.recorded import Recorded
-from pii_bench.datasets.readings import load_readings
+from pii_bench.datasets.readings import folder_of, load_readings
 
 if TYPE_CHECKING:
     import argparse
@@ -39,6 +39,8 @@ def run(arguments: argparse.Namespace) -> bool:
     """
     name: str = arguments.set
     samples = {sample.id: sample for sample in Recorded.load().samples(name)}
-    found = parse_answers(arguments.answers, samples, load_readings(name), arguments.reader)
-    say(f"recorded {record_readings(name, found)} of {len(found)} readings")
+    folder = folder_of(arguments.reader)
+    known = load_readings(name, folder)
+    found = parse_answers(arguments.answers, samples, known, arguments.reader)
+    say(f"recorded {record_readings(name, found, folder)} of {len(found)} readings")
     return True

@@ -9,7 +9,7 @@ from pii_bench.cli.options import WRITTEN_SETS, add_reader, positive
 from pii_bench.cli.terminal import say
 from pii_bench.construction.readings import sheet
 from pii_bench.construction.recorded import Recorded, portion_of
-from pii_bench.datasets.readings import load_readings, version_of
+from pii_bench.datasets.readings import folder_of, load_readings, version_of
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import write_whole
 
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> bool:
         PiiBenchError: nothing is left to read, or a file cannot be read or written.
     """
     name, reader = arguments.set, arguments.reader
-    read = {(r.id, r.version) for r in load_readings(name) if r.reader == reader}
+    read = {(r.id, r.version) for r in load_readings(name, folder_of(reader)) if r.reader == reader}
     recorded = Recorded.load()
     wanted = [
         sample

@@ -282,8 +282,13 @@ def built(name: str, options: SystemOptions, *, local_only: bool) -> tuple[Syste
 
 
 def add_reader(parser: argparse.ArgumentParser) -> None:
-    """Which of the two readers."""
-    parser.add_argument("--reader", choices=("a", "b"), required=True)
+    """Which reader."""
+    parser.add_argument(
+        "--reader",
+        choices=("a", "b", "c"),
+        required=True,
+        help="a or b: every version is read by both; c: reads samples of the finished set",
+    )
 
 
 def _temperature(text: str) -> float | Literal["default"]:

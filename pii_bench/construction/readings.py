@@ -77,7 +77,7 @@ def parse_answers(
         path: of the answers.
         samples: by id, those that may be answered.
         known: earlier readings, from which the round follows.
-        reader: "a" or "b".
+        reader: "a", "b" or "c".
 
     Raises:
         InputFileError: a line is not of this form, names no such sample, or one that has changed

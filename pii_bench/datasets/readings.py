@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 
 READINGS: Final = DATA / "readings"
 
+FINISHED: Final = READINGS / "finished"
+"""Readings by a third reader of samples drawn from the finished sets."""
+
+
+def folder_of(reader: str) -> Path:
+    """Where readings by a reader are recorded: "a" and "b" before the last mending, "c" after."""
+    return FINISHED if reader == "c" else READINGS
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -30,7 +38,7 @@ class Reading:
     Attributes:
         id: of the sample.
         version: of the sample, see `version_of`.
-        reader: "a" or "b": the two readers of a version.
+        reader: "a" or "b": the two readers of a version; "c": of the finished set.
         round: 1 for the first version of a sample that was read.
         options: texts of the entities that the reader was shown.
         gold: texts of the related entities of that version, which the reader was not shown.
