@@ -14,6 +14,7 @@ from pii_bench.datasets.checksums import sha256_of
 from pii_bench.errors import InputFileError
 from pii_bench.resources import DATA
 from pii_bench.scorer import normalise
+from pii_bench.systems.encoder.boundaries import with_whole_spans
 from pii_bench.systems.encoder.files import GRAPH, HEADS, TOKENIZER
 from pii_bench.systems.encoder.fixed_forms import with_fixed_forms, without_labels
 from pii_bench.systems.encoder.windows import spelled_of, subwords_of, windows_of
@@ -112,7 +113,7 @@ class Reader:
         kept = [*self._run(windows)] if len(windows) <= self._kept else None
         tags = ((window, own) for window, _, own in kept or self._run(windows))
         labelled = without_labels(text, decode(text, tags, self._transitions))
-        spans = with_fixed_forms(text, labelled)
+        spans = with_fixed_forms(text, with_whole_spans(text, labelled))
         states = ((window, hidden) for window, hidden, _ in kept or self._run(windows))
         return _merge(text, spans, self._owners(text, spans, states)) if spans else []
 
