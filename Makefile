@@ -195,7 +195,7 @@ lint: .venv/.dev .venv/.train ## Check style and types, for which torch must be 
 	$(BIN)/mypy
 
 .PHONY: perf
-perf: .venv/.package build/perf-venv/.installed ## Measure speed beside peers, write results/perf.md: ten minutes
+perf: .venv/.package build/perf-venv/.installed ## Measure speed next to peers, write results/perf.md: ten minutes
 	$(BIN)/python -m tests.perf
 
 .PHONY: perf-ray
