@@ -100,7 +100,7 @@ class Reader:
             )
         except Exception as error:
             raise InputFileError(folder / GRAPH, "is no ONNX graph") from error
-        self._inputs = {each.name for each in self._session.get_inputs()}
+        self._inputs = [each.name for each in self._session.get_inputs()]
         self._transitions = (
             Transitions(*(self._heads[f"crf.{name}"] for name in ("start", "pairs", "end")))
             if "crf.start" in self._heads
@@ -146,13 +146,15 @@ class Reader:
         """
         for window in windows:
             inputs = {
-                "input_ids": np.array([window.ids], np.int64),
-                "attention_mask": np.ones((1, len(window.ids)), np.int64),
-                "token_type_ids": np.array([window.types], np.int64),
+                "input_ids": [window.ids],
+                "attention_mask": [[1] * len(window.ids)],
+                "token_type_ids": [window.types],
             }
             if "spelled" in self._inputs:
-                inputs["spelled"] = np.array(spelled_of([window]), np.int64)
-            (hidden,), (scores,) = self._session.run(None, inputs)
+                inputs["spelled"] = spelled_of([window])
+            # Not every encoder takes types.
+            given = {name: np.array(inputs[name], np.int64) for name in self._inputs}
+            (hidden,), (scores,) = self._session.run(None, given)
             yield window, hidden, scores
 
     def _weights(
