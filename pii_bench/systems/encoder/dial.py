@@ -26,7 +26,7 @@ _LEVELS: Final = 80
 _ALIKE: Final = 0.005
 """Means that differ by less are alike: those of another dev set would differ by more."""
 
-_LIKELY: Final = 0.5
+_CLEAR: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +72,12 @@ def _most_protective(points: Sequence[DialPoint], weight: float) -> DialPoint:
 def is_kept(item: Found, threshold: float) -> bool:
     """Whether something found is to stay readable.
 
-    Names never are; account, identity and contact numbers only where it is more likely than not
-    that the query needs them, and the threshold allows it.
+    Names never are; account, identity and contact numbers only where the query clearly needs
+    them, and the threshold allows it.
     """
     if item.type is PiiType.PER:
         return False
-    least = max(threshold, _LIKELY) if item.type is PiiType.CODE else threshold
+    least = max(threshold, _CLEAR) if item.type is PiiType.CODE else threshold
     return item.relevance > 0 and item.relevance >= least
 
 

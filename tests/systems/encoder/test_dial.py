@@ -33,10 +33,10 @@ def test_the_mean_is_harmonic_and_weighted(
     [
         (found("asthma", 0.3), 0.3, True),
         (found("asthma", 0.29), 0.3, False),
-        # Codes must be needed more likely than not.
-        (found("1234", 0.49, PiiType.CODE), 0.3, False),
-        (found("1234", 0.5, PiiType.CODE), 0.3, True),
-        (found("1234", 0.5, PiiType.CODE), 0.6, False),
+        # Codes must be needed clearly.
+        (found("1234", 0.79, PiiType.CODE), 0.3, False),
+        (found("1234", 0.8, PiiType.CODE), 0.3, True),
+        (found("1234", 0.8, PiiType.CODE), 0.9, False),
         # Names never are.
         (found("Ann Lee", 0.0, PiiType.PER), 0.0, False),
         (found("Ann Lee", 1.0, PiiType.PER), 0.0, False),
