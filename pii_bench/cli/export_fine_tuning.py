@@ -14,7 +14,7 @@ from pii_bench.errors import InputFileError
 from pii_bench.escaping import markdown_table
 from pii_bench.files import encode, write_whole
 from pii_bench.models.tuning import SERVICES, Format, training_usd, tuning_file
-from pii_bench.prompting.shots import TRAIN
+from pii_bench.prompting.labelled import TRAIN
 
 if TYPE_CHECKING:
     import argparse

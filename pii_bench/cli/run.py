@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.models.table import ModelCard
-    from pii_bench.prompting.shots import Shots
+    from pii_bench.prompting.labelled import Shots
     from pii_bench.ranking.rows import Row
     from pii_bench.runs.jobs import MapSamples
     from pii_bench.systems.base import System
@@ -317,7 +317,7 @@ def _shots(arguments: argparse.Namespace) -> Shots | None:
         if (value := getattr(arguments, f"shots_{key}")) is not None
     }
     if arguments.shots is not None:
-        from pii_bench.prompting.shots import Shots
+        from pii_bench.prompting.labelled import Shots
 
         return Shots(arguments.shots, **given)
     if given:

@@ -10,7 +10,7 @@ from pii_bench.cli.terminal import say, tell
 from pii_bench.cli.training_sets import training_examples
 from pii_bench.errors import InputFileError, MissingExtraError
 from pii_bench.models.local import WEIGHTS, hash_gguf, locate
-from pii_bench.prompting.shots import TRAIN
+from pii_bench.prompting.labelled import TRAIN
 
 if TYPE_CHECKING:
     import argparse

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.catalog import DATASETS, load_dataset
 from pii_bench.errors import PiiBenchError
-from pii_bench.prompting.shots import TRAIN
+from pii_bench.prompting.labelled import TRAIN
 from pii_bench.prompting.targets import Target, examples_of
 
 if TYPE_CHECKING:

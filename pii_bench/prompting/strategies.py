@@ -11,12 +11,19 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from pii_bench.datasets.sample import spans_of
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.models.base import Message
-from pii_bench.prompting.schemas import PAPER, answer_schema, definitions
+from pii_bench.models.base import AnswerSchema, Message
+from pii_bench.prompting.labelled import (
+    PAPER,
+    Example,
+    Shots,
+    choose,
+    definitions,
+    draw_examples,
+)
 from pii_bench.prompting.template import (
     Template,
     content_hash,
@@ -25,15 +32,17 @@ from pii_bench.prompting.template import (
 )
 from pii_bench.resources import PROMPTS
 from pii_bench.tasks import Task
+from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.models.base import AnswerSchema
-    from pii_bench.prompting.schemas import Output
-    from pii_bench.prompting.shots import Example, Shots
+
+
+Output: TypeAlias = Literal["text", "schema"]
+"""Who makes the form of an answer: the prompt's words, or the provider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +58,7 @@ class Strategy:
         reasoning: what it writes before its answer, in order; keys of its schema.
         text: the strategy whose text it has; None for its own, the file `<name>.txt`.
         voted: whether it is asked several times, and the majority is the answer.
-        labelled: whether its answers are values by label of a taxonomy, whoever they belong to.
+        labelled: whether its answers are values by label of a taxonomy, without subjects.
     """
 
     name: str
@@ -82,10 +91,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = MappingProxyType(
                 reasoning=("thought",),
             ),
             Strategy(
-                "self-consistency",
-                Task.QUERY_RELATED,
-                _PLAIN,
-                reasoning=("reflections", "summary"),
+                "self-consistency", Task.QUERY_RELATED, _PLAIN, reasoning=("reflections", "summary")
             ),
             Strategy("ps-cot", Task.QUERY_RELATED, _PLAIN, reasoning=("plan", "thought")),
             Strategy(
@@ -160,12 +166,47 @@ class Prompt:
         return (Message("user", f"{text}\n\n{self.instruction}" if self.instruction else text),)
 
 
-def get_strategy(name: str) -> Strategy:
-    """Look a strategy up.
+def answer_schema(strategy: Strategy, labels: Iterable[str] = tuple(PiiType)) -> AnswerSchema:
+    """The JSON Schema of a strategy's answers, for providers that enforce it (`--output schema`).
 
-    Raises:
-        UnknownNameError: no such strategy.
+    Detection answers `{"subjects": [{"entities": [{"text": ..., "type": ...}]}]}`, with the
+    labels of a taxonomy `{"PII": {"LABEL": ["value", ...]}}`, any other strategy
+    `{..., "answer": [...]}`. Properties are written in the order of the schema: what a strategy
+    reasons in is before its answer. All are required, no others are allowed, and no length is
+    bounded: every provider takes that.
     """
+    if strategy.labelled:
+        values = {str(label): _list(_TEXT) for label in labels}
+        return AnswerSchema("pii", _object(PII=_object(**values)))
+    if strategy.task is Task.DETECTION:
+        types = [pii_type.value for pii_type in PiiType]
+        entity = _object(text=_TEXT, type={**_TEXT, "enum": types})
+        subject = _object(entities=_list(entity))
+        return AnswerSchema("subjects", _object(subjects=_list(subject)))
+    reasoning = dict.fromkeys(strategy.reasoning, _TEXT)
+    return AnswerSchema(
+        "_".join([*strategy.reasoning, "answer"]), _object(**reasoning, answer=_list(_TEXT))
+    )
+
+
+_TEXT: Final[Mapping[str, Any]] = {"type": "string"}
+
+
+def _object(**properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*properties],
+        "additionalProperties": False,
+    }
+
+
+def _list(items: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def get_strategy(name: str) -> Strategy:
+    """Look a strategy up, or raise UnknownNameError."""
     if name not in STRATEGIES:
         raise UnknownNameError("strategy", name, STRATEGIES)
     return STRATEGIES[name]
@@ -178,17 +219,12 @@ def load_prompt(
     taxonomy: str = PAPER,
     shots: Shots | None = None,
 ) -> Prompt:
-    """Read a strategy's files, and of one that is labelled the labels and the examples.
+    """Read a strategy's files.
 
     A schema takes nothing from the prompt: the texts of both outputs differ in one paragraph
     at the end, the file `schema.<shape>.txt`, which replaces the form asked for before.
 
-    Args:
-        strategy: what to read.
-        folder: of the files.
-        output: who makes the form of the answers.
-        taxonomy: whose labels a labelled strategy asks for.
-        shots: the examples that it shows; None for none.
+    Labels (of `taxonomy`) and examples (`shots`) are for a labelled strategy.
 
     Raises:
         PromptError: a file is absent, or its placeholders are not the strategy's fields.
@@ -208,9 +244,6 @@ def load_prompt(
         labels = definitions(taxonomy)
         texts.append(json.dumps(dict(labels)))
         if shots is not None:
-            # Few runs show examples.
-            from pii_bench.prompting.shots import draw_examples
-
             examples = draw_examples(shots, taxonomy, labels)
             texts += [f"{shots.number} by {shots.by}"]
             texts += [json.dumps([each.text, each.values]) for each in examples]
@@ -254,8 +287,6 @@ def _examples(prompt: Prompt, sample: Sample) -> str:
     """Each with a blank line behind it."""
     if prompt.shots is None:
         return ""
-    from pii_bench.prompting.shots import choose
-
     shown = []
     for example in choose(prompt.examples, prompt.shots, sample.description):
         # A schema has every label.

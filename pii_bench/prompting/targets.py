@@ -1,9 +1,9 @@
-"""What a model should answer to a prompt, made of gold: examples for fine-tuning.
+"""Answers made of gold: examples for fine-tuning.
 
-A target has the form that the prompt asks for and that the parser reads without repairs. A
+An answer has the form that the prompt asks for and that the parser reads without repairs. A
 rewritten text is made by program: the description with the tags of `mask` where it holds PII
-that the query does not need. Nobody wrote it, so who is trained on it learns to mask within
-running text, not to write anew.
+that the query does not need. A model trained on it learns to mask within running text, not to
+write anew.
 """
 
 from __future__ import annotations
@@ -42,10 +42,7 @@ def examples_of(
 
     Texts that several samples share are asked once where the query is no part of the prompt.
 
-    Args:
-        samples: with gold; those without a query are for detection alone.
-        target: what is learnt.
-        folder: of the prompts.
+    Samples without a query are for detection alone.
 
     Raises:
         PromptError: a prompt's file is absent or broken.

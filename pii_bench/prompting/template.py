@@ -22,12 +22,7 @@ class _DoubleBraces(string.Template):
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The text of a prompt whose placeholders are known to be filled.
-
-    Attributes:
-        name: the file's stem.
-        text: the file's content.
-    """
+    """The stem and the text of a prompt's file, whose placeholders are known to be filled."""
 
     name: str
     text: str
@@ -38,7 +33,7 @@ class Template:
 
 
 def load_template(path: Path, fields: frozenset[str]) -> Template:
-    """Read a prompt file and hold its placeholders against the fields that will be filled.
+    """Read a prompt file and check its placeholders against the fields that will be filled.
 
     Raises:
         PromptError: the file is absent, a field has no placeholder, a placeholder has no

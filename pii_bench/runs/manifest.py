@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
-    from pii_bench.prompting.schemas import Output
+    from pii_bench.prompting.strategies import Output
     from pii_bench.runs.records import Totals
 
 

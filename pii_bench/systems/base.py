@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import Response
-    from pii_bench.prompting.schemas import Output
+    from pii_bench.prompting.strategies import Output
     from pii_bench.tasks import Task
 
 THIS_MACHINE: Final = "this machine"

@@ -10,8 +10,7 @@ import pytest
 
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.prompting.schemas import answer_schema
-from pii_bench.prompting.strategies import get_strategy
+from pii_bench.prompting.strategies import answer_schema, get_strategy
 from tests.builders import read_folder, read_lines, write_lines
 from tests.cli.test_providers import CLAUDE, MISTRAL, OPENAI, Speaker, rows, settings
 from tests.protocol_server import completion

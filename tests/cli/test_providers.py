@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from pii_bench.cli import main
-from pii_bench.prompting.schemas import answer_schema
-from pii_bench.prompting.strategies import DETECTION, get_strategy
+from pii_bench.prompting.strategies import DETECTION, answer_schema, get_strategy
 from tests import anthropic_replies, mistral_replies
 from tests.builders import read_folder, read_lines
 from tests.cli.gold import right

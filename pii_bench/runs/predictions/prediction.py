@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pii_bench.labels import Meaning
     from pii_bench.models.base import Completion, Response
-    from pii_bench.prompting.schemas import Output
+    from pii_bench.prompting.strategies import Output
 
 Subjects = tuple[tuple[tuple[str, str], ...], ...]
 

@@ -1,3 +1,5 @@
+"""Answers in JSON: to the prompt `json`, and in a form that the provider enforced."""
+
 from __future__ import annotations
 
 import json
@@ -6,22 +8,109 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pii_bench.labels import taxonomy
 from pii_bench.models.base import Finish
 from pii_bench.prompting.parsing import (
     ParsedDetection,
     ParsedRelated,
     parse_detection,
+    parse_labelled,
     parse_related,
     parse_structured_detection,
+    parse_structured_labelled,
     parse_structured_related,
 )
 from pii_bench.tasks import Status
 from pii_bench.taxonomy import PiiType
 
-ANN = '{"subjects": [{"entities": [{"text": "Ann Lee", "type": "PER"}]}]}'
-
+LABELS = taxonomy("ai4privacy")
+SUBJECTS = '{"subjects": [{"entities": [{"text": "Ann Lee", "type": "PER"}]}]}'
 texts = st.text(alphabet=st.characters(exclude_categories=["Cs"]))
 entities = st.tuples(texts, st.sampled_from([pii_type.value for pii_type in PiiType]))
+ANN = ((("Ann", "FIRSTNAME"), ("32", "AGE")),)
+
+
+@pytest.mark.parametrize(
+    ("said", "subjects"),
+    [
+        ('{"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]}}', ANN),
+        ('{\n "PII": {"FIRSTNAME": ["Ann"],\n "AGE": ["32"], "CITY": []}\n}\n', ANN),
+        ('{"PII": {"AGE": ["32"], "AGE": ["33"]}}', ((("32", "AGE"), ("33", "AGE")),)),
+        ('<think>Who?</think>{"PII": {"AGE": ["32"]}}', ((("32", "AGE"),),)),
+        ('{"PII": {}}', ()),
+        ('{"PII": {"AGE": []}}', ()),
+    ],
+)
+def test_the_form_that_is_asked_for(said: str, subjects: object) -> None:
+    assert parse_labelled(said, LABELS) == ParsedDetection(subjects, Status.OK)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("said", "repairs"),
+    [
+        ('```json\n{"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]}}\n```', ("code-fence",)),
+        ('Here: {"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]}}', ("prose-around",)),
+        ("{'PII': {'FIRSTNAME': ['Ann'], 'AGE': ['32']}}", ("single-quotes",)),
+        ('{"FIRSTNAME": ["Ann"], "AGE": ["32"]}', ("other-shape",)),
+        ('{"PII": {"FIRSTNAME": "Ann", "AGE": ["32"]}}', ("other-shape",)),
+        ('{"PII": {"FIRSTNAME": ["Ann"], "AGE": [32]}}', ("non-string-item",)),
+        ('{"PII": {"firstname": ["Ann"], "AGE_1": ["32"]}}', ("type-alias",)),
+        ('{"PII": {"FIRSTNAME": ["Ann", " "], "AGE": ["32"]}}', ("blank-item",)),
+        ('{"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]', ("close-open",)),
+        (
+            '{"PII": {"AGE": ["9"]}} No: {"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]}}',
+            ("prose-around", "last-group"),
+        ),
+    ],
+)
+def test_what_is_repaired(said: str, repairs: tuple[str, ...]) -> None:
+    assert parse_labelled(said, LABELS) == ParsedDetection(ANN, Status.REPAIRED, repairs)
+
+
+def test_a_label_that_was_not_asked_for_stays() -> None:
+    assert parse_labelled('{"PII": {"pet": ["Rex"]}}', LABELS) == ParsedDetection(
+        ((("Rex", "PET"),),), Status.REPAIRED, ("unknown-type",)
+    )
+
+
+def test_words_for_nothing() -> None:
+    found = ParsedDetection((), Status.REPAIRED, ("explicit-none",))
+
+    assert parse_labelled("None", LABELS) == found
+    assert parse_labelled("There is no PII.", LABELS).status is Status.MALFORMED
+
+
+@pytest.mark.parametrize(
+    ("said", "finish", "status"),
+    [
+        ("", Finish.STOP, Status.EMPTY),
+        ("", Finish.FILTER, Status.FILTERED),
+        ("I cannot help with that.", Finish.STOP, Status.REFUSED),
+        ("Ann is 32.", Finish.STOP, Status.MALFORMED),
+        ('{"answer": ["Ann"]}', Finish.STOP, Status.MALFORMED),
+        ('{"PII": "none"}', Finish.STOP, Status.MALFORMED),
+        ('{"PII": {"AGE": ["32"], "CITY": ["Par', Finish.LENGTH, Status.TRUNCATED),
+    ],
+)
+def test_what_is_no_answer(said: str, finish: Finish, status: Status) -> None:
+    assert parse_labelled(said, LABELS, finish) == ParsedDetection(None, status)
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        ('{"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]}}', Status.OK),
+        ('Here: {"PII": {}}', Status.MALFORMED),
+        ('{"PII": {"PET": []}}', Status.MALFORMED),
+        ('{"PII": {"AGE": [32]}}', Status.MALFORMED),
+        ('{"PII": []}', Status.MALFORMED),
+        ('{"PII": {"AGE": []}, "more": 1}', Status.MALFORMED),
+    ],
+)
+def test_what_a_provider_enforced_is_not_repaired(said: str, status: Status) -> None:
+    found = parse_structured_labelled(said, LABELS)
+
+    assert found == ParsedDetection(ANN if status is Status.OK else None, status)
 
 
 def test_subjects_and_their_entities_are_read() -> None:
@@ -67,22 +156,16 @@ def test_any_list_of_texts_comes_back_as_it_was(answer: list[str]) -> None:
     assert read == ParsedRelated(tuple(answer), Status.OK)
 
 
-@given(st.text(), st.sampled_from(Finish))
-def test_no_text_raises(text: str, finish: Finish) -> None:
-    assert parse_structured_related(text, finish).repairs == ()
-    assert parse_structured_detection(text, finish).repairs == ()
-
-
 @pytest.mark.parametrize(
     ("text", "finish", "status"),
     [
         ("", Finish.STOP, Status.EMPTY),
         (" \n", Finish.LENGTH, Status.TRUNCATED),
-        (ANN, Finish.FILTER, Status.FILTERED),
-        (ANN, Finish.REFUSAL, Status.REFUSED),
-        (ANN[:-1], Finish.LENGTH, Status.TRUNCATED),
-        (ANN[:-1], Finish.STOP, Status.MALFORMED),
-        (ANN, Finish.LENGTH, Status.OK),
+        (SUBJECTS, Finish.FILTER, Status.FILTERED),
+        (SUBJECTS, Finish.REFUSAL, Status.REFUSED),
+        (SUBJECTS[:-1], Finish.LENGTH, Status.TRUNCATED),
+        (SUBJECTS[:-1], Finish.STOP, Status.MALFORMED),
+        (SUBJECTS, Finish.LENGTH, Status.OK),
         ("{}", Finish.LENGTH, Status.MALFORMED),
     ],
 )

@@ -1,4 +1,4 @@
-"""The parser of answers to the query-related prompts: `### Answer: ["...", "..."]`."""
+"""The parsers of answers that are texts: `### Answer: ["...", "..."]`, and `### Text:` anew."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.models.base import Finish
 from pii_bench.prompting.parsing.completion import (
     DECORATION,
+    ParsedRelated,
+    ParsedRewriting,
+    Stage,
     bullet_item,
     is_refusal,
     mend_surrogates,
     read_completion,
     says_nothing,
+    type_of,
     unreadable,
     without_thought,
 )
@@ -29,7 +33,6 @@ from pii_bench.prompting.parsing.reader import (
     read_bare,
     read_literal,
 )
-from pii_bench.prompting.parsing.result import ParsedRelated, Stage, type_of
 from pii_bench.tasks import Status
 
 if TYPE_CHECKING:
@@ -51,7 +54,7 @@ _LONGEST_ITEM: Final = 10
 
 _TEXT_KEYS = frozenset({"text", "entity", "value", "span", "entity_text", "pii"})
 _ANSWER_KEYS = frozenset(
-    {
+    [
         "answer",
         "answers",
         "final_answer",
@@ -60,19 +63,13 @@ _ANSWER_KEYS = frozenset(
         "related",
         "result",
         "results",
-    }
+    ]
 )
 
 
 @dataclass(slots=True)
 class _Reading:
-    """Texts found in a part of an answer.
-
-    Attributes:
-        texts: what was found, in order.
-        closed: whether the end of the list itself was seen.
-        repairs: stages that were needed.
-    """
+    """Texts found in a part of an answer, and whether the end of the list itself was seen."""
 
     texts: list[str]
     closed: bool
@@ -80,18 +77,11 @@ class _Reading:
 
 
 def parse_related(completion_text: str, finish: Finish = Finish.UNKNOWN) -> ParsedRelated:
-    """Read which entities a query needs from the answer of a model.
+    """Read which entities a query needs from the raw answer of a model.
 
     The last `### Answer:` counts. An answer in the expected form is never changed
     beyond JSON itself; any other goes through the stages of `Stage`. No text raises,
     and the time is linear in its length.
-
-    Args:
-        completion_text: the completion, raw.
-        finish: why the model stopped.
-
-    Returns:
-        The texts with `ok` or `repaired`, or the status that says why there are none.
     """
     return ParsedRelated(*read_completion(completion_text, finish, _expected_form, _tolerant_form))
 
@@ -308,3 +298,53 @@ def _relevant(group: Group) -> Iterator[Entry]:
 
 def _name(entry: Entry) -> str:
     return entry.key.text.strip().lower().replace(" ", "_") if entry.key else ""
+
+
+_EXPECTED_TEXT: Final = re.compile(r"\s*### Text:[ \t]*\n?(.*)", re.DOTALL)
+_TEXT_MARKER: Final = re.compile(
+    r"^[ \t>#*_]*(?:the[ \t]+)?(?:new[ \t]+|re-?written[ \t]+)?text[*_ \t]*[:：][*_]*",
+    re.IGNORECASE | re.MULTILINE,
+)
+_OPENING: Final = re.compile(
+    r"\s*(?:sure|certainly|of course|okay|here(?:'s| is| are))\b[^\n]{0,200}[:：][ \t]*\n",
+    re.IGNORECASE,
+)
+
+
+def parse_rewriting(completion: str, finish: Finish = Finish.STOP) -> ParsedRewriting:
+    """Read the text that a model wrote anew; nothing raises.
+
+    A text that was cut off is no text: what the query needs may be in what is lacking.
+    """
+    if finish is Finish.LENGTH:
+        return ParsedRewriting(None, Status.TRUNCATED)
+    payload, status, repairs = read_completion(completion, finish, _expected_text, _tolerant_text)
+    return ParsedRewriting(payload[0] if payload else None, status, repairs)
+
+
+def _expected_text(text: str) -> tuple[str] | None:
+    match = _EXPECTED_TEXT.fullmatch(text)
+    said = match[1].strip() if match and len(_TEXT_MARKER.findall(text)) == 1 else ""
+    return (said,) if said and "```" not in said else None
+
+
+def _tolerant_text(text: str, _: Finish, repairs: set[Stage]) -> tuple[str] | Status:
+    markers = list(_TEXT_MARKER.finditer(text))
+    # A prompt that is repeated has the marker too: what is behind the last one counts.
+    if markers:
+        last = markers[-1]
+        said = text[last.end() :]
+        if last[0] != "### Text:":
+            repairs.add(Stage.MARKER_VARIANT)
+        if text[: last.start()].strip():
+            repairs.add(Stage.PROSE_AROUND)
+    else:
+        if is_refusal(text):
+            return Status.REFUSED
+        repairs.add(Stage.NO_MARKER)
+        said = text
+        if opening := _OPENING.match(text):
+            said = text[opening.end() :]
+            repairs.add(Stage.PROSE_AROUND)
+    said = said.strip()
+    return (said,) if said else Status.EMPTY

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.prompting.schemas import definitions
-from pii_bench.prompting.shots import Shots, choose, draw_examples
+from pii_bench.prompting.labelled import Shots, choose, definitions, draw_examples
 from pii_bench.prompting.strategies import STRATEGIES, Prompt, load_prompt
-from pii_bench.tasks import Task
 from tests.builders import make_sample, write_lines
 
 if TYPE_CHECKING:
@@ -180,7 +178,3 @@ def test_examples_must_be_marked_with_the_labels_asked_for(source: str) -> None:
 def test_more_examples_than_there_are(source: str) -> None:
     with pytest.raises(PiiBenchError, match="it has 3 texts, of which one may be asked about"):
         ai4privacy(Shots(3, source))
-
-
-def test_it_answers_detection() -> None:
-    assert JSON.task is Task.DETECTION

@@ -1,4 +1,4 @@
-"""Worked examples of a prompt for detection, drawn from a train split."""
+"""What the strategy `json` asks for: the labels of a taxonomy, and worked examples."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import heapq
 from dataclasses import dataclass
 from operator import itemgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
 from rapidfuzz import fuzz, process
@@ -13,14 +14,70 @@ from rapidfuzz import fuzz, process
 from pii_bench.datasets.catalog import open_documents
 from pii_bench.datasets.span_files import Misfits, span_source
 from pii_bench.errors import PiiBenchError
-from pii_bench.labels import taxonomy
-from pii_bench.prompting.schemas import asked_as
+from pii_bench.labels import name_in, taxonomy
+from pii_bench.taxonomy import CATEGORIES, PiiType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pii_bench.datasets.span_files import Document
     from pii_bench.labels import Meaning
+
+PAPER: Final = "paper"
+"""The taxonomy whose labels are our types."""
+
+_KINDS: Final[Mapping[PiiType, str]] = MappingProxyType(
+    {
+        PiiType.PER: "Name",
+        PiiType.CODE: "Number or string that identifies somebody",
+        PiiType.LOC: "Place",
+        PiiType.ORG: "Organization",
+        PiiType.DEM: "Attribute of a person",
+        PiiType.DATETIME: "Date or time",
+        PiiType.QUANTITY: "Sum of money or share",
+    }
+)
+
+
+def definitions(name: str) -> Mapping[str, str]:
+    """Label to what it marks, in the order of the table; empty where the table does not say.
+
+    Of the paper's taxonomy the seven types alone. Labels that differ from another in a running
+    number (`LASTNAME1`) are not asked for: some releases of a dataset number a repeated label.
+
+    Raises:
+        UnknownNameError: there is no such taxonomy.
+    """
+    labels = taxonomy(name)
+    if name == PAPER:
+        return MappingProxyType({each.value: ", ".join(CATEGORIES[each]) for each in PiiType})
+    return MappingProxyType(
+        {
+            label: _definition(label, meaning)
+            for label, meaning in labels.items()
+            if name_in({key: labels[key] for key in labels if key != label}, label) is None
+        }
+    )
+
+
+def asked_as(asked: Mapping[str, str], meaning: Meaning | None, label: str) -> str | None:
+    """The label among those asked for that a dataset's label stands for; None for none."""
+    if label in asked:
+        return label
+    if meaning is not None and meaning.type in asked:
+        return meaning.type
+    bare = label.rstrip("0123456789").removesuffix("_")
+    return bare if bare in asked else None
+
+
+def _definition(label: str, meaning: Meaning) -> str:
+    if meaning.category is not None:
+        return f"Part of: {meaning.category}" if meaning.part else meaning.category
+    datafog = (meaning.datafog or "").replace("_", " ").capitalize()
+    if datafog and datafog.lower() != label.replace("_", " ").lower():
+        return datafog
+    return "" if meaning.type is None else _KINDS[meaning.type]
+
 
 TRAIN: Final = ("train-single", "train-multi")
 """Our own sets that examples may come from."""
@@ -59,10 +116,7 @@ class Example:
 def draw_examples(shots: Shots, name: str, asked: Mapping[str, str]) -> tuple[Example, ...]:
     """The examples among which those of each text are chosen; one seed always draws the same.
 
-    Args:
-        shots: how many and where from.
-        name: of the taxonomy whose labels are asked for.
-        asked: these labels.
+    `name` is that of the taxonomy, of whose labels `asked` are asked for.
 
     Raises:
         PiiBenchError: the source is no train split, is marked in another taxonomy, or is too
