@@ -31,7 +31,7 @@ from pii_bench.runs.mask_text import (
     rewriting_system,
 )
 from pii_bench.scorer import normalise
-from pii_bench.scorer.rewritten_text import Trace
+from pii_bench.scorer.masked_text import Trace
 from pii_bench.systems import DEFAULT_SYSTEM
 from pii_bench.systems.base import UNKNOWN_RECIPIENT, require_local
 from pii_bench.systems.catalog import SystemOptions, build_systems, is_prompted

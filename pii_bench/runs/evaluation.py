@@ -23,8 +23,7 @@ from pii_bench.scorer import (
     score_query_related,
 )
 from pii_bench.scorer.locate import Strictness, locator_of
-from pii_bench.scorer.masked_text import GoldTexts, score_judgement
-from pii_bench.scorer.rewritten_text import Told, Trace, judge, tell
+from pii_bench.scorer.masked_text import GoldTexts, Told, Trace, judge, score_judgement, tell
 from pii_bench.tasks import Task
 from pii_bench.taxonomy import sensitivity
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.resources import DATA
-from pii_bench.scorer.counts import Counts
+from pii_bench.scorer.measures import Counts
 from pii_bench.scorer.text import text_set
 from pii_bench.systems.relevance.base import NEVER
 

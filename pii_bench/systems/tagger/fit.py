@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pii_bench.scorer.tokens import tokenize
+from pii_bench.scorer.text import tokenize
 from pii_bench.systems.tagger.labels import OUTSIDE, decode, gold_spans, labels_of
 from pii_bench.systems.tagger.network import BiLstmCrf
 from pii_bench.systems.tagger.settings import Epoch, span_score

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.scorer.tokens import tokenize
+from pii_bench.scorer.text import tokenize
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.scorer.tokens import Token
+    from pii_bench.scorer.text import Token
     from pii_bench.systems.tagger.vocabulary import Features, Vocabulary
 
 OUTSIDE: Final = 0

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from pii_bench.datasets.native import sample_from_record
-from pii_bench.scorer.tokens import tokenize
+from pii_bench.scorer.text import tokenize
 from pii_bench.systems.detectors.bilstm_crf import BiLstmCrfDetector
 from pii_bench.systems.tagger.export import emissions_graph, read_network
 from pii_bench.systems.tagger.files import read_decoder
