@@ -15,7 +15,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import fsum
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.scorer.locate import SHORT, VERY_SHORT, Locator, Strictness, overlap
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pii_bench.scorer.locate import Span
-
-Span: TypeAlias = tuple[int, int]
-"""Code points of a description, end exclusive."""
 
 
 @dataclass(frozen=True, slots=True)
