@@ -11,8 +11,8 @@ from pii_bench.cli.options import WRITTEN_SETS, add_json
 from pii_bench.cli.terminal import say, say_json
 from pii_bench.construction.readings import agreement, faults
 from pii_bench.construction.recorded import Recorded
+from pii_bench.datasets.publish import README, replace_block
 from pii_bench.datasets.readings import FINISHED, READINGS, Reading, load_readings, version_of
-from pii_bench.datasets.readme import README, replace_block
 
 if TYPE_CHECKING:
     import argparse

@@ -11,8 +11,8 @@ from pii_bench.cli.terminal import say, tell
 from pii_bench.construction.recorded import Recorded
 from pii_bench.construction.sets import build_sets
 from pii_bench.datasets.catalog import DATASETS
-from pii_bench.datasets.native import write_native
 from pii_bench.datasets.publish import publish
+from pii_bench.datasets.sample import write_native
 
 if TYPE_CHECKING:
     import argparse

@@ -11,7 +11,7 @@ from pii_bench.cli.progress import counted
 from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.construction.perturb import KINDS, Unfit, versions
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.datasets.native import write_native
+from pii_bench.datasets.sample import write_native
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.escaping import markdown_table
 

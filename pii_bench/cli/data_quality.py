@@ -18,8 +18,8 @@ from pii_bench.construction.quality import (
 )
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.check.text import blanked
-from pii_bench.datasets.native import read_native
-from pii_bench.datasets.readme import replace_block
+from pii_bench.datasets.publish import replace_block
+from pii_bench.datasets.sample import read_native
 from pii_bench.systems.relevance.catalog import build_relevance
 
 if TYPE_CHECKING:

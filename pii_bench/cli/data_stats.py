@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.cli.options import add_dataset, add_json
 from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.datasets.catalog import load_datasets
-from pii_bench.datasets.readme import README, replace_block
+from pii_bench.datasets.publish import README, replace_block
 from pii_bench.datasets.statistics import (
     compare_means,
     compare_types,

@@ -28,7 +28,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import parse_qsl
 
-from pii_bench.datasets.capid import SUBJECT
+from pii_bench.datasets.foreign import SUBJECT
 from pii_bench.datasets.sample import Entity, Sample, Subject
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import decode
@@ -72,13 +72,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class SpanFormat:
-    """How rows of a dataset are read.
-
-    Attributes:
-        labels: what its labels mean.
-        parse: reads a row.
-        language: of rows that do not say theirs.
-    """
+    """How rows of a dataset are read; `language` is that of rows that do not say theirs."""
 
     labels: Callable[[], Mapping[str, Meaning]]
     parse: Parse
@@ -151,11 +145,7 @@ def span_source(source: str) -> SpanSource | None:
 
 
 def read_documents(source: SpanSource, misfits: Misfits) -> Iterator[Document]:
-    """Read a dataset one document at a time.
-
-    Args:
-        source: what to read.
-        misfits: is told what does not fit.
+    """Read a dataset one document at a time; `misfits` is told what does not fit.
 
     Raises:
         InputFileError: a file cannot be read, or no row fits.
@@ -365,16 +355,9 @@ def _marked(
     ends: tuple[str, str] = ("start", "end"),
     label: str = "label",
 ) -> tuple[str, list[LabelledSpan]]:
-    """Text and spans of a row whose spans are objects with offsets.
+    """Text and spans of a row whose spans are objects with offsets, by the keys of all these.
 
-    Args:
-        row: of the file.
-        left_out: see `Parse`.
-        text: key of the text, as the others of theirs.
-        spans: of the spans, and so the next three of a span.
-        value: of what it marks, which need not be there.
-        ends: of its offsets.
-        label: of its label.
+    A span need not have a `value`.
     """
     whole = get(row, text, str)
     found: list[LabelledSpan] = []

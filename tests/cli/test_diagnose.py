@@ -7,7 +7,7 @@ import pytest
 
 from pii_bench.cli import main
 from pii_bench.cli.diagnose import run
-from pii_bench.datasets.native import write_native
+from pii_bench.datasets.sample import write_native
 from pii_bench.errors import PiiBenchError
 from tests.analysis.diagnosis.samples import PEOPLE, couple
 from tests.builders import read_folder

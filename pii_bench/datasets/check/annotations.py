@@ -10,8 +10,8 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.datasets.check.formats import AMOUNT
 from pii_bench.datasets.check.text import Cover, Problem, annotated_spans, occurrences, spans_of
-from pii_bench.datasets.check.values import AMOUNT
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

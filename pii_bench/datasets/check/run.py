@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.datasets.check.annotations import leak_problems, query_problems, span_problems
 from pii_bench.datasets.check.consistency import consistency_problems
-from pii_bench.datasets.check.duplicates import Effort, duplicate_problems
 from pii_bench.datasets.check.formats import format_problems
-from pii_bench.datasets.check.sets import SOURCES, origins, set_problems, source_problems
+from pii_bench.datasets.check.sets import (
+    SOURCES,
+    Effort,
+    duplicate_problems,
+    origins,
+    set_problems,
+    source_problems,
+)
 from pii_bench.datasets.check.text import Problem
-from pii_bench.datasets.native import sample_from_record
+from pii_bench.datasets.sample import sample_from_record
 from pii_bench.errors import InputFileError
 from pii_bench.jsonl import RecordError, read_records
 

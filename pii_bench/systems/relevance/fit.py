@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pii_bench.datasets.checksums import sha256_of
-from pii_bench.datasets.native import read_native
+from pii_bench.datasets.sample import read_native
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.files import write_whole
 from pii_bench.systems.relevance.base import gold_candidates

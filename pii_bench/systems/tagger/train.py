@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.datasets.checksums import sha256_of
-from pii_bench.datasets.native import read_native
+from pii_bench.datasets.sample import read_native
 from pii_bench.errors import MissingExtraError
 from pii_bench.files import replacing, write_whole, writing
 from pii_bench.systems.tagger.files import EMISSIONS, LOG, Decoder, write_decoder

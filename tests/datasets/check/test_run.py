@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.datasets.catalog import DATASETS, load_dataset
-from pii_bench.datasets.check.duplicates import Effort
 from pii_bench.datasets.check.run import check_files, check_samples, sample_problems
-from pii_bench.datasets.check.sets import CANARY
-from pii_bench.datasets.native import sample_to_record
+from pii_bench.datasets.check.sets import CANARY, Effort
+from pii_bench.datasets.sample import sample_to_record
 from pii_bench.errors import InputFileError
 from tests.builders import sample_record, write_lines
 from tests.datasets.check.samples import ann, build, grid

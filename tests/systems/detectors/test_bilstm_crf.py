@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.datasets.native import read_native
+from pii_bench.datasets.sample import read_native
 from pii_bench.errors import InputFileError
 from pii_bench.resources import DATA
 from pii_bench.scorer.locate import DetectedSpan

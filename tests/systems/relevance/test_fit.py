@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.datasets.native import sample_to_record
+from pii_bench.datasets.sample import sample_to_record
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.systems.relevance.fit import fit, fit_thresholds
 from tests.builders import make_sample, write_lines

@@ -7,7 +7,7 @@ import onnxruntime
 import pytest
 import torch
 
-from pii_bench.datasets.native import sample_from_record
+from pii_bench.datasets.sample import sample_from_record
 from pii_bench.scorer.text import tokenize
 from pii_bench.systems.detectors.bilstm_crf import BiLstmCrfDetector
 from pii_bench.systems.tagger.export import emissions_graph, read_network

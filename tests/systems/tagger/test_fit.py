@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from pii_bench.datasets.native import sample_from_record
+from pii_bench.datasets.sample import sample_from_record
 from pii_bench.systems.tagger import fit as fitting
 from pii_bench.systems.tagger.fit import Example, collate, example_of, fit, forget_words, shuffled
 from pii_bench.systems.tagger.labels import LABELS

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from pii_bench.datasets.native import sample_from_record
+from pii_bench.datasets.sample import sample_from_record
 from pii_bench.systems.tagger.fit import collate, example_of
 from pii_bench.systems.tagger.labels import LABELS, Transitions, best_labels, may_follow
 from pii_bench.systems.tagger.network import BiLstmCrf, Crf

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.datasets.catalog import DATASETS
-from pii_bench.datasets.native import read_native, sample_from_record, sample_to_record
+from pii_bench.datasets.sample import read_native, sample_from_record, sample_to_record
 from pii_bench.errors import InputFileError
 from pii_bench.taxonomy import CATEGORIES, PiiType
 from tests.builders import make_sample, sample_record, write_lines

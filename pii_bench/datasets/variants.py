@@ -1,16 +1,19 @@
-"""A sample cut where its annotations begin and end, and put together from other pieces."""
+"""Other versions of samples and texts: annotated pieces put together anew, and noise."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pii_bench.datasets.check.text import occurrences, spans_of
 from pii_bench.datasets.sample import Related
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from random import Random
 
     from pii_bench.datasets.sample import Entity, Sample, Subject
     from pii_bench.scorer.locate import Span
@@ -64,13 +67,8 @@ class CutSample:
     def with_texts(self, texts: Sequence[str]) -> Sample | None:
         """The sample with another text for each piece, its annotations carried along.
 
-        Entities, needs and `meta.public` hold what stands in their place then. The query stays.
-
-        Args:
-            texts: one for each piece.
-
-        Returns:
-            None where an annotation would be empty, or be one text here and another there.
+        Entities, needs and `meta.public` hold the new texts of their spans. The query stays. None
+        where an annotation would be empty, or be one text here and another there.
         """
         ends = accumulate(map(len, texts), initial=0)
         moved = dict(zip(self.edges, ends, strict=True))
@@ -171,3 +169,74 @@ def _with_texts(
 def _public(sample: Sample) -> list[str]:
     public = sample.meta.get("public")
     return [each for each in public if isinstance(each, str)] if isinstance(public, list) else []
+
+
+_ROWS: Final = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+
+MISREAD: Final[Mapping[str, str]] = MappingProxyType(
+    {"l": "1", "o": "0", "rn": "m", "m": "rn", "e": "c", "I": "l", "S": "5"}
+)
+"""What a scanner takes letters for."""
+
+MISREAD_DIGITS: Final[Mapping[str, str]] = MappingProxyType(
+    {**MISREAD, "0": "O", "1": "l", "5": "S", "6": "b", "8": "B"}
+)
+"""Likewise, and digits."""
+
+
+def with_typos(text: str, random: Random, rate: float) -> str:
+    """Neighbouring keys, swapped and missing letters."""
+    told = []
+    letters = list(text)
+    place = 0
+    while place < len(letters):
+        letter = letters[place]
+        following = letters[place + 1] if place + 1 < len(letters) else ""
+        if not letter.isalpha() or random.random() >= rate:
+            told.append(letter)
+        elif (fault := random.randrange(3)) == 0:
+            told.append(_neighbour(letter, random))
+        elif fault == 1 and following.isalpha():
+            told += [following, letter]
+            place += 1
+        place += 1
+    return "".join(told)
+
+
+def misread(
+    text: str, random: Random, rate: float, table: Mapping[str, str] = MISREAD_DIGITS
+) -> str:
+    """What is misread when a page is scanned."""
+    return _replaced("|".join(table), lambda found: table[found], text, random, rate)
+
+
+def without_punctuation(text: str, random: Random, rate: float) -> str:
+    """Without the marks that end words."""
+    return _replaced(r"[,;:!?.]+(?=\s)", lambda _: "", text, random, rate)
+
+
+def in_small_letters(text: str, random: Random, rate: float) -> str:
+    """Words without capitals."""
+    return _replaced(r"\S+", str.lower, text, random, rate)
+
+
+def in_capitals(text: str, random: Random, rate: float) -> str:
+    """Words in capitals alone."""
+    return _replaced(r"\S+", str.upper, text, random, rate)
+
+
+def _replaced(
+    pattern: str, other: Callable[[str], str], text: str, random: Random, rate: float
+) -> str:
+    def told(found: re.Match[str]) -> str:
+        return other(found[0]) if rate >= 1 or random.random() < rate else found[0]
+
+    return re.sub(pattern, told, text)
+
+
+def _neighbour(letter: str, random: Random) -> str:
+    for row in _ROWS:
+        place = row.find(letter.lower())
+        if place >= 0:
+            return row[max(place + random.choice((-1, 1)), 0) :][:1] or letter
+    return letter
