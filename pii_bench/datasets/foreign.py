@@ -201,7 +201,7 @@ def _tab_sample(record: dict[str, Any]) -> tuple[Sample, list[str]]:
         )
         phrase = get(mention, "span_text", str, owner)
         if not phrase.strip() or start < 0 or text[start:end] != phrase:
-            faults.append(f"{doc_id}: {owner} does not stand at its offsets")
+            faults.append(f"{doc_id}: {owner} is not at its offsets")
             continue
         spans.setdefault((phrase, pii_type), []).append((start, end))
     entities = tuple(

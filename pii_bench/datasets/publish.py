@@ -1,7 +1,7 @@
 """Blocks of README files, and all that is written anew after the sets were built.
 
 Pins, Croissant 1.1 metadata, checksums. The JSON paths of Croissant
-(https://docs.mlcommons.org/croissant/) reach one list deep, and the entities of a subject lie two
+(https://docs.mlcommons.org/croissant/) reach one list deep, and the entities of a subject are two
 deep: `entities` is one field, whose description names the keys.
 """
 

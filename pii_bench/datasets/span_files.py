@@ -88,7 +88,7 @@ class SpanSource:
         path: a file, or a folder of files.
         language: only the rows of one, as a code or an English name.
         split: only the rows of one; where they do not say theirs, the files that are named
-            after it or lie in a folder of its name.
+            after it or are in a folder of its name.
     """
 
     format: str

@@ -61,7 +61,7 @@ def definitions(name: str) -> Mapping[str, str]:
 
 
 def asked_as(asked: Mapping[str, str], meaning: Meaning | None, label: str) -> str | None:
-    """The label among those asked for that a dataset's label stands for; None for none."""
+    """The label among those asked for that a dataset's label means; None for none."""
     if label in asked:
         return label
     if meaning is not None and meaning.type in asked:

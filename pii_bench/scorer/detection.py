@@ -30,23 +30,14 @@ _FLOAT64_INTEGERS = 2**53
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One person's entities, normalised.
-
-    Attributes:
-        entities: the (text, type) pairs.
-        texts: their texts alone.
-    """
+    """One person's entities as (text, type), and their texts alone, normalised."""
 
     entities: frozenset[tuple[str, str]]
     texts: frozenset[str]
 
     @classmethod
     def of(cls, entities: Iterable[tuple[str, str]]) -> Subject:
-        """Normalise raw (text, type) pairs.
-
-        Raises:
-            PiiBenchError: an entity is no pair.
-        """
+        """Normalise raw (text, type) pairs; PiiBenchError for what is no pair."""
         pairs = entity_set(entities)
         return cls(pairs, frozenset(text for text, _ in pairs))
 

@@ -295,13 +295,8 @@ def settle(text: str, claims: Iterable[Claim], kept: Iterable[Sequence[Span]]) -
       two to one span the one of lower rank, then of the first label.
     - What is left of a claim adjacent to a kept value or a longer claim is granted as well.
 
-    Args:
-        text: to be masked.
-        claims: spans to be masked.
-        kept: the spans of each value that stays.
-
-    Returns:
-        Claims in order, none overlapping another, without white space at their ends.
+    `kept` holds the spans of each value that stays. The claims that are returned are in order,
+    none overlaps another, and none has white space at its ends.
     """
     wanted = sorted(set(claims))
     taken = bytearray(len(text))

@@ -49,12 +49,9 @@ class MaskedTextScore:
 
 @dataclass(frozen=True, slots=True)
 class GoldText:
-    """A distinct text of E.
+    """A distinct text of E, normalised, and its sorted occurrences (none in some foreign data).
 
-    Attributes:
-        text: normalised.
-        needed: whether any entity with that text is a related one.
-        spans: its occurrences, sorted; none where the text does not occur (foreign data).
+    It is needed if any entity with that text is a related one.
     """
 
     text: str
@@ -82,10 +79,7 @@ class Judgement:
 class GoldTexts:
     """The gold texts of one description, against which any masking of it is judged.
 
-    Args:
-        description: as it is.
-        entities: (text, spans) of E; entities of one text are one unit. Blank texts are dropped.
-        related: texts of the related entities.
+    Entities of E are (text, spans); those of one text are one unit, blank texts are dropped.
 
     Raises:
         PiiBenchError: a span outside of the description, or `related` is one string.
@@ -113,14 +107,7 @@ class GoldTexts:
         ]
 
     def judge(self, masked: Iterable[Span]) -> Judgement:
-        """Judge one masking.
-
-        Args:
-            masked: spans, which may overlap.
-
-        Raises:
-            PiiBenchError: a span outside of the description.
-        """
+        """Judge one masking, of spans that may overlap; PiiBenchError for one outside of the text."""
         painted = self._painted(masked)
         marks = [
             [

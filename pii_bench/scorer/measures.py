@@ -204,10 +204,7 @@ class TextsScore:
 def score_query_related(predicted: Iterable[str] | None, gold: Iterable[str]) -> TextsScore:
     """Compare the texts that a query is said to need with those that it needs.
 
-    Args:
-        predicted: texts, or None for a sample without a prediction: every score
-            is 0, also where gold is empty.
-        gold: texts.
+    None is for a sample without a prediction: every score is 0, also where gold is empty.
 
     Raises:
         PiiBenchError: a side is one string.
@@ -223,12 +220,8 @@ def score_masking(
 ) -> TextsScore:
     """Compare what a system masks with what should be: entities that the query does not need.
 
-    Args:
-        predicted_entities: texts of E as predicted, or None for no prediction.
-        predicted_related: texts of the related entities as predicted, or None for no prediction.
-            Where either is None every score is 0, also where nothing should be masked.
-        gold_entities: texts of E.
-        gold_related: texts of the related entities.
+    All are texts: of E, and of the related entities. None is for no prediction: every score is
+    0, also where nothing should be masked.
 
     Raises:
         PiiBenchError: an argument is one string.

@@ -188,7 +188,7 @@ def tokenize(text: str) -> list[Token]:
 @lru_cache(maxsize=1 << 14)
 def _kind(character: str) -> _Kind:
     category = unicodedata.category(character)
-    # Format and control characters show nothing; the joiners (Cf) stand inside words.
+    # Format and control characters show nothing; the joiners (Cf) are inside words.
     if character in "\u200c\u200d" or category.startswith("M"):
         return _Kind.MARK
     if character.isspace() or category in {"Cc", "Cf"}:

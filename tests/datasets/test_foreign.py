@@ -81,8 +81,8 @@ def test_a_phrase_is_gold_as_its_context_writes_it(tmp_path: Path) -> None:
         ("Mo's", "Mo’s"),
         ("Mo’s", "Mo’s"),
         ("mo's", "mo's"),  # case counts
-        ("it's", "it's"),  # stands there exactly
-        ("Jo's", "Jo's"),  # stands nowhere
+        ("it's", "it's"),  # is there exactly
+        ("Jo's", "Jo's"),  # is nowhere
         (" ", " "),
     ],
 )
@@ -303,7 +303,7 @@ def test_a_mention_that_is_not_at_its_offsets_is_a_fault(
     (sample,), faults = read_tab(path)
 
     assert [entity.text for entity in sample.entities] == ["Ulm"]
-    assert faults == ("001-1: mention 2 does not stand at its offsets",)
+    assert faults == ("001-1: mention 2 is not at its offsets",)
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_a_sample_without_query_has_nothing_related() -> None:
     assert make_sample(query=None, related=[]).query is None
 
 
-def test_a_sample_may_hold_nobody() -> None:
+def test_a_sample_may_be_about_no_person() -> None:
     assert make_sample(subjects=[], related=[]).entities == ()
 
 

@@ -1,7 +1,7 @@
 """Whether what a text says of its people can be true together (benchmark: step 2).
 
-Written from the values alone and apart from the rules of the construction. A rule speaks
-only where both values stand and can be read; amounts compare in one currency.
+Written from the values alone and apart from the rules of the construction. A rule applies
+only where both values are there and can be read; amounts compare in one currency.
 """
 
 from __future__ import annotations

@@ -72,10 +72,8 @@ def check_files(
     name others in `meta` are compared with them: from these files, or from single, multi
     and their train sets next to them.
 
-    Args:
-        paths: of the files.
-        watch: gives the samples of a file on, and may tell somebody how many there were.
-        effort: bounds the search for near-duplicates; None for the usual bound.
+    `watch` passes the samples of a file on, and may count them. `effort` bounds the search for
+    near-duplicates; None is for the usual bound.
 
     Raises:
         InputFileError: a file cannot be read, is no JSON Lines, or holds no record.

@@ -56,7 +56,7 @@ def is_derived(sample: Sample) -> bool:
 
 
 def set_problems(name: str, samples: Sequence[Sample]) -> Iterator[Problem]:
-    """What is wrong with a set as a whole.
+    """Faults of a set as a whole.
 
     Rules: `canary`, its first sample has the canary; `set-shape`, subjects have one name
     each, and are one in single and two in multi, and the samples of the other sets say what

@@ -40,7 +40,7 @@ _LABEL_PATTERN: Final = (
     r"\bsubject[ \t]*+[_#-]?[ \t]*+(?:\{[ \t]*+(\d{1,6})[ \t]*+\}|(\d{1,6})(?!\w))"
 )
 _LABEL = re.compile(_LABEL_PATTERN, re.IGNORECASE)
-# Tuples, so that which key is looked at first does not hang on the hash of strings.
+# Tuples, so that the order of the keys does not depend on the hashes of strings.
 _SUBJECT_KEYS = ("subjects", "people", "persons", "result", "results", "answer", "output")
 _ENTITY_KEYS = ("entities", "pii", "pii_entities", "items", "annotations", "spans")
 _TEXT_KEYS = ("text", "entity", "value", "span", "entity_text")

@@ -89,7 +89,7 @@ def test_a_file_without_lines_is_an_error(tmp_path: Path) -> None:
         check_files([write_lines(tmp_path / "theirs.jsonl", [])])
 
 
-def test_sources_stand_in_the_files_or_beside_them(tmp_path: Path) -> None:
+def test_sources_are_in_the_files_or_next_to_them(tmp_path: Path) -> None:
     single = write(tmp_path / "single.jsonl", ann(sample_id="single-1", canary=CANARY))
     hard = write(
         tmp_path / "hard.jsonl", ann(sample_id="hard-1", hard_of="single-1", canary=CANARY)
