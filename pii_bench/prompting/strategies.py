@@ -1,35 +1,24 @@
-"""The detection prompt and the strategies for query-related PII, and one for detection.
+"""Prompt files with placeholders such as `{{description}}`, and the strategies that fill them.
 
-Six are the paper's (Section 4). The seventh, `self-consistency-vote`, is self-consistency as
-Wang et al. (2022, arXiv:2203.11171) define it, where the paper asks for several reflections
-in one call. `json` detects in the labels of any taxonomy, with or without examples. `rewrite` lets
+Six strategies are the paper's (Section 4). The seventh, `self-consistency-vote`, is
+self-consistency as Wang et al. (2022, arXiv:2203.11171) define it, where the paper asks for
+several reflections in one call. `json` detects in the labels of any taxonomy, with or without examples. `rewrite` lets
 the model write the text anew.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import string
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from pii_bench.datasets.sample import spans_of
-from pii_bench.errors import PiiBenchError, UnknownNameError
+from pii_bench.errors import PiiBenchError, PromptError, UnknownNameError
 from pii_bench.models.base import AnswerSchema, Message
-from pii_bench.prompting.labelled import (
-    PAPER,
-    Example,
-    Shots,
-    choose,
-    definitions,
-    draw_examples,
-)
-from pii_bench.prompting.template import (
-    Template,
-    content_hash,
-    load_template,
-    read_prompt_text,
-)
+from pii_bench.prompting.labelled import PAPER, Example, Shots, choose, definitions, draw_examples
 from pii_bench.resources import PROMPTS
 from pii_bench.tasks import Task
 from pii_bench.taxonomy import PiiType
@@ -39,6 +28,69 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
+
+
+class _DoubleBraces(string.Template):
+    # Single braces and dollars are what prompts about JSON and money are full of.
+    # typeshed names the type after compilation; the class compiles a string.
+    pattern = r"\{\{(?:(?P<named>[a-z_]+)\}\}|(?P<braced>(?!))|(?P<escaped>(?!))|(?P<invalid>))"  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The stem and the text of a prompt's file, whose placeholders are known to be filled."""
+
+    name: str
+    text: str
+
+    def render(self, values: Mapping[str, str]) -> str:
+        """Fill every placeholder in one pass: a value's own braces stay as they are."""
+        return _DoubleBraces(self.text).substitute(values)
+
+
+def load_template(path: Path, fields: frozenset[str]) -> Template:
+    """Read a prompt file and check its placeholders against the fields that will be filled.
+
+    Raises:
+        PromptError: the file is absent, a field has no placeholder, a placeholder has no
+            field, or braces are not a placeholder.
+    """
+    text = read_prompt_text(path)
+    try:
+        found = set(_DoubleBraces(text).get_identifiers())
+        _DoubleBraces(text).substitute(dict.fromkeys(found, ""))
+    except ValueError as error:
+        raise PromptError(f"{path}: '{{{{' that opens no placeholder ({error})") from None
+    if missing := sorted(fields - found):
+        raise PromptError(f"{path}: no placeholder for {', '.join(missing)}")
+    if unknown := sorted(found - fields):
+        allowed = ", ".join(sorted(fields))
+        raise PromptError(f"{path}: nothing fills {', '.join(unknown)} (allowed: {allowed})")
+    return Template(path.stem, text)
+
+
+def read_prompt_text(path: Path) -> str:
+    """The content of a file of prompts, without the white space around it.
+
+    Raises:
+        PromptError: absent, unreadable or empty.
+    """
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PromptError(f"{path}: {error}") from error
+    if not text:
+        raise PromptError(f"{path}: the file is empty")
+    return text
+
+
+def content_hash(*texts: str) -> str:
+    """SHA-256 in hexadecimal over texts in order, each told from the next."""
+    digest = hashlib.sha256()
+    for text in texts:
+        encoded = text.encode()
+        digest.update(len(encoded).to_bytes(8, "big") + encoded)
+    return digest.hexdigest()
 
 
 Output: TypeAlias = Literal["text", "schema"]
