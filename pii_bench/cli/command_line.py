@@ -38,6 +38,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "export every-eval-ever": "Every Eval Ever 0.3.0: a file per run, a line per sample",
         "export fine-tuning": "prompts with gold answers, for a service or TRL to fine-tune on",
         "train": "train the BiLSTM-CRF that ships, or fine-tune an encoder or a chat model",
+        "trained": "show fine-tuned encoders side by side, by their figures on dev",
         "fit": "fit the thresholds of the relevance systems",
         "data build": "build our datasets",
         "data commission": "say what a writer is to write",

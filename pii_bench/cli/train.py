@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "network", nargs="?", choices=("bilstm-crf", "encoder", "lora"), default="bilstm-crf"
     )
     add_data_folder(parser)
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where the weights go")
+    parser.add_argument("--out", type=Path, metavar="PATH", help="where the weights go")
     parser.add_argument(
         "--words-alone",
         action="store_true",
@@ -50,8 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     encoder.add_argument(
         "--checkpoint",
         type=Path,
-        metavar="DIR",
-        help="a pretrained encoder with its tokenizer.json: BERT, DistilBERT, RoBERTa, ... "
+        metavar="PATH",
+        help="folder of a pretrained encoder with its tokenizer.json: BERT, DistilBERT, RoBERTa, "
+        "DeBERTa-v3...; or the .gguf file of a decoder, for --frozen "
         "(default: all-MiniLM-L6-v2, from its package)",
     )
     encoder.add_argument("--head", choices=ENCODER_HEADS, default="linear", help="(%(default)s)")

@@ -35,9 +35,11 @@ def train_encoder(arguments: argparse.Namespace) -> bool:
         ResultsError: the files cannot be written.
     """
     checkpoint = arguments.checkpoint or _packaged()
-    if not (checkpoint / "tokenizer.json").exists():
-        what = "a folder with a pretrained encoder and its tokenizer.json"
+    if not (checkpoint / "tokenizer.json").exists() and not _is_gguf(checkpoint):
+        what = "a folder with a pretrained encoder and its tokenizer.json, or a .gguf file"
         raise PiiBenchError(f"--checkpoint must be {what}, not {checkpoint}")
+    if _is_gguf(checkpoint) and find_spec("gguf") is None:
+        raise MissingExtraError("reading a GGUF file", "pip install -e '.[encoder,lora]'")
     try:
         from pii_bench.systems.encoder.train import Data, Settings, train
     except ImportError as error:
@@ -62,6 +64,10 @@ def _packaged() -> Path:
     if spec is None or spec.origin is None:
         raise _missing()
     return Path(spec.origin).parent / "model"
+
+
+def _is_gguf(checkpoint: Path) -> bool:
+    return checkpoint.suffix == ".gguf" and checkpoint.is_file()
 
 
 def _data(
