@@ -2,8 +2,8 @@
 
 Six strategies are the paper's (Section 4). The seventh, `self-consistency-vote`, is
 self-consistency as Wang et al. (2022, arXiv:2203.11171) define it, where the paper asks for
-several reflections in one call. `json` detects in the labels of any taxonomy, with or without examples. `rewrite` lets
-the model write the text anew.
+several reflections in one call. `json` detects in the labels of any taxonomy, with or without
+examples. `rewrite` lets the model write the text anew.
 """
 
 from __future__ import annotations

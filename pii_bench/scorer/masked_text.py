@@ -107,7 +107,7 @@ class GoldTexts:
         ]
 
     def judge(self, masked: Iterable[Span]) -> Judgement:
-        """Judge one masking by spans that may overlap; PiiBenchError for one outside of the text."""
+        """Judge one masking, of spans that may overlap; PiiBenchError if one is outside the text."""
         painted = self._painted(masked)
         marks = [
             [
