@@ -107,7 +107,7 @@ class GoldTexts:
         ]
 
     def judge(self, masked: Iterable[Span]) -> Judgement:
-        """Judge one masking, of spans that may overlap; PiiBenchError if one is outside the text."""
+        """Judge one masking, of spans that may overlap; PiiBenchError for one outside."""
         painted = self._painted(masked)
         marks = [
             [
