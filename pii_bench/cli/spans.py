@@ -18,10 +18,10 @@ from pii_bench.datasets.span_files import Misfits
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.escaping import csv_text
 from pii_bench.files import write_whole
-from pii_bench.labels import sha256_of_labels
 from pii_bench.ranking.stored import read_run
 from pii_bench.runs.signature import Signature
 from pii_bench.tasks import Task
+from pii_bench.taxonomy import sha256_of_labels
 
 if TYPE_CHECKING:
     import argparse

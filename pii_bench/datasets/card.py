@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pii_bench.datasets.checksums import sha256_of
 from pii_bench.datasets.native import read_native
-from pii_bench.files import write_json
-from pii_bench.jsonl import RecordError, get, read_object
+from pii_bench.files import RecordError, get, read_object, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

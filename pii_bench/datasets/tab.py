@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pii_bench.datasets.sample import Entity, Sample, Subject
 from pii_bench.errors import InputFileError, UnknownNameError
-from pii_bench.jsonl import RecordError, get, get_objects
+from pii_bench.files import RecordError, get, get_objects
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

@@ -11,16 +11,15 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from pii_bench.labels import name_in, taxonomy
 from pii_bench.models.base import AnswerSchema
 from pii_bench.tasks import Task
-from pii_bench.taxonomy import CATEGORIES, PiiType
+from pii_bench.taxonomy import CATEGORIES, PiiType, name_in, taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pii_bench.labels import Meaning
     from pii_bench.prompting.strategies import Strategy
+    from pii_bench.taxonomy import Meaning
 
 PAPER: Final = "paper"
 """The taxonomy whose labels are our types."""

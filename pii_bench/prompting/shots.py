@@ -13,14 +13,14 @@ from rapidfuzz import fuzz, process
 from pii_bench.datasets.catalog import open_documents
 from pii_bench.datasets.span_files import Misfits, span_source
 from pii_bench.errors import PiiBenchError
-from pii_bench.labels import taxonomy
 from pii_bench.prompting.schemas import asked_as
+from pii_bench.taxonomy import taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pii_bench.datasets.span_files import Document
-    from pii_bench.labels import Meaning
+    from pii_bench.taxonomy import Meaning
 
 TRAIN: Final = ("train-single", "train-multi")
 """Our own sets that examples may come from."""

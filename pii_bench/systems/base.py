@@ -38,7 +38,7 @@ class SystemCard:
         unmasked_text_to: who is sent the texts as they are, `provider (URL)`; a masker that
             ships them away is not the same as one that does not.
         output: the form of its responses, which tells how they are read.
-        taxonomy: whose labels its detection answers with (`pii_bench.labels`); None for the
+        taxonomy: whose labels its detection answers with (`pii_bench.taxonomy`); None for the
             seven types.
     """
 

@@ -6,7 +6,6 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.labels import name_in
 from pii_bench.models.base import Finish
 from pii_bench.prompting.parsing.completion import (
     mend_surrogates,
@@ -17,12 +16,13 @@ from pii_bench.prompting.parsing.completion import (
 from pii_bench.prompting.parsing.reader import Group, Leaf, Literal, read_literal
 from pii_bench.prompting.parsing.result import ParsedDetection, Stage, Subject
 from pii_bench.tasks import Status
+from pii_bench.taxonomy import name_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pii_bench.labels import Meaning
     from pii_bench.prompting.parsing.reader import Node
+    from pii_bench.taxonomy import Meaning
 
 KEY: Final = "PII"
 

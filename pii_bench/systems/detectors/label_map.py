@@ -10,9 +10,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError, UnknownNameError
-from pii_bench.jsonl import RecordError
-from pii_bench.labels import types_of
-from pii_bench.taxonomy import PiiType
+from pii_bench.files import RecordError
+from pii_bench.taxonomy import PiiType, types_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.labels import taxonomy
 from pii_bench.models.base import Finish
 from pii_bench.prompting.parsing import (
     ParsedDetection,
@@ -12,6 +11,7 @@ from pii_bench.prompting.parsing import (
     parse_structured_labelled,
 )
 from pii_bench.tasks import Status
+from pii_bench.taxonomy import taxonomy
 
 LABELS = taxonomy("ai4privacy")
 ANN = ((("Ann", "FIRSTNAME"), ("32", "AGE")),)

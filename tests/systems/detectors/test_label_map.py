@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.errors import InputFileError, UnknownNameError
-from pii_bench.labels import types_of
 from pii_bench.systems.detectors.label_map import (
     HUGGING_FACE,
     HUGGING_FACE_SETS,
@@ -15,7 +14,7 @@ from pii_bench.systems.detectors.label_map import (
     LabelMap,
     read_label_map,
 )
-from pii_bench.taxonomy import PiiType
+from pii_bench.taxonomy import PiiType, types_of
 
 if TYPE_CHECKING:
     from pathlib import Path
