@@ -9,8 +9,8 @@ import pytest
 from pii_bench.datasets.checksums import sha256_of_folder
 from pii_bench.errors import InputFileError, MissingExtraError, UnknownNameError
 from pii_bench.scorer.locate import DetectedSpan
+from pii_bench.systems.detectors.base import LabelMap
 from pii_bench.systems.detectors.hugging_face import HuggingFaceDetector
-from pii_bench.systems.detectors.label_map import LabelMap
 from pii_bench.taxonomy import PiiType
 from tests.systems.detectors.texts import ANY_TEXT, pieces
 from tests.systems.detectors.tiny_checkpoint import save_tiny_checkpoint
