@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Final
 from tabulate import tabulate
 
 from pii_bench.cli import mask_corpus
-from pii_bench.cli.engine import add_engine, ray_workers
-from pii_bench.cli.options import add_endpoint, add_keep, add_sampling, built
+from pii_bench.cli.options import (
+    Command,
+    add_endpoint,
+    add_engine,
+    add_keep,
+    add_sampling,
+    built,
+    ray_workers,
+)
 from pii_bench.cli.terminal import say_exactly, say_json, tell
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import decode, read_text
@@ -383,3 +390,6 @@ def _by_type(counts: Counter[str]) -> str:
 
 def _say(line: str) -> None:
     tell(f"pii-bench mask: {line}")
+
+
+COMMANDS: Final = {"mask": Command(DESCRIPTION, add_arguments, run)}

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.progress import RunProgress
+from pii_bench.cli.terminal import RunProgress
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import read_text, write_whole
 from pii_bench.masking.tables import Row, append, begin, open_table

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.report.data import Texts, collect_report
 from pii_bench.analysis.report.page import render_page
-from pii_bench.cli.options import add_dataset, add_stored_results
-from pii_bench.cli.progress import seldom
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.options import Command, add_dataset, add_stored_results
+from pii_bench.cli.terminal import say, seldom, tell
 from pii_bench.files import write_whole
 
 if TYPE_CHECKING:
@@ -94,3 +93,6 @@ def run(arguments: argparse.Namespace) -> bool:
     size = out.stat().st_size / 1e6
     say(f"report: {out} ({len(report.rows)} rows, {runs} runs, {size:.1f} MB)")
     return not report.left_out
+
+
+COMMANDS: Final = {"report": Command(DESCRIPTION, add_arguments, run)}

@@ -10,11 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.engine import add_engine, ray_workers
 from pii_bench.cli.options import (
+    Command,
     Given,
     add_calls,
     add_dataset,
+    add_engine,
     add_filters,
     add_json,
     add_keep,
@@ -26,11 +27,10 @@ from pii_bench.cli.options import (
     filtered,
     number_in,
     positive,
+    ray_workers,
     usd,
 )
-from pii_bench.cli.progress import RunProgress
-from pii_bench.cli.tables import print_faults, print_missing, print_plug_in_faults
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.terminal import RunProgress, say, tell, tell_faults
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls.guarded import CallPolicy
@@ -46,8 +46,10 @@ from pii_bench.runs.jobs import (
     run_jobs,
 )
 from pii_bench.runs.run import respond_on_ray
+from pii_bench.runs.store import read_lines
 from pii_bench.systems import DEFAULT_SYSTEM
 from pii_bench.systems.catalog import SystemOptions, is_prompted
+from pii_bench.systems.plug_in import PlugIn, fault_of
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -61,6 +63,8 @@ if TYPE_CHECKING:
     from pii_bench.runs.jobs import MapSamples
     from pii_bench.systems.base import System
 
+
+_LISTED: Final = 5
 
 DESCRIPTION: Final = (
     "Run a system over a dataset, score it and update the leaderboard. Responses are saved as "
@@ -141,7 +145,7 @@ def run(arguments: argparse.Namespace) -> bool:
     datasets = load_datasets(filtered(arguments))
     planned = plan(arguments, datasets)
     for dataset in datasets:
-        print_faults(dataset)
+        tell_faults(dataset)
     if arguments.dry_run:
         from pii_bench.cli.estimates import estimate_jobs, print_estimates
 
@@ -156,7 +160,7 @@ def run(arguments: argparse.Namespace) -> bool:
     except KeyboardInterrupt:
         return not missing(planned.jobs)
     print_summary(arguments, datasets, ran(planned.jobs))
-    return complete or print_missing(planned.jobs)
+    return complete or tell_missing(planned.jobs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,13 +228,38 @@ def ask(planned: Plan, batch: Literal["submit", "wait"] | None) -> bool:
                 )
         except KeyboardInterrupt:
             tell("interrupted")
-            print_missing(jobs)
+            tell_missing(jobs)
             raise
         except PiiBenchError:
-            print_missing(jobs)
+            tell_missing(jobs)
             raise
-    print_plug_in_faults(jobs)
+    _tell_plug_in_faults(jobs)
     return complete
+
+
+def tell_missing(jobs: Sequence[Job]) -> bool:
+    """Say what has no answer yet; whether nothing is missing."""
+    lines = missing(jobs)
+    for line in lines:
+        tell(line)
+    return not lines
+
+
+def _tell_plug_in_faults(jobs: Sequence[Job]) -> None:
+    """The samples on which a plug-in's code failed; such an answer counts as a wrong one."""
+    for job in jobs:
+        if not isinstance(job.system, PlugIn):
+            continue
+        asked = {sample.id for sample in job.samples}
+        faults = [
+            f"sample {record.id!r}: {fault}"
+            for _, record in read_lines(job.files.responses, unreadable=[])
+            if record.id in asked and (fault := fault_of(record.response))
+        ]
+        for fault in faults[:_LISTED]:
+            tell(f"{job.label}, {fault}")
+        if len(faults) > _LISTED:
+            tell(f"{job.label}: and {len(faults) - _LISTED} more")
 
 
 def print_summary(
@@ -245,8 +274,7 @@ def print_summary(
         datasets: those that were run.
         shown: model, prompt and dataset of what was run, in order.
     """
-    from pii_bench.cli.leaderboard import update_leaderboard
-    from pii_bench.cli.tables import print_json, print_rows
+    from pii_bench.cli.leaderboard import print_json, print_rows, update_leaderboard
     from pii_bench.ranking.summary import summarise
 
     report = tell if arguments.json else say
@@ -395,3 +423,6 @@ def _price(text: str) -> Price:
         case _:
             what = "must be two numbers, USD per million tokens in and out, such as 2.5,10"
             raise argparse.ArgumentTypeError(f"{what}, not {text!r}")
+
+
+COMMANDS: Final = {"run": Command(DESCRIPTION, add_arguments, run)}

@@ -48,6 +48,7 @@ from pii_bench.analysis.utility.stored import (
 )
 from pii_bench.cli.options import (
     DATASET_HELP,
+    Command,
     add_calls,
     add_json,
     add_results,
@@ -56,9 +57,8 @@ from pii_bench.cli.options import (
     positive,
     usd,
 )
-from pii_bench.cli.progress import RunProgress
-from pii_bench.cli.tables import print_missing
-from pii_bench.cli.terminal import say, say_json, tell
+from pii_bench.cli.run import tell_missing
+from pii_bench.cli.terminal import RunProgress, say, say_json, tell
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
@@ -418,9 +418,9 @@ def _run(jobs: Sequence[Job], calls: int) -> bool:
             with RunProgress() as progress:
                 asyncio.run(run_jobs(jobs, calls, None, progress))
         except (KeyboardInterrupt, PiiBenchError):
-            print_missing(jobs)
+            tell_missing(jobs)
             raise
-        return print_missing(jobs)
+        return tell_missing(jobs)
 
 
 def _is_answered(job: Job) -> bool:
@@ -474,3 +474,6 @@ def _weight(text: str) -> float:
     if number is None or not 0 <= number <= 1:
         raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, not {text!r}")
     return number
+
+
+COMMANDS: Final = {"utility": Command(DESCRIPTION, add_arguments, run)}

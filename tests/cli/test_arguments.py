@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import pii_bench
-from pii_bench.cli import main, run
-from pii_bench.cli.command_line import parse_arguments
+from pii_bench.cli import main, parse_arguments, run
 from tests.cli.command import environment
 
 

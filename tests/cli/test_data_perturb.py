@@ -92,4 +92,4 @@ def test_a_rate_is_a_share(rate: str, capsys: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(SystemExit):
         main(["data", "perturb", "demo", "--rate", rate, "--out", "out.jsonl"])
 
-    assert f"must be above 0 and at most 1, not '{rate}'" in capsys.readouterr().err
+    assert f"must be a number above 0 and at most 1, not '{rate}'" in capsys.readouterr().err

@@ -85,7 +85,7 @@ def test_sets_that_are_not_there_are_built_first(
         for name, content in sets.items():
             (folder / name).write_bytes(content)
 
-    monkeypatch.setattr("pii_bench.cli.data_quality.build", build)
+    monkeypatch.setattr("pii_bench.cli.data._build_all", build)
 
     assert main(["data", "quality"]) == 0
 

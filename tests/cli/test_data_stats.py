@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from pii_bench.cli import data_stats, main
+from pii_bench.cli import data, main
 from tests.builders import sample_record, write_lines
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def test_the_dataset_card_is_written_where_asked(
 ) -> None:
     card = own_folder / "README.md"
     card.write_text("<!-- statistics:begin -->\n<!-- statistics:end -->\n")
-    monkeypatch.setattr(data_stats, "README", card)
+    monkeypatch.setattr(data, "README", card)
 
     assert main(["data", "stats", "--dataset", "demo"]) == 0
     printed = capsys.readouterr().out

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 import gzip
-from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.cli import exports, main
-from pii_bench.cli.export_every_eval_ever import run
-from pii_bench.errors import PiiBenchError
+from pii_bench.cli import export, main
 from tests.integrations.schemas import valid_run, valid_samples
 from tests.ranking.stored_runs import FAILED, store_run, tiny_dataset
 
@@ -24,26 +21,19 @@ def tiny(own_folder: Path) -> Dataset:
     return tiny_dataset(own_folder / "mine.jsonl")
 
 
-def exported() -> bool:
-    return run(
-        Namespace(
-            results=Path("results"),
-            out=Path("out"),
-            organization="unknown",
-            relationship="other",
-            gzip=False,
-        )
-    )
+def export_runs(*options: str) -> int:
+    return main(["export", "every-eval-ever", "--out", "out", *options])
 
 
 def test_runs_are_written_and_counted(tiny: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
     store_run(Path("results/runs"), tiny, "naive", ANSWERS)
 
-    assert exported()
+    assert export_runs("--organization", "Example") == 0
 
-    assert capsys.readouterr().out == "1 runs in out\n"
+    assert capsys.readouterr() == ("1 runs in out\n", "")
     (run,) = Path("out").rglob("*.json")
     assert valid_run(run)["model_info"]["id"] == "fake/one"
+    assert "Example" in run.read_text()
     assert len(valid_samples(run)) == 8
 
 
@@ -52,7 +42,7 @@ def test_an_incomplete_run_is_written_and_named(
 ) -> None:
     store_run(Path("results/runs"), tiny, "naive", ANSWERS | {"s2": FAILED})
 
-    assert not exported()
+    assert export_runs() == 1
 
     (run,) = Path("out").rglob("*.json")
     assert capsys.readouterr().err == f"incomplete: {run}\n"
@@ -64,37 +54,29 @@ def test_a_run_whose_dataset_is_gone_is_left_out_and_named(
     store_run(Path("results/runs"), tiny, "naive", ANSWERS)
     Path(tiny.source).unlink()
 
-    assert not exported()
+    assert export_runs() == 1
 
     assert capsys.readouterr().err.startswith(f"left out: runs on {tiny.source}: ")
     assert not Path("out").exists()
 
 
-def test_a_folder_without_runs_is_refused() -> None:
-    with pytest.raises(PiiBenchError, match="results: no run in it to export"):
-        exported()
+def test_a_folder_without_runs_is_refused(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (own_folder / "results").mkdir()
 
+    assert export_runs() == 2
 
-def test_the_command(tiny: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
-    store_run(Path("results/runs"), tiny, "naive", ANSWERS)
-    arguments = ["export", "every-eval-ever", "--out", "out", "--organization", "Example"]
-
-    assert main(arguments) == 0
-
-    assert capsys.readouterr().out == "1 runs in out\n"
-    with pytest.raises(SystemExit) as refused:
-        main([*arguments, "--results", "nowhere"])
-    assert refused.value.code == 2
+    assert capsys.readouterr().err == "pii-bench: results: no run in it to export\n"
 
 
 def test_compressed_samples_are_those_of_a_plain_export(tiny: Dataset) -> None:
     store_run(Path("results/runs"), tiny, "naive", ANSWERS)
-    plain, packed = ["export", "every-eval-ever", "--out", "out"], ["--gzip"]
-    assert main(plain) == 0
+    assert export_runs() == 0
     (samples,) = Path("out").rglob("*_samples.jsonl")
     lines, run = samples.read_bytes(), valid_run(samples.with_name(f"{samples.stem[:-8]}.json"))
 
-    assert main([*plain, *packed]) == 0
+    assert export_runs("--gzip") == 0
 
     archive = samples.with_name(f"{samples.name}.gz")
     assert gzip.decompress(archive.read_bytes()) == lines
@@ -102,7 +84,7 @@ def test_compressed_samples_are_those_of_a_plain_export(tiny: Dataset) -> None:
     again = valid_run(samples.with_name(f"{samples.stem[:-8]}.json"))
     assert again["detailed_evaluation_results"] == run["detailed_evaluation_results"]
 
-    assert main(plain) == 0
+    assert export_runs() == 0
     assert samples.read_bytes() == lines
     assert not archive.exists()
 
@@ -119,22 +101,12 @@ def test_a_big_export_says_so_before_it_writes(
     hint: str,
 ) -> None:
     store_run(Path("results/runs"), tiny, "naive", ANSWERS)
-    monkeypatch.setattr(exports, "BIG", 1000)
+    monkeypatch.setattr(export, "BIG", 1000)
     Path("out").touch()
 
     # A file is where the folder should be: what is told was told before.
-    assert main(["export", "every-eval-ever", "--out", "out", *options]) == 2
+    assert export_runs(*options) == 2
 
     told, failed = capsys.readouterr().err.splitlines()
     assert told == f"about 0 MB of samples for out: {hint}"
     assert "cannot be written" in failed
-
-
-def test_a_small_export_says_nothing_of_its_size(
-    tiny: Dataset, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store_run(Path("results/runs"), tiny, "naive", ANSWERS)
-
-    assert main(["export", "every-eval-ever", "--out", "out"]) == 0
-
-    assert capsys.readouterr().err == ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.cli import exports, main
+from pii_bench.cli import export, main
 from pii_bench.models.catalog import check_model
 from tests.builders import read_lines, sample_record, write_lines
 from tests.protocol_server import completion
@@ -104,7 +104,7 @@ def test_a_file_can_be_compressed(
 def test_a_big_file_says_so_first(
     ten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(exports, "BIG", 1)
+    monkeypatch.setattr(export, "BIG", 1)
     out = tmp_path / "a.jsonl"
 
     assert main(["export", "fine-tuning", "--for", "mistral", *of(ten, out)]) == 0

@@ -5,7 +5,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from pii_bench.cli.progress import RunProgress
+from pii_bench.cli.terminal import RunProgress
 from pii_bench.models.base import Usage
 from pii_bench.models.calls.budget import Ledger
 from pii_bench.models.table import Price

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.cli import INCOMPLETE
-from pii_bench.cli.progress import counted
-from pii_bench.cli.terminal import say_json
+from pii_bench.cli.terminal import counted, say_json
 from tests.cli.command import COMMAND, environment
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def test_a_long_reading_says_how_far_it_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seconds: Iterator[float] = iter([0.0, 4.0, 11.0, 11.0, 12.0, 30.0, 30.0])
-    monkeypatch.setattr("pii_bench.cli.progress.time.monotonic", lambda: next(seconds))
+    monkeypatch.setattr("pii_bench.cli.terminal.time.monotonic", lambda: next(seconds))
 
     assert list(counted("abcd", "letters read", of=4)) == ["a", "b", "c", "d"]
 

@@ -31,7 +31,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
         asked.append(settings)
         report(Epoch(1, 62.4, SpanScore(0.75, 0.5, 0.6), 30.4))
 
-    monkeypatch.setattr(command, "train", train)
+    monkeypatch.setattr(command, "train_tagger", train)
     return asked
 
 
