@@ -1,16 +1,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import pii_bench
 from pii_bench.cli import main, parse_arguments, run
-from tests.cli.command import environment
 
 
 def refused(*arguments: str) -> None:
@@ -103,17 +99,11 @@ def test_how_a_chat_model_is_asked(given: list[str], name: str, value: object) -
 
 def test_a_price_is_of_the_day_on_which_it_is_given() -> None:
     before = dt.datetime.now(dt.UTC).date()
-    price = parse_arguments(["run", "--model", "gpt4o", "--price", "2.5,10"]).price
+    price = parse_arguments(["run", "--model", "gpt4o", "--price", "2.5,0"]).price
 
-    assert (price.input, price.output, price.source) == (2.5, 10.0, "--price")
+    assert (price.input, price.output, price.source) == (2.5, 0.0, "--price")
     assert before <= price.date <= dt.datetime.now(dt.UTC).date()
     assert price.batch_factor is None
-
-
-def test_a_price_may_be_nothing() -> None:
-    price = parse_arguments(["run", "--model", "gpt4o", "--price", "0,0"]).price
-
-    assert (price.input, price.output) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -167,29 +157,6 @@ def test_help_of_a_command(capsys: pytest.CaptureFixture[str], command: str) -> 
 
     assert caught.value.code == 0
     assert "None" not in capsys.readouterr().out
-
-
-def test_help_imports_nothing_heavy() -> None:
-    code = """
-import contextlib, io, json, sys
-from pii_bench.cli import main
-with contextlib.redirect_stdout(io.StringIO()) as shown, contextlib.suppress(SystemExit):
-    main(["--help"])
-print(json.dumps([shown.getvalue(), list(sys.modules)]))
-"""
-    done = subprocess.run(  # noqa: S603 -- our own interpreter and code
-        [sys.executable, "-c", code],
-        check=True,
-        capture_output=True,
-        text=True,
-        env=environment(),
-    )
-    shown, modules = json.loads(done.stdout)
-
-    assert all(command in shown for command in ("run", "score", "leaderboard", "models"))
-    packages = {name.partition(".")[0] for name in modules}
-    heavy = {"anthropic", "asyncio", "mistralai", "numpy", "openai", "pandas", "rich", "scipy"}
-    assert not packages & heavy
 
 
 @pytest.mark.parametrize(

@@ -193,16 +193,12 @@ def test_a_vote_that_the_cap_cuts_short_is_no_answer(
     assert len(protocol_server.requests) == 3
 
 
-def test_a_cap_needs_a_price(protocol_server: ProtocolServer, own_folder: Path) -> None:
-    assert run(protocol_server, "--max-usd", "5") == 2
-    assert not (own_folder / "results").exists()
-
-
-def test_without_a_price_it_is_said_how_to_give_one(
-    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+def test_a_cap_needs_a_price_and_it_is_said_how_to_give_one(
+    protocol_server: ProtocolServer, own_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(protocol_server, "--max-usd", "5")
+    assert run(protocol_server, "--max-usd", "5") == 2
 
+    assert not (own_folder / "results").exists()
     assert capsys.readouterr().err == (
         "pii-bench: --max-usd 5: the model's price is unknown; give it with --price IN,OUT "
         "(USD per million tokens)\n"

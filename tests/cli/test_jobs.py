@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.cli import main
-from pii_bench.runs.store import locked
 from tests.batch_protocols import AnthropicBatches, MistralBatches, OpenAIBatches
 from tests.batch_server import EXPIRED, Item
 from tests.builders import read_folder, read_lines, sample_record, write_lines
-from tests.cli.gold import right, right_items
+from tests.cli.gold import right_items
 from tests.protocol_server import completion
 
 if TYPE_CHECKING:
@@ -240,38 +239,6 @@ def test_what_has_no_batches_is_told_before_anything_is_done(
 
     assert capsys.readouterr().err.startswith(f"pii-bench: {what}")
     assert not (own_folder / "results").exists()
-
-
-def test_two_runs_on_the_same_results_are_refused(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    protocol_server.script(right(completion))
-    detect(protocol_server, "--limit", "1")
-    (folder,) = (own_folder / "results" / "runs").iterdir()
-    before = read_folder(own_folder)
-    capsys.readouterr()
-
-    with locked(folder):
-        assert detect(protocol_server) == 2
-
-    assert capsys.readouterr().err == (
-        f"pii-bench: {folder.relative_to(own_folder)}: another run is writing there: let it end, "
-        "or give another --results\n"
-    )
-    assert read_folder(own_folder) == before
-    assert len(protocol_server.requests) == 1
-
-    assert detect(protocol_server, "--limit", "2") == 0
-
-
-def test_a_run_of_another_model_goes_on_beside(
-    protocol_server: ProtocolServer, own_folder: Path
-) -> None:
-    protocol_server.script(right(completion))
-    other = own_folder / "results" / "runs" / "openai--other"
-
-    with locked(other):
-        assert detect(protocol_server, "--limit", "1") == 0
 
 
 def test_what_another_dataset_asked_alike_is_not_asked_again(

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, NoReturn
 
 from pii_bench.cli import leaderboard, main
@@ -34,27 +33,20 @@ def test_it_is_made_again_from_stored_responses(
     assert [line.split(",")[0] for line in lines[-2:]] == ["reference", "run"]
 
 
-def test_rows_as_json_are_all_that_is_printed(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    dataset = tiny_dataset(own_folder / "tiny.jsonl")
-    store_run(own_folder / "results" / "runs", dataset, "detection", {"s1": ANN, "s2": BO})
-
-    assert main(["leaderboard", "--json"]) == 0
-
-    output = capsys.readouterr()
-    rows = json.loads(output.out)
-    (ours,) = [row for row in rows if row["source"] == "run"]
-    assert len(rows) == 1 + len(published_rows())
-    assert (ours["model"], ours["task"], ours["scored"]) == ("fake/one", "detection", 2)
-    assert output.err.startswith("leaderboard: ")
-
-
 def test_without_results_the_published_figures_are_there(own_folder: Path) -> None:
     assert main(["leaderboard"]) == 0
 
     lines = (own_folder / "results" / "leaderboard.csv").read_text(encoding="utf-8").splitlines()
     assert {line.split(",")[0] for line in lines[1:]} == {"published"}
+
+
+def test_a_table_that_the_paper_lacks_is_refused(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (own_folder / "results").mkdir()
+
+    assert main(["leaderboard", "--table", "99"]) == 2
+    assert "99" in capsys.readouterr().err
 
 
 def test_twice_gives_the_same(own_folder: Path) -> None:

@@ -281,20 +281,6 @@ def test_what_no_call_can_pass_stops_the_run_at_once(
     assert [line["id"] for line in read_lines(path)] == ["demo-0001"]
 
 
-def test_local_only_refuses_who_is_elsewhere_before_anything_is_sent(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    elsewhere = ("--base-url", "http://models.example/v1", "--local-only")
-
-    assert main(["run", "--model", "openai/m", "--dataset", "demo", *elsewhere]) == 2
-
-    assert capsys.readouterr().err == (
-        "pii-bench: --local-only: system 'openai/m@models.example' (detection) sends unmasked "
-        "text to openai (http://models.example/v1), which is not this machine\n"
-    )
-    assert not (own_folder / "results").exists()
-
-
 def test_local_only_takes_what_stays_on_this_machine(
     protocol_server: ProtocolServer, own_folder: Path
 ) -> None:

@@ -111,11 +111,3 @@ def test_filters_are_for_datasets_of_spans(
     assert "no row fits presidio-research language 'fr'" in told(
         "--dataset", source, "--language", "fr"
     )
-
-
-def test_every_row_as_json(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["spans", "--model", "bilstm-crf", "--dataset", written(own_folder), "--json"]) == 0
-
-    whole, *others = json.loads(capsys.readouterr().out)
-    assert (whole["slice"], whole["documents"], whole["gold"]) == ("all", 2, 4)
-    assert {row["model"] for row in others} == {"bilstm-crf"}
