@@ -2,8 +2,12 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Capsys
 
 import pii_bench
 from pii_bench.cli import main, parse_arguments, run
@@ -66,9 +70,7 @@ def test_a_run_with_a_model_keeps_every_other_default() -> None:
 @pytest.mark.parametrize(
     "option", ["--model=encoder", "--strategy=naive", "--dataset=all", "--limit=5"]
 )
-def test_what_a_file_of_runs_says_is_said_there_alone(
-    capsys: pytest.CaptureFixture[str], option: str
-) -> None:
+def test_what_a_file_of_runs_says_is_said_there_alone(capsys: Capsys, option: str) -> None:
     name = option.partition("=")[0]
     for arguments in ([option, "--config=b.toml"], ["--config=b.toml", "--batch", option]):
         refused("run", *arguments)
@@ -134,15 +136,13 @@ def test_a_price_is_of_the_day_on_which_it_is_given() -> None:
         (["convert", "csv", "a", "--dataset", "d", "--out", "o"], "invalid choice: 'csv'"),
     ],
 )
-def test_wrong_arguments(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], what: str
-) -> None:
+def test_wrong_arguments(capsys: Capsys, arguments: list[str], what: str) -> None:
     refused(*arguments)
 
     assert what in capsys.readouterr().err
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version(capsys: Capsys) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["--version"])
 
@@ -151,7 +151,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("command", ["run", "score", "leaderboard", "convert", "models"])
-def test_help_of_a_command(capsys: pytest.CaptureFixture[str], command: str) -> None:
+def test_help_of_a_command(capsys: Capsys, command: str) -> None:
     with pytest.raises(SystemExit) as caught:
         main([command, "--help"])
 
@@ -179,7 +179,7 @@ def test_results_that_are_not_there_are_refused(own_folder: Path, command: str) 
     assert list(own_folder.iterdir()) == []
 
 
-def test_calls_at_a_time_are_bounded(capsys: pytest.CaptureFixture[str]) -> None:
+def test_calls_at_a_time_are_bounded(capsys: Capsys) -> None:
     refused("run", "--concurrency", "100000000")
 
     assert "must be at most 1000, not '100000000'" in capsys.readouterr().err

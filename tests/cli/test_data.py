@@ -9,12 +9,15 @@ from pii_bench.cli import data as commands
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import DATASETS
 from tests.builders import read_lines, sample_record, write_lines
+from tests.cli.conftest import table_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.cli.conftest import Capsys
 
-def test_a_sound_file(capsys: pytest.CaptureFixture[str]) -> None:
+
+def test_a_sound_file(capsys: Capsys) -> None:
     assert main(["data", "check", str(DATASETS["demo"].path)]) == 0
 
     output = capsys.readouterr()
@@ -22,9 +25,7 @@ def test_a_sound_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert output.err == ""
 
 
-def test_problems_with_file_id_rule_and_reason(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_problems_with_file_id_rule_and_reason(own_folder: Path, capsys: Capsys) -> None:
     first = write_lines(own_folder / "one.jsonl", [sample_record(query="Is 32 old, Ann?")])
     second = write_lines(
         own_folder / "two.jsonl",
@@ -53,7 +54,7 @@ def test_problems_with_file_id_rule_and_reason(
     assert output.err == "pii-bench: the check found 5 problems in 3 samples\n"
 
 
-def test_a_file_that_cannot_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_cannot_be_read(capsys: Capsys) -> None:
     assert main(["data", "check", "absent.jsonl"]) == 2
 
     output = capsys.readouterr()
@@ -69,9 +70,7 @@ def test_wrong_arguments(arguments: list[str]) -> None:
     assert caught.value.code == 2
 
 
-def test_a_file_of_ones_own_has_no_column_of_the_paper(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_of_ones_own_has_no_column_of_the_paper(own_folder: Path, capsys: Capsys) -> None:
     path = write_lines(own_folder / "mine.jsonl", [sample_record()])
 
     assert main(["data", "stats", "--dataset", str(path)]) == 0
@@ -82,9 +81,7 @@ def test_a_file_of_ones_own_has_no_column_of_the_paper(
     assert lines[-1] == "2 of the 55 categories occur."
 
 
-def test_every_row_of_the_statistics_as_json(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_row_of_the_statistics_as_json(own_folder: Path, capsys: Capsys) -> None:
     path = write_lines(own_folder / "mine.jsonl", [sample_record()])
 
     assert main(["data", "stats", "--dataset", str(path), "--json"]) == 0
@@ -103,7 +100,7 @@ def test_every_row_of_the_statistics_as_json(
     assert (others[-1]["name"], others[-1]["ours"]) == ("categories", 2)
 
 
-def test_the_papers_figures_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_papers_figures_as_json(capsys: Capsys) -> None:
     assert main(["data", "stats", "--dataset", "hard", "--json"]) == 0
 
     samples, *_ = json.loads(capsys.readouterr().out)
@@ -118,7 +115,7 @@ def test_the_papers_figures_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_dataset_card_is_written_where_asked(
-    own_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    own_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     card = own_folder / "README.md"
     card.write_text("<!-- statistics:begin -->\n<!-- statistics:end -->\n")
@@ -133,7 +130,7 @@ def test_the_dataset_card_is_written_where_asked(
     assert printed in card.read_text()
 
 
-def test_statistics_of_a_dataset_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+def test_statistics_of_a_dataset_that_is_none(capsys: Capsys) -> None:
     assert main(["data", "stats", "--dataset", "dem"]) == 2
 
     assert "unknown dataset 'dem'; did you mean 'demo'?" in capsys.readouterr().err
@@ -167,19 +164,14 @@ def data(own_folder: Path) -> Path:
     return own_folder / "data"
 
 
-def test_the_figures_are_printed_and_stand_in_the_readme(
-    data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_figures_are_printed_and_stand_in_the_readme(data: Path, capsys: Capsys) -> None:
     assert main(["data", "quality"]) == 0
 
     printed = capsys.readouterr().out
     assert (data / "README.md").read_text(encoding="utf-8") == (
         f"# Data\n<!-- quality:begin -->\n{printed}<!-- quality:end -->\n"
     )
-    rows = [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in printed.splitlines()[2:12]
-    ]
-    figures = {row[0]: row[1:] for row in rows}
+    figures = {name: row for name, *row in table_lines(printed)}
     # Each query needs one of two choices: all of them have precision 1/2 and recall 1.
     assert figures["F1 of `all` on gold entities"] == ["0.667", "0.667", "≤ 0.750", "yes"]
     # lives, in, and what stands for name, age and town
@@ -187,7 +179,7 @@ def test_the_figures_are_printed_and_stand_in_the_readme(
 
 
 def test_the_most_frequent_words_beside_those_of_another_dataset(
-    data: Path, capsys: pytest.CaptureFixture[str]
+    data: Path, capsys: Capsys
 ) -> None:
     assert main(["data", "quality", "--compare", str(data / "single.jsonl")]) == 0
 
@@ -204,7 +196,7 @@ def test_a_second_run_changes_nothing(data: Path) -> None:
 
 
 def test_sets_that_are_not_there_are_built_first(
-    data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    data: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     sets = {path.name: path.read_bytes() for path in data.glob("*.jsonl")}
     for name in sets:
@@ -223,7 +215,7 @@ def test_sets_that_are_not_there_are_built_first(
     assert "| distinct words" in output.out
 
 
-def test_versions_are_a_sound_dataset(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_versions_are_a_sound_dataset(own_folder: Path, capsys: Capsys) -> None:
     out = own_folder / "versions.jsonl"
     options = ["--kind", "typos,lower-case", "--rate", "0.5", "--seed", "1", "--limit", "5"]
 
@@ -245,7 +237,7 @@ def test_versions_are_a_sound_dataset(own_folder: Path, capsys: pytest.CaptureFi
 
 
 def test_versions_run_and_are_compared_with_their_originals(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
+    own_folder: Path, capsys: Capsys
 ) -> None:
     out, results = own_folder / "versions.jsonl", str(own_folder / "results")
     arguments = ["--kind", "lower-case", "--out", str(out)]
@@ -279,7 +271,7 @@ def test_all_kinds_are_written_where_none_is_asked_for(own_folder: Path) -> None
     ],
 )
 def test_what_cannot_be_written_is_said(
-    options: list[str], message: str, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    options: list[str], message: str, own_folder: Path, capsys: Capsys
 ) -> None:
     write_lines(own_folder / "one.jsonl", [sample_record()])
 
@@ -289,7 +281,7 @@ def test_what_cannot_be_written_is_said(
     assert not (own_folder / "out.jsonl").exists()
 
 
-def test_a_dataset_is_not_replaced(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dataset_is_not_replaced(own_folder: Path, capsys: Capsys) -> None:
     path = write_lines(own_folder / "one.jsonl", [sample_record()])
     before = path.read_bytes()
 
@@ -300,7 +292,7 @@ def test_a_dataset_is_not_replaced(own_folder: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("rate", ["0", "1.5", "nan", "much"])
-def test_a_rate_is_a_share(rate: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_rate_is_a_share(rate: str, capsys: Capsys) -> None:
     with pytest.raises(SystemExit):
         main(["data", "perturb", "demo", "--rate", rate, "--out", "out.jsonl"])
 

@@ -10,8 +10,10 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from tests.cli.conftest import Capsys
 
-def test_agreement_is_over_all_first_readings(capsys: pytest.CaptureFixture[str]) -> None:
+
+def test_agreement_is_over_all_first_readings(capsys: Capsys) -> None:
     assert main(["data", "agreement", "single"]) == 0
 
     header, _, whole, *groups = capsys.readouterr().out.splitlines()
@@ -25,9 +27,7 @@ def test_agreement_is_over_all_first_readings(capsys: pytest.CaptureFixture[str]
     assert {"explicit", "implied", "contrast"} < {line.split("|")[2].strip() for line in groups}
 
 
-def test_every_sample_of_single_is_agreed_by_two_readers(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_every_sample_of_single_is_agreed_by_two_readers(capsys: Capsys) -> None:
     assert main(["data", "agreement", "single", "--disputed"]) == 0
 
     assert capsys.readouterr().out == "1214 recorded, 1214 passed, 0 lack readings\n"

@@ -12,6 +12,7 @@ from tests.ranking.stored_runs import FAILED, store_run, tiny_dataset
 
 if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset
+    from tests.cli.conftest import Capsys
 
 ANSWERS = {"s1": '### Answer: ["32"]', "s2": '### Answer: ["40"]'}
 
@@ -25,7 +26,7 @@ def export_runs(*options: str) -> int:
     return main(["export", "every-eval-ever", "--out", "out", *options])
 
 
-def test_runs_are_written_and_counted(tiny: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_are_written_and_counted(tiny: Dataset, capsys: Capsys) -> None:
     store_run(Path("results/runs"), tiny, "naive", ANSWERS)
 
     assert export_runs("--organization", "Example") == 0
@@ -37,9 +38,7 @@ def test_runs_are_written_and_counted(tiny: Dataset, capsys: pytest.CaptureFixtu
     assert len(valid_samples(run)) == 8
 
 
-def test_an_incomplete_run_is_written_and_named(
-    tiny: Dataset, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_incomplete_run_is_written_and_named(tiny: Dataset, capsys: Capsys) -> None:
     store_run(Path("results/runs"), tiny, "naive", ANSWERS | {"s2": FAILED})
 
     assert export_runs() == 1
@@ -48,9 +47,7 @@ def test_an_incomplete_run_is_written_and_named(
     assert capsys.readouterr().err == f"incomplete: {run}\n"
 
 
-def test_a_run_whose_dataset_is_gone_is_left_out_and_named(
-    tiny: Dataset, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_whose_dataset_is_gone_is_left_out_and_named(tiny: Dataset, capsys: Capsys) -> None:
     store_run(Path("results/runs"), tiny, "naive", ANSWERS)
     Path(tiny.source).unlink()
 
@@ -60,9 +57,7 @@ def test_a_run_whose_dataset_is_gone_is_left_out_and_named(
     assert not Path("out").exists()
 
 
-def test_a_folder_without_runs_is_refused(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_without_runs_is_refused(own_folder: Path, capsys: Capsys) -> None:
     (own_folder / "results").mkdir()
 
     assert export_runs() == 2
@@ -94,11 +89,7 @@ def test_compressed_samples_are_those_of_a_plain_export(tiny: Dataset) -> None:
     [([], "--gzip compresses them"), (["--gzip"], "before they are compressed")],
 )
 def test_a_big_export_says_so_before_it_writes(
-    tiny: Dataset,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    options: list[str],
-    hint: str,
+    tiny: Dataset, monkeypatch: pytest.MonkeyPatch, capsys: Capsys, options: list[str], hint: str
 ) -> None:
     store_run(Path("results/runs"), tiny, "naive", ANSWERS)
     monkeypatch.setattr(export, "BIG", 1000)

@@ -16,6 +16,7 @@ from tests.protocol_server import completion
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.cli.conftest import Capsys
     from tests.protocol_server import ProtocolServer
 
 TUNED = "ft:gpt-4.1-nano-2025-04-14:acme::abc123"
@@ -34,7 +35,7 @@ def ten(tmp_path: Path) -> Path:
 
 
 def test_a_file_for_openai_with_tokens_and_prices(
-    ten: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ten: Path, tmp_path: Path, capsys: Capsys
 ) -> None:
     out = tmp_path / "out" / "openai.jsonl"
 
@@ -55,9 +56,7 @@ def test_a_file_for_openai_with_tokens_and_prices(
     assert told.err == "OpenAI lets no new users fine-tune (guide of 2026-05-07)\n"
 
 
-def test_all_three_tasks_for_transformers(
-    ten: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_three_tasks_for_transformers(ten: Path, tmp_path: Path, capsys: Capsys) -> None:
     out = tmp_path / "trl.jsonl"
     tasks = ("--task", "detection", "query-related", "rewriting")
 
@@ -82,12 +81,7 @@ def test_all_three_tasks_for_transformers(
     ],
 )
 def test_a_file_can_be_compressed(
-    ten: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    name: str,
-    options: list[str],
-    written: str,
+    ten: Path, tmp_path: Path, capsys: Capsys, name: str, options: list[str], written: str
 ) -> None:
     command = ["export", "fine-tuning", "--for", "mistral"]
     assert main([*command, *of(ten, tmp_path / "plain.jsonl")]) == 0
@@ -102,7 +96,7 @@ def test_a_file_can_be_compressed(
 
 
 def test_a_big_file_says_so_first(
-    ten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.setattr(export, "BIG", 1)
     out = tmp_path / "a.jsonl"
@@ -113,9 +107,7 @@ def test_a_big_file_says_so_first(
     assert capsys.readouterr().err.startswith(told)
 
 
-def test_tokens_are_counted_by_a_tokenizer(
-    ten: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tokens_are_counted_by_a_tokenizer(ten: Path, tmp_path: Path, capsys: Capsys) -> None:
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     words = Tokenizer(models.WordLevel({"?": 0}, unk_token="?"))  # noqa: S106 -- no password
@@ -132,9 +124,7 @@ def test_tokens_are_counted_by_a_tokenizer(
     assert f" bytes, {count:,} tokens: " in capsys.readouterr().out
 
 
-def test_what_is_no_tokenizer(
-    ten: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_tokenizer(ten: Path, tmp_path: Path, capsys: Capsys) -> None:
     options = ("--tokenizer", str(ten))
 
     assert (
@@ -143,9 +133,7 @@ def test_what_is_no_tokenizer(
     assert f"{ten}: no tokenizer" in capsys.readouterr().err
 
 
-def test_too_few_examples_write_nothing(
-    ten: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_too_few_examples_write_nothing(ten: Path, tmp_path: Path, capsys: Capsys) -> None:
     out = tmp_path / "few.jsonl"
 
     assert main(["export", "fine-tuning", "--for", "openai", *of(ten, out), "--limit", "9"]) == 2
@@ -156,15 +144,13 @@ def test_too_few_examples_write_nothing(
 @pytest.mark.parametrize(
     "command", [["export", "fine-tuning", "--for", "mistral", "--out", "x", "--dataset", "hard"]]
 )
-def test_test_sets_are_not_learnt_from(
-    command: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_test_sets_are_not_learnt_from(command: list[str], capsys: Capsys) -> None:
     assert main(command) == 2
     assert "dataset 'hard' is for tests alone (allowed: train-single" in capsys.readouterr().err
 
 
 def test_training_without_its_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.setitem(sys.modules, "peft", None)
     monkeypatch.delitem(sys.modules, "pii_bench.models.lora", raising=False)
@@ -173,18 +159,18 @@ def test_training_without_its_extra(
     assert "-m pip install -e '.[lora]'`" in capsys.readouterr().err
 
 
-def test_a_base_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_base_that_is_not_there(capsys: Capsys) -> None:
     assert main(["train", "lora", "--base", "smollm2-135m-instrukt"]) == 2
     assert "smollm2-135m-instrukt: no such file or folder" in capsys.readouterr().err
 
 
-def test_a_base_that_is_no_model(ten: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_base_that_is_no_model(ten: Path, capsys: Capsys) -> None:
     assert main(["train", "lora", "--base", str(ten)]) == 2
     assert f"{ten}: no GGUF file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("rate", ["0", "2", "x"])
-def test_a_learning_rate_that_is_none(rate: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_learning_rate_that_is_none(rate: str, capsys: Capsys) -> None:
     with pytest.raises(SystemExit):
         main(["train", "lora", "--learning-rate", rate])
     assert "must be a number above 0 and at most 1" in capsys.readouterr().err

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.batch_server import BatchServer, StoredJob
+    from tests.cli.conftest import Capsys
     from tests.protocol_server import ProtocolServer
 
 
@@ -61,7 +62,7 @@ def stored(results: Path, prompt: str = "detection") -> list[dict[str, Any]]:
 )
 def test_right_answers_of_batches_are_perfect(
     own_folder: Path,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capsys,
     monkeypatch: pytest.MonkeyPatch,
     protocol: Callable[[], BatchServer],
     model: str,
@@ -84,9 +85,7 @@ def test_right_answers_of_batches_are_perfect(
     assert spent == [0.001104, 0.001104]
 
 
-def test_a_batch_run_says_little(
-    batches: OpenAIBatches, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_batch_run_says_little(batches: OpenAIBatches, capsys: Capsys) -> None:
     batches.looks = 1
 
     detect(batches, "--batch", "--price", "2,10")
@@ -100,7 +99,7 @@ def test_a_batch_run_says_little(
 
 
 def test_what_is_submitted_is_collected_by_a_later_run(
-    batches: OpenAIBatches, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    batches: OpenAIBatches, own_folder: Path, capsys: Capsys
 ) -> None:
     batches.looks = 1
 
@@ -121,7 +120,7 @@ def test_what_is_submitted_is_collected_by_a_later_run(
 
 
 def test_a_dry_run_of_what_is_submitted_is_of_nothing(
-    batches: OpenAIBatches, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    batches: OpenAIBatches, own_folder: Path, capsys: Capsys
 ) -> None:
     batches.looks = 9
     detect(batches, "--batch", "submit")
@@ -135,7 +134,7 @@ def test_a_dry_run_of_what_is_submitted_is_of_nothing(
 
 
 def test_what_is_submitted_is_not_paid_for_again_one_by_one(
-    batches: OpenAIBatches, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    batches: OpenAIBatches, own_folder: Path, capsys: Capsys
 ) -> None:
     batches.looks = 9
     detect(batches, "--batch", "submit", "--limit", "2")
@@ -154,10 +153,7 @@ def test_what_is_submitted_is_not_paid_for_again_one_by_one(
 
 
 def test_what_fails_in_a_batch_is_asked_again_by_the_next_run(
-    batches: OpenAIBatches,
-    own_folder: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    batches: OpenAIBatches, own_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def two_fail(job: StoredJob) -> dict[str, Item]:
         first, second, *_ = job.requests
@@ -181,7 +177,7 @@ def test_what_fails_in_a_batch_is_asked_again_by_the_next_run(
 
 
 def test_a_batch_holds_no_more_than_the_cap_pays_for(
-    batches: OpenAIBatches, capsys: pytest.CaptureFixture[str]
+    batches: OpenAIBatches, capsys: Capsys
 ) -> None:
     # Each request may cost 100 tokens at 10 USD per million: three fit, whatever they take.
     capped = ("--price", "0,10", "--max-tokens", "100", "--max-usd", "0.0035")
@@ -233,7 +229,7 @@ def test_batches_of_the_models_of_a_file_share_its_cap(
 )
 @pytest.mark.usefixtures("gold_answers")
 def test_what_has_no_batches_is_told_before_anything_is_done(
-    own_folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], what: str
+    own_folder: Path, capsys: Capsys, arguments: list[str], what: str
 ) -> None:
     assert main(["run", "--dataset", "demo", "--batch", "--model", *arguments]) == 2
 
@@ -242,7 +238,7 @@ def test_what_has_no_batches_is_told_before_anything_is_done(
 
 
 def test_what_another_dataset_asked_alike_is_not_asked_again(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    protocol_server: ProtocolServer, own_folder: Path, capsys: Capsys
 ) -> None:
     for name in ("one", "two"):
         write_lines(own_folder / f"{name}.jsonl", [sample_record(f"{name}-1")])
@@ -288,10 +284,7 @@ def answered(own_folder: Path) -> dict[str, str]:
 
 
 def test_what_two_datasets_ask_alike_is_submitted_once(
-    batches: OpenAIBatches,
-    own_folder: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    batches: OpenAIBatches, own_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batches, "outcomes", lambda job: {name: Item() for name in job.requests})
     asked = ("--config", str(overlapping(own_folder)), "--base-url", f"{batches.url}/v1")
@@ -309,10 +302,7 @@ def test_what_two_datasets_ask_alike_is_submitted_once(
 
 
 def test_what_was_submitted_once_is_collected_for_both_datasets(
-    batches: OpenAIBatches,
-    own_folder: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    batches: OpenAIBatches, own_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batches, "outcomes", lambda job: {name: Item() for name in job.requests})
     asked = ("--config", str(overlapping(own_folder)), "--base-url", f"{batches.url}/v1")

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from tests.cli.conftest import Capsys
+
 OURS: Final = {"source": "run", "model": "gold", "strategy": "keyword", "dataset": "demo"}
 
 EACH: Final[Mapping[str, Mapping[str, object]]] = {
@@ -64,7 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("command", EACH)
 def test_json_is_all_that_is_printed(
-    command: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.chdir(folder)
     capsys.readouterr()

@@ -21,10 +21,12 @@ from tests.models.calls.simulated import make_request
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.cli.conftest import Capsys
+
 FULL = Path("/dev/full")
 
 
-def test_rows_as_json_are_json_and_move_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_as_json_are_json_and_move_no_cursor(capsys: Capsys) -> None:
     name = "\x1b[2J\x7f\x9b\u202e\ud800é"
 
     say_json([{"model": name}])
@@ -67,9 +69,7 @@ def test_what_the_encoding_of_a_terminal_lacks_is_told_by_its_number() -> None:
     )
 
 
-def test_a_long_reading_says_how_far_it_is(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_long_reading_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
     seconds: Iterator[float] = iter([0.0, 4.0, 11.0, 11.0, 12.0, 30.0, 30.0])
     monkeypatch.setattr("pii_bench.cli.terminal.time.monotonic", lambda: next(seconds))
 

@@ -14,6 +14,8 @@ from tests.builders import write_lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tests.cli.conftest import Capsys
+
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
@@ -36,7 +38,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 def test_the_sets_of_data_build_are_learnt_from_and_each_epoch_is_shown(
-    tmp_path: Path, asked: list[object], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, asked: list[object], capsys: Capsys
 ) -> None:
     assert main(["train", "--data", str(tmp_path), "--out", str(tmp_path / "model")]) == 0
 
@@ -63,7 +65,7 @@ def test_each_tagger_goes_where_it_ships(
     assert asked[2:] == [Path("data/models") / folder, Settings(spelling=spelling)]
 
 
-def test_sets_that_are_not_built(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sets_that_are_not_built(tmp_path: Path, capsys: Capsys) -> None:
     pytest.importorskip("torch", reason="the extra `train` is not installed")
 
     assert main(["train", "--data", str(tmp_path), "--out", str(tmp_path / "model")]) == 2
@@ -71,9 +73,7 @@ def test_sets_that_are_not_built(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "dev-single.jsonl: No such file" in capsys.readouterr().err
 
 
-def test_thresholds_are_fitted_on_dev_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_thresholds_are_fitted_on_dev_alone(tmp_path: Path, capsys: Capsys) -> None:
     sample = {
         "id": "s1",
         "description": "She gets $900 in York.",
@@ -102,9 +102,7 @@ def test_thresholds_are_fitted_on_dev_alone(
     assert json.loads(out.read_text())["random"]["threshold"] == 0.5
 
 
-def test_a_system_without_a_threshold_cannot_be_fitted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_system_without_a_threshold_cannot_be_fitted(tmp_path: Path, capsys: Capsys) -> None:
     for name in ("dev-single", "dev-multi"):
         (tmp_path / f"{name}.jsonl").write_text("")
 
