@@ -9,7 +9,7 @@ from pii_bench.cli.options import (
     Command,
     add_dataset,
     add_json,
-    add_stored_results,
+    add_results,
     add_task,
     positive,
 )
@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of each line, show the N samples that differ most (default: %(default)s)",
     )
     add_json(parser)
-    add_stored_results(parser)
+    add_results(parser, stored=True)
 
 
 def run(arguments: argparse.Namespace) -> bool:

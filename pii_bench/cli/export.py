@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import DATASET_HELP, Command, add_json, add_stored_results, positive
+from pii_bench.cli.options import DATASET_HELP, Command, add_json, add_results, positive
 from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.datasets.catalog import DATASETS, load_dataset
 from pii_bench.errors import InputFileError, PiiBenchError
@@ -103,7 +103,7 @@ def _add_every_eval_ever(parser: argparse.ArgumentParser) -> None:
         help="of who evaluated to who made the model (default: %(default)s)",
     )
     _add_gzip(parser)
-    add_stored_results(parser)
+    add_results(parser, stored=True)
 
 
 def _every_eval_ever(arguments: argparse.Namespace) -> bool:

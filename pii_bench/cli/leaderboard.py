@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import Command, add_json, add_stored_results, positive
+from pii_bench.cli.options import Command, add_json, add_results, positive
 from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.ranking.collect import collect, update
 from pii_bench.ranking.published import published_rows
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="print ours in the layout of table N of the paper, with the differences",
     )
     add_json(parser)
-    add_stored_results(parser)
+    add_results(parser, stored=True)
 
 
 def run(arguments: argparse.Namespace) -> bool:

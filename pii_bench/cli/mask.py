@@ -273,7 +273,8 @@ def _mask(arguments: argparse.Namespace) -> bool:
     if query is None:
         raise PiiBenchError("--query is missing: what will be asked about the text?")
     if mapping is not None:
-        _refuse_as_mapping(mapping)
+        if mapping == STANDARD_INPUT:
+            raise PiiBenchError("--mapping: a mapping is never printed; give it a file")
         check_target(mapping, force=arguments.force)
     elif arguments.force:
         raise PiiBenchError("--force is about the file of --mapping: leave it out")
@@ -333,11 +334,6 @@ def _options(arguments: argparse.Namespace) -> SystemOptions:
         label_map=arguments.label_map,
         keep=arguments.keep,
     )
-
-
-def _refuse_as_mapping(path: Path) -> None:
-    if path == STANDARD_INPUT:
-        raise PiiBenchError("--mapping: a mapping is never printed; give it a file")
 
 
 def _read(path: Path) -> str:

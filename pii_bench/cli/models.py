@@ -49,10 +49,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> bool:
     """Print the models that have an alias, in the order of the table.
 
-    Args:
-        arguments: `provider`: only its models; None for all. `sources`: whether to print
-            notes and sources too. `json`: all that is known of each as JSON instead.
-
     Raises:
         UnknownNameError: no model of such a provider.
     """

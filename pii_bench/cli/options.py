@@ -98,14 +98,15 @@ def add_endpoint(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def add_results(parser: argparse.ArgumentParser) -> None:
-    """Where results go."""
-    _add_results(parser, Path)
-
-
-def add_stored_results(parser: argparse.ArgumentParser) -> None:
-    """Where results are: a folder that must be there."""
-    _add_results(parser, _folder)
+def add_results(parser: argparse.ArgumentParser, *, stored: bool = False) -> None:
+    """Where results go; with `stored` a folder that must be there."""
+    parser.add_argument(
+        "--results",
+        type=_folder if stored else Path,
+        default=Path("results"),
+        metavar="DIR",
+        help="folder of runs and leaderboard (default: %(default)s)",
+    )
 
 
 def _folder(text: str) -> Path:
@@ -113,16 +114,6 @@ def _folder(text: str) -> Path:
     if not path.is_dir():
         raise argparse.ArgumentTypeError(f"{text!r} is no folder; `pii-bench run` makes one")
     return path
-
-
-def _add_results(parser: argparse.ArgumentParser, kind: Callable[[str], Path]) -> None:
-    parser.add_argument(
-        "--results",
-        type=kind,
-        default=Path("results"),
-        metavar="DIR",
-        help="folder of runs and leaderboard (default: %(default)s)",
-    )
 
 
 def add_json(parser: argparse._ActionsContainer) -> None:
@@ -314,6 +305,14 @@ def add_reader(parser: argparse.ArgumentParser) -> None:
         required=True,
         help="a or b: every version is read by both; c: reads samples of the finished set",
     )
+
+
+def calls_at_a_time(arguments: argparse.Namespace, model: str | None) -> int:
+    """As asked for by `--concurrency`; else 8, and 1 of a local model, which has one processor."""
+    from pii_bench.models.catalog import LOCAL, resolve
+
+    local = model is not None and resolve(model).startswith(f"{LOCAL}/")
+    return arguments.concurrency or (1 if local else 8)
 
 
 def _temperature(text: str) -> float | Literal["default"]:

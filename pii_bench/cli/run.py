@@ -24,6 +24,7 @@ from pii_bench.cli.options import (
     add_sampling,
     add_task,
     built,
+    calls_at_a_time,
     filtered,
     number_in,
     positive,
@@ -34,7 +35,7 @@ from pii_bench.cli.terminal import RunProgress, say, tell, tell_faults
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls.guarded import CallPolicy
-from pii_bench.models.catalog import LOCAL, ModelOptions, resolve
+from pii_bench.models.catalog import ModelOptions, resolve
 from pii_bench.models.table import ModelStatus, Price, find_card
 from pii_bench.ranking.source import Source
 from pii_bench.runs.jobs import (
@@ -187,7 +188,7 @@ def plan(arguments: argparse.Namespace, datasets: Sequence[Dataset]) -> Plan:
         PiiBenchError: a name or an option is wrong, or what the system needs is missing.
     """
     card = _introduce(arguments.model, arguments.base_url)
-    concurrency = arguments.concurrency or _concurrency(arguments.model)
+    concurrency = calls_at_a_time(arguments, arguments.model)
     options = _options(arguments, concurrency)
     found = built(arguments.model, options, local_only=arguments.local_only)
     systems = _for_task(arguments.task, arguments.model, found)
@@ -351,11 +352,6 @@ def _shots(arguments: argparse.Namespace) -> Shots | None:
     if given:
         raise PiiBenchError("--shots-from, --shots-by and --shots-seed need --shots")
     return None
-
-
-def _concurrency(name: str) -> int:
-    # A local model has one processor.
-    return 1 if resolve(name).startswith(f"{LOCAL}/") else 8
 
 
 def _for_task(task: str, name: str, systems: Sequence[System]) -> list[System]:

@@ -53,6 +53,7 @@ from pii_bench.cli.options import (
     add_json,
     add_results,
     built,
+    calls_at_a_time,
     number_in,
     positive,
     usd,
@@ -63,7 +64,7 @@ from pii_bench.datasets.catalog import load_datasets
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls.guarded import CallPolicy
-from pii_bench.models.catalog import LOCAL, PROVIDERS, ModelOptions, resolve
+from pii_bench.models.catalog import PROVIDERS, ModelOptions, resolve
 from pii_bench.runs.jobs import Job, refuse_uncollected, reserved, run_jobs
 from pii_bench.runs.manifest import read_manifest
 from pii_bench.runs.mask_text import rewriting_system
@@ -172,11 +173,6 @@ def run(arguments: argparse.Namespace) -> bool:
 
     Without an answerer nothing is asked: the figures are made again of what is stored.
 
-    Args:
-        arguments: `model` and `strategy` of what masks, None for gold's conditions alone;
-            `answerer`, `judge`, and how they are asked; `dataset`, `limit`, `embedder`,
-            `weight`, `results`.
-
     Returns:
         Whether every sample asked for has its answers and verdicts; without an answerer,
         whether every stored run has its rows.
@@ -225,7 +221,7 @@ class _Study:
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> _Study:
         names = arguments.model, arguments.answerer, arguments.judge
-        calls = [arguments.concurrency or _concurrency(name) for name in names]
+        calls = [calls_at_a_time(arguments, name) for name in names]
         masks = _options(arguments, arguments.model, arguments.base_url)
         answers = _options(arguments, arguments.answerer, arguments.answerer_base_url)
         judges = _options(arguments, arguments.judge, arguments.judge_base_url)
@@ -397,15 +393,10 @@ def _options(
     return SystemOptions(
         model=ModelOptions(base_url=base_url, timeout=float(arguments.timeout)),
         calls=CallPolicy(
-            concurrency=arguments.concurrency or _concurrency(name),
+            concurrency=calls_at_a_time(arguments, name),
             max_usd=arguments.max_usd if called else None,
         ),
     )
-
-
-def _concurrency(name: str | None) -> int:
-    # A local model has one processor.
-    return 1 if name is not None and resolve(name).startswith(f"{LOCAL}/") else 8
 
 
 def _run(jobs: Sequence[Job], calls: int) -> bool:
