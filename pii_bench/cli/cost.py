@@ -51,7 +51,7 @@ _HEADER: Final = (
 _RULES: Final = """\
 Empty: not known here. Failed documents (share of the samples without an answer) are masked by
 hand. Model hours: one document after another. Quality: {metric} on {dataset} with its 95 %
-interval, before anybody checks. Systems that are told gold, readers and published figures are
+interval, before any check. Systems that are told gold, readers and published figures are
 left out."""
 
 

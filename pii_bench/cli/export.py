@@ -94,13 +94,13 @@ _EVERY_EVAL_EVER_DESCRIPTION: Final = (
 def _add_every_eval_ever(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where to write")
     parser.add_argument(
-        "--organization", default="unknown", help="who evaluated (default: %(default)s)"
+        "--organization", default="unknown", help="name of the evaluator (default: %(default)s)"
     )
     parser.add_argument(
         "--relationship",
         choices=("first_party", "third_party", "collaborative", "other"),
         default="other",
-        help="of who evaluated to who made the model (default: %(default)s)",
+        help="of the evaluator to the maker of the model (default: %(default)s)",
     )
     _add_gzip(parser)
     add_results(parser, stored=True)
@@ -146,7 +146,7 @@ def _add_fine_tuning(parser: argparse.ArgumentParser) -> None:
         dest="form",
         required=True,
         choices=[str(each) for each in Format],
-        help="who reads the file; transformers: TRL's prompt and completion",
+        help="the service that reads the file; transformers: TRL's prompt and completion",
     )
     parser.add_argument(
         "--out",

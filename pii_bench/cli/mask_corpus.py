@@ -99,7 +99,7 @@ def _folder(arguments: argparse.Namespace) -> Corpus:
     if arguments.column is not None or arguments.query_column is not None:
         raise PiiBenchError(f"{folder}: a folder has no columns; it takes --query and --out")
     inner, outer = folder.resolve(), out.resolve()
-    # What is masked would be masked again, or what is not be taken for masked.
+    # Masked texts would be masked again, or unmasked ones taken for masked.
     if inner.is_relative_to(outer) or outer.is_relative_to(inner):
         raise PiiBenchError(f"--out {out}: neither this nor {folder} may be in the other")
     texts = sorted(path for path in folder.rglob("*.txt") if path.is_file())

@@ -291,7 +291,7 @@ def print_summary(
 
 
 def _introduce(name: str, base_url: str | None) -> ModelCard | None:
-    """Say what a name stands for, and that its provider will not serve it for long."""
+    """Say which model an alias names, and when that model will be retired."""
     full_name = resolve(name)
     if full_name != name:
         tell(f"model {name} is {full_name}")

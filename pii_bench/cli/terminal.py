@@ -139,7 +139,7 @@ class RunProgress:
             self._bars.stop()
 
     def label(self, text: str, ledger: Ledger | None = None) -> None:
-        """Name the run that starts next, and who keeps account of its calls."""
+        """Name the run that starts next; the ledger counts what its calls cost."""
         self._label, self._ledger = text, ledger
 
     def started(self, done: int, total: int) -> None:

@@ -388,7 +388,7 @@ def _chat(role: str, name: str, options: SystemOptions, *, local_only: bool) -> 
 def _options(
     arguments: argparse.Namespace, name: str | None, base_url: str | None
 ) -> SystemOptions:
-    # Only who is called may cost: for all others a cap would be a mistake.
+    # Only a provider's model may cost: a cap on any other would be refused.
     called = name is not None and resolve(name).partition("/")[0] in PROVIDERS
     return SystemOptions(
         model=ModelOptions(base_url=base_url, timeout=float(arguments.timeout)),

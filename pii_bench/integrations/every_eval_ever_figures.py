@@ -112,7 +112,7 @@ METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
             "pii_bench.hallucination_rate",
             "Hallucination rate",
             "rate",
-            "Share of the predicted texts that do not stand in the description.",
+            "Share of the predicted texts that are not in the description.",
             lower_is_better=True,
         ),
         "protection": Metric(

@@ -156,7 +156,7 @@ class Masked:
 
     @property
     def places(self) -> int:
-        """How many tags stand in the text."""
+        """How many tags are in the text."""
         return len(self.spans)
 
 
@@ -234,7 +234,7 @@ def unmask(masked_text: str, mapping: Mapping[str, tuple[str, ...]]) -> str:
 
 
 def absent_tags(text: str, mapping: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """The tags of a mapping that do not stand in a text."""
+    """The tags of a mapping that are not in a text."""
     present = {tag_key(match) for match in TAG.finditer(text)}
     return [tag for tag in mapping if _key(tag) not in present]
 

@@ -148,7 +148,7 @@ def name_of(pii_type: str, text: str) -> str:
 def number_tags(names: Mapping[str, str], text: str) -> dict[str, str]:
     """A tag for each of several texts, each another.
 
-    A name that only one of them has stands alone; others are numbered from 1, in order. A tag
+    A name that only one of them has is not numbered; others are, from 1, in order. A tag
     that is in the text already, in any writing, is not given to anything: the two could not be
     told apart.
 

@@ -51,7 +51,7 @@ class Detector(Protocol):
 def encodable(text: str) -> str:
     """The text with U+FFFD for each lone surrogate, which libraries in C refuse.
 
-    Offsets stay: one code point stands for one.
+    Offsets stay: one code point replaces one.
     """
     return _SURROGATE.sub("�", text)
 
