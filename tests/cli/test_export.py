@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.cli import export, main
+from pii_bench.models.catalog import check_model
+from tests.builders import read_lines, sample_record, write_lines
 from tests.integrations.schemas import valid_run, valid_samples
+from tests.protocol_server import completion
 from tests.ranking.stored_runs import FAILED, store_run, tiny_dataset
 
 if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset
     from tests.cli.conftest import Capsys
+    from tests.protocol_server import ProtocolServer
 
 ANSWERS = {"s1": '### Answer: ["32"]', "s2": '### Answer: ["40"]'}
 
@@ -101,3 +105,155 @@ def test_a_big_export_says_so_before_it_writes(
     told, failed = capsys.readouterr().err.splitlines()
     assert told == f"about 0 MB of samples for out: {hint}"
     assert "cannot be written" in failed
+
+
+TUNED = "ft:gpt-4.1-nano-2025-04-14:acme::abc123"
+
+
+@pytest.fixture
+def ten(tmp_path: Path) -> Path:
+    """Ten people of whom only the number differs."""
+    return write_lines(
+        tmp_path / "ten.jsonl",
+        [
+            sample_record(f"s{number}", description=f"Ann Lee is 32. No {number}.")
+            for number in range(10)
+        ],
+    )
+
+
+def test_a_file_for_openai_with_tokens_and_prices(
+    ten: Path, tmp_path: Path, capsys: Capsys
+) -> None:
+    out = tmp_path / "out" / "openai.jsonl"
+
+    assert main(["export", "fine-tuning", "--for", "openai", *of(ten, out), "--epochs", "2"]) == 0
+
+    first = read_lines(out)[0]["messages"]
+    assert [turn["role"] for turn in first] == ["user", "assistant"]
+    assert "Description:\nAnn Lee is 32. No 0.\n\nQuery:\nAm I old?\n" in first[0]["content"]
+    assert first[1]["content"] == '### Answer: ["32"]'
+    told = capsys.readouterr()
+    texts = [sum(len(turn["content"]) for turn in line["messages"]) for line in read_lines(out)]
+    # A token a byte is the bound; all is ASCII.
+    size, bound = out.stat().st_size, sum(texts)
+    assert told.out.startswith(f"10 examples, {size:,} bytes, ")
+    assert f" / {bound:,} tokens: {out}\n" in told.out
+    assert "USD for 2 epochs" in told.out
+    assert f" / {bound * 2 * 1.5 / 1e6:.2f} |\n| gpt-4o-2024-08-06" in told.out
+    assert told.err == "OpenAI lets no new users fine-tune (guide of 2026-05-07)\n"
+
+
+def test_all_three_tasks_for_transformers(ten: Path, tmp_path: Path, capsys: Capsys) -> None:
+    out = tmp_path / "trl.jsonl"
+    tasks = ("--task", "detection", "query-related", "rewriting")
+
+    assert main(["export", "fine-tuning", "--for", "transformers", *of(ten, out), *tasks]) == 0
+
+    lines = read_lines(out)
+    assert len(lines) == 30
+    assert [line["completion"][0]["content"] for line in lines[::10]] == [
+        'Subject1{"Ann Lee": "PER", "32": "DEM"}',
+        '### Answer: ["32"]',
+        "<Full Name> is 32. No 0.",
+    ]
+    assert "USD" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "written"),
+    [
+        ("a.jsonl", ["--gzip"], "a.jsonl.gz"),
+        ("a.jsonl.gz", [], "a.jsonl.gz"),
+        ("a.jsonl.gz", ["--gzip"], "a.jsonl.gz"),
+    ],
+)
+def test_a_file_can_be_compressed(
+    ten: Path, tmp_path: Path, capsys: Capsys, name: str, options: list[str], written: str
+) -> None:
+    command = ["export", "fine-tuning", "--for", "mistral"]
+    assert main([*command, *of(ten, tmp_path / "plain.jsonl")]) == 0
+    plain = (tmp_path / "plain.jsonl").read_bytes()
+    capsys.readouterr()
+
+    assert main([*command, *of(ten, tmp_path / name), *options]) == 0
+
+    assert gzip.decompress((tmp_path / written).read_bytes()) == plain
+    assert f"{len(plain):,} bytes" in capsys.readouterr().out
+    assert not (tmp_path / "a.jsonl").exists()
+
+
+def test_a_big_file_says_so_first(
+    ten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
+    monkeypatch.setattr(export, "BIG", 1)
+    out = tmp_path / "a.jsonl"
+
+    assert main(["export", "fine-tuning", "--for", "mistral", *of(ten, out)]) == 0
+
+    told = f"about 0 MB of samples for {out}: --gzip compresses them\n"
+    assert capsys.readouterr().err.startswith(told)
+
+
+def test_tokens_are_counted_by_a_tokenizer(ten: Path, tmp_path: Path, capsys: Capsys) -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = Tokenizer(models.WordLevel({"?": 0}, unk_token="?"))  # noqa: S106 -- no password
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    words.save(str(tmp_path / "tokenizer.json"))
+    out = tmp_path / "mistral.jsonl"
+    counted = ("--tokenizer", str(tmp_path / "tokenizer.json"))
+
+    assert main(["export", "fine-tuning", "--for", "mistral", *of(ten, out), *counted]) == 0
+
+    count = sum(
+        len(turn["content"].split()) for line in read_lines(out) for turn in line["messages"]
+    )
+    assert f" bytes, {count:,} tokens: " in capsys.readouterr().out
+
+
+def test_what_is_no_tokenizer(ten: Path, tmp_path: Path, capsys: Capsys) -> None:
+    options = ("--tokenizer", str(ten))
+
+    assert (
+        main(["export", "fine-tuning", "--for", "mistral", *of(ten, tmp_path / "x"), *options]) == 2
+    )
+    assert f"{ten}: no tokenizer" in capsys.readouterr().err
+
+
+def test_too_few_examples_write_nothing(ten: Path, tmp_path: Path, capsys: Capsys) -> None:
+    out = tmp_path / "few.jsonl"
+
+    assert main(["export", "fine-tuning", "--for", "openai", *of(ten, out), "--limit", "9"]) == 2
+    assert "9 examples; openai takes at least 10" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_test_sets_are_not_learnt_from(capsys: Capsys) -> None:
+    command = ["export", "fine-tuning", "--for", "mistral", "--out", "x", "--dataset", "hard"]
+
+    assert main(command) == 2
+    assert "dataset 'hard' is for tests alone (allowed: train-single" in capsys.readouterr().err
+
+
+def test_a_tuned_model_of_a_provider_is_a_model_like_any_other(
+    protocol_server: ProtocolServer, own_folder: Path
+) -> None:
+    protocol_server.script(completion('### Answer: ["Halifax"]'))
+    options = ("--task", "query-related", "--dataset", "demo", "--limit", "1")
+    server = ("--base-url", f"{protocol_server.url}/v1")
+
+    assert main(["run", "--model", f"openai/{TUNED}", *options, *server]) == 0
+
+    (asked,) = protocol_server.requests
+    assert asked.body["model"] == TUNED
+    assert TUNED in (own_folder / "results" / "leaderboard.csv").read_text()
+
+
+@pytest.mark.parametrize("name", [f"openai/{TUNED}", "mistral/ft:ministral-3b:acme:20261122:ab12"])
+def test_names_of_tuned_models(name: str) -> None:
+    check_model(name)
+
+
+def of(dataset: Path, out: Path) -> tuple[str, ...]:
+    return ("--dataset", str(dataset), "--out", str(out))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,3 +109,32 @@ def test_a_system_without_a_threshold_cannot_be_fitted(tmp_path: Path, capsys: C
 
     assert main(["fit", "keywords", "--data", str(tmp_path)]) == 2
     assert "did you mean 'keyword'?" in capsys.readouterr().err
+
+
+def test_training_without_its_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
+    monkeypatch.setitem(sys.modules, "peft", None)
+    monkeypatch.delitem(sys.modules, "pii_bench.models.lora", raising=False)
+
+    assert main(["train", "lora", "--base", str(tmp_path)]) == 2
+    assert "-m pip install -e '.[lora]'`" in capsys.readouterr().err
+
+
+def test_a_base_that_is_not_there(capsys: Capsys) -> None:
+    assert main(["train", "lora", "--base", "smollm2-135m-instrukt"]) == 2
+    assert "smollm2-135m-instrukt: no such file or folder" in capsys.readouterr().err
+
+
+def test_a_base_that_is_no_model(tmp_path: Path, capsys: Capsys) -> None:
+    base = write_lines(tmp_path / "base.gguf", [{}])
+
+    assert main(["train", "lora", "--base", str(base)]) == 2
+    assert f"{base}: no GGUF file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rate", ["0", "2", "x"])
+def test_a_learning_rate_that_is_none(rate: str, capsys: Capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(["train", "lora", "--learning-rate", rate])
+    assert "must be a number above 0 and at most 1" in capsys.readouterr().err

@@ -145,6 +145,10 @@ def test_only_the_last_plus_parts_a_name() -> None:
         ("bilstm-crf+all", SystemOptions(votes=5), "--votes"),
         ("gold+all", SystemOptions(label_map=Path("map.json")), "--label-map"),
         ("smollm2", SystemOptions(label_map=Path("map.json")), "--label-map"),
+        ("bilstm-crf", SystemOptions(temperature="default"), "has no use for --temperature"),
+        ("python:m:f", SystemOptions(temperature="default"), "has no use for --temperature"),
+        ("bilstm-crf", SystemOptions(keep="more"), "has no use for --keep"),
+        ("gpt4o", SystemOptions(keep="more"), "has no dial: --keep"),
     ],
 )
 def test_an_option_that_does_not_apply_is_refused(
@@ -300,23 +304,8 @@ def test_a_temperature_that_the_model_does_not_take_is_refused(temperature: floa
         sampling("gpt-5", temperature=temperature)
 
 
-@pytest.mark.parametrize("name", ["bilstm-crf", "python:m:f"])
-def test_what_is_no_chat_model_has_no_temperature(name: str) -> None:
-    with pytest.raises(PiiBenchError, match="has no use for --temperature"):
-        build_systems(name, SystemOptions(temperature="default"))
-
-
 def test_more_tokens_than_the_model_writes_are_refused() -> None:
     reason = r"^model 'gpt4o' writes at most 16,384 tokens, and --max-tokens came as 16,385$"
     with pytest.raises(PiiBenchError, match=reason):
         sampling("gpt4o", max_tokens=16_385)
     assert sampling("gpt4o", max_tokens=16_384) == (0.0, 16_384)
-
-
-@pytest.mark.parametrize(
-    ("name", "what"),
-    [("gpt4o", "has no dial"), ("bilstm-crf", "has no use for --keep")],
-)
-def test_only_the_encoder_has_a_dial(name: str, what: str) -> None:
-    with pytest.raises(PiiBenchError, match=what):
-        build_systems(name, SystemOptions(keep="more"))
