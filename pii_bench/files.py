@@ -314,10 +314,7 @@ def remove_leftovers(folder: Path) -> None:
 def write_whole(path: Path, text: str, *, compress: bool = False) -> None:
     """Replace a text file in one step, making its folder where needed.
 
-    Args:
-        path: of the file.
-        text: its content.
-        compress: write it as gzip does; the same text gives the same bytes.
+    Compressed by gzip, the same text gives the same bytes.
 
     Raises:
         ResultsError: it cannot be written.

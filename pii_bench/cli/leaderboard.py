@@ -68,12 +68,7 @@ def run(arguments: argparse.Namespace) -> bool:
 def update_leaderboard(
     results: Path, loaded: Iterable[Dataset] = (), *, report: Callable[[str], None] = say
 ) -> tuple[list[Row], bool]:
-    """Write the leaderboard.
-
-    Args:
-        results: folder of the runs.
-        loaded: datasets that need not be read again.
-        report: is told where it is.
+    """Write the leaderboard, say where it is, and use datasets that are loaded already.
 
     Returns:
         Its rows, and whether every run found its dataset.

@@ -142,12 +142,7 @@ def _table(arguments: argparse.Namespace) -> Corpus:
 
 
 def run(corpus: Corpus, query: str | None, maskings: Maskings) -> Counts:
-    """Mask what is not masked yet, and count what this run masks.
-
-    Args:
-        corpus: what `prepare` found.
-        query: that of the texts that have none of their own.
-        maskings: masks texts, in their order.
+    """Mask what is not masked yet, each text for its own query or else for `query`; count it.
 
     Raises:
         MaskingError: the system fails on a text; what precedes it is kept.

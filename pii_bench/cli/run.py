@@ -268,13 +268,7 @@ def print_summary(
     datasets: Iterable[Dataset],
     shown: Mapping[tuple[str, str, str], None],
 ) -> None:
-    """Update the leaderboard, and print the rows of what was run next to the paper's.
-
-    Args:
-        arguments: `results`, `task` and `all` of them.
-        datasets: those that were run.
-        shown: model, prompt and dataset of what was run, in order.
-    """
+    """Update the leaderboard, and print the rows of what was run (`shown`) next to the paper's."""
     from pii_bench.cli.leaderboard import print_json, print_rows, update_leaderboard
     from pii_bench.ranking.summary import summarise
 

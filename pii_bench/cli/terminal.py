@@ -259,13 +259,7 @@ def seldom() -> Callable[[str], None]:
 
 
 def counted(items: Iterable[T], what: str, of: int | None = None) -> Iterator[T]:
-    """Give items one by one and say every few seconds how many there were.
-
-    Args:
-        items: what is read.
-        what: what they are, and what is done with them.
-        of: how many there will be, where that is known.
-    """
+    """Give items one by one and say every few seconds how many there were, `of` how many."""
     total = "" if of is None else f" of {of:,}"
     last = time.monotonic()
     for number, item in enumerate(items, start=1):

@@ -134,12 +134,7 @@ _NAMES: Final[Mapping[str, tuple[Format, ...]]] = MappingProxyType(
 
 
 def name_of(pii_type: str, text: str) -> str:
-    """The name in the tag of a text, without its number.
-
-    Args:
-        pii_type: as predicted; any other than the seven is fine.
-        text: as the text writes it.
-    """
+    """The name in the tag of a text, without its number; any type is fine."""
     plain = normalise(text)
     fitting = (name for name, fits in _NAMES.get(pii_type, ()) if fits(plain))
     return next(fitting, PLAIN_NAMES.get(pii_type, ANY_TYPE))

@@ -92,9 +92,6 @@ def require_local(systems: Iterable[System]) -> None:
     Cards are believed. What a server on this machine does with a text cannot be seen from
     here: a gateway, a tunnel or a runtime may pass it on.
 
-    Args:
-        systems: of one run.
-
     Raises:
         PiiBenchError: a system whose card names another recipient, or none.
     """

@@ -58,10 +58,7 @@ def locate_spacy_model() -> Path:
 
 
 class SpacyDetector:
-    """en_core_web_md's entities (`Detector`).
-
-    Args:
-        labels: instead of its own map.
+    """en_core_web_md's entities (`Detector`); `labels` replaces its own map.
 
     Raises:
         MissingExtraError: spaCy or the model is not installed.
@@ -105,10 +102,9 @@ _LANGUAGE: Final = "en"
 
 
 class PresidioDetector:
-    """presidio-analyzer's default engine for English, on en_core_web_md (`Detector`).
+    """presidio-analyzer's engine for English, on en_core_web_md (`Detector`).
 
-    Args:
-        labels: instead of its own map.
+    `labels` replaces its own map.
 
     Raises:
         MissingExtraError: Presidio, spaCy or the model is not installed.

@@ -122,11 +122,7 @@ class Fit:
 
 
 def fit(name: str, samples: Iterable[Sample]) -> Fit:
-    """Fit the threshold of a system.
-
-    Args:
-        name: of `FITTED`.
-        samples: of dev; those without a query do not count.
+    """Fit the threshold of a system of `FITTED` on samples of dev that have a query.
 
     Raises:
         UnknownNameError: no such system, or it has nothing to fit.
@@ -146,12 +142,7 @@ def fit(name: str, samples: Iterable[Sample]) -> Fit:
 def fit_thresholds(
     names: Sequence[str], dev: Sequence[Path], path: Path = THRESHOLDS
 ) -> Mapping[str, Fit]:
-    """Fit systems on dev files and keep the thresholds; those of other systems stay.
-
-    Args:
-        names: of `FITTED`.
-        dev: dataset files.
-        path: of the thresholds, made where there is none.
+    """Fit systems of `FITTED` on dev files and keep the thresholds; those of other systems stay.
 
     Raises:
         InputFileError: a file is missing or broken.

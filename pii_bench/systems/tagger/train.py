@@ -36,13 +36,6 @@ def train(
 
     The log holds the seed and all settings, versions, hashes of the data and the dev curve.
 
-    Args:
-        train_paths: dataset files to learn from.
-        dev_paths: dataset files to stop by; nothing is learnt from them.
-        folder: where the files go; made where needed.
-        report: called after every epoch.
-        settings: the defaults made the weights that ship.
-
     Raises:
         MissingExtraError: torch, onnx or safetensors is not installed.
         InputFileError: a dataset file cannot be read.
