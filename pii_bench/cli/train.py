@@ -18,7 +18,6 @@ from pii_bench.prompting.shots import TRAIN
 from pii_bench.systems.encoder.augment import ALL
 from pii_bench.systems.relevance.catalog import FITTED, fit_thresholds
 from pii_bench.systems.tagger.settings import Settings
-from pii_bench.systems.tagger.train import train as train_tagger
 
 if TYPE_CHECKING:
     import argparse
@@ -129,11 +128,15 @@ def _train(arguments: argparse.Namespace) -> bool:
 
 def _bilstm_crf(arguments: argparse.Namespace) -> None:
     """Train the BiLSTM-CRF on the train sets, dev for stopping."""
+    try:
+        from pii_bench.systems.tagger.train import train
+    except ImportError as error:
+        raise MissingExtraError("what training needs", "pip install 'pii-bench[train]'") from error
     name = "bilstm-crf-words" if arguments.words_alone else "bilstm-crf"
     out: Path = arguments.out or Path("data/models") / name
     settings = Settings(spelling=not arguments.words_alone)
     data: Path = arguments.data
-    train_tagger(_sets(data, "train"), _sets(data, "dev"), out, _show_epoch, settings)
+    train(_sets(data, "train"), _sets(data, "dev"), out, _show_epoch, settings)
     say(f"weights: {out}")
 
 

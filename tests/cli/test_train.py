@@ -3,12 +3,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pii_bench.cli import main
-from pii_bench.cli import train as command
 from pii_bench.systems.tagger.settings import Epoch, Settings, SpanScore
 from tests.builders import write_lines
 
@@ -34,7 +34,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
         asked.append(settings)
         report(Epoch(1, 62.4, SpanScore(0.75, 0.5, 0.6), 30.4))
 
-    monkeypatch.setattr(command, "train_tagger", train)
+    stub = ModuleType("training, for which torch need not be installed")
+    vars(stub)["train"] = train
+    monkeypatch.setitem(sys.modules, "pii_bench.systems.tagger.train", stub)
     return asked
 
 
@@ -109,6 +111,15 @@ def test_a_system_without_a_threshold_cannot_be_fitted(tmp_path: Path, capsys: C
 
     assert main(["fit", "keywords", "--data", str(tmp_path)]) == 2
     assert "did you mean 'keyword'?" in capsys.readouterr().err
+
+
+def test_training_the_tagger_without_its_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
+    monkeypatch.setitem(sys.modules, "pii_bench.systems.tagger.train", None)
+
+    assert main(["train"]) == 2
+    assert "-m pip install 'pii-bench[train]'`" in capsys.readouterr().err
 
 
 def test_training_without_its_extra(
