@@ -278,6 +278,23 @@ def add_labelled(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def system_options(arguments: argparse.Namespace) -> SystemOptions:
+    """What `run` and `mask` both ask of a system."""
+    from pii_bench.models.catalog import ModelOptions
+    from pii_bench.systems.catalog import SystemOptions
+
+    return SystemOptions(
+        strategy=arguments.strategy,
+        max_tokens=arguments.max_tokens,
+        temperature=arguments.temperature,
+        output=arguments.output,
+        votes=arguments.votes,
+        model=ModelOptions(base_url=arguments.base_url, timeout=float(arguments.timeout)),
+        label_map=arguments.label_map,
+        keep=arguments.keep,
+    )
+
+
 def built(name: str, options: SystemOptions, *, local_only: bool) -> tuple[System, ...]:
     """The systems of a name; with `local_only` one that is elsewhere is refused.
 

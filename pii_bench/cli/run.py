@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -29,13 +29,14 @@ from pii_bench.cli.options import (
     number_in,
     positive,
     ray_workers,
+    system_options,
     usd,
 )
 from pii_bench.cli.terminal import RunProgress, say, tell, tell_faults
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls.guarded import CallPolicy
-from pii_bench.models.catalog import ModelOptions, resolve
+from pii_bench.models.catalog import resolve
 from pii_bench.models.table import ModelStatus, Price, find_card
 from pii_bench.ranking.source import Source
 from pii_bench.runs.jobs import (
@@ -49,7 +50,7 @@ from pii_bench.runs.jobs import (
 from pii_bench.runs.run import respond_on_ray
 from pii_bench.runs.store import read_lines
 from pii_bench.systems import DEFAULT_SYSTEM
-from pii_bench.systems.catalog import SystemOptions, is_prompted
+from pii_bench.systems.catalog import is_prompted
 from pii_bench.systems.plug_in import PlugIn, fault_of
 from pii_bench.tasks import Task
 
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from pii_bench.ranking.rows import Row
     from pii_bench.runs.jobs import MapSamples
     from pii_bench.systems.base import System
+    from pii_bench.systems.catalog import SystemOptions
 
 
 _LISTED: Final = 5
@@ -298,17 +300,11 @@ def _introduce(name: str, base_url: str | None) -> ModelCard | None:
 
 
 def _options(arguments: argparse.Namespace, concurrency: int) -> SystemOptions:
-    return SystemOptions(
+    shared = system_options(arguments)
+    return replace(
+        shared,
         strategy=_strategy(arguments),
-        max_tokens=arguments.max_tokens,
-        temperature=arguments.temperature,
-        output=arguments.output,
-        votes=arguments.votes,
-        model=ModelOptions(
-            base_url=arguments.base_url,
-            timeout=float(arguments.timeout),
-            asked=not arguments.dry_run,
-        ),
+        model=replace(shared.model, asked=not arguments.dry_run),
         calls=CallPolicy(
             concurrency=concurrency,
             requests_per_minute=arguments.rpm,
@@ -316,8 +312,6 @@ def _options(arguments: argparse.Namespace, concurrency: int) -> SystemOptions:
             max_usd=arguments.max_usd,
             price=arguments.price,
         ),
-        label_map=arguments.label_map,
-        keep=arguments.keep,
         taxonomy=arguments.taxonomy,
         shots=_shots(arguments),
         chunk=arguments.chunk,
