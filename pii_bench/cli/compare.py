@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from pii_bench.cli.options import add_dataset, add_json, add_stored_results, add_task, positive
+from pii_bench.cli.options import (
+    Command,
+    add_dataset,
+    add_json,
+    add_results,
+    add_task,
+    positive,
+)
 from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.datasets.catalog import ALL, load_dataset
 from pii_bench.errors import PiiBenchError
@@ -74,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of each line, show the N samples that differ most (default: %(default)s)",
     )
     add_json(parser)
-    add_stored_results(parser)
+    add_results(parser, stored=True)
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -235,3 +242,6 @@ def _with_interval(mean: float, interval: Interval | None, sign: str = "") -> st
 
 def _p(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+COMMANDS: Final = {"compare": Command(DESCRIPTION, add_arguments, run)}

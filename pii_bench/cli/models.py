@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
-from pii_bench.cli.options import add_json
+from pii_bench.cli.options import Command, add_json
 from pii_bench.cli.terminal import say, say_json
 from pii_bench.errors import UnknownNameError
 from pii_bench.models.table import MODELS
@@ -48,13 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> bool:
     """Print the models that have an alias, in the order of the table.
-
-    Args:
-        arguments: `provider`: only its models; None for all. `sources`: whether to print
-            notes and sources too. `json`: all that is known of each as JSON instead.
-
-    Returns:
-        True.
 
     Raises:
         UnknownNameError: no model of such a provider.
@@ -119,3 +112,6 @@ def _count(value: int | None) -> str:
 
 def _dated(source: str, date: dt.date | None) -> str:
     return f"{source} ({date})" if date else source
+
+
+COMMANDS: Final = {"models": Command(DESCRIPTION, add_arguments, run)}

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import add_results, positive
+from pii_bench.cli.options import Command, add_results, positive
 from pii_bench.cli.terminal import say, tell
 from pii_bench.errors import MissingExtraError, PiiBenchError
 from pii_bench.systems import DEFAULT_SYSTEM
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION: Final = (
     "Serve the web application: masking in the browser, and an API. On this machine alone it "
-    "needs no accounts; anywhere else (--host) it wants an owner, who makes the others."
+    "needs no accounts; anywhere else (--host) it needs an owner, who adds the other accounts."
 )
 
 
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--upstream",
         metavar="NAME",
         help="openai, deepseek or a base URL: who answers POST /v1/chat/completions, masked "
-        "(default: nobody; the key of a URL is in PII_BENCH_API_KEY)",
+        "(default: none; the key of a URL is in PII_BENCH_API_KEY)",
     )
     parser.add_argument(
         "--workers", type=positive, default=2, help="processes that mask (default: %(default)s)"
@@ -150,3 +150,6 @@ def _ask_password() -> str:
     if password != getpass.getpass("Again: "):
         raise PiiBenchError("the two passwords differ; nothing was saved")
     return password
+
+
+COMMANDS: Final = {"serve": Command(DESCRIPTION, add_arguments, run)}

@@ -22,16 +22,16 @@ from pii_bench.datasets.span_files import (
     span_source,
 )
 from pii_bench.errors import InputFileError, UnknownNameError
-from pii_bench.jsonl import RecordError, get, read_object
-from pii_bench.labels import taxonomy
+from pii_bench.files import RecordError, get, read_object
 from pii_bench.resources import DATA
+from pii_bench.taxonomy import taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.datasets.span_files import SpanSource
-    from pii_bench.labels import Meaning
+    from pii_bench.taxonomy import Meaning
 
 
 @dataclass(frozen=True, slots=True)

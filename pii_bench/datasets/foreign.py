@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.errors import InputFileError, UnknownNameError
-from pii_bench.jsonl import BadLines, RecordError, get, get_objects, read_records
+from pii_bench.files import BadLines, RecordError, get, get_objects, read_records
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

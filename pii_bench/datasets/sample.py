@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError, UnknownNameError
-from pii_bench.files import write_whole
-from pii_bench.jsonl import BadLines, RecordError, get, get_objects, read_records
+from pii_bench.files import BadLines, RecordError, get, get_objects, read_records, write_whole
 from pii_bench.tasks import Task
 from pii_bench.taxonomy import PiiType
 

@@ -29,12 +29,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import parse_qsl
 
 from pii_bench.datasets.foreign import SUBJECT
+from pii_bench.datasets.rows import ROWS, read_rows
 from pii_bench.datasets.sample import Entity, Sample, Subject
 from pii_bench.errors import InputFileError, PiiBenchError
-from pii_bench.files import decode
-from pii_bench.jsonl import BadLines, RecordError, get, get_objects
-from pii_bench.labels import Meaning, any_taxonomy, name_in, taxonomy
-from pii_bench.rows import ROWS, open_binary, read_rows
+from pii_bench.files import BadLines, RecordError, decode, get, get_objects, open_binary
+from pii_bench.taxonomy import Meaning, any_taxonomy, name_in, taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -10,7 +10,7 @@ from math import isnan, nan
 from typing import TYPE_CHECKING, overload
 
 from pii_bench.datasets.sample import applicable, spans_of
-from pii_bench.masking.plan import plan_of
+from pii_bench.masking.masked import plan_of
 from pii_bench.scorer import (
     PRF,
     Counts,

@@ -68,7 +68,7 @@ class SystemOptions:
         temperature: of a chat model; `default` to send none, which leaves the provider's; None
             for 0 (`VOTE_TEMPERATURE` where draws vote), and for none where the model refuses
             one.
-        output: who makes the form of a chat model's answers, the prompt or the provider.
+        output: what sets the form of a chat model's answers, the prompt or the provider.
         votes: draws per sample of a strategy that votes; None for `DEFAULT_VOTES`.
         model: how a chat model is reached.
         calls: how its calls are made.

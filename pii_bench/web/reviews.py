@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import delete, insert, select, update
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.jsonl import RecordError, get
+from pii_bench.files import RecordError, get
 from pii_bench.masking import mask
 from pii_bench.ranking.scores import Scores, intervals
 from pii_bench.scorer import normalise

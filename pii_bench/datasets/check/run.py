@@ -19,7 +19,7 @@ from pii_bench.datasets.check.sets import (
 from pii_bench.datasets.check.text import Problem
 from pii_bench.datasets.sample import sample_from_record
 from pii_bench.errors import InputFileError
-from pii_bench.jsonl import RecordError, read_records
+from pii_bench.files import RecordError, read_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

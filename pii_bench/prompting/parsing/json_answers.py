@@ -12,7 +12,6 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from pii_bench.labels import name_in
 from pii_bench.models.base import Finish
 from pii_bench.prompting.parsing.completion import (
     TYPES,
@@ -28,11 +27,12 @@ from pii_bench.prompting.parsing.completion import (
 )
 from pii_bench.prompting.parsing.reader import Group, Leaf, Literal, read_literal, texts_of
 from pii_bench.tasks import Status
+from pii_bench.taxonomy import name_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from pii_bench.labels import Meaning
+    from pii_bench.taxonomy import Meaning
 
 KEY: Final = "PII"
 

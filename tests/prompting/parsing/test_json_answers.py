@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.labels import taxonomy
 from pii_bench.models.base import Finish
 from pii_bench.prompting.parsing import (
     ParsedDetection,
@@ -21,7 +20,7 @@ from pii_bench.prompting.parsing import (
     parse_structured_related,
 )
 from pii_bench.tasks import Status
-from pii_bench.taxonomy import PiiType
+from pii_bench.taxonomy import PiiType, taxonomy
 
 LABELS = taxonomy("ai4privacy")
 SUBJECTS = '{"subjects": [{"entities": [{"text": "Ann Lee", "type": "PER"}]}]}'

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.labels import taxonomy
 from pii_bench.models.base import Finish
 from pii_bench.prompting.parsing import (
     ParsedDetection,
@@ -24,6 +23,7 @@ from pii_bench.prompting.parsing import (
 )
 from pii_bench.prompting.parsing.reader import read_literal
 from pii_bench.tasks import Status
+from pii_bench.taxonomy import taxonomy
 
 FRAGMENTS = [
     *"[]{}()\"'`,:;=\\-#*\n 1a｛，：“”«",

@@ -10,8 +10,10 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from tests.cli.conftest import Capsys
 
-def test_agreement_is_over_all_first_readings(capsys: pytest.CaptureFixture[str]) -> None:
+
+def test_agreement_is_over_all_first_readings(capsys: Capsys) -> None:
     assert main(["data", "agreement", "single"]) == 0
 
     header, _, whole, *groups = capsys.readouterr().out.splitlines()
@@ -25,9 +27,7 @@ def test_agreement_is_over_all_first_readings(capsys: pytest.CaptureFixture[str]
     assert {"explicit", "implied", "contrast"} < {line.split("|")[2].strip() for line in groups}
 
 
-def test_every_sample_of_single_is_agreed_by_two_readers(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_every_sample_of_single_is_agreed_by_two_readers(capsys: Capsys) -> None:
     assert main(["data", "agreement", "single", "--disputed"]) == 0
 
     assert capsys.readouterr().out == "1214 recorded, 1214 passed, 0 lack readings\n"
@@ -36,7 +36,7 @@ def test_every_sample_of_single_is_agreed_by_two_readers(
 def test_the_table_goes_into_the_readme(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text("<!-- agreement:begin -->\n<!-- agreement:end -->\n", encoding="utf-8")
-    monkeypatch.setattr("pii_bench.cli.data_agreement.README", readme)
+    monkeypatch.setattr("pii_bench.cli.data_texts.README", readme)
 
     assert main(["data", "agreement", "single", "--write"]) == 0
 

@@ -15,14 +15,13 @@ from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError, MissingExtraError
-from pii_bench.files import decode
-from pii_bench.jsonl import read_records
+from pii_bench.files import decode, open_binary, read_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pii_bench.jsonl import BadLines
+    from pii_bench.files import BadLines
 
     Rows = Iterator[tuple[int, dict[str, Any]]]
 
@@ -47,18 +46,6 @@ def read_rows(path: Path, bad: BadLines) -> Rows:
         MissingExtraError: pyarrow is not installed.
     """
     return ROWS[path.suffix.lower()](path, bad)
-
-
-def open_binary(path: Path) -> IO[bytes]:
-    """Open a file to be read.
-
-    Raises:
-        InputFileError: it cannot be opened.
-    """
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise InputFileError(path, error.strerror or "cannot be read") from error
 
 
 def csv_records(path: Path, offset: int) -> Iterator[tuple[int, list[str]]]:

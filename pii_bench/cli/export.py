@@ -1,0 +1,246 @@
+"""`pii-bench export`: stored runs and examples in formats of others."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.cli.options import DATASET_HELP, Command, add_json, add_results, positive
+from pii_bench.cli.terminal import say, say_json, tell
+from pii_bench.datasets.catalog import DATASETS, load_dataset
+from pii_bench.errors import InputFileError, PiiBenchError
+from pii_bench.escaping import markdown_table
+from pii_bench.files import encode, write_whole
+from pii_bench.integrations.every_eval_ever import Evaluator, export_runs
+from pii_bench.models.tuning import SERVICES, Format, training_usd, tuning_file
+from pii_bench.prompting.labelled import TRAIN
+from pii_bench.prompting.targets import Target, examples_of
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable
+
+    from pii_bench.datasets.sample import Sample
+    from pii_bench.models.calls.tokens import Range
+    from pii_bench.models.tuning import Example
+
+BIG: Final = 100 * 10**6
+"""Bytes from which an export says its size before it is written."""
+
+
+def _add_gzip(parser: argparse.ArgumentParser) -> None:
+    """Smaller files."""
+    parser.add_argument(
+        "--gzip", action="store_true", help="compress the samples (.gz); `gunzip` restores them"
+    )
+
+
+def _tell_big(size: int, out: Path, *, compressed: bool) -> None:
+    """Say what will be written where that is much, before it is; `size` is before compression."""
+    if size >= BIG:
+        hint = "before they are compressed" if compressed else "--gzip compresses them"
+        tell(f"about {size / 1e6:,.0f} MB of samples for {out}: {hint}")
+
+
+LEARNT: Final = (*TRAIN, "dev-single", "dev-multi")
+"""Our own sets that a model may be trained or tuned on."""
+
+
+def add_targets(parser: argparse._ActionsContainer) -> None:
+    """What is learnt."""
+    parser.add_argument(
+        "--task",
+        nargs="+",
+        choices=[str(target) for target in Target],
+        default=[str(Target.QUERY_RELATED)],
+        help="what is learnt; rewriting: the description with tags where the query does not need "
+        "what is there (default: query-related)",
+    )
+
+
+def training_examples(sources: Iterable[str], targets: Iterable[str]) -> list[Example]:
+    """The prompts of datasets with their answers, target by target.
+
+    Args:
+        sources: names of `LEARNT`, or datasets of others.
+        targets: what is learnt.
+
+    Raises:
+        PiiBenchError: one of our sets that is not for training, or a dataset is missing or
+            broken.
+    """
+    samples: list[Sample] = []
+    for source in sources:
+        if source in DATASETS and source not in LEARNT:
+            allowed = ", ".join(LEARNT)
+            raise PiiBenchError(f"dataset {source!r} is for tests alone (allowed: {allowed})")
+        samples += load_dataset(source).samples
+    return [
+        example
+        for target in dict.fromkeys(targets)
+        for example in examples_of(samples, Target(target))
+    ]
+
+
+_EVERY_EVAL_EVER_DESCRIPTION: Final = (
+    "Write stored runs in the format of Every Eval Ever 0.3.0. Texts are those of our own "
+    "datasets only."
+)
+
+
+def _add_every_eval_ever(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where to write")
+    parser.add_argument(
+        "--organization", default="unknown", help="name of the evaluator (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--relationship",
+        choices=("first_party", "third_party", "collaborative", "other"),
+        default="other",
+        help="of the evaluator to the maker of the model (default: %(default)s)",
+    )
+    _add_gzip(parser)
+    add_results(parser, stored=True)
+
+
+def _every_eval_ever(arguments: argparse.Namespace) -> bool:
+    """Write the runs of a results folder and say where they are.
+
+    Returns:
+        Whether every run could be written with the scores of all its samples.
+
+    Raises:
+        PiiBenchError: there is no run, a stored one is broken, or a file cannot be written.
+    """
+    results, out, compress = arguments.results, arguments.out, arguments.gzip
+    exported = export_runs(
+        results,
+        out,
+        Evaluator(arguments.organization, arguments.relationship),
+        created=int(time.time()),
+        compress=compress,
+        announce=partial(_tell_big, out=out, compressed=compress),
+    )
+    for reason in exported.left_out:
+        tell(f"left out: {reason}")
+    for path in exported.incomplete:
+        tell(f"incomplete: {path}")
+    if not exported.files and not exported.left_out:
+        raise PiiBenchError(f"{results}: no run in it to export")
+    say(f"{len(exported.files)} runs in {out}")
+    return not (exported.incomplete or exported.left_out)
+
+
+_FINE_TUNING_DESCRIPTION: Final = (
+    "Write prompts with gold answers as JSON Lines to fine-tune a chat model on, checked against "
+    "the limits that the service documents, and say what the training would cost. Makes no call."
+)
+
+
+def _add_fine_tuning(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--for",
+        dest="form",
+        required=True,
+        choices=[str(each) for each in Format],
+        help="the service that reads the file; transformers: TRL's prompt and completion",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="where to write; FILE.gz: compressed",
+    )
+    add_targets(parser)
+    parser.add_argument(
+        "--dataset",
+        nargs="+",
+        default=list(TRAIN),
+        metavar="DATASET",
+        help=f"{DATASET_HELP}; of ours those for training alone (default: {' '.join(TRAIN)})",
+    )
+    parser.add_argument("--limit", type=positive, metavar="N", help="only the first N examples")
+    parser.add_argument(
+        "--epochs",
+        type=positive,
+        default=3,
+        metavar="N",
+        help="times that every example is learnt, for the price (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--tokenizer",
+        type=Path,
+        metavar="FILE",
+        help="tokenizer.json of the model, to count tokens (default: estimate them)",
+    )
+    _add_gzip(parser)
+    add_json(parser)
+
+
+def _fine_tuning(arguments: argparse.Namespace) -> bool:
+    """Write the file, and print what is in it and what it would cost.
+
+    Raises:
+        PiiBenchError: a limit is passed, a dataset is not for training, missing or broken, the
+            tokenizer cannot be read, or the file cannot be written.
+    """
+    form = Format(arguments.form)
+    count = None if arguments.tokenizer is None else _token_counter(arguments.tokenizer)
+    examples = training_examples(arguments.dataset, arguments.task)[: arguments.limit]
+    made = tuning_file(examples, form, count)
+    size = len(encode(made.text))
+    out, compress = _out(arguments)
+    _tell_big(size, out, compressed=compress)
+    write_whole(out, made.text, compress=compress)
+    usd = training_usd(made.tokens, arguments.epochs, form)
+    if notice := SERVICES[form].notice:
+        tell(notice)
+    if arguments.json:
+        said = {"examples": made.examples, "bytes": size, "tokens": asdict(made.tokens)}
+        say_json([said | {"usd": {model: asdict(price) for model, price in usd.items()}}])
+        return True
+    say(f"{made.examples:,} examples, {size:,} bytes, {_range(made.tokens)} tokens: {out}")
+    if usd:
+        rows = [(model, _range(price, ".2f")) for model, price in usd.items()]
+        header = ("model", f"USD for {arguments.epochs} epochs")
+        say(markdown_table(header, rows, ("left", "right")))
+    if count is None:
+        say("low / expected / high; high is a bound. --tokenizer counts tokens.")
+    return True
+
+
+def _out(arguments: argparse.Namespace) -> tuple[Path, bool]:
+    """Where to write, and whether to compress: asked for, or told by the name."""
+    out: Path = arguments.out
+    if out.suffix == ".gz":
+        return out, True
+    return (out.with_name(f"{out.name}.gz"), True) if arguments.gzip else (out, False)
+
+
+def _range(figure: Range[int] | Range[float], form: str = ",") -> str:
+    if figure.low == figure.high:
+        return format(figure.low, form)
+    return " / ".join(format(each, form) for each in (figure.low, figure.expected, figure.high))
+
+
+def _token_counter(path: Path) -> Callable[[str], int]:
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:
+        # The library raises no class of its own.
+        raise InputFileError(path, f"no tokenizer: {error}") from error
+    return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+COMMANDS: Final = {
+    "export every-eval-ever": Command(
+        _EVERY_EVAL_EVER_DESCRIPTION, _add_every_eval_ever, _every_eval_ever
+    ),
+    "export fine-tuning": Command(_FINE_TUNING_DESCRIPTION, _add_fine_tuning, _fine_tuning),
+}
