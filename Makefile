@@ -50,6 +50,27 @@ train-encoder: .venv/.encoder ## Fine-tune the encoder: an hour on two cores; [C
 	$(BIN)/pii-bench train encoder --out data/models/encoder \
 	  --train train-single train-multi train-twins train-other $(if $(CAPID),capid:$(CAPID))
 
+# One epoch on two of our sets: they compare settings, and are no match for what ships.
+ABLATION = $(BIN)/pii-bench train encoder --train train-single train-multi --epochs 1 --out build/ablations
+
+.PHONY: ablations
+ablations: .venv/.encoder ## Train each head, and with each kind of augmentation; [CAPID=train.jsonl]: an hour on two cores
+	$(ABLATION)/linear
+	$(ABLATION)/crf --head crf
+	$(ABLATION)/charcnn-crf --head charcnn-crf
+	$(ABLATION)/frozen --frozen
+	$(ABLATION)/no-augmentation --augment
+	$(ABLATION)/typos --augment typos
+	$(ABLATION)/scanned --augment scanned
+	$(ABLATION)/no-punctuation --augment "no punctuation"
+	$(ABLATION)/small-letters --augment "small letters"
+	$(ABLATION)/values --augment values
+ifdef CAPID
+	$(ABLATION)/with-capid --train train-single train-multi capid:$(CAPID)
+	$(ABLATION)/capid-alone --train capid:$(CAPID)
+endif
+	$(BIN)/pii-bench trained $$(dirname build/ablations/*/training.json) --out results/ablations.csv
+
 TUNED := build/smollm2-naive
 
 .PHONY: fine-tuning
@@ -174,7 +195,7 @@ lint: .venv/.dev .venv/.train ## Check style and types, for which torch must be 
 	$(BIN)/mypy
 
 .PHONY: perf
-perf: .venv/.package build/perf-venv/.installed ## Measure speed beside peers, write results/perf.md: ten minutes
+perf: .venv/.package build/perf-venv/.installed ## Measure speed next to peers, write results/perf.md: ten minutes
 	$(BIN)/python -m tests.perf
 
 .PHONY: perf-ray

@@ -19,8 +19,6 @@ import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from peft.tuners.lora import Linear
 from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
     PrinterCallback,
     Trainer,
     TrainerCallback,
@@ -32,7 +30,8 @@ from transformers.trainer_utils import get_last_checkpoint
 from pii_bench.datasets.checksums import sha256_of, sha256_of_folder
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import write_whole, writing
-from pii_bench.models.tuned_gguf import check_architecture, write_tuned
+from pii_bench.models.causal import load
+from pii_bench.models.tuned_gguf import write_tuned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -205,31 +204,6 @@ def tune(
         first_loss=sum(entry["loss"] for entry in steps[:tenth]) / tenth,
         last_loss=sum(entry["loss"] for entry in steps[-tenth:]) / tenth,
     )
-
-
-def load(base: Path) -> tuple[Any, Any]:
-    """The tokenizer and the model of a GGUF file or a folder, in 32-bit floats.
-
-    Raises:
-        InputFileError: a GGUF file of another architecture than Llama's.
-    """
-    if base.is_dir():
-        named: dict[str, Any] = {"pretrained_model_name_or_path": base}
-    else:
-        check_architecture(base)
-        named = {"pretrained_model_name_or_path": base.parent, "gguf_file": base.name}
-    tokenizer = AutoTokenizer.from_pretrained(**named, local_files_only=True)
-    model = AutoModelForCausalLM.from_pretrained(
-        **named, local_files_only=True, dtype=torch.float32
-    )
-    if base.is_dir():
-        return tokenizer, model
-    # `Trainer` refuses what was read from a quantised file, although its weights no longer are.
-    del model.config.quantization_config
-    anew: Any = AutoModelForCausalLM
-    plain = anew.from_config(model.config, dtype=torch.float32)
-    plain.load_state_dict(model.state_dict())
-    return tokenizer, plain
 
 
 def adapt(model: Any, settings: Settings) -> Any:

@@ -31,6 +31,7 @@ from transformers import (  # noqa: E402
     PreTrainedTokenizerFast,
 )
 
+from pii_bench.models.causal import load  # noqa: E402
 from pii_bench.models.lora import (  # noqa: E402
     IGNORED,
     Settings,
@@ -38,7 +39,6 @@ from pii_bench.models.lora import (  # noqa: E402
     changes_of,
     collate,
     encode,
-    load,
     tune,
 )
 from pii_bench.models.tuned_gguf import write_tuned  # noqa: E402

@@ -14,6 +14,7 @@ from pii_bench.datasets.checksums import sha256_of
 from pii_bench.errors import InputFileError
 from pii_bench.resources import DATA
 from pii_bench.scorer import normalise
+from pii_bench.systems.encoder.boundaries import with_whole_spans
 from pii_bench.systems.encoder.files import GRAPH, HEADS, TOKENIZER
 from pii_bench.systems.encoder.fixed_forms import with_fixed_forms, without_labels
 from pii_bench.systems.encoder.windows import spelled_of, subwords_of, windows_of
@@ -99,7 +100,7 @@ class Reader:
             )
         except Exception as error:
             raise InputFileError(folder / GRAPH, "is no ONNX graph") from error
-        self._inputs = {each.name for each in self._session.get_inputs()}
+        self._inputs = [each.name for each in self._session.get_inputs()]
         self._transitions = (
             Transitions(*(self._heads[f"crf.{name}"] for name in ("start", "pairs", "end")))
             if "crf.start" in self._heads
@@ -112,7 +113,7 @@ class Reader:
         kept = [*self._run(windows)] if len(windows) <= self._kept else None
         tags = ((window, own) for window, _, own in kept or self._run(windows))
         labelled = without_labels(text, decode(text, tags, self._transitions))
-        spans = with_fixed_forms(text, labelled)
+        spans = with_fixed_forms(text, with_whole_spans(text, labelled))
         states = ((window, hidden) for window, hidden, _ in kept or self._run(windows))
         return _merge(text, spans, self._owners(text, spans, states)) if spans else []
 
@@ -145,13 +146,15 @@ class Reader:
         """
         for window in windows:
             inputs = {
-                "input_ids": np.array([window.ids], np.int64),
-                "attention_mask": np.ones((1, len(window.ids)), np.int64),
-                "token_type_ids": np.array([window.types], np.int64),
+                "input_ids": [window.ids],
+                "attention_mask": [[1] * len(window.ids)],
+                "token_type_ids": [window.types],
             }
             if "spelled" in self._inputs:
-                inputs["spelled"] = np.array(spelled_of([window]), np.int64)
-            (hidden,), (scores,) = self._session.run(None, inputs)
+                inputs["spelled"] = spelled_of([window])
+            # Not every encoder takes types.
+            given = {name: np.array(inputs[name], np.int64) for name in self._inputs}
+            (hidden,), (scores,) = self._session.run(None, given)
             yield window, hidden, scores
 
     def _weights(

