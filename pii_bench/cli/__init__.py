@@ -60,6 +60,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "train",
             "train the BiLSTM-CRF that ships, or fine-tune an encoder or a chat model",
         ),
+        "trained": ("train", "show fine-tuned encoders side by side, by their figures on dev"),
         "fit": ("train", "fit the thresholds of the relevance systems"),
         "data build": ("data", "build our datasets"),
         "data commission": ("data_texts", "say what a writer is to write"),

@@ -1,18 +1,23 @@
-"""`pii-bench train` and `pii-bench fit`: what learns from the sets for training and tuning."""
+"""`pii-bench train`, `trained` and `fit`: what learns from the sets for training and tuning."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import asdict, fields
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final
 
+from tabulate import tabulate
+
+from pii_bench.analysis.trained import Trained, read_trained
 from pii_bench.cli.export import add_targets, training_examples
-from pii_bench.cli.options import Command, add_data_folder, positive, share
-from pii_bench.cli.terminal import finish, say, tell
+from pii_bench.cli.options import Command, add_data_folder, add_json, positive, share
+from pii_bench.cli.terminal import finish, say, say_json, tell
 from pii_bench.datasets.catalog import DATASETS, load_dataset
 from pii_bench.errors import InputFileError, MissingExtraError, PiiBenchError
+from pii_bench.escaping import csv_text
+from pii_bench.files import write_whole
 from pii_bench.models.local import WEIGHTS, hash_gguf, locate
 from pii_bench.prompting.labelled import TRAIN
 from pii_bench.systems.encoder.augment import ALL
@@ -191,9 +196,11 @@ def _show_step(step: int, steps: int, loss: float) -> None:
 def _encoder(arguments: argparse.Namespace) -> None:
     """Fine-tune an encoder, and say how good it is on dev; goes on from the last epoch."""
     checkpoint = arguments.checkpoint or _packaged()
-    if not (checkpoint / "tokenizer.json").exists():
-        what = "a folder with a pretrained encoder and its tokenizer.json"
+    if not (checkpoint / "tokenizer.json").exists() and not _is_gguf(checkpoint):
+        what = "a folder with a pretrained encoder and its tokenizer.json, or a .gguf file"
         raise PiiBenchError(f"--checkpoint must be {what}, not {checkpoint}")
+    if _is_gguf(checkpoint) and find_spec("gguf") is None:
+        raise MissingExtraError("reading a GGUF file", "pip install -e '.[encoder,lora]'")
     try:
         from pii_bench.systems.encoder.train import Data, Settings, train
     except ImportError as error:
@@ -217,6 +224,10 @@ def _packaged() -> Path:
     if spec is None or spec.origin is None:
         raise _missing_encoder()
     return Path(spec.origin).parent / "model"
+
+
+def _is_gguf(checkpoint: Path) -> bool:
+    return checkpoint.suffix == ".gguf" and checkpoint.is_file()
 
 
 def _encoder_data(
@@ -286,7 +297,37 @@ def _fit(arguments: argparse.Namespace) -> bool:
     return True
 
 
+_TRAINED_DESCRIPTION: Final = (
+    "Show encoders that `train encoder` wrote side by side: head, data, augmentation, and "
+    "figures on dev."
+)
+
+
+def _add_trained(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="of weights")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the table there as CSV")
+    add_json(parser)
+
+
+def _trained(arguments: argparse.Namespace) -> bool:
+    """Print a row for each folder.
+
+    Raises:
+        PiiBenchError: a folder has no log of training, or the file cannot be written.
+    """
+    rows = [asdict(read_trained(folder)) for folder in arguments.folders]
+    header = [field.name for field in fields(Trained)]
+    if arguments.json:
+        say_json(rows)
+    else:
+        say(tabulate([row.values() for row in rows], headers=header, floatfmt=".3f"))
+    if arguments.out:
+        write_whole(arguments.out, csv_text(header, (row.values() for row in rows)))
+    return True
+
+
 COMMANDS: Final = {
     "train": Command(_TRAIN_DESCRIPTION, _add_train, _train),
+    "trained": Command(_TRAINED_DESCRIPTION, _add_trained, _trained),
     "fit": Command(_FIT_DESCRIPTION, _add_fit, _fit),
 }

@@ -1,10 +1,8 @@
-"""Texts and entities are short where hypothesis draws them, so that entities often overlap."""
-
 from __future__ import annotations
 
 import random
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -15,59 +13,12 @@ from pii_bench.masking import Masked, MaskedSpan, absent_tags, inexact_tags, mas
 from pii_bench.masking.masked import make_plan
 from pii_bench.scorer.locate import DetectedSpan, Locator
 from pii_bench.taxonomy import PiiType
+from tests.masking.drawn import texts_and_entities, words_and_entities
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pii_bench.masking.masked import Entity
-
-TYPES: Final = st.sampled_from([*PiiType, "EMAIL", ""])
-
-PIECES: Final = st.sampled_from(
-    [
-        *("Ann", "Lee", "Annual", "32", "ann", "李明", "שלום", "👩‍👩‍👧", "🇫🇮", "e\u0301", "\u00e9"),
-        *(" ", " ", " ", "\n", "\u00a0", ",", "-", "<", ">", "\u0338", "\u200b", "\u200d"),
-        *("O'Neil", "O’NEIL", "ANN", "Ａnn", "An\u00adn", "\u00ad", "Lee-Ann", "Lee‑Ann", "m"),
-        *("<Person>", "<Full Name>", "<Full Name 1>", "<Age>", "<Person 2>", "Person", "\ud800"),
-    ]
-)
-
-TEXTS: Final = st.one_of(
-    st.lists(PIECES, max_size=14).map("".join),
-    st.text(st.characters(), max_size=20),
-)
-
-
-@st.composite
-def texts_and_entities(draw: st.DrawFn) -> tuple[str, list[Entity], list[str]]:
-    """A text, entities of it and of nothing, and texts to keep."""
-    text = draw(TEXTS)
-    offsets = st.integers(0, len(text))
-    bounds = st.tuples(offsets, offsets).map(sorted)
-    pieces = st.one_of(bounds.map(lambda ends: text[slice(*ends)]), TEXTS)
-    pairs = st.tuples(pieces, TYPES)
-    spans = st.tuples(bounds, st.sampled_from(PiiType)).map(
-        lambda drawn: DetectedSpan(drawn[0][0], drawn[0][1], drawn[1])
-    )
-    entities = draw(st.lists(st.one_of(pairs, spans), max_size=5))
-    return text, entities, draw(st.lists(pieces, max_size=2))
-
-
-WORDS: Final = st.lists(st.sampled_from(["Ann", "Lee", "Bo", "32", "lives"]), min_size=1)
-
-
-@st.composite
-def words_and_entities(draw: st.DrawFn) -> tuple[str, list[tuple[str, str]], list[str]]:
-    """Words with single spaces between; entities and kept texts are runs of them."""
-    words = draw(WORDS.filter(lambda drawn: len(drawn) < 12))
-
-    def run(ends: tuple[int, int]) -> str:
-        first, length = ends
-        return " ".join(words[first : first + length])
-
-    runs = st.tuples(st.integers(0, len(words) - 1), st.integers(1, 3)).map(run)
-    entities = draw(st.lists(st.tuples(runs, st.sampled_from(PiiType)), max_size=4))
-    return " ".join(words), entities, draw(st.lists(runs, max_size=2))
 
 
 def masked(text: str, entities: Iterable[Entity], keep: Iterable[str] = ()) -> list[str]:
