@@ -85,6 +85,9 @@ VERY_SHORT: Final = 2
 LONG_NUMBER: Final = 7
 """Digits from which on a number is told by them alone, however they are parted."""
 
+_LONG: Final = 100_000
+"""Characters from which on an index of words is made: each of many values needs a search."""
+
 _SELDOM_REPEATED: Final = 1_000
 """Characters up to which a value is searched for anew behind each place where it is."""
 
@@ -154,6 +157,10 @@ class Locator:
         return _Form.of(self._text, _folded)
 
     @cached_property
+    def _words(self) -> _WordIndex:
+        return _WordIndex(self._readable.text)
+
+    @cached_property
     def _numbers(self) -> _Numbers:
         return _Numbers(self._readable.text)
 
@@ -190,7 +197,8 @@ class Locator:
             return _find(wanted, form)
 
         def whole() -> Iterator[Span]:
-            return (each for each in inside() if not _cuts_word(form, each))
+            found = self._words.find(wanted) if len(form) > _LONG else inside()
+            return (each for each in found if not _cuts_word(form, each))
 
         if size > VERY_SHORT:
             yield whole()
@@ -395,6 +403,33 @@ class _Form:
     def _behind(self, number: int, place: int) -> int | None:
         beyond = place - self._ends[number]
         return None if beyond < 0 else self._lasts[number] + beyond
+
+
+class _WordIndex:
+    """Where each word of a long text is: a value of words is then found without a search."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        alone = "".join(re.escape(c) for c in set(text) if c.isalnum() and not _is_joined(c + c))
+        self._word = re.compile(rf"[{alone}]|[^\W_{alone}]+" if alone else r"[^\W_]+")
+        self._starts: dict[str, array[int]] = {}
+        for match in self._word.finditer(text):
+            starts = self._starts.get(match[0])
+            if starts is None:
+                starts = self._starts[match[0]] = array("L")
+            starts.append(match.start())
+
+    def find(self, wanted: str) -> Iterator[Span]:
+        """Where a piece of the text is, if it begins and ends with words."""
+        words = [*self._word.finditer(wanted)]
+        if not words:
+            yield from _find(wanted, self._text)
+            return
+        rarest = min(words, key=lambda word: len(self._starts.get(word[0], ())))
+        for place in self._starts.get(rarest[0], ()):
+            start = place - rarest.start()
+            if start >= 0 and self._text.startswith(wanted, start):
+                yield start, start + len(wanted)
 
 
 class _Numbers:

@@ -101,10 +101,8 @@ class GoldTexts:
         )
         self._blank = bytes(map(str.isspace, description))
         gold = self._painted(span for each in self.texts for span in each.spans)
-        pairs = zip(self._blank, gold, strict=True)
-        self._other = [
-            place for place, (blank, inside) in enumerate(pairs) if not (blank or inside)
-        ]
+        blank = self._blank
+        self._other = [at for at in range(len(blank)) if not (blank[at] or gold[at])]
 
     def judge(self, masked: Iterable[Span]) -> Judgement:
         """Judge one masking, of spans that may overlap; PiiBenchError for one outside."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.scorer import normalise
+from pii_bench.scorer import locate, normalise
 from pii_bench.scorer.locate import Claim, Locator, Strictness, overlap, place, reading, settle
 
 if TYPE_CHECKING:
@@ -339,6 +339,39 @@ def test_spans_lie_in_the_text_in_order_and_apart_and_read_as_the_value(
     assert all(0 <= start < end <= len(text) for start, end in spans)
     assert all(end <= start for (_, end), (start, _) in pairwise(spans))
     assert all(reading(value) in reading(text[start:end]) for start, end in spans)
+
+
+PIECES: Final = [
+    *(
+        "Ann",
+        "ANN",
+        "O'Neil",
+        "o’neil",
+        "25",
+        "Lee_",
+        "李明",
+        "x",
+        " ",
+        "-",
+        "#",
+        "हि",
+        ".",
+        "555 01",
+    ),
+    "34",
+]
+
+
+@given(
+    st.lists(st.sampled_from(PIECES), max_size=12).map("".join),
+    st.lists(st.sampled_from([*PIECES, "nn", "Ne", "e", "5", "555-0134"]), max_size=3).map("".join),
+)
+def test_a_long_text_is_searched_by_its_words_with_the_same_result(text: str, value: str) -> None:
+    spans = Locator(text).spans(value)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(locate, "_LONG", 0)
+        assert Locator(text).spans(value) == spans
 
 
 @pytest.mark.parametrize(
