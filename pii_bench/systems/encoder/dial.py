@@ -23,7 +23,10 @@ WEIGHTS: Final[Mapping[str, float]] = dict(zip(KEEP, (0.9, 0.7, 0.5, 0.3, 0.1), 
 """Setting to the weight of protection, next to that of retention, in the mean."""
 
 _LEVELS: Final = 80
-_LIKELY: Final = 0.5
+_ALIKE: Final = 0.005
+"""Means that differ by less are alike: those of another dev set would differ by more."""
+
+_CLEAR: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,10 @@ class DialPoint:
 
 
 def fit_dial(samples: Sequence[Sample], found: Sequence[Sequence[Found]]) -> dict[str, DialPoint]:
-    """For each setting the threshold with the greatest weighted harmonic mean on dev.
+    """For each setting the highest threshold, so the one that protects most, among the best on dev.
+
+    The best are those whose weighted harmonic mean of protection and retention is the greatest or
+    within `_ALIKE` of it.
 
     Args:
         samples: of dev, with queries and with spans.
@@ -52,21 +58,26 @@ def fit_dial(samples: Sequence[Sample], found: Sequence[Sequence[Found]]) -> dic
     levels = np.unique(np.quantile(scores, np.linspace(0, 1, _LEVELS)))
     golds = [_gold(sample) for sample in samples]
     points = [_point(float(level), golds, found) for level in levels]
-    return {
-        setting: max(points, key=lambda point: point.mean(weight))
-        for setting, weight in WEIGHTS.items()
-    }
+    return {setting: _most_protective(points, weight) for setting, weight in WEIGHTS.items()}
+
+
+def _most_protective(points: Sequence[DialPoint], weight: float) -> DialPoint:
+    best = max(point.mean(weight) for point in points)
+    return max(
+        (point for point in points if point.mean(weight) >= best - _ALIKE),
+        key=lambda point: point.threshold,
+    )
 
 
 def is_kept(item: Found, threshold: float) -> bool:
     """Whether something found is to stay readable.
 
-    Names never are; account, identity and contact numbers only where it is more likely than not
-    that the query needs them, and the threshold allows it.
+    Names never are; account, identity and contact numbers only where the query clearly needs
+    them, and the threshold allows it.
     """
     if item.type is PiiType.PER:
         return False
-    least = max(threshold, _LIKELY) if item.type is PiiType.CODE else threshold
+    least = max(threshold, _CLEAR) if item.type is PiiType.CODE else threshold
     return item.relevance > 0 and item.relevance >= least
 
 

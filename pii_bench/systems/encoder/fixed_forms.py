@@ -1,4 +1,7 @@
-"""What rules know more surely than a network: codes by their form, and labels of forms."""
+"""What rules know more surely than a network.
+
+Codes by their form, labels of forms, and which queries have no use for contact data.
+"""
 
 from __future__ import annotations
 
@@ -47,6 +50,13 @@ _FORMS: Final[tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...]] = (
 )
 
 
+_CONTACT: Final = re.compile(r"\S+@\S+\.\S+|\+\d{1,3}(?:[ .()-]{0,2}\d){7,12}")
+_REACHING: Final = re.compile(
+    r"\b(?:phone|number|call|ring|text|mobile|cell|dial|sms|whatsapp|e-?mail|mail|contact|reach"
+    r"|writ|wrot|repl|answer|send|sent|message|address|label|signature|card|form\b|slip)",
+    re.IGNORECASE,
+)
+
 _LABELS: Final = frozenset(
     {
         *("address", "age", "born", "cc", "city", "company", "curriculum vitae", "cv", "date"),
@@ -68,6 +78,16 @@ def fixed_forms(text: str) -> Iterator[tuple[int, int]]:
         for match in pattern.finditer(text):
             if holds(match[0]):
                 yield match.span()
+
+
+def is_contact(text: str) -> bool:
+    """Whether it is an e-mail address, or a phone number with its country code."""
+    return _CONTACT.fullmatch(text) is not None
+
+
+def may_need_contact(query: str) -> bool:
+    """Whether a query has a word for reaching somebody, or for what an address is put on."""
+    return _REACHING.search(query) is not None
 
 
 def with_fixed_forms(text: str, spans: Sequence[Labelled]) -> list[Labelled]:

@@ -16,7 +16,12 @@ from pii_bench.resources import DATA
 from pii_bench.scorer import normalise
 from pii_bench.systems.encoder.boundaries import with_whole_spans
 from pii_bench.systems.encoder.files import GRAPH, HEADS, TOKENIZER
-from pii_bench.systems.encoder.fixed_forms import with_fixed_forms, without_labels
+from pii_bench.systems.encoder.fixed_forms import (
+    is_contact,
+    may_need_contact,
+    with_fixed_forms,
+    without_labels,
+)
 from pii_bench.systems.encoder.windows import spelled_of, subwords_of, windows_of
 from pii_bench.systems.tagger.labels import OUTSIDE, Transitions, best_labels
 from pii_bench.taxonomy import PiiType
@@ -58,7 +63,8 @@ class Found:
         text: as the text writes it.
         spans: every place, in code points, end exclusive.
         owners: texts of the persons' names whose it is; empty where no person is named.
-        relevance: how surely the query needs it, 0 to 1; 0 without a query and for names.
+        relevance: how surely the query needs it, 0 to 1; 0 without a query, and for names and
+            contact data that it cannot need.
     """
 
     text: str
@@ -120,23 +126,30 @@ class Reader:
     def weigh(self, text: str, found: Sequence[Found], query: str) -> list[Found]:
         """What was found in a text, with its relevance to a query.
 
+        Names have none, nor have contact data where the query is not about reaching anybody.
+
         Args:
             text: in which it was found.
             found: by `detect`.
             query: what is asked about the text, not blank.
         """
-        weighed = {span for item in found if item.type is not PiiType.PER for span in item.spans}
+        reaching = may_need_contact(query)
+        asked = [
+            item.type is not PiiType.PER and (reaching or not is_contact(item.text))
+            for item in found
+        ]
+        weighed = {
+            span for item, may_be in zip(found, asked, strict=True) if may_be for span in item.spans
+        }
         windows = windows_of(self._tokenizer, text, query) if weighed else ()
         states = ((window, hidden) for window, hidden, _ in self._run(windows))
         weights = self._weights(weighed, states)
         return [
             replace(
                 item,
-                relevance=max((weights.get(span, 0.0) for span in item.spans), default=0.0)
-                if item.type is not PiiType.PER
-                else 0.0,
+                relevance=max(weights.get(span, 0.0) for span in item.spans) if may_be else 0.0,
             )
-            for item in found
+            for item, may_be in zip(found, asked, strict=True)
         ]
 
     def _run(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Floats, Floats]]:

@@ -33,10 +33,10 @@ def test_the_mean_is_harmonic_and_weighted(
     [
         (found("asthma", 0.3), 0.3, True),
         (found("asthma", 0.29), 0.3, False),
-        # Codes must be needed more likely than not.
-        (found("1234", 0.49, PiiType.CODE), 0.3, False),
-        (found("1234", 0.5, PiiType.CODE), 0.3, True),
-        (found("1234", 0.5, PiiType.CODE), 0.6, False),
+        # Codes must be needed clearly.
+        (found("1234", 0.79, PiiType.CODE), 0.3, False),
+        (found("1234", 0.8, PiiType.CODE), 0.3, True),
+        (found("1234", 0.8, PiiType.CODE), 0.9, False),
         # Names never are.
         (found("Ann Lee", 0.0, PiiType.PER), 0.0, False),
         (found("Ann Lee", 1.0, PiiType.PER), 0.0, False),
@@ -63,3 +63,18 @@ def test_each_setting_keeps_no_less_than_the_one_before() -> None:
     # Keeping "asthma" alone protects all and retains one half; with "York" comes "32".
     assert (dial["least"].protection, dial["least"].retention) == (1.0, 0.5)
     assert (dial["most"].protection, dial["most"].retention) == (0.5, 1.0)
+
+
+def test_of_thresholds_that_are_alike_the_most_protective_is_taken() -> None:
+    # Of 301 texts the query needs the one entity: in 300 it is relevant by 0.9, in one by 0.2.
+    text, place = "asthma", (0, 6)
+    subject = Subject("A", (Entity(text, "DEM", None, (place,)),))
+    needed = (Related("A", text),)
+    samples = [Sample(f"s{n}", text, "Q?", (subject,), needed) for n in range(301)]
+    items = [[Found(text, PiiType.DEM, (place,), (), 0.9 if n else 0.2)] for n in range(301)]
+
+    dial = fit_dial(samples, items)
+
+    # At 0.2 retention is 1, at 0.9 it is less by a third of a hundredth.
+    assert dial["balanced"].threshold == 0.9
+    assert dial["balanced"].retention == pytest.approx(300 / 301)

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.systems.encoder.fixed_forms import fixed_forms, with_fixed_forms, without_labels
+from pii_bench.systems.encoder.fixed_forms import (
+    fixed_forms,
+    is_contact,
+    may_need_contact,
+    with_fixed_forms,
+    without_labels,
+)
 from pii_bench.taxonomy import PiiType
 
 
@@ -87,3 +93,31 @@ def test_the_label_of_a_form_or_the_heading_of_a_document_is_no_span(
     found = [(start, start + len(span), PiiType.LOC)]
 
     assert without_labels(text, found) == (found if kept else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ann.lee@mail.example.org", True),
+        ("+44 20 7946 0958", True),
+        ("GB82WEST12345698765432", False),
+        ("2024-03-04", False),
+        ("536-22-8719", False),
+    ],
+)
+def test_contact_data_are_addresses_and_phone_numbers(text: str, *, expected: bool) -> None:
+    assert is_contact(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("Write him a reminder", True),
+        ("What number do I dial?", True),
+        ("Make a label for the parcel.", True),
+        ("Is ibuprofen safe with asthma?", False),
+        ("How long has he been in this format?", False),
+    ],
+)
+def test_only_a_query_about_reaching_somebody_may_need_them(query: str, *, expected: bool) -> None:
+    assert may_need_contact(query) is expected
