@@ -1,6 +1,8 @@
 """The command line: the last package of the suite, and the only one that prints.
 
-A module of a command is imported only when the command is given.
+The module of a command is named after it (`data check`: `pii_bench.cli.data_check`) and has its
+`DESCRIPTION`, `add_arguments` and `run`, which returns whether everything asked for is there. It
+is imported only when its command is given.
 """
 
 from __future__ import annotations
@@ -19,65 +21,46 @@ from pii_bench.errors import PiiBenchError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pii_bench.cli.options import Command
 
 DONE: Final = 0
 INCOMPLETE: Final = 1
 WRONG_INPUT: Final = 2
 
-COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "run": ("run", "run a system over a dataset, score it and update the leaderboard"),
-        "gate": (
-            "gate",
-            "exit with 1 where a system's figures fall short, for continuous integration",
-        ),
-        "models": ("models", "list the models that have an alias: prices, limits, status"),
-        "mask": (
-            "mask",
-            "mask in a text what a query does not need, and put it back into an answer",
-        ),
-        "serve": ("serve", "the web application: mask in the browser, and an API"),
-        "spans": ("spans", "score where local detectors find PII, on any dataset of spans"),
-        "score": ("score", "score a file of predictions made anywhere"),
-        "convert": ("score", "turn answers in another project's format into a predictions file"),
-        "leaderboard": ("leaderboard", "write leaderboard.csv and leaderboard.md from the results"),
-        "compare": ("compare", "compare two systems on their stored runs"),
-        "cost": ("cost", "say what many documents take: money, time, and people who check"),
-        "analyse": ("analyse", "analyse stored runs: curves, types, drops, agreement of datasets"),
-        "diagnose": ("diagnose", "say what kinds of error stored runs make, and what leaks"),
-        "report": ("report", "write the leaderboard and every sample as one HTML file"),
-        "utility": ("utility", "measure what masking protects and what an answer loses by it"),
-        "export every-eval-ever": (
-            "export",
-            "Every Eval Ever 0.3.0: a file per run, a line per sample",
-        ),
-        "export fine-tuning": (
-            "export",
-            "prompts with gold answers, for a service or TRL to fine-tune on",
-        ),
-        "train": (
-            "train",
-            "train the BiLSTM-CRF that ships, or fine-tune an encoder or a chat model",
-        ),
-        "trained": ("train", "show fine-tuned encoders side by side, by their figures on dev"),
-        "fit": ("train", "fit the thresholds of the relevance systems"),
-        "data build": ("data", "build our datasets"),
-        "data commission": ("data_texts", "say what a writer is to write"),
-        "data accept": ("data_texts", "record written texts where they are sound"),
-        "data sheet": ("data_texts", "say what a blind reader is to read"),
-        "data read": ("data_texts", "record a reader's answers"),
-        "data agreement": ("data_texts", "show how blind readers agree with gold and each other"),
-        "data perturb": (
-            "data",
-            "write a dataset's texts with other names, formats, typos, OCR noise...",
-        ),
-        "data check": ("data", "find faults in dataset files"),
-        "data stats": ("data", "show the statistics of datasets next to the paper's"),
-        "data quality": ("data", "measure how alike texts are and how far trivial systems get"),
+        "run": "run a system over a dataset, score it and update the leaderboard",
+        "gate": "exit with 1 where a system's figures fall short, for continuous integration",
+        "models": "list the models that have an alias: prices, limits, status",
+        "mask": "mask in a text what a query does not need, and put it back into an answer",
+        "serve": "the web application: mask in the browser, and an API",
+        "spans": "score where local detectors find PII, on any dataset of spans",
+        "score": "score a file of predictions made anywhere",
+        "convert": "turn answers in another project's format into a predictions file",
+        "leaderboard": "write leaderboard.csv and leaderboard.md from the results",
+        "compare": "compare two systems on their stored runs",
+        "cost": "say what many documents take: money, time, and people who check",
+        "analyse": "analyse stored runs: curves, types, drops, agreement of datasets",
+        "diagnose": "say what kinds of error stored runs make, and what leaks",
+        "report": "write the leaderboard and every sample as one HTML file",
+        "utility": "measure what masking protects and what an answer loses by it",
+        "export every-eval-ever": "Every Eval Ever 0.3.0: a file per run, a line per sample",
+        "export fine-tuning": "prompts with gold answers, for a service or TRL to fine-tune on",
+        "train": "train the BiLSTM-CRF that ships, or fine-tune an encoder or a chat model",
+        "trained": "show fine-tuned encoders side by side, by their figures on dev",
+        "fit": "fit the thresholds of the relevance systems",
+        "data build": "build our datasets",
+        "data commission": "say what a writer is to write",
+        "data accept": "record written texts where they are sound",
+        "data sheet": "say what a blind reader is to read",
+        "data read": "record a reader's answers",
+        "data agreement": "show how blind readers agree with gold and each other",
+        "data perturb": "write a dataset's texts with other names, formats, typos, OCR noise...",
+        "data check": "find faults in dataset files",
+        "data stats": "show the statistics of datasets next to the paper's",
+        "data quality": "measure how alike texts are and how far trivial systems get",
     }
 )
-"""Each command: the module with its `Command`, and what it does."""
+"""Each command with what it does."""
 
 
 _GROUPS: Final[Mapping[str, str]] = MappingProxyType(
@@ -102,17 +85,17 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=pii_bench.__version__)
     groups = {"": parser.add_subparsers(required=True, metavar="COMMAND")}
-    for name, (module, summary) in COMMANDS.items():
+    for name, summary in COMMANDS.items():
         group, _, last = name.rpartition(" ")
         if group not in groups:
             added = groups[""].add_parser(group, help=_GROUPS[group])
             groups[group] = added.add_subparsers(required=True, metavar="COMMAND")
         command = groups[group].add_parser(last, help=summary)
         if name.split() == given[: len(name.split())]:
-            chosen: Command = import_module(f"pii_bench.cli.{module}").COMMANDS[name]
-            command.description = chosen.description
-            chosen.add_arguments(command)
-            command.set_defaults(run=chosen.run)
+            module = import_module(f"pii_bench.cli.{name.replace(' ', '_').replace('-', '_')}")
+            command.description = module.DESCRIPTION
+            module.add_arguments(command)
+            command.set_defaults(run=module.run)
     return parser.parse_args(given)
 
 

@@ -9,7 +9,7 @@ from pii_bench.analysis.figures import draw_figures
 from pii_bench.analysis.headlines import HARDER
 from pii_bench.analysis.results import FOLDER, analyse, records, write_csvs
 from pii_bench.analysis.runs import BASE, read_evaluated
-from pii_bench.cli.options import Command, add_json, add_results
+from pii_bench.cli.options import add_json, add_results
 from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.errors import MissingExtraError
 from pii_bench.escaping import markdown_table
@@ -160,6 +160,3 @@ def _transfers(found: Sequence[Agreement]) -> str:
 
 def _cell(drop: Drop | None) -> str:
     return f"{drop.value:.3f} ({-drop.drop:+z.3f})" if drop else ""
-
-
-COMMANDS: Final = {"analyse": Command(DESCRIPTION, add_arguments, run)}

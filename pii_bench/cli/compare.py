@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pii_bench.cli.options import (
-    Command,
     add_dataset,
     add_json,
     add_results,
@@ -242,6 +241,3 @@ def _with_interval(mean: float, interval: Interval | None, sign: str = "") -> st
 
 def _p(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-COMMANDS: Final = {"compare": Command(DESCRIPTION, add_arguments, run)}

@@ -7,7 +7,7 @@ import asyncio
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import Command, add_json, add_results, number_in, positive
+from pii_bench.cli.options import add_json, add_results, number_in, positive
 from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError, UnknownNameError
@@ -393,6 +393,3 @@ def _share(text: str) -> tuple[str, float]:
     if share > 1:
         raise argparse.ArgumentTypeError(f"must be a share from 0 to 1, not {number!r}")
     return name, share
-
-
-COMMANDS: Final = {"cost": Command(DESCRIPTION, add_arguments, run)}

@@ -18,7 +18,7 @@ from pii_bench.analysis.diagnosis.tables import (
     query_runs,
     twin_table,
 )
-from pii_bench.cli.options import Command, add_json, add_results
+from pii_bench.cli.options import add_json, add_results
 from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import csv_text, markdown_table
@@ -197,6 +197,3 @@ def _cell(value: object) -> str:
             return "-" if math.isnan(value) else f"{value:.3f}"
         case _:
             return str(value)
-
-
-COMMANDS: Final = {"diagnose": Command(DESCRIPTION, add_arguments, run)}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench import api
-from pii_bench.cli.options import Command, add_dataset, add_keep, add_results, positive
+from pii_bench.cli.options import add_dataset, add_keep, add_results, positive
 from pii_bench.cli.terminal import RunProgress, say
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.ranking.gate import Least, read_baseline, shortfalls, write_baseline
@@ -79,6 +79,3 @@ def run(arguments: argparse.Namespace) -> bool:
     if not short and not incomplete:
         say(f"passed: {len(rows)} rows")
     return not short and not incomplete
-
-
-COMMANDS: Final = {"gate": Command(DESCRIPTION, add_arguments, run)}

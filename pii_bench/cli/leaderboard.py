@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import Command, add_json, add_results, positive
+from pii_bench.cli.options import add_json, add_results, positive
 from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.ranking.collect import collect, update
 from pii_bench.ranking.published import published_rows
@@ -104,6 +104,3 @@ def print_json(rows: Iterable[Row]) -> None:
 def _say_left_out(reasons: Iterable[str]) -> None:
     for reason in reasons:
         tell(f"left out: {reason}")
-
-
-COMMANDS: Final = {"leaderboard": Command(DESCRIPTION, add_arguments, run)}

@@ -13,7 +13,6 @@ from tabulate import tabulate
 
 from pii_bench.cli import mask_corpus
 from pii_bench.cli.options import (
-    Command,
     add_endpoint,
     add_engine,
     add_keep,
@@ -373,6 +372,3 @@ def _by_type(counts: Counter[str]) -> str:
 
 def _say(line: str) -> None:
     tell(f"pii-bench mask: {line}")
-
-
-COMMANDS: Final = {"mask": Command(DESCRIPTION, add_arguments, run)}

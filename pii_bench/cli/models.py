@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
-from pii_bench.cli.options import Command, add_json
+from pii_bench.cli.options import add_json
 from pii_bench.cli.terminal import say, say_json
 from pii_bench.errors import UnknownNameError
 from pii_bench.models.table import MODELS
@@ -31,8 +31,6 @@ _HEADER: Final = (
     "status",
 )
 _ALIGN: Final = ("left", "left", "right", "right", "left", "right", "right", "left", "left")
-
-
 DESCRIPTION: Final = (
     "List the models that have an alias, with what their provider takes in USD per million "
     "tokens, their limits in tokens and their status."
@@ -112,6 +110,3 @@ def _count(value: int | None) -> str:
 
 def _dated(source: str, date: dt.date | None) -> str:
     return f"{source} ({date})" if date else source
-
-
-COMMANDS: Final = {"models": Command(DESCRIPTION, add_arguments, run)}

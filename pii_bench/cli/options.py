@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlencode
@@ -18,7 +18,7 @@ from pii_bench.systems.base import THIS_MACHINE
 from pii_bench.tasks import ALL_TASKS, TASK_CHOICES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from pii_bench.systems.base import System
     from pii_bench.systems.catalog import SystemOptions
@@ -30,21 +30,6 @@ WRITTEN_SETS: Final = (
     *("single", "multi", "train-single", "train-multi", "dev-single", "dev-multi"),
     *("twins", "train-twins", "train-other", "distract", "frontier"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command of `pii-bench`.
-
-    Attributes:
-        description: for its help.
-        add_arguments: adds what it takes.
-        run: does it; returns whether everything asked for is there. May raise PiiBenchError.
-    """
-
-    description: str
-    add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], bool]
 
 
 class Given(argparse.Action):

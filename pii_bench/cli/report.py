@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.report.data import Texts, collect_report
 from pii_bench.analysis.report.page import render_page
-from pii_bench.cli.options import Command, add_dataset, add_results
+from pii_bench.cli.options import add_dataset, add_results
 from pii_bench.cli.terminal import say, seldom, tell
 from pii_bench.files import write_whole
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import argparse
 
 FILE: Final = "report.html"
-
-
 DESCRIPTION: Final = (
     "Write one HTML file that loads nothing: tables, figures, and every sample with gold and "
     "predicted entities marked, two runs side by side. Texts are those of our own datasets, "
@@ -89,6 +87,3 @@ def run(arguments: argparse.Namespace) -> bool:
     size = out.stat().st_size / 1e6
     say(f"report: {out} ({len(report.rows)} rows, {runs} runs, {size:.1f} MB)")
     return not report.left_out
-
-
-COMMANDS: Final = {"report": Command(DESCRIPTION, add_arguments, run)}

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import (
-    Command,
     Given,
     add_calls,
     add_dataset,
@@ -407,6 +406,3 @@ def _price(text: str) -> Price:
         case _:
             what = "must be two numbers, USD per million tokens in and out, such as 2.5,10"
             raise argparse.ArgumentTypeError(f"{what}, not {text!r}")
-
-
-COMMANDS: Final = {"run": Command(DESCRIPTION, add_arguments, run)}

@@ -1,13 +1,12 @@
-"""`pii-bench score` and `pii-bench convert`: predictions made anywhere."""
+"""`pii-bench score`."""
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.leaderboard import print_json, print_rows, update_leaderboard
-from pii_bench.cli.options import DATASET_HELP, Command, add_json, add_results
+from pii_bench.cli.options import DATASET_HELP, add_json, add_results
 from pii_bench.cli.terminal import counted, say, tell, tell_faults
 from pii_bench.datasets.catalog import load_dataset, open_dataset
 from pii_bench.errors import PiiBenchError
@@ -16,13 +15,11 @@ from pii_bench.ranking.scores import Clusters
 from pii_bench.ranking.source import Source
 from pii_bench.ranking.submitted import check_name, keep_submission
 from pii_bench.runs.evaluation import CompactScores, Tally
-from pii_bench.runs.predictions.capid_outputs import read_capid_outputs
 from pii_bench.runs.predictions.file import (
     PredictionsFile,
     names_types,
     predicted_tasks,
     unknown_types,
-    write_predictions,
 )
 from pii_bench.runs.predictions.prediction import Prediction
 from pii_bench.runs.signature import Signature
@@ -36,8 +33,11 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import DatasetStream
     from pii_bench.ranking.rows import Row
 
+DESCRIPTION: Final = "Score a file of predictions made anywhere."
 
-def _add_score(parser: argparse.ArgumentParser) -> None:
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
     parser.add_argument("predictions", type=Path, help="JSON Lines, see the README")
     parser.add_argument("--dataset", required=True, help=DATASET_HELP)
     parser.add_argument(
@@ -55,7 +55,7 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     add_results(parser)
 
 
-def _score(arguments: argparse.Namespace) -> bool:
+def run(arguments: argparse.Namespace) -> bool:
     """Score a file of predictions and print a row per task that it answers.
 
     Without a name both files are read line by line, so that they may be of any size.
@@ -156,43 +156,3 @@ def _show(rows: Sequence[Row], *, as_json: bool) -> None:
         print_json(rows)
     else:
         print_rows(rows)
-
-
-def _add_convert(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("format", choices=("capid-outputs",))
-    parser.add_argument("answers", type=Path)
-    parser.add_argument("--dataset", required=True, help=DATASET_HELP)
-    parser.add_argument("--out", type=Path, required=True, help="the predictions file to write")
-
-
-def _convert(arguments: argparse.Namespace) -> bool:
-    """Write CAPID's stored answers as a predictions file.
-
-    Returns:
-        Whether every answer found its sample and every sample its answer.
-
-    Raises:
-        PiiBenchError: the dataset or the answers are broken.
-    """
-    dataset = load_dataset(arguments.dataset)
-    tell_faults(dataset)
-    converted = read_capid_outputs(arguments.answers, dataset.samples)
-    write_predictions(arguments.out, converted.predictions)
-    statuses = Counter(prediction.status for prediction in converted.predictions.values())
-    listed = ", ".join(f"{status} {count}" for status, count in statuses.most_common())
-    say(f"{arguments.out}: {len(converted.predictions)} predictions ({listed})")
-    if converted.strangers:
-        lines = ", ".join(map(str, converted.strangers))
-        tell(f"answers to no sample of the dataset, on lines {lines}")
-    if converted.unanswered:
-        names = ", ".join(converted.unanswered)
-        tell(f"samples without an answer, as infra_error: {names}")
-    return not (converted.strangers or converted.unanswered)
-
-
-COMMANDS: Final = {
-    "score": Command("Score a file of predictions made anywhere.", _add_score, _score),
-    "convert": Command(
-        "Turn answers in another project's format into a predictions file.", _add_convert, _convert
-    ),
-}

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import Command, add_results, positive
+from pii_bench.cli.options import add_results, positive
 from pii_bench.cli.terminal import say, tell
 from pii_bench.errors import MissingExtraError, PiiBenchError
 from pii_bench.systems import DEFAULT_SYSTEM
@@ -150,6 +150,3 @@ def _ask_password() -> str:
     if password != getpass.getpass("Again: "):
         raise PiiBenchError("the two passwords differ; nothing was saved")
     return password
-
-
-COMMANDS: Final = {"serve": Command(DESCRIPTION, add_arguments, run)}

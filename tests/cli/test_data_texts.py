@@ -36,7 +36,7 @@ def test_every_sample_of_single_is_agreed_by_two_readers(capsys: Capsys) -> None
 def test_the_table_goes_into_the_readme(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text("<!-- agreement:begin -->\n<!-- agreement:end -->\n", encoding="utf-8")
-    monkeypatch.setattr("pii_bench.cli.data_texts.README", readme)
+    monkeypatch.setattr("pii_bench.cli.data_agreement.README", readme)
 
     assert main(["data", "agreement", "single", "--write"]) == 0
 

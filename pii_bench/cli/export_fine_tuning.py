@@ -1,20 +1,18 @@
-"""`pii-bench export`: stored runs and examples in formats of others."""
+"""`pii-bench export fine-tuning`."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import DATASET_HELP, Command, add_json, add_results, positive
+from pii_bench.cli.exports import add_gzip, tell_big
+from pii_bench.cli.options import DATASET_HELP, add_json, positive
 from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.datasets.catalog import DATASETS, load_dataset
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.escaping import markdown_table
 from pii_bench.files import encode, write_whole
-from pii_bench.integrations.every_eval_ever import Evaluator, export_runs
 from pii_bench.models.tuning import SERVICES, Format, training_usd, tuning_file
 from pii_bench.prompting.labelled import TRAIN
 from pii_bench.prompting.targets import Target, examples_of
@@ -26,24 +24,6 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.calls.tokens import Range
     from pii_bench.models.tuning import Example
-
-BIG: Final = 100 * 10**6
-"""Bytes from which an export says its size before it is written."""
-
-
-def _add_gzip(parser: argparse.ArgumentParser) -> None:
-    """Smaller files."""
-    parser.add_argument(
-        "--gzip", action="store_true", help="compress the samples (.gz); `gunzip` restores them"
-    )
-
-
-def _tell_big(size: int, out: Path, *, compressed: bool) -> None:
-    """Say what will be written where that is much, before it is; `size` is before compression."""
-    if size >= BIG:
-        hint = "before they are compressed" if compressed else "--gzip compresses them"
-        tell(f"about {size / 1e6:,.0f} MB of samples for {out}: {hint}")
-
 
 LEARNT: Final = (*TRAIN, "dev-single", "dev-multi")
 """Our own sets that a model may be trained or tuned on."""
@@ -85,62 +65,14 @@ def training_examples(sources: Iterable[str], targets: Iterable[str]) -> list[Ex
     ]
 
 
-_EVERY_EVAL_EVER_DESCRIPTION: Final = (
-    "Write stored runs in the format of Every Eval Ever 0.3.0. Texts are those of our own "
-    "datasets only."
-)
-
-
-def _add_every_eval_ever(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where to write")
-    parser.add_argument(
-        "--organization", default="unknown", help="name of the evaluator (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--relationship",
-        choices=("first_party", "third_party", "collaborative", "other"),
-        default="other",
-        help="of the evaluator to the maker of the model (default: %(default)s)",
-    )
-    _add_gzip(parser)
-    add_results(parser, stored=True)
-
-
-def _every_eval_ever(arguments: argparse.Namespace) -> bool:
-    """Write the runs of a results folder and say where they are.
-
-    Returns:
-        Whether every run could be written with the scores of all its samples.
-
-    Raises:
-        PiiBenchError: there is no run, a stored one is broken, or a file cannot be written.
-    """
-    results, out, compress = arguments.results, arguments.out, arguments.gzip
-    exported = export_runs(
-        results,
-        out,
-        Evaluator(arguments.organization, arguments.relationship),
-        created=int(time.time()),
-        compress=compress,
-        announce=partial(_tell_big, out=out, compressed=compress),
-    )
-    for reason in exported.left_out:
-        tell(f"left out: {reason}")
-    for path in exported.incomplete:
-        tell(f"incomplete: {path}")
-    if not exported.files and not exported.left_out:
-        raise PiiBenchError(f"{results}: no run in it to export")
-    say(f"{len(exported.files)} runs in {out}")
-    return not (exported.incomplete or exported.left_out)
-
-
-_FINE_TUNING_DESCRIPTION: Final = (
+DESCRIPTION: Final = (
     "Write prompts with gold answers as JSON Lines to fine-tune a chat model on, checked against "
     "the limits that the service documents, and say what the training would cost. Makes no call."
 )
 
 
-def _add_fine_tuning(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
     parser.add_argument(
         "--for",
         dest="form",
@@ -177,11 +109,11 @@ def _add_fine_tuning(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="tokenizer.json of the model, to count tokens (default: estimate them)",
     )
-    _add_gzip(parser)
+    add_gzip(parser)
     add_json(parser)
 
 
-def _fine_tuning(arguments: argparse.Namespace) -> bool:
+def run(arguments: argparse.Namespace) -> bool:
     """Write the file, and print what is in it and what it would cost.
 
     Raises:
@@ -194,7 +126,7 @@ def _fine_tuning(arguments: argparse.Namespace) -> bool:
     made = tuning_file(examples, form, count)
     size = len(encode(made.text))
     out, compress = _out(arguments)
-    _tell_big(size, out, compressed=compress)
+    tell_big(size, out, compressed=compress)
     write_whole(out, made.text, compress=compress)
     usd = training_usd(made.tokens, arguments.epochs, form)
     if notice := SERVICES[form].notice:
@@ -236,11 +168,3 @@ def _token_counter(path: Path) -> Callable[[str], int]:
         # The library raises no class of its own.
         raise InputFileError(path, f"no tokenizer: {error}") from error
     return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)
-
-
-COMMANDS: Final = {
-    "export every-eval-ever": Command(
-        _EVERY_EVAL_EVER_DESCRIPTION, _add_every_eval_ever, _every_eval_ever
-    ),
-    "export fine-tuning": Command(_FINE_TUNING_DESCRIPTION, _add_fine_tuning, _fine_tuning),
-}

@@ -1,0 +1,52 @@
+"""`pii-bench convert`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.cli.options import DATASET_HELP
+from pii_bench.cli.terminal import say, tell, tell_faults
+from pii_bench.datasets.catalog import load_dataset
+from pii_bench.runs.predictions.capid_outputs import read_capid_outputs
+from pii_bench.runs.predictions.file import write_predictions
+
+if TYPE_CHECKING:
+    import argparse
+
+
+DESCRIPTION: Final = "Turn answers in another project's format into a predictions file."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("format", choices=("capid-outputs",))
+    parser.add_argument("answers", type=Path)
+    parser.add_argument("--dataset", required=True, help=DATASET_HELP)
+    parser.add_argument("--out", type=Path, required=True, help="the predictions file to write")
+
+
+def run(arguments: argparse.Namespace) -> bool:
+    """Write CAPID's stored answers as a predictions file.
+
+    Returns:
+        Whether every answer found its sample and every sample its answer.
+
+    Raises:
+        PiiBenchError: the dataset or the answers are broken.
+    """
+    dataset = load_dataset(arguments.dataset)
+    tell_faults(dataset)
+    converted = read_capid_outputs(arguments.answers, dataset.samples)
+    write_predictions(arguments.out, converted.predictions)
+    statuses = Counter(prediction.status for prediction in converted.predictions.values())
+    listed = ", ".join(f"{status} {count}" for status, count in statuses.most_common())
+    say(f"{arguments.out}: {len(converted.predictions)} predictions ({listed})")
+    if converted.strangers:
+        lines = ", ".join(map(str, converted.strangers))
+        tell(f"answers to no sample of the dataset, on lines {lines}")
+    if converted.unanswered:
+        names = ", ".join(converted.unanswered)
+        tell(f"samples without an answer, as infra_error: {names}")
+    return not (converted.strangers or converted.unanswered)

@@ -1,0 +1,111 @@
+"""`pii-bench data build`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.cli.options import WRITTEN_SETS, add_calls, add_data_folder, positive, usd
+from pii_bench.cli.terminal import RunProgress, say, tell
+from pii_bench.construction.recorded import Recorded
+from pii_bench.construction.sets import build_sets
+from pii_bench.datasets.catalog import DATASETS
+from pii_bench.datasets.publish import publish
+from pii_bench.datasets.sample import write_native
+
+if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
+
+
+DESCRIPTION: Final = (
+    "Build every set from the recorded texts, the same bytes on any machine, and pin it in its "
+    "card."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_data_folder(parser)
+    parser.add_argument(
+        "--writer",
+        metavar="MODEL",
+        help="let a chat model write texts from the commissions, into DIR/built (see run --model)",
+    )
+    parser.add_argument(
+        "--set", choices=WRITTEN_SETS, default="single", help="with --writer (%(default)s)"
+    )
+    parser.add_argument(
+        "--limit", type=positive, default=20, metavar="N", help="with --writer (%(default)s)"
+    )
+    parser.add_argument(
+        "--max-usd",
+        type=usd,
+        metavar="USD",
+        help="with --writer: make no call that might pass this sum",
+    )
+    add_calls(parser)
+
+
+def run(arguments: argparse.Namespace) -> bool:
+    """Build every set, or let a chat model write the first texts of one.
+
+    Returns:
+        Whether everything was built or written.
+
+    Raises:
+        PiiBenchError: texts of a set are missing, or the chat model cannot be asked.
+        ResultsError: a set cannot be written.
+    """
+    if arguments.writer:
+        return _build_by_model(arguments)
+    for path, samples in build_all(arguments.data).items():
+        say(f"{path}: {samples} samples")
+    publish(arguments.data)
+    return True
+
+
+def build_all(data: Path) -> dict[Path, int]:
+    """Write every set; the files, each with its number of samples."""
+    written = {}
+    for name, samples in build_sets(Recorded.load()).items():
+        path = DATASETS[name].path_in(data)
+        write_native(path, samples)
+        written[path] = len(samples)
+    return written
+
+
+def _build_by_model(arguments: argparse.Namespace) -> bool:
+    """Say what was refused and why; whether every commission brought a text."""
+    from pii_bench.construction.commissions import ORDERS
+    from pii_bench.construction.model_writer import write_with_model
+    from pii_bench.models.calls.guarded import CallPolicy
+    from pii_bench.models.catalog import ModelOptions, build_model
+    from pii_bench.models.table import find_card
+
+    options = ModelOptions(base_url=arguments.base_url, timeout=float(arguments.timeout))
+    concurrency = arguments.concurrency or 8
+    model = build_model(arguments.writer, options)
+    provider, _, model_id = model.name.partition("/")
+    card = find_card(provider, model_id)
+    policy = CallPolicy(concurrency, max_usd=arguments.max_usd)
+    guarded = policy.guard(model, card.price if card and not arguments.base_url else None)
+    order = ORDERS[arguments.set]
+    with RunProgress() as progress:
+        progress.label(f"{order.name} by {model.name}")
+        report = asyncio.run(
+            write_with_model(
+                guarded,
+                order,
+                min(arguments.limit, order.size),
+                arguments.data / "built",
+                concurrency=concurrency,
+                observer=progress,
+            )
+        )
+    for sample_id, reasons in report.refused.items():
+        for reason in reasons or ("no answer came: run again",):
+            tell(f"{sample_id}: {reason}")
+    where = f": {report.path}" if report.accepted else ""
+    say(f"accepted {len(report.accepted)}, refused {len(report.refused)}{where}")
+    return not report.refused

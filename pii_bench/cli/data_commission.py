@@ -1,0 +1,75 @@
+"""`pii-bench data commission`."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.cli.options import WRITTEN_SETS, positive
+from pii_bench.cli.terminal import say
+from pii_bench.construction.commissions import ORDERS, PORTION
+from pii_bench.construction.commissions import sheet as commission_sheet
+from pii_bench.construction.derived import (
+    CONVERSATIONS,
+    TWIN_SETS,
+    conversation_sheets,
+    twin_sheet,
+    twin_sources,
+)
+from pii_bench.construction.frontier import FRONTIER, FRONTIER_SIZE, frontier_sheet
+from pii_bench.construction.other import OTHER, OTHER_SIZE, other_sheet
+from pii_bench.construction.recorded import Recorded
+from pii_bench.errors import PiiBenchError
+from pii_bench.files import write_whole
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+
+DESCRIPTION: Final = (
+    "Write commissions, a file for each portion of twelve: people, facts and values, voice, "
+    "length, and what is to be asked."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("set", choices=WRITTEN_SETS)
+    parser.add_argument("portions", type=positive, nargs="+", metavar="PORTION", help="from 1")
+    parser.add_argument(
+        "--out", type=Path, default=Path("build/commissions"), metavar="DIR", help="(%(default)s)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> bool:
+    """Write the commissions of portions of a set, a file each: `<out>/<set>-<portion>.txt`.
+
+    Raises:
+        PiiBenchError: the set has no such portion, or a file cannot be written.
+    """
+    name: str = arguments.set
+    size, told = _told(name)
+    last = -(-size // PORTION)
+    for portion in arguments.portions:
+        if not 1 <= portion <= last:
+            raise PiiBenchError(f"{name} has portions 1 to {last}, not {portion}")
+        path = arguments.out / f"{name}-{portion:03d}.txt"
+        write_whole(path, told(portion))
+        say(str(path))
+    return True
+
+
+def _told(name: str) -> tuple[int, Callable[[int], str]]:
+    """How many texts a set has, and what tells a writer about a portion of it."""
+    if name in ORDERS:
+        return ORDERS[name].size, partial(commission_sheet, ORDERS[name])
+    if name == FRONTIER:
+        return FRONTIER_SIZE, frontier_sheet
+    if name == OTHER:
+        return OTHER_SIZE, other_sheet
+    recorded = Recorded.load()
+    if name in TWIN_SETS:
+        return len(twin_sources(recorded, name)), partial(twin_sheet, recorded, name=name)
+    return CONVERSATIONS, partial(conversation_sheets, recorded)

@@ -1,0 +1,96 @@
+"""`pii-bench data perturb`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.cli.options import DATASET_HELP, add_json, positive, share
+from pii_bench.cli.terminal import counted, say, say_json, tell
+from pii_bench.construction.perturb import KINDS, Unfit, versions
+from pii_bench.datasets.catalog import load_dataset
+from pii_bench.datasets.sample import write_native
+from pii_bench.errors import PiiBenchError, UnknownNameError
+from pii_bench.escaping import markdown_table
+
+if TYPE_CHECKING:
+    import argparse
+
+    from pii_bench.datasets.sample import Sample
+
+DESCRIPTION: Final = (
+    "Write versions of a dataset's samples, by kind: "
+    + "; ".join(f"{name}, {kind.what}" for name, kind in KINDS.items())
+    + ". Annotations are carried along, and each version is checked. --dataset FILE runs them, and "
+    "`analyse` compares them with the originals where the same system ran on both."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("dataset", metavar="DATASET", help=DATASET_HELP)
+    parser.add_argument(
+        "--kind",
+        dest="kinds",
+        default=",".join(KINDS),
+        metavar="KIND,...",
+        help="which, separated by commas (default: all)",
+    )
+    defaults = ", ".join(f"{name} {kind.rate:g}" for name, kind in KINDS.items() if kind.rate < 1)
+    parser.add_argument(
+        "--rate",
+        type=share,
+        metavar="SHARE",
+        help="of the letters, words, marks or values that a kind can change "
+        f"(default: {defaults}, others 1)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of every draw (default: %(default)s)")
+    parser.add_argument(
+        "--limit", type=positive, metavar="N", help="at most N versions of each kind"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE.jsonl")
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> bool:
+    """Write versions of samples, and print how many there are of each kind.
+
+    Raises:
+        UnknownNameError: no such kind or dataset.
+        InputFileError: the dataset is broken.
+        PiiBenchError: there is no version, or it would replace the dataset.
+        ResultsError: the file cannot be written.
+    """
+    kinds = list(dict.fromkeys(name.strip() for name in arguments.kinds.split(",")))
+    for name in kinds:
+        if name not in KINDS:
+            raise UnknownNameError("kind", name, KINDS)
+    dataset = load_dataset(arguments.dataset)
+    out: Path = arguments.out
+    if out.exists() and out.resolve() == Path(dataset.source.rpartition(":")[2]).resolve():
+        raise PiiBenchError(f"{out} is the dataset itself: give another --out")
+    made: list[Sample] = []
+    cells: list[list[object]] = []
+    for kind in counted(kinds, "kinds written", of=len(kinds)):
+        found = versions(
+            dataset.samples,
+            kind,
+            of=dataset.name,
+            seed=arguments.seed,
+            rate=arguments.rate,
+            limit=arguments.limit,
+        )
+        made += found.samples
+        cells.append([kind, len(found.samples), *(found.unfit.get(why, 0) for why in Unfit)])
+    for fault in dataset.faults:
+        tell(f"{arguments.dataset}: {fault}")
+    if not made:
+        raise PiiBenchError(f"{', '.join(kinds)}: nothing to change in {dataset.name}")
+    write_native(out, made)
+    if arguments.json:
+        names = ("kind", "versions", "nothing_to_change", "breaks_a_rule")
+        say_json([dict(zip(names, row, strict=True)) for row in cells])
+        return True
+    say(markdown_table(["Kind", "Versions", "Nothing to change", "Breaks a rule"], cells))
+    say(f"\n{len(made)} samples: {out}")
+    return True

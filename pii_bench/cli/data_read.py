@@ -1,0 +1,43 @@
+"""`pii-bench data read`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.cli.options import WRITTEN_SETS, add_reader
+from pii_bench.cli.terminal import say
+from pii_bench.construction.readings import parse_answers, record_readings
+from pii_bench.construction.recorded import Recorded
+from pii_bench.datasets.readings import folder_of, load_readings
+
+if TYPE_CHECKING:
+    import argparse
+
+
+DESCRIPTION: Final = (
+    "Record a reader's answers in data/readings: a line for each sample, `ID.VERSION | 2, 5 | what "
+    "is unlisted | yes or no: ambiguous | text 1-5 | query 1-5 | remark`."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("set", choices=WRITTEN_SETS)
+    parser.add_argument("answers", type=Path, metavar="FILE")
+    add_reader(parser)
+
+
+def run(arguments: argparse.Namespace) -> bool:
+    """Record what a reader answered.
+
+    Raises:
+        PiiBenchError: a line is no answer, or the readings cannot be written.
+    """
+    name: str = arguments.set
+    samples = {sample.id: sample for sample in Recorded.load().samples(name)}
+    folder = folder_of(arguments.reader)
+    known = load_readings(name, folder)
+    found = parse_answers(arguments.answers, samples, known, arguments.reader)
+    say(f"recorded {record_readings(name, found, folder)} of {len(found)} readings")
+    return True

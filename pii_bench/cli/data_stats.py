@@ -1,0 +1,73 @@
+"""`pii-bench data stats`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.cli.options import add_dataset, add_json
+from pii_bench.cli.terminal import say, say_json, tell
+from pii_bench.datasets.catalog import load_datasets
+from pii_bench.datasets.publish import README, replace_block
+from pii_bench.datasets.statistics import (
+    compare_means,
+    compare_types,
+    measure,
+    published_statistics,
+    to_markdown,
+)
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from pii_bench.datasets.statistics import Statistics
+
+DESCRIPTION: Final = (
+    "Show the statistics of datasets, with those of the paper's sets of the same names."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_dataset(parser)
+    parser.add_argument("--write", action="store_true", help="put them into data/README.md too")
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> bool:
+    """Print the statistics of datasets, with those of the paper's sets.
+
+    Raises:
+        UnknownNameError: neither a name nor a file.
+        InputFileError: a file is absent or broken.
+        ResultsError: the dataset card cannot be written.
+    """
+    published = published_statistics()
+    measured = {
+        dataset.name: measure(dataset.samples) for dataset in load_datasets(arguments.dataset)
+    }
+    markdown = "\n\n".join(
+        f"### {name}\n\n{to_markdown(ours, published.get(name))}" for name, ours in measured.items()
+    )
+    if arguments.json:
+        say_json(
+            [
+                {"dataset": name, **row}
+                for name, ours in measured.items()
+                for row in _stats_rows(ours, published.get(name))
+            ]
+        )
+    else:
+        say(markdown)
+    if arguments.write:
+        replace_block("statistics", markdown, README)
+        (tell if arguments.json else say)(f"\nwritten: {README}")
+    return True
+
+
+def _stats_rows(ours: Statistics, paper: Statistics | None) -> Iterator[dict[str, object]]:
+    for table, compared in (("per sample", compare_means), ("entities", compare_types)):
+        for row in compared(ours, paper):
+            yield {"table": table, **asdict(row), "difference": row.difference}
+    yield {"table": "categories", "name": "categories", "ours": ours.categories}

@@ -1,0 +1,54 @@
+"""`pii-bench fit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.cli.options import add_data_folder
+from pii_bench.cli.terminal import say
+from pii_bench.systems.relevance.catalog import FITTED, fit_thresholds
+
+if TYPE_CHECKING:
+    import argparse
+
+
+DESCRIPTION: Final = (
+    "Fit the thresholds of relevance systems on the dev sets, and "
+    "write them next to the hashes of those sets."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument(
+        "systems",
+        nargs="*",
+        metavar="SYSTEM",
+        help="random, keyword, embedding, embedding-minilm (default: all but the last)",
+    )
+    add_data_folder(parser)
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("data/models/relevance/thresholds.json"),
+        metavar="FILE",
+        help="where the thresholds go (default: %(default)s)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> bool:
+    """Fit the thresholds of relevance systems on the dev sets.
+
+    Raises:
+        UnknownNameError: a system has no threshold to fit.
+        InputFileError: a set is missing or broken.
+        MissingExtraError: what a system needs is not installed.
+        ResultsError: the file cannot be written.
+    """
+    chosen = arguments.systems or [name for name in FITTED if not FITTED[name].extra]
+    sets = [arguments.data / f"dev-{name}.jsonl" for name in ("single", "multi")]
+    for name, fitted in fit_thresholds(chosen, sets, arguments.out).items():
+        say(f"{name}: threshold {fitted.threshold:.4f}, dev F1 {fitted.f1:.3f}")
+    say(f"thresholds: {arguments.out}")
+    return True

@@ -1,0 +1,48 @@
+"""`pii-bench trained`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tabulate import tabulate
+
+from pii_bench.analysis.trained import Trained, read_trained
+from pii_bench.cli.options import add_json
+from pii_bench.cli.terminal import say, say_json
+from pii_bench.escaping import csv_text
+from pii_bench.files import write_whole
+
+if TYPE_CHECKING:
+    import argparse
+
+
+DESCRIPTION: Final = (
+    "Show encoders that `train encoder` wrote side by side: head, data, augmentation, and "
+    "figures on dev."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="of weights")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the table there as CSV")
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> bool:
+    """Print a row for each folder.
+
+    Raises:
+        PiiBenchError: a folder has no log of training, or the file cannot be written.
+    """
+    rows = [asdict(read_trained(folder)) for folder in arguments.folders]
+    header = [field.name for field in fields(Trained)]
+    if arguments.json:
+        say_json(rows)
+    else:
+        say(tabulate([row.values() for row in rows], headers=header, floatfmt=".3f"))
+    if arguments.out:
+        write_whole(arguments.out, csv_text(header, (row.values() for row in rows)))
+    return True
