@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pii_bench.datasets.native import sample_from_record
+from pii_bench.datasets.sample import sample_from_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,7 @@ from pii_bench.datasets.catalog import DATASETS
 from pii_bench.datasets.checksums import sha256_of
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
 from pii_bench.ranking.published import published_rows
-from pii_bench.systems.relevance.thresholds import read_thresholds
+from pii_bench.systems.relevance.base import read_thresholds
 from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ from pii_bench.ranking.published import PUBLISHED, published_rows
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
 
 package = Path(pii_bench.__file__).parent
-from pii_bench.systems.relevance.thresholds import read_thresholds
+from pii_bench.systems.relevance.base import read_thresholds
 from pii_bench.systems.catalog import SystemOptions, build_systems
 
 print(json.dumps({

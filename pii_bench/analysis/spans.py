@@ -1,6 +1,6 @@
 """Where a detector finds PII in the documents of any dataset, as rows of one table.
 
-Both sides are compared in our seven types (labels.py). What a taxonomy cannot express is counted
+Both sides are compared in our seven types (taxonomy.py). What a taxonomy cannot express is counted
 and not scored: gold labels without a type or with one that the detector does not have, predicted
 types that the dataset does not have, and what is predicted only where a gold label has no type.
 """
@@ -14,22 +14,21 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.span_files import joined
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.labels import TARGETS, types_of
 from pii_bench.ranking.naming import system_name
 from pii_bench.scorer import PRF, Counts, SpanScore, f1_interval, score_spans
 from pii_bench.scorer.locate import DetectedSpan, overlap, place
 from pii_bench.systems import ENCODER
 from pii_bench.systems.detectors.catalog import DETECTORS, build_detector, detector_names
 from pii_bench.tasks import Task
-from pii_bench.taxonomy import PiiType
+from pii_bench.taxonomy import TARGETS, PiiType, types_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pii_bench.datasets.span_files import Document
-    from pii_bench.labels import Meaning
     from pii_bench.ranking.stored import Run
     from pii_bench.systems.detectors.base import Detector
+    from pii_bench.taxonomy import Meaning
 
 COLUMNS: Final = (
     *("model", "dataset", "slice", "documents", "gold", "predicted"),

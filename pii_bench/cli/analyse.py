@@ -9,7 +9,7 @@ from pii_bench.analysis.figures import draw_figures
 from pii_bench.analysis.headlines import HARDER
 from pii_bench.analysis.results import FOLDER, analyse, records, write_csvs
 from pii_bench.analysis.runs import BASE, read_evaluated
-from pii_bench.cli.options import add_json, add_stored_results
+from pii_bench.cli.options import add_json, add_results
 from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.errors import MissingExtraError
 from pii_bench.escaping import markdown_table
@@ -37,16 +37,13 @@ DESCRIPTION: Final = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     add_json(parser)
-    add_stored_results(parser)
+    add_results(parser, stored=True)
 
 
 def run(arguments: argparse.Namespace) -> bool:
     """Write tables and figures of a results folder and print how far systems drop.
 
     Without matplotlib there are no figures, and it says what installs it.
-
-    Args:
-        arguments: `results`, the folder; `json`, whether all rows are printed as JSON instead.
 
     Returns:
         Whether every run found its dataset.

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from pii_bench.cli.options import add_dataset, add_json, add_stored_results, add_task, positive
+from pii_bench.cli.options import (
+    add_dataset,
+    add_json,
+    add_results,
+    add_task,
+    positive,
+)
 from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.datasets.catalog import ALL, load_dataset
 from pii_bench.errors import PiiBenchError
@@ -74,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of each line, show the N samples that differ most (default: %(default)s)",
     )
     add_json(parser)
-    add_stored_results(parser)
+    add_results(parser, stored=True)
 
 
 def run(arguments: argparse.Namespace) -> bool:

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import DATASET_HELP
-from pii_bench.cli.tables import print_faults
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.terminal import say, tell, tell_faults
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.runs.predictions.capid_outputs import read_capid_outputs
 from pii_bench.runs.predictions.file import write_predictions
@@ -38,7 +37,7 @@ def run(arguments: argparse.Namespace) -> bool:
         PiiBenchError: the dataset or the answers are broken.
     """
     dataset = load_dataset(arguments.dataset)
-    print_faults(dataset)
+    tell_faults(dataset)
     converted = read_capid_outputs(arguments.answers, dataset.samples)
     write_predictions(arguments.out, converted.predictions)
     statuses = Counter(prediction.status for prediction in converted.predictions.values())

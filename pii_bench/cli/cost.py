@@ -7,7 +7,7 @@ import asyncio
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import add_json, add_stored_results, number_in, positive
+from pii_bench.cli.options import add_json, add_results, number_in, positive
 from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError, UnknownNameError
@@ -51,7 +51,7 @@ _HEADER: Final = (
 _RULES: Final = """\
 Empty: not known here. Failed documents (share of the samples without an answer) are masked by
 hand. Model hours: one document after another. Quality: {metric} on {dataset} with its 95 %
-interval, before anybody checks. Systems that are told gold, readers and published figures are
+interval, before any check. Systems that are told gold, readers and published figures are
 left out."""
 
 
@@ -143,7 +143,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="time the systems that run on this machine on N samples, now",
     )
     add_json(parser)
-    add_stored_results(parser)
+    add_results(parser, stored=True)
 
 
 def run(arguments: argparse.Namespace) -> bool:

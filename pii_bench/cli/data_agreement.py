@@ -11,8 +11,8 @@ from pii_bench.cli.options import WRITTEN_SETS, add_json
 from pii_bench.cli.terminal import say, say_json
 from pii_bench.construction.readings import agreement, faults
 from pii_bench.construction.recorded import Recorded
+from pii_bench.datasets.publish import README, replace_block
 from pii_bench.datasets.readings import FINISHED, READINGS, Reading, load_readings, version_of
-from pii_bench.datasets.readme import README, replace_block
 
 if TYPE_CHECKING:
     import argparse
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from pii_bench.construction.readings import Agreement
     from pii_bench.datasets.sample import Sample
-
 
 DESCRIPTION: Final = (
     "Show, from the first readings, F1 and kappa of readers against gold and each other, what "
@@ -49,9 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> bool:
     """Print agreement on first readings by set, register and way of reference, or disputes.
-
-    Returns:
-        True.
 
     Raises:
         PiiBenchError: no set has readings, or a file is broken.

@@ -6,17 +6,17 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import WRITTEN_SETS, add_calls, add_data_folder, positive, usd
-from pii_bench.cli.progress import RunProgress
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.terminal import RunProgress, say, tell
 from pii_bench.construction.recorded import Recorded
 from pii_bench.construction.sets import build_sets
 from pii_bench.datasets.catalog import DATASETS
-from pii_bench.datasets.native import write_native
 from pii_bench.datasets.publish import publish
+from pii_bench.datasets.sample import write_native
 
 if TYPE_CHECKING:
     import argparse
     from pathlib import Path
+
 
 DESCRIPTION: Final = (
     "Build every set from the recorded texts, the same bytes on any machine, and pin it in its "
@@ -54,29 +54,19 @@ def run(arguments: argparse.Namespace) -> bool:
         Whether everything was built or written.
 
     Raises:
-        PiiBenchError: see `build` and `_build_by_model`.
+        PiiBenchError: texts of a set are missing, or the chat model cannot be asked.
+        ResultsError: a set cannot be written.
     """
     if arguments.writer:
         return _build_by_model(arguments)
-    for path, samples in build(arguments.data).items():
+    for path, samples in build_all(arguments.data).items():
         say(f"{path}: {samples} samples")
     publish(arguments.data)
     return True
 
 
-def build(data: Path) -> dict[Path, int]:
-    """Build every set and write it.
-
-    Args:
-        data: the folder of the sets.
-
-    Returns:
-        The files, each with its number of samples.
-
-    Raises:
-        PiiBenchError: texts of a set are missing.
-        ResultsError: a set cannot be written.
-    """
+def build_all(data: Path) -> dict[Path, int]:
+    """Write every set; the files, each with its number of samples."""
     written = {}
     for name, samples in build_sets(Recorded.load()).items():
         path = DATASETS[name].path_in(data)
@@ -86,14 +76,7 @@ def build(data: Path) -> dict[Path, int]:
 
 
 def _build_by_model(arguments: argparse.Namespace) -> bool:
-    """Let a chat model write the first texts of a set, and say what was refused and why.
-
-    Returns:
-        Whether every commission brought a text.
-
-    Raises:
-        PiiBenchError: wrong arguments, a missing key, or the provider refuses.
-    """
+    """Say what was refused and why; whether every commission brought a text."""
     from pii_bench.construction.commissions import ORDERS
     from pii_bench.construction.model_writer import write_with_model
     from pii_bench.models.calls.guarded import CallPolicy

@@ -6,8 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.progress import counted
-from pii_bench.cli.terminal import say
+from pii_bench.cli.terminal import counted, say
 from pii_bench.datasets.check.run import check_files
 from pii_bench.errors import CheckFailedError
 
@@ -30,9 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> bool:
     """Check dataset files; print each problem, and how many there are of each rule.
-
-    Returns:
-        True: there is no problem.
 
     Raises:
         CheckFailedError: there is one.

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import WRITTEN_SETS, positive
 from pii_bench.cli.terminal import say
-from pii_bench.construction.commissions import ORDERS, PORTION, sheet
+from pii_bench.construction.commissions import ORDERS, PORTION
+from pii_bench.construction.commissions import sheet as commission_sheet
 from pii_bench.construction.derived import (
     CONVERSATIONS,
     TWIN_SETS,
@@ -45,9 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> bool:
     """Write the commissions of portions of a set, a file each: `<out>/<set>-<portion>.txt`.
 
-    Returns:
-        True: every file was written.
-
     Raises:
         PiiBenchError: the set has no such portion, or a file cannot be written.
     """
@@ -66,7 +64,7 @@ def run(arguments: argparse.Namespace) -> bool:
 def _told(name: str) -> tuple[int, Callable[[int], str]]:
     """How many texts a set has, and what tells a writer about a portion of it."""
     if name in ORDERS:
-        return ORDERS[name].size, partial(sheet, ORDERS[name])
+        return ORDERS[name].size, partial(commission_sheet, ORDERS[name])
     if name == FRONTIER:
         return FRONTIER_SIZE, frontier_sheet
     if name == OTHER:

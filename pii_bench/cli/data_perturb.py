@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import DATASET_HELP, add_json, number_in, positive
-from pii_bench.cli.progress import counted
-from pii_bench.cli.terminal import say, say_json, tell
+from pii_bench.cli.options import DATASET_HELP, add_json, positive, share
+from pii_bench.cli.terminal import counted, say, say_json, tell
 from pii_bench.construction.perturb import KINDS, Unfit, versions
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.datasets.native import write_native
+from pii_bench.datasets.sample import write_native
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.escaping import markdown_table
 
 if TYPE_CHECKING:
+    import argparse
+
     from pii_bench.datasets.sample import Sample
 
 DESCRIPTION: Final = (
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     defaults = ", ".join(f"{name} {kind.rate:g}" for name, kind in KINDS.items() if kind.rate < 1)
     parser.add_argument(
         "--rate",
-        type=_rate,
+        type=share,
         metavar="SHARE",
         help="of the letters, words, marks or values that a kind can change "
         f"(default: {defaults}, others 1)",
@@ -54,9 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> bool:
     """Write versions of samples, and print how many there are of each kind.
-
-    Returns:
-        True: they are written.
 
     Raises:
         UnknownNameError: no such kind or dataset.
@@ -97,10 +94,3 @@ def run(arguments: argparse.Namespace) -> bool:
     say(markdown_table(["Kind", "Versions", "Nothing to change", "Breaks a rule"], cells))
     say(f"\n{len(made)} samples: {out}")
     return True
-
-
-def _rate(text: str) -> float:
-    number = number_in(text)
-    if number is None or not 0 < number <= 1:
-        raise argparse.ArgumentTypeError(f"must be above 0 and at most 1, not {text!r}")
-    return number

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
-from pii_bench.cli.data_build import build
+from pii_bench.cli.data_build import build_all
 from pii_bench.cli.options import add_data_folder, add_json
 from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.construction.quality import (
@@ -18,8 +18,8 @@ from pii_bench.construction.quality import (
 )
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.check.text import blanked
-from pii_bench.datasets.native import read_native
-from pii_bench.datasets.readme import replace_block
+from pii_bench.datasets.publish import replace_block
+from pii_bench.datasets.sample import read_native
 from pii_bench.systems.relevance.catalog import build_relevance
 
 if TYPE_CHECKING:
@@ -29,11 +29,9 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
 
-_SETS: Final = ("single", "multi")
+_MEASURED: Final = ("single", "multi")
 _TRIVIAL: Final = ("all", "random", "keyword", "embedding")
 _WORDS: Final = 50
-
-
 DESCRIPTION: Final = (
     "Measure single and multi: how alike their texts are, and how far systems get that "
     "understand nothing. The figures go into README.md next to the sets too."
@@ -54,9 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> bool:
     """Print the quality of single and multi and write it into the README next to them.
 
-    Returns:
-        True: a goal that is missed is a finding, and no error.
-
     Raises:
         InputFileError: a set is broken, or the README has no place for the figures.
         UnknownNameError: `--compare` names no dataset.
@@ -64,14 +59,14 @@ def run(arguments: argparse.Namespace) -> bool:
     """
     data: Path = arguments.data
     other: str | None = arguments.compare
-    if not all((data / f"{name}.jsonl").exists() for name in _SETS):
+    if not all((data / f"{name}.jsonl").exists() for name in _MEASURED):
         tell(f"{data}: the sets are not there and are built first")
-        build(data)
-    sets = {name: read_native(data / f"{name}.jsonl") for name in _SETS}
+        build_all(data)
+    sets = {name: read_native(data / f"{name}.jsonl") for name in _MEASURED}
     measures = text_measures(sets)
     measures += [trivial_measure(build_relevance(name), sets) for name in _TRIVIAL]
     table = render(measures)
-    words = {} if other is None else _words({**sets, other: load_dataset(other).samples})
+    words = {} if other is None else _frequent({**sets, other: load_dataset(other).samples})
     if arguments.json:
         measured = [
             {"measure": each.name, "set": name, "value": value, "goal": each.goal}
@@ -93,7 +88,7 @@ def run(arguments: argparse.Namespace) -> bool:
     return True
 
 
-def _words(sets: Mapping[str, Sequence[Sample]]) -> dict[str, Sequence[tuple[str, float]]]:
+def _frequent(sets: Mapping[str, Sequence[Sample]]) -> dict[str, Sequence[tuple[str, float]]]:
     """The most frequent words of each set, with the share of texts that hold them."""
     return {name: frequent_words(map(blanked, samples), _WORDS) for name, samples in sets.items()}
 

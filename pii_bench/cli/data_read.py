@@ -31,9 +31,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> bool:
     """Record what a reader answered.
 
-    Returns:
-        True: every answer was recorded.
-
     Raises:
         PiiBenchError: a line is no answer, or the readings cannot be written.
     """

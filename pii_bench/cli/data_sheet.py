@@ -34,9 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> bool:
     """Write what a reader is to read of some portions: versions that they have not read.
 
-    Returns:
-        True: the sheet was written.
-
     Raises:
         PiiBenchError: nothing is left to read, or a file cannot be read or written.
     """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.cli.options import add_dataset, add_json
 from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.datasets.catalog import load_datasets
-from pii_bench.datasets.readme import README, replace_block
+from pii_bench.datasets.publish import README, replace_block
 from pii_bench.datasets.statistics import (
     compare_means,
     compare_types,
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pii_bench.datasets.statistics import Statistics
-
 
 DESCRIPTION: Final = (
     "Show the statistics of datasets, with those of the paper's sets of the same names."
@@ -38,9 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> bool:
     """Print the statistics of datasets, with those of the paper's sets.
-
-    Returns:
-        True: they are complete.
 
     Raises:
         UnknownNameError: neither a name nor a file.
@@ -59,7 +55,7 @@ def run(arguments: argparse.Namespace) -> bool:
             [
                 {"dataset": name, **row}
                 for name, ours in measured.items()
-                for row in _rows(ours, published.get(name))
+                for row in _stats_rows(ours, published.get(name))
             ]
         )
     else:
@@ -70,7 +66,7 @@ def run(arguments: argparse.Namespace) -> bool:
     return True
 
 
-def _rows(ours: Statistics, paper: Statistics | None) -> Iterator[dict[str, object]]:
+def _stats_rows(ours: Statistics, paper: Statistics | None) -> Iterator[dict[str, object]]:
     for table, compared in (("per sample", compare_means), ("entities", compare_types)):
         for row in compared(ours, paper):
             yield {"table": table, **asdict(row), "difference": row.difference}

@@ -18,7 +18,7 @@ from pii_bench.analysis.diagnosis.tables import (
     query_runs,
     twin_table,
 )
-from pii_bench.cli.options import add_json, add_stored_results
+from pii_bench.cli.options import add_json, add_results
 from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import csv_text, markdown_table
@@ -68,15 +68,11 @@ DESCRIPTION: Final = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     add_json(parser)
-    add_stored_results(parser)
+    add_results(parser, stored=True)
 
 
 def run(arguments: argparse.Namespace) -> bool:
     """Say what kinds of error stored runs make, and write the tables under `diagnosis`.
-
-    Args:
-        arguments: `results`, the folder of the runs; `json`, whether all rows are printed as
-            JSON instead.
 
     Returns:
         Whether every run could be diagnosed.

@@ -22,26 +22,14 @@ _NOTHING: Final = Estimate(0, Range(0, 0, 0), Range(0, 0, 0), Range(0.0, 0.0, 0.
 
 
 def estimate_jobs(jobs: Sequence[Job], *, reasons: bool, batched: bool) -> Estimates:
-    """What each job would take: calls, tokens and cost of what has no answer yet.
-
-    Args:
-        jobs: what would be done.
-        reasons: whether the model reasons before it answers.
-        batched: whether batches would be submitted.
-    """
+    """What each job would take: calls, tokens and cost of what has no answer yet."""
     # What two datasets ask alike is asked once.
     asked: set[str] = set()
     return [(job, _estimate(job, asked, reasons=reasons, batched=batched)) for job in jobs]
 
 
 def print_estimates(estimates: Estimates, *, as_json: bool, models: bool = False) -> None:
-    """Print what jobs would take: low, expected and high.
-
-    Args:
-        estimates: of the jobs.
-        as_json: print the rows as JSON.
-        models: whether to name the model of each in the table.
-    """
+    """Print what jobs would take: low, expected and high; with `models` the model of each."""
     if as_json:
         names = [(job.system.card, job.dataset.name, each) for job, each in estimates]
         say_json(

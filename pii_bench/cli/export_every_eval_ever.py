@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.exports import add_gzip, tell_big
-from pii_bench.cli.options import add_stored_results
+from pii_bench.cli.options import add_results
 from pii_bench.cli.terminal import say, tell
 from pii_bench.errors import PiiBenchError
 from pii_bench.integrations.every_eval_ever import Evaluator, export_runs
@@ -27,16 +27,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where to write")
     parser.add_argument(
-        "--organization", default="unknown", help="who evaluated (default: %(default)s)"
+        "--organization", default="unknown", help="name of the evaluator (default: %(default)s)"
     )
     parser.add_argument(
         "--relationship",
         choices=("first_party", "third_party", "collaborative", "other"),
         default="other",
-        help="of who evaluated to who made the model (default: %(default)s)",
+        help="of the evaluator to the maker of the model (default: %(default)s)",
     )
     add_gzip(parser)
-    add_stored_results(parser)
+    add_results(parser, stored=True)
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -48,13 +48,11 @@ def run(arguments: argparse.Namespace) -> bool:
     Raises:
         PiiBenchError: there is no run, a stored one is broken, or a file cannot be written.
     """
-    evaluator = Evaluator(arguments.organization, arguments.relationship)
-    results, out = arguments.results, arguments.out
-    compress: bool = arguments.gzip
+    results, out, compress = arguments.results, arguments.out, arguments.gzip
     exported = export_runs(
         results,
         out,
-        evaluator,
+        Evaluator(arguments.organization, arguments.relationship),
         created=int(time.time()),
         compress=compress,
         announce=partial(tell_big, out=out, compressed=compress),

@@ -9,18 +9,60 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.cli.exports import add_gzip, tell_big
 from pii_bench.cli.options import DATASET_HELP, add_json, positive
 from pii_bench.cli.terminal import say, say_json, tell
-from pii_bench.cli.training_sets import add_targets, training_examples
-from pii_bench.errors import InputFileError
+from pii_bench.datasets.catalog import DATASETS, load_dataset
+from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.escaping import markdown_table
 from pii_bench.files import encode, write_whole
 from pii_bench.models.tuning import SERVICES, Format, training_usd, tuning_file
-from pii_bench.prompting.shots import TRAIN
+from pii_bench.prompting.labelled import TRAIN
+from pii_bench.prompting.targets import Target, examples_of
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
+    from pii_bench.datasets.sample import Sample
     from pii_bench.models.calls.tokens import Range
+    from pii_bench.models.tuning import Example
+
+LEARNT: Final = (*TRAIN, "dev-single", "dev-multi")
+"""Our own sets that a model may be trained or tuned on."""
+
+
+def add_targets(parser: argparse._ActionsContainer) -> None:
+    """What is learnt."""
+    parser.add_argument(
+        "--task",
+        nargs="+",
+        choices=[str(target) for target in Target],
+        default=[str(Target.QUERY_RELATED)],
+        help="what is learnt; rewriting: the description with tags where the query does not need "
+        "what is there (default: query-related)",
+    )
+
+
+def training_examples(sources: Iterable[str], targets: Iterable[str]) -> list[Example]:
+    """The prompts of datasets with their answers, target by target.
+
+    Args:
+        sources: names of `LEARNT`, or datasets of others.
+        targets: what is learnt.
+
+    Raises:
+        PiiBenchError: one of our sets that is not for training, or a dataset is missing or
+            broken.
+    """
+    samples: list[Sample] = []
+    for source in sources:
+        if source in DATASETS and source not in LEARNT:
+            allowed = ", ".join(LEARNT)
+            raise PiiBenchError(f"dataset {source!r} is for tests alone (allowed: {allowed})")
+        samples += load_dataset(source).samples
+    return [
+        example
+        for target in dict.fromkeys(targets)
+        for example in examples_of(samples, Target(target))
+    ]
 
 
 DESCRIPTION: Final = (
@@ -36,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="form",
         required=True,
         choices=[str(each) for each in Format],
-        help="who reads the file; transformers: TRL's prompt and completion",
+        help="the service that reads the file; transformers: TRL's prompt and completion",
     )
     parser.add_argument(
         "--out",
@@ -74,15 +116,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> bool:
     """Write the file, and print what is in it and what it would cost.
 
-    Returns:
-        True.
-
     Raises:
         PiiBenchError: a limit is passed, a dataset is not for training, missing or broken, the
             tokenizer cannot be read, or the file cannot be written.
     """
     form = Format(arguments.form)
-    count = None if arguments.tokenizer is None else _counter(arguments.tokenizer)
+    count = None if arguments.tokenizer is None else _token_counter(arguments.tokenizer)
     examples = training_examples(arguments.dataset, arguments.task)[: arguments.limit]
     made = tuning_file(examples, form, count)
     size = len(encode(made.text))
@@ -96,9 +135,9 @@ def run(arguments: argparse.Namespace) -> bool:
         said = {"examples": made.examples, "bytes": size, "tokens": asdict(made.tokens)}
         say_json([said | {"usd": {model: asdict(price) for model, price in usd.items()}}])
         return True
-    say(f"{made.examples:,} examples, {size:,} bytes, {_shown(made.tokens)} tokens: {out}")
+    say(f"{made.examples:,} examples, {size:,} bytes, {_range(made.tokens)} tokens: {out}")
     if usd:
-        rows = [(model, _shown(price, ".2f")) for model, price in usd.items()]
+        rows = [(model, _range(price, ".2f")) for model, price in usd.items()]
         header = ("model", f"USD for {arguments.epochs} epochs")
         say(markdown_table(header, rows, ("left", "right")))
     if count is None:
@@ -114,13 +153,13 @@ def _out(arguments: argparse.Namespace) -> tuple[Path, bool]:
     return (out.with_name(f"{out.name}.gz"), True) if arguments.gzip else (out, False)
 
 
-def _shown(figure: Range[int] | Range[float], form: str = ",") -> str:
+def _range(figure: Range[int] | Range[float], form: str = ",") -> str:
     if figure.low == figure.high:
         return format(figure.low, form)
     return " / ".join(format(each, form) for each in (figure.low, figure.expected, figure.high))
 
 
-def _counter(path: Path) -> Callable[[str], int]:
+def _token_counter(path: Path) -> Callable[[str], int]:
     from tokenizers import Tokenizer
 
     try:

@@ -1,4 +1,4 @@
-"""What the commands that write files of samples for others have in common."""
+"""What the commands that export share: sizes, and examples to learn from."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pii_bench.cli.terminal import tell
 if TYPE_CHECKING:
     import argparse
     from pathlib import Path
+
 
 BIG: Final = 100 * 10**6
 """Bytes from which an export says its size before it is written."""
@@ -22,13 +23,7 @@ def add_gzip(parser: argparse.ArgumentParser) -> None:
 
 
 def tell_big(size: int, out: Path, *, compressed: bool) -> None:
-    """Say what will be written where that is much; before it is.
-
-    Args:
-        size: bytes of the samples before they are compressed.
-        out: where they go.
-        compressed: whether they are.
-    """
+    """Say what will be written where that is much, before it is; `size` is before compression."""
     if size >= BIG:
         hint = "before they are compressed" if compressed else "--gzip compresses them"
         tell(f"about {size / 1e6:,.0f} MB of samples for {out}: {hint}")

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import add_data_folder
 from pii_bench.cli.terminal import say
-from pii_bench.systems.relevance.catalog import FITTED
-from pii_bench.systems.relevance.fit import fit_thresholds
+from pii_bench.systems.relevance.catalog import FITTED, fit_thresholds
 
 if TYPE_CHECKING:
     import argparse
@@ -40,9 +39,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> bool:
     """Fit the thresholds of relevance systems on the dev sets.
-
-    Returns:
-        True.
 
     Raises:
         UnknownNameError: a system has no threshold to fit.

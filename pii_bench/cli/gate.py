@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench import api
 from pii_bench.cli.options import add_dataset, add_keep, add_results, positive
-from pii_bench.cli.progress import RunProgress
-from pii_bench.cli.terminal import say
+from pii_bench.cli.terminal import RunProgress, say
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.ranking.gate import Least, read_baseline, shortfalls, write_baseline
 from pii_bench.systems import DEFAULT_SYSTEM

@@ -1,18 +1,19 @@
-"""`pii-bench leaderboard`."""
+"""`pii-bench leaderboard`, and rows of the leaderboard as commands print them."""
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import add_json, add_stored_results, positive
-from pii_bench.cli.tables import print_json
+from pii_bench.cli.options import add_json, add_results, positive
 from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.ranking.collect import collect, update
 from pii_bench.ranking.published import published_rows
+from pii_bench.ranking.render import record_of, to_table
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
@@ -31,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="print ours in the layout of table N of the paper, with the differences",
     )
     add_json(parser)
-    add_stored_results(parser)
+    add_results(parser, stored=True)
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -67,12 +68,7 @@ def run(arguments: argparse.Namespace) -> bool:
 def update_leaderboard(
     results: Path, loaded: Iterable[Dataset] = (), *, report: Callable[[str], None] = say
 ) -> tuple[list[Row], bool]:
-    """Write the leaderboard.
-
-    Args:
-        results: folder of the runs.
-        loaded: datasets that need not be read again.
-        report: is told where it is.
+    """Write the leaderboard, say where it is, and use datasets that are loaded already.
 
     Returns:
         Its rows, and whether every run found its dataset.
@@ -86,6 +82,23 @@ def update_leaderboard(
     first, *others = board.files
     report(f"leaderboard: {first} (also {', '.join(path.suffix for path in others)})")
     return list(board.rows), not board.left_out
+
+
+def print_rows(rows: Sequence[Row]) -> None:
+    """One table per dataset and task, and the signature of each row that has one."""
+    for (dataset, task), group in groupby(rows, key=lambda row: (row.dataset, row.task)):
+        members = list(group)
+        say(f"\n{dataset}: {task}\n\n{to_table(members)}")
+    if rows:
+        say()
+    for row in rows:
+        if row.signature:
+            say(row.signature)
+
+
+def print_json(rows: Iterable[Row]) -> None:
+    """Rows as a JSON array, each with the columns of the leaderboard that it has."""
+    say_json([record_of(row) for row in rows])
 
 
 def _say_left_out(reasons: Iterable[str]) -> None:

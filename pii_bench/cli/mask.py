@@ -12,14 +12,20 @@ from typing import TYPE_CHECKING, Final
 from tabulate import tabulate
 
 from pii_bench.cli import mask_corpus
-from pii_bench.cli.engine import add_engine, ray_workers
-from pii_bench.cli.options import add_endpoint, add_keep, add_sampling, built
+from pii_bench.cli.options import (
+    add_endpoint,
+    add_engine,
+    add_keep,
+    add_sampling,
+    built,
+    ray_workers,
+    system_options,
+)
 from pii_bench.cli.terminal import say_exactly, say_json, tell
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import decode, read_text
 from pii_bench.masking import absent_tags, inexact_tags, mask, unmask
 from pii_bench.masking.mapping_file import check_target, read_mapping, write_mapping
-from pii_bench.models.catalog import ModelOptions
 from pii_bench.runs.mask_many import mask_each, mask_each_on_ray, rewrite_each
 from pii_bench.runs.mask_text import (
     Counts,
@@ -31,7 +37,7 @@ from pii_bench.runs.mask_text import (
     rewriting_system,
 )
 from pii_bench.scorer import normalise
-from pii_bench.scorer.rewritten_text import Trace
+from pii_bench.scorer.masked_text import Trace
 from pii_bench.systems import DEFAULT_SYSTEM
 from pii_bench.systems.base import UNKNOWN_RECIPIENT, require_local
 from pii_bench.systems.catalog import SystemOptions, build_systems, is_prompted
@@ -168,7 +174,7 @@ def _mask_corpus(arguments: argparse.Namespace) -> bool:
     elif workers is None:
         maskings = partial(mask_each, systems, arguments.on_failure)
     else:
-        asked = arguments.model, _options(arguments), arguments.on_failure, workers
+        asked = arguments.model, system_options(arguments), arguments.on_failure, workers
         maskings = partial(mask_each_on_ray, *asked)
     counts = mask_corpus.run(corpus, arguments.query, maskings)
     before = f", {corpus.done} of them before, which are not counted here" if corpus.done else ""
@@ -185,7 +191,7 @@ class _Rewriter:
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         _refuse_for_rewriting(arguments)
-        options = replace(_options(arguments), strategy=str(Task.REWRITE), keep=None)
+        options = replace(system_options(arguments), strategy=str(Task.REWRITE), keep=None)
         if not is_prompted(arguments.model):
             raise PiiBenchError(
                 f"system {arguments.model!r} writes no text: --rewrite needs a chat model, --model"
@@ -266,7 +272,8 @@ def _mask(arguments: argparse.Namespace) -> bool:
     if query is None:
         raise PiiBenchError("--query is missing: what will be asked about the text?")
     if mapping is not None:
-        _refuse_as_mapping(mapping)
+        if mapping == STANDARD_INPUT:
+            raise PiiBenchError("--mapping: a mapping is never printed; give it a file")
         check_target(mapping, force=arguments.force)
     elif arguments.force:
         raise PiiBenchError("--force is about the file of --mapping: leave it out")
@@ -311,26 +318,8 @@ def _unmask(arguments: argparse.Namespace) -> bool:
 
 
 def _systems(arguments: argparse.Namespace) -> Sequence[System]:
-    options, local_only = _options(arguments), arguments.local_only
+    options, local_only = system_options(arguments), arguments.local_only
     return masking_systems(built(arguments.model, options, local_only=local_only))
-
-
-def _options(arguments: argparse.Namespace) -> SystemOptions:
-    return SystemOptions(
-        strategy=arguments.strategy,
-        max_tokens=arguments.max_tokens,
-        temperature=arguments.temperature,
-        output=arguments.output,
-        votes=arguments.votes,
-        model=ModelOptions(base_url=arguments.base_url, timeout=float(arguments.timeout)),
-        label_map=arguments.label_map,
-        keep=arguments.keep,
-    )
-
-
-def _refuse_as_mapping(path: Path) -> None:
-    if path == STANDARD_INPUT:
-        raise PiiBenchError("--mapping: a mapping is never printed; give it a file")
 
 
 def _read(path: Path) -> str:

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.progress import RunProgress
+from pii_bench.cli.terminal import RunProgress
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import read_text, write_whole
 from pii_bench.masking.tables import Row, append, begin, open_table
@@ -99,7 +99,7 @@ def _folder(arguments: argparse.Namespace) -> Corpus:
     if arguments.column is not None or arguments.query_column is not None:
         raise PiiBenchError(f"{folder}: a folder has no columns; it takes --query and --out")
     inner, outer = folder.resolve(), out.resolve()
-    # What is masked would be masked again, or what is not be taken for masked.
+    # Masked texts would be masked again, or unmasked ones taken for masked.
     if inner.is_relative_to(outer) or outer.is_relative_to(inner):
         raise PiiBenchError(f"--out {out}: neither this nor {folder} may be in the other")
     texts = sorted(path for path in folder.rglob("*.txt") if path.is_file())
@@ -142,12 +142,7 @@ def _table(arguments: argparse.Namespace) -> Corpus:
 
 
 def run(corpus: Corpus, query: str | None, maskings: Maskings) -> Counts:
-    """Mask what is not masked yet, and count what this run masks.
-
-    Args:
-        corpus: what `prepare` found.
-        query: that of the texts that have none of their own.
-        maskings: masks texts, in their order.
+    """Mask what is not masked yet, each text for its own query or else for `query`; count it.
 
     Raises:
         MaskingError: the system fails on a text; what precedes it is kept.

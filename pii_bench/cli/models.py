@@ -31,8 +31,6 @@ _HEADER: Final = (
     "status",
 )
 _ALIGN: Final = ("left", "left", "right", "right", "left", "right", "right", "left", "left")
-
-
 DESCRIPTION: Final = (
     "List the models that have an alias, with what their provider takes in USD per million "
     "tokens, their limits in tokens and their status."
@@ -48,13 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> bool:
     """Print the models that have an alias, in the order of the table.
-
-    Args:
-        arguments: `provider`: only its models; None for all. `sources`: whether to print
-            notes and sources too. `json`: all that is known of each as JSON instead.
-
-    Returns:
-        True.
 
     Raises:
         UnknownNameError: no model of such a provider.

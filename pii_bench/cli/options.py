@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
@@ -13,10 +14,11 @@ from pii_bench.datasets.span_files import SPAN_FORMATS
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import MOST_CALLS
 from pii_bench.systems import KEEP
+from pii_bench.systems.base import THIS_MACHINE
 from pii_bench.tasks import ALL_TASKS, TASK_CHOICES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from pii_bench.systems.base import System
     from pii_bench.systems.catalog import SystemOptions
@@ -81,14 +83,15 @@ def add_endpoint(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def add_results(parser: argparse.ArgumentParser) -> None:
-    """Where results go."""
-    _add_results(parser, Path)
-
-
-def add_stored_results(parser: argparse.ArgumentParser) -> None:
-    """Where results are: a folder that must be there."""
-    _add_results(parser, _folder)
+def add_results(parser: argparse.ArgumentParser, *, stored: bool = False) -> None:
+    """Where results go; with `stored` a folder that must be there."""
+    parser.add_argument(
+        "--results",
+        type=_folder if stored else Path,
+        default=Path("results"),
+        metavar="DIR",
+        help="folder of runs and leaderboard (default: %(default)s)",
+    )
 
 
 def _folder(text: str) -> Path:
@@ -96,16 +99,6 @@ def _folder(text: str) -> Path:
     if not path.is_dir():
         raise argparse.ArgumentTypeError(f"{text!r} is no folder; `pii-bench run` makes one")
     return path
-
-
-def _add_results(parser: argparse.ArgumentParser, kind: Callable[[str], Path]) -> None:
-    parser.add_argument(
-        "--results",
-        type=kind,
-        default=Path("results"),
-        metavar="DIR",
-        help="folder of runs and leaderboard (default: %(default)s)",
-    )
 
 
 def add_json(parser: argparse._ActionsContainer) -> None:
@@ -197,6 +190,14 @@ def usd(text: str) -> float:
     return number
 
 
+def share(text: str) -> float:
+    """A number above 0 and at most 1."""
+    number = number_in(text)
+    if number is None or not 0 < number <= 1:
+        raise argparse.ArgumentTypeError(f"must be a number above 0 and at most 1, not {text!r}")
+    return number
+
+
 def number_in(text: str) -> float | None:
     """A finite number; None where the text is none."""
     try:
@@ -262,6 +263,23 @@ def add_labelled(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def system_options(arguments: argparse.Namespace) -> SystemOptions:
+    """What `run` and `mask` both ask of a system."""
+    from pii_bench.models.catalog import ModelOptions
+    from pii_bench.systems.catalog import SystemOptions
+
+    return SystemOptions(
+        strategy=arguments.strategy,
+        max_tokens=arguments.max_tokens,
+        temperature=arguments.temperature,
+        output=arguments.output,
+        votes=arguments.votes,
+        model=ModelOptions(base_url=arguments.base_url, timeout=float(arguments.timeout)),
+        label_map=arguments.label_map,
+        keep=arguments.keep,
+    )
+
+
 def built(name: str, options: SystemOptions, *, local_only: bool) -> tuple[System, ...]:
     """The systems of a name; with `local_only` one that is elsewhere is refused.
 
@@ -291,6 +309,14 @@ def add_reader(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def calls_at_a_time(arguments: argparse.Namespace, model: str | None) -> int:
+    """As asked for by `--concurrency`; else 8, and 1 of a local model, which has one processor."""
+    from pii_bench.models.catalog import LOCAL, resolve
+
+    local = model is not None and resolve(model).startswith(f"{LOCAL}/")
+    return arguments.concurrency or (1 if local else 8)
+
+
 def _temperature(text: str) -> float | Literal["default"]:
     if text == "default":
         return "default"
@@ -298,3 +324,40 @@ def _temperature(text: str) -> float | Literal["default"]:
     if number is None or not 0 <= number <= 2:
         raise argparse.ArgumentTypeError(f"must be `default` or a number from 0 to 2, not {text!r}")
     return number
+
+
+def add_engine(parser: argparse._ActionsContainer) -> None:
+    """Where a local system works."""
+    parser.add_argument(
+        "--engine",
+        choices=("process", "ray"),
+        default="process",
+        help="process: this one; ray: a Ray cluster, that of RAY_ADDRESS or one of this machine, "
+        "with a copy of the system in each worker (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--workers",
+        type=positive,
+        metavar="N",
+        help="of --engine ray (default: the processors of this machine)",
+    )
+
+
+def ray_workers(arguments: argparse.Namespace, systems: Iterable[System]) -> int | None:
+    """How many processes of Ray work; None where this one does.
+
+    Raises:
+        PiiBenchError: `--workers` without Ray, or a system that calls another machine.
+    """
+    if arguments.engine == "process":
+        if arguments.workers is not None:
+            raise PiiBenchError("--workers is for --engine ray")
+        return None
+    for system in systems:
+        if system.card.unmasked_text_to != THIS_MACHINE:
+            raise PiiBenchError(
+                f"--engine ray is for systems of this machine, not for {system.card.model!r}, "
+                f"which sends texts to {system.card.unmasked_text_to}: use --concurrency"
+            )
+    workers: int | None = arguments.workers
+    return workers or os.cpu_count() or 1

@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.report.data import Texts, collect_report
 from pii_bench.analysis.report.page import render_page
-from pii_bench.cli.options import add_dataset, add_stored_results
-from pii_bench.cli.progress import seldom
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.options import add_dataset, add_results
+from pii_bench.cli.terminal import say, seldom, tell
 from pii_bench.files import write_whole
 
 if TYPE_CHECKING:
     import argparse
 
 FILE: Final = "report.html"
-
-
 DESCRIPTION: Final = (
     "Write one HTML file that loads nothing: tables, figures, and every sample with gold and "
     "predicted entities marked, two runs side by side. Texts are those of our own datasets, "
@@ -51,15 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const="none",
         help="leave out all texts",
     )
-    add_stored_results(parser)
+    add_results(parser, stored=True)
 
 
 def run(arguments: argparse.Namespace) -> bool:
     """Write the page of a results folder and say where it is and what it lacks.
-
-    Args:
-        arguments: `results`, the folder; `out`, the file, None for `report.html` in there;
-            `dataset`; `model`, systems or None; `texts`, the name of one of `Texts`.
 
     Returns:
         Whether every run found its dataset.

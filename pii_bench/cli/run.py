@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.engine import add_engine, ray_workers
 from pii_bench.cli.options import (
     Given,
     add_calls,
     add_dataset,
+    add_engine,
     add_filters,
     add_json,
     add_keep,
@@ -23,18 +23,19 @@ from pii_bench.cli.options import (
     add_sampling,
     add_task,
     built,
+    calls_at_a_time,
     filtered,
     number_in,
     positive,
+    ray_workers,
+    system_options,
     usd,
 )
-from pii_bench.cli.progress import RunProgress
-from pii_bench.cli.tables import print_faults, print_missing, print_plug_in_faults
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.terminal import RunProgress, say, tell, tell_faults
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls.guarded import CallPolicy
-from pii_bench.models.catalog import LOCAL, ModelOptions, resolve
+from pii_bench.models.catalog import resolve
 from pii_bench.models.table import ModelStatus, Price, find_card
 from pii_bench.ranking.source import Source
 from pii_bench.runs.jobs import (
@@ -46,8 +47,10 @@ from pii_bench.runs.jobs import (
     run_jobs,
 )
 from pii_bench.runs.run import respond_on_ray
+from pii_bench.runs.store import read_lines
 from pii_bench.systems import DEFAULT_SYSTEM
-from pii_bench.systems.catalog import SystemOptions, is_prompted
+from pii_bench.systems.catalog import is_prompted
+from pii_bench.systems.plug_in import PlugIn, fault_of
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -56,11 +59,14 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.models.table import ModelCard
-    from pii_bench.prompting.shots import Shots
+    from pii_bench.prompting.labelled import Shots
     from pii_bench.ranking.rows import Row
     from pii_bench.runs.jobs import MapSamples
     from pii_bench.systems.base import System
+    from pii_bench.systems.catalog import SystemOptions
 
+
+_LISTED: Final = 5
 
 DESCRIPTION: Final = (
     "Run a system over a dataset, score it and update the leaderboard. Responses are saved as "
@@ -141,7 +147,7 @@ def run(arguments: argparse.Namespace) -> bool:
     datasets = load_datasets(filtered(arguments))
     planned = plan(arguments, datasets)
     for dataset in datasets:
-        print_faults(dataset)
+        tell_faults(dataset)
     if arguments.dry_run:
         from pii_bench.cli.estimates import estimate_jobs, print_estimates
 
@@ -156,7 +162,7 @@ def run(arguments: argparse.Namespace) -> bool:
     except KeyboardInterrupt:
         return not missing(planned.jobs)
     print_summary(arguments, datasets, ran(planned.jobs))
-    return complete or print_missing(planned.jobs)
+    return complete or tell_missing(planned.jobs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +189,7 @@ def plan(arguments: argparse.Namespace, datasets: Sequence[Dataset]) -> Plan:
         PiiBenchError: a name or an option is wrong, or what the system needs is missing.
     """
     card = _introduce(arguments.model, arguments.base_url)
-    concurrency = arguments.concurrency or _concurrency(arguments.model)
+    concurrency = calls_at_a_time(arguments, arguments.model)
     options = _options(arguments, concurrency)
     found = built(arguments.model, options, local_only=arguments.local_only)
     systems = _for_task(arguments.task, arguments.model, found)
@@ -224,13 +230,38 @@ def ask(planned: Plan, batch: Literal["submit", "wait"] | None) -> bool:
                 )
         except KeyboardInterrupt:
             tell("interrupted")
-            print_missing(jobs)
+            tell_missing(jobs)
             raise
         except PiiBenchError:
-            print_missing(jobs)
+            tell_missing(jobs)
             raise
-    print_plug_in_faults(jobs)
+    _tell_plug_in_faults(jobs)
     return complete
+
+
+def tell_missing(jobs: Sequence[Job]) -> bool:
+    """Say what has no answer yet; whether nothing is missing."""
+    lines = missing(jobs)
+    for line in lines:
+        tell(line)
+    return not lines
+
+
+def _tell_plug_in_faults(jobs: Sequence[Job]) -> None:
+    """The samples on which a plug-in's code failed; such an answer counts as a wrong one."""
+    for job in jobs:
+        if not isinstance(job.system, PlugIn):
+            continue
+        asked = {sample.id for sample in job.samples}
+        faults = [
+            f"sample {record.id!r}: {fault}"
+            for _, record in read_lines(job.files.responses, unreadable=[])
+            if record.id in asked and (fault := fault_of(record.response))
+        ]
+        for fault in faults[:_LISTED]:
+            tell(f"{job.label}, {fault}")
+        if len(faults) > _LISTED:
+            tell(f"{job.label}: and {len(faults) - _LISTED} more")
 
 
 def print_summary(
@@ -238,15 +269,8 @@ def print_summary(
     datasets: Iterable[Dataset],
     shown: Mapping[tuple[str, str, str], None],
 ) -> None:
-    """Update the leaderboard, and print the rows of what was run next to the paper's.
-
-    Args:
-        arguments: `results`, `task` and `all` of them.
-        datasets: those that were run.
-        shown: model, prompt and dataset of what was run, in order.
-    """
-    from pii_bench.cli.leaderboard import update_leaderboard
-    from pii_bench.cli.tables import print_json, print_rows
+    """Update the leaderboard, and print the rows of what was run (`shown`) next to the paper's."""
+    from pii_bench.cli.leaderboard import print_json, print_rows, update_leaderboard
     from pii_bench.ranking.summary import summarise
 
     report = tell if arguments.json else say
@@ -262,7 +286,7 @@ def print_summary(
 
 
 def _introduce(name: str, base_url: str | None) -> ModelCard | None:
-    """Say what a name stands for, and that its provider will not serve it for long."""
+    """Say which model an alias names, and when that model will be retired."""
     full_name = resolve(name)
     if full_name != name:
         tell(f"model {name} is {full_name}")
@@ -275,17 +299,11 @@ def _introduce(name: str, base_url: str | None) -> ModelCard | None:
 
 
 def _options(arguments: argparse.Namespace, concurrency: int) -> SystemOptions:
-    return SystemOptions(
+    shared = system_options(arguments)
+    return replace(
+        shared,
         strategy=_strategy(arguments),
-        max_tokens=arguments.max_tokens,
-        temperature=arguments.temperature,
-        output=arguments.output,
-        votes=arguments.votes,
-        model=ModelOptions(
-            base_url=arguments.base_url,
-            timeout=float(arguments.timeout),
-            asked=not arguments.dry_run,
-        ),
+        model=replace(shared.model, asked=not arguments.dry_run),
         calls=CallPolicy(
             concurrency=concurrency,
             requests_per_minute=arguments.rpm,
@@ -293,8 +311,6 @@ def _options(arguments: argparse.Namespace, concurrency: int) -> SystemOptions:
             max_usd=arguments.max_usd,
             price=arguments.price,
         ),
-        label_map=arguments.label_map,
-        keep=arguments.keep,
         taxonomy=arguments.taxonomy,
         shots=_shots(arguments),
         chunk=arguments.chunk,
@@ -317,17 +333,12 @@ def _shots(arguments: argparse.Namespace) -> Shots | None:
         if (value := getattr(arguments, f"shots_{key}")) is not None
     }
     if arguments.shots is not None:
-        from pii_bench.prompting.shots import Shots
+        from pii_bench.prompting.labelled import Shots
 
         return Shots(arguments.shots, **given)
     if given:
         raise PiiBenchError("--shots-from, --shots-by and --shots-seed need --shots")
     return None
-
-
-def _concurrency(name: str) -> int:
-    # A local model has one processor.
-    return 1 if resolve(name).startswith(f"{LOCAL}/") else 8
 
 
 def _for_task(task: str, name: str, systems: Sequence[System]) -> list[System]:

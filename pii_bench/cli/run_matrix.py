@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.estimates import estimate_jobs, print_estimates
-from pii_bench.cli.run import ask, plan, print_summary, ran
-from pii_bench.cli.tables import print_faults, print_missing
-from pii_bench.cli.terminal import tell
+from pii_bench.cli.run import ask, plan, print_summary, ran, tell_missing
+from pii_bench.cli.terminal import tell, tell_faults
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
 from pii_bench.runs.jobs import close_systems, ledger_of
@@ -52,7 +51,7 @@ def run_matrix(arguments: argparse.Namespace) -> bool:
     matrix = replace(matrix, **given)
     datasets = _load(matrix, arguments.config)
     for dataset in datasets:
-        print_faults(dataset)
+        tell_faults(dataset)
     arguments.task, arguments.results = matrix.task, matrix.results
     if arguments.dry_run:
         return _estimate(matrix, arguments, datasets)
@@ -66,7 +65,7 @@ def run_matrix(arguments: argparse.Namespace) -> bool:
         try:
             planned = plan(own, datasets)
             jobs = planned.jobs
-            complete = ask(planned, own.batch) or print_missing(jobs)
+            complete = ask(planned, own.batch) or tell_missing(jobs)
         except KeyboardInterrupt:
             return False
         except PiiBenchError as error:

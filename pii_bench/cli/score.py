@@ -1,15 +1,13 @@
-"""`pii-bench score` and `pii-bench convert`."""
+"""`pii-bench score`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.leaderboard import update_leaderboard
+from pii_bench.cli.leaderboard import print_json, print_rows, update_leaderboard
 from pii_bench.cli.options import DATASET_HELP, add_json, add_results
-from pii_bench.cli.progress import counted
-from pii_bench.cli.tables import print_faults, print_json, print_rows
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.terminal import counted, say, tell, tell_faults
 from pii_bench.datasets.catalog import load_dataset, open_dataset
 from pii_bench.errors import PiiBenchError
 from pii_bench.ranking.rows import row_of, with_intervals
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.catalog import DatasetStream
     from pii_bench.ranking.rows import Row
-
 
 DESCRIPTION: Final = "Score a file of predictions made anywhere."
 
@@ -63,10 +60,6 @@ def run(arguments: argparse.Namespace) -> bool:
 
     Without a name both files are read line by line, so that they may be of any size.
 
-    Args:
-        arguments: `predictions`, the file; `dataset`; `name`, under which they are kept and
-            enter the leaderboard of `results`, or None; `force`, to replace what is kept.
-
     Returns:
         Whether every sample could be scored.
 
@@ -80,7 +73,7 @@ def run(arguments: argparse.Namespace) -> bool:
     if arguments.force:
         raise PiiBenchError("--force is about what is kept under --name: leave it out")
     dataset = open_dataset(arguments.dataset)
-    print_faults(dataset)
+    tell_faults(dataset)
     clusters = _clusters(dataset)
     predictions = PredictionsFile(path)
     lacking = predictions.require(clusters, partial=arguments.partial)
@@ -139,7 +132,7 @@ def _keep(arguments: argparse.Namespace, name: str) -> bool:
     """Keep predictions under a name, and print their rows; whether all could be scored."""
     path: Path = arguments.predictions
     dataset = load_dataset(arguments.dataset)
-    print_faults(dataset)
+    tell_faults(dataset)
     found = PredictionsFile(path)
     wanted = [sample.id for sample in dataset.samples]
     lacking = found.require(dict.fromkeys(wanted), partial=arguments.partial)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION: Final = (
     "Serve the web application: masking in the browser, and an API. On this machine alone it "
-    "needs no accounts; anywhere else (--host) it wants an owner, who makes the others."
+    "needs no accounts; anywhere else (--host) it needs an owner, who adds the other accounts."
 )
 
 
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--upstream",
         metavar="NAME",
         help="openai, deepseek or a base URL: who answers POST /v1/chat/completions, masked "
-        "(default: nobody; the key of a URL is in PII_BENCH_API_KEY)",
+        "(default: none; the key of a URL is in PII_BENCH_API_KEY)",
     )
     parser.add_argument(
         "--workers", type=positive, default=2, help="processes that mask (default: %(default)s)"

@@ -11,17 +11,16 @@ from tabulate import tabulate
 
 from pii_bench.analysis.spans import COLUMNS, SpanTally, StoredDetector, build_local
 from pii_bench.cli.options import DATASET_HELP, add_filters, add_json, filtered
-from pii_bench.cli.progress import counted
-from pii_bench.cli.terminal import say, say_json, tell
+from pii_bench.cli.terminal import counted, say, say_json, tell
 from pii_bench.datasets.catalog import load_dataset, open_documents
 from pii_bench.datasets.span_files import Misfits
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.escaping import csv_text
 from pii_bench.files import write_whole
-from pii_bench.labels import sha256_of_labels
 from pii_bench.ranking.stored import read_run
 from pii_bench.runs.signature import Signature
 from pii_bench.tasks import Task
+from pii_bench.taxonomy import sha256_of_labels
 
 if TYPE_CHECKING:
     import argparse
@@ -75,9 +74,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> bool:
     """Print the scores of each detector, and write them.
-
-    Returns:
-        True: they are complete.
 
     Raises:
         PiiBenchError: a name is wrong, a file cannot be read, or something is not installed.

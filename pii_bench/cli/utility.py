@@ -52,18 +52,18 @@ from pii_bench.cli.options import (
     add_json,
     add_results,
     built,
+    calls_at_a_time,
     number_in,
     positive,
     usd,
 )
-from pii_bench.cli.progress import RunProgress
-from pii_bench.cli.tables import print_missing
-from pii_bench.cli.terminal import say, say_json, tell
+from pii_bench.cli.run import tell_missing
+from pii_bench.cli.terminal import RunProgress, say, say_json, tell
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls.guarded import CallPolicy
-from pii_bench.models.catalog import LOCAL, PROVIDERS, ModelOptions, resolve
+from pii_bench.models.catalog import PROVIDERS, ModelOptions, resolve
 from pii_bench.runs.jobs import Job, refuse_uncollected, reserved, run_jobs
 from pii_bench.runs.manifest import read_manifest
 from pii_bench.runs.mask_text import rewriting_system
@@ -88,8 +88,6 @@ EMBEDDERS: Final[Mapping[str, Callable[[], Encoder]]] = MappingProxyType(
 )
 
 _LONGEST_WAIT: Final = 300.0
-
-
 DESCRIPTION: Final = (
     "Let a chat model answer queries over texts as they are, masked whole, masked but for "
     "what the query needs, and masked by a system; compare the answers. Answers and verdicts "
@@ -172,11 +170,6 @@ def run(arguments: argparse.Namespace) -> bool:
 
     Without an answerer nothing is asked: the figures are made again of what is stored.
 
-    Args:
-        arguments: `model` and `strategy` of what masks, None for gold's conditions alone;
-            `answerer`, `judge`, and how they are asked; `dataset`, `limit`, `embedder`,
-            `weight`, `results`.
-
     Returns:
         Whether every sample asked for has its answers and verdicts; without an answerer,
         whether every stored run has its rows.
@@ -225,7 +218,7 @@ class _Study:
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> _Study:
         names = arguments.model, arguments.answerer, arguments.judge
-        calls = [arguments.concurrency or _concurrency(name) for name in names]
+        calls = [calls_at_a_time(arguments, name) for name in names]
         masks = _options(arguments, arguments.model, arguments.base_url)
         answers = _options(arguments, arguments.answerer, arguments.answerer_base_url)
         judges = _options(arguments, arguments.judge, arguments.judge_base_url)
@@ -392,20 +385,15 @@ def _chat(role: str, name: str, options: SystemOptions, *, local_only: bool) -> 
 def _options(
     arguments: argparse.Namespace, name: str | None, base_url: str | None
 ) -> SystemOptions:
-    # Only who is called may cost: for all others a cap would be a mistake.
+    # Only a provider's model may cost: a cap on any other would be refused.
     called = name is not None and resolve(name).partition("/")[0] in PROVIDERS
     return SystemOptions(
         model=ModelOptions(base_url=base_url, timeout=float(arguments.timeout)),
         calls=CallPolicy(
-            concurrency=arguments.concurrency or _concurrency(name),
+            concurrency=calls_at_a_time(arguments, name),
             max_usd=arguments.max_usd if called else None,
         ),
     )
-
-
-def _concurrency(name: str | None) -> int:
-    # A local model has one processor.
-    return 1 if name is not None and resolve(name).startswith(f"{LOCAL}/") else 8
 
 
 def _run(jobs: Sequence[Job], calls: int) -> bool:
@@ -418,9 +406,9 @@ def _run(jobs: Sequence[Job], calls: int) -> bool:
             with RunProgress() as progress:
                 asyncio.run(run_jobs(jobs, calls, None, progress))
         except (KeyboardInterrupt, PiiBenchError):
-            print_missing(jobs)
+            tell_missing(jobs)
             raise
-        return print_missing(jobs)
+        return tell_missing(jobs)
 
 
 def _is_answered(job: Job) -> bool:

@@ -17,11 +17,10 @@ from pii_bench.construction.commissions import commission, told
 from pii_bench.construction.marked import MarkedError, parse_marked
 from pii_bench.construction.recorded import Recorded
 from pii_bench.construction.voices import load_voices
-from pii_bench.datasets.native import write_native
-from pii_bench.datasets.sample import Sample
+from pii_bench.datasets.sample import Sample, write_native
 from pii_bench.models.base import Completion, Message, Request, Sampling
 from pii_bench.prompting.parsing.completion import mend_surrogates, without_thought
-from pii_bench.prompting.template import content_hash, load_template
+from pii_bench.prompting.strategies import content_hash, load_template
 from pii_bench.resources import PROMPTS
 from pii_bench.runs.run import run_system
 from pii_bench.runs.store import RunFiles, RunStore, read_lines
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from pii_bench.construction.commissions import Commission, Order
     from pii_bench.models.base import Model
-    from pii_bench.prompting.template import Template
+    from pii_bench.prompting.strategies import Template
     from pii_bench.runs.run import Observer
 
 ROUNDS: Final = 3

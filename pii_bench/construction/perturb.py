@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any, Final
 from pii_bench.construction.pools import VALUES, load_pools, read_values
 from pii_bench.construction.reformat import other_date, other_number
 from pii_bench.datasets.check.run import sample_problems
-from pii_bench.datasets.noise import (
+from pii_bench.datasets.variants import (
+    cut,
     in_capitals,
     in_small_letters,
     misread,
     with_typos,
     without_punctuation,
 )
-from pii_bench.datasets.pieces import cut
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
-from pii_bench.datasets.check.duplicates import near_earlier
+from pii_bench.datasets.check.sets import near_earlier
 from pii_bench.datasets.check.text import blanked
 from pii_bench.scorer import macro, score_query_related
 from pii_bench.systems.relevance.base import choose, gold_candidates

@@ -7,7 +7,7 @@ import re
 import time
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.check.values import parse_amount, parse_percentage
+from pii_bench.datasets.check.formats import parse_amount, parse_percentage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

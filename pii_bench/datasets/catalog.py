@@ -1,4 +1,4 @@
-"""The datasets by name, and files by path."""
+"""The datasets by name with their cards, and files by path."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from pii_bench.datasets.capid import read_capid
-from pii_bench.datasets.card import card_path, read_card
 from pii_bench.datasets.checksums import sha256_of, sha256_of_folder
-from pii_bench.datasets.native import iterate_native, read_native
+from pii_bench.datasets.foreign import read_capid, read_tab
+from pii_bench.datasets.sample import iterate_native, read_native
 from pii_bench.datasets.span_files import (
     SPAN_FORMATS,
     Document,
@@ -22,24 +21,124 @@ from pii_bench.datasets.span_files import (
     read_samples,
     span_source,
 )
-from pii_bench.datasets.tab import read_tab
 from pii_bench.errors import InputFileError, UnknownNameError
-from pii_bench.labels import taxonomy
+from pii_bench.files import RecordError, get, read_object
 from pii_bench.resources import DATA
+from pii_bench.taxonomy import taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.datasets.span_files import SpanSource
-    from pii_bench.labels import Meaning
+    from pii_bench.taxonomy import Meaning
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """How many samples, subjects and entities a file holds, and its hash; no other is loaded.
+
+    An entity that is in several spans counts once.
+    """
+
+    samples: int
+    subjects: int
+    entities: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path) -> Pin:
+        """Count and hash a file in our format.
+
+        Raises:
+            InputFileError: it cannot be read or is broken.
+        """
+        samples = read_native(path)
+        return cls(
+            samples=len(samples),
+            subjects=sum(len(sample.subjects) for sample in samples),
+            entities=sum(len(sample.entities) for sample in samples),
+            sha256=sha256_of(path),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetCard:
+    """One dataset, or several that belong together, and the pinned contents of their files.
+
+    A card is next to its data as `<name>.card.json` and is the source of truth: its prose is
+    written by hand, its pins by `pii_bench.datasets.publish`.
+
+    Attributes:
+        name: the file is `<name>.card.json`.
+        version: of the data, MAJOR.MINOR.PATCH.
+        released: day of this version, YYYY-MM-DD.
+        licence: SPDX identifier.
+        benchmark: whether `all` includes it.
+        summary: one sentence.
+        construction: how it was made, one paragraph.
+        known_limits: what it cannot show, one sentence each.
+        pins: dataset name to what its file holds; empty before the first build.
+    """
+
+    name: str
+    version: str
+    released: str
+    licence: str
+    benchmark: bool
+    summary: str
+    construction: str
+    known_limits: tuple[str, ...]
+    pins: Mapping[str, Pin]
+
+
+def card_path(data: Path, name: str) -> Path:
+    """The file of a card."""
+    return data / f"{name}.card.json"
+
+
+def read_card(path: Path) -> DatasetCard:
+    """Read a card.
+
+    Raises:
+        InputFileError: it is absent or not of its format.
+    """
+    return read_object(path, "card of a dataset", _card)
+
+
+def _card(record: dict[str, Any]) -> DatasetCard:
+    limits = get(record, "known_limits", list)
+    if not all(isinstance(limit, str) for limit in limits):
+        raise RecordError("record: 'known_limits' must be a list of strings")
+    pins = get(record, "pins", dict)
+    return DatasetCard(
+        name=get(record, "name", str),
+        version=get(record, "version", str),
+        released=get(record, "released", str),
+        licence=get(record, "licence", str),
+        benchmark=get(record, "benchmark", bool),
+        summary=get(record, "summary", str),
+        construction=get(record, "construction", str),
+        known_limits=tuple(limits),
+        pins={name: _pin(get(pins, name, dict, "pins"), f"pins.{name}") for name in pins},
+    )
+
+
+def _pin(record: dict[str, Any], owner: str) -> Pin:
+    return Pin(
+        samples=get(record, "samples", int, owner),
+        subjects=get(record, "subjects", int, owner),
+        entities=get(record, "entities", int, owner),
+        sha256=get(record, "sha256", str, owner),
+    )
+
 
 ALL: Final = "all"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where a dataset of ours lies; its card says what it is and holds.
+    """Where a dataset of ours is; its card says what it is and holds.
 
     Attributes:
         name: as the command line and results write it.
@@ -116,15 +215,9 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class DatasetStream:
-    """A dataset that is read anew whenever its samples are asked for.
+    """A dataset (see `Dataset`) that is read anew whenever its samples are asked for.
 
-    Attributes:
-        name: as of a `Dataset`, and so the next three.
-        source: likewise.
-        sha256: likewise.
-        faults: likewise.
-        read: gives the samples one by one, and may raise InputFileError at their end.
-        names_subjects: as of a `Dataset`.
+    `read` gives the samples one by one, and may raise InputFileError at their end.
     """
 
     name: str
@@ -139,11 +232,8 @@ class DatasetStream:
 class DocumentStream:
     """A dataset as texts with labelled spans, read anew whenever they are asked for.
 
-    Attributes:
-        name: as of a `Dataset`, and so the next.
-        sha256: likewise.
-        labels: what its labels mean.
-        read: gives the documents one by one and tells what does not fit.
+    `labels` says what its labels mean; `read` gives the documents one by one and tells what does
+    not fit.
     """
 
     name: str

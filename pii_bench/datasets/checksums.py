@@ -1,18 +1,14 @@
-"""Hashes of files, alone and as a list that `sha256sum --check` reads."""
+"""Hashes of files and folders."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.errors import InputFileError
-from pii_bench.files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
-
-SUMS: Final = "SHA256SUMS"
 
 
 def sha256_of(path: Path) -> str:
@@ -46,23 +42,3 @@ def sha256_of_folder(folder: Path) -> str:
         if not any(part.startswith(".") for part in relative.parts)
     ]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def write_checksums(folder: Path, names: Iterable[str]) -> Path:
-    """Write the hashes of a folder's files to its `SHA256SUMS`, sorted by name.
-
-    Args:
-        folder: where the list goes.
-        names: of the files, relative to the folder.
-
-    Returns:
-        The list's path.
-
-    Raises:
-        InputFileError: a file cannot be read.
-        ResultsError: the list cannot be written.
-    """
-    lines = [f"{sha256_of(folder / name)}  {name}\n" for name in sorted(names)]
-    sums = folder / SUMS
-    write_whole(sums, "".join(lines))
-    return sums

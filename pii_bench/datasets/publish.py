@@ -1,50 +1,58 @@
-"""What is written anew after the sets were built: pins, Croissant 1.1 metadata, checksums.
+"""Blocks of README files, and all that is written anew after the sets were built.
 
-The JSON paths of Croissant (https://docs.mlcommons.org/croissant/) reach one list deep, and the
-entities of a subject lie two deep: `entities` is one field, whose description names the keys.
+Pins, Croissant 1.1 metadata, checksums. The JSON paths of Croissant
+(https://docs.mlcommons.org/croissant/) reach one list deep, and the entities of a subject are two
+deep: `entities` is one field, whose description names the keys.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from pii_bench.datasets.card import card_path, pin, read_card, write_card
-from pii_bench.datasets.catalog import DATASETS
-from pii_bench.datasets.checksums import write_checksums
-from pii_bench.files import write_whole
+from pii_bench.datasets.catalog import DATASETS, Pin, card_path, read_card
+from pii_bench.datasets.checksums import sha256_of
+from pii_bench.errors import InputFileError
+from pii_bench.files import write_json, write_whole
 from pii_bench.resources import DATA
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from pii_bench.datasets.card import DatasetCard, Pin
+    from pii_bench.datasets.catalog import DatasetCard
+
+README: Final = DATA / "README.md"
+"""The dataset card of our data, after the conventions of Hugging Face."""
+
+
+def replace_block(name: str, markdown: str, path: Path) -> None:
+    """Replace what is between the two marks of a block.
+
+    Raises:
+        InputFileError: the file cannot be read, or does not have each mark once, in order.
+        ResultsError: it cannot be written.
+    """
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputFileError(path, "cannot be read as text") from error
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    if (text.count(begin), text.count(end), rest.count(end)) != (1, 1, 1):
+        raise InputFileError(path, f"must have {begin} and after it {end}, each once")
+    write_whole(path, f"{before}{begin}\n{markdown.strip()}\n{end}{after}")
+
 
 CONFORMS_TO: Final = (
     "http://mlcommons.org/croissant/1.1",
     "http://mlcommons.org/croissant/RAI/1.0",
 )
 FILE: Final = "croissant.json"
-
-
-def write_croissant(folder: Path, cards: Sequence[DatasetCard]) -> Path:
-    """Write `croissant.json` next to the sets.
-
-    Args:
-        folder: where the sets lie, each as `<name>.jsonl`.
-        cards: of the sets to describe, at least one.
-
-    Returns:
-        Its path.
-
-    Raises:
-        ResultsError: it cannot be written.
-    """
-    path = folder / FILE
-    write_whole(path, json.dumps(croissant(cards), indent=2, ensure_ascii=False) + "\n")
-    return path
+SUMS: Final = "SHA256SUMS"
 
 
 def croissant(cards: Sequence[DatasetCard]) -> dict[str, Any]:
@@ -194,13 +202,16 @@ def _text(
     return _field(name, path, what) | {"dataType": "sc:Text", "source": source}
 
 
+def write_checksums(folder: Path, names: Iterable[str]) -> None:
+    """Write the hashes of files to `SHA256SUMS`, as `sha256sum --check` reads them."""
+    lines = [f"{sha256_of(folder / name)}  {name}\n" for name in sorted(names)]
+    write_whole(folder / SUMS, "".join(lines))
+
+
 def publish(data: Path = DATA) -> None:
-    """Pin what lies in the files of every dataset of ours, and describe it.
+    """Pin the files of every dataset of ours in a folder, and describe them.
 
     Each card keeps its prose and gets new pins.
-
-    Args:
-        data: the folder of the sets and their cards.
 
     Raises:
         InputFileError: a set or a card is absent or broken.
@@ -208,12 +219,13 @@ def publish(data: Path = DATA) -> None:
     """
     cards = []
     for name, group in groupby(DATASETS.values(), key=lambda entry: entry.card):
-        entries = list(group)
         path = card_path(data, name)
-        card = pin(read_card(path), [entry.path_in(data) for entry in entries])
-        write_card(path, card)
+        pins = {entry.name: Pin.of(entry.path_in(data)) for entry in group}
+        card = replace(read_card(path), pins=pins)
+        write_json(path, card)
         cards.append(card)
-    write_croissant(data, cards)
+    metadata = json.dumps(croissant(cards), indent=2, ensure_ascii=False)
+    write_whole(data / FILE, metadata + "\n")
     files = [f"{name}.jsonl" for card in cards for name in card.pins]
     files += [path.name for path in data.glob("*.card.json")]
     write_checksums(data, [*files, FILE])

@@ -1,14 +1,20 @@
-"""One sample of a dataset, in the format of `formats.md`."""
+"""One sample of a dataset, and our JSON Lines format (`formats.md`)."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from pii_bench.errors import InputFileError, UnknownNameError
+from pii_bench.files import BadLines, RecordError, get, get_objects, read_records, write_whole
 from pii_bench.tasks import Task
+from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +93,9 @@ def reasons_of(sample: Sample) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Perturbation:
-    """What a sample is a version of (`pii-bench data perturb`).
+    """What a sample is a version of (`pii-bench data perturb`): the sample `source` of `dataset`.
 
-    Attributes:
-        kind: of perturbation.
-        dataset: name of the dataset that it was made from.
-        source: id of the sample there. Subjects and their entities are in the same order here.
+    Subjects and their entities are in the same order here as there.
     """
 
     kind: str
@@ -114,3 +117,186 @@ def applicable(task: Task, samples: Sequence[Sample]) -> list[Sample]:
     if task is Task.DETECTION:
         return list(samples)
     return [sample for sample in samples if sample.query is not None]
+
+
+# Made once: they are compared with ten thousand entities.
+_TYPES: Final = frozenset(PiiType.__members__)
+_SAMPLE_KEYS: Final = frozenset({"id", "description", "query", "subjects", "related", "meta"})
+_SUBJECT_KEYS: Final = frozenset({"id", "entities"})
+_ENTITY_KEYS: Final = frozenset({"text", "type", "category", "spans"})
+_RELATED_KEYS: Final = frozenset({"subject", "text"})
+
+
+def read_native(path: Path) -> tuple[Sample, ...]:
+    """Read a dataset file whole; raises as `iterate_native`."""
+    return tuple(iterate_native(path))
+
+
+def iterate_native(path: Path) -> Iterator[Sample]:
+    """Read a dataset file sample by sample; what is wrong with it is raised at its end.
+
+    Raises:
+        InputFileError: with file and lines, where the format is broken, a span does not
+            hold its entity, a related entity is no gold entity, or an id comes twice.
+    """
+    first_line: dict[str, int] = {}
+    bad = BadLines(path)
+    for line, record in read_records(path, bad):
+        try:
+            sample = sample_from_record(record)
+            if sample.id in first_line:
+                where = f"is already on line {first_line[sample.id]}"
+                raise RecordError(f"id {sample.id!r} {where}")
+        except RecordError as error:
+            bad.add(line, str(error))
+            continue
+        first_line[sample.id] = line
+        yield sample
+    bad.raise_any()
+    if not first_line:
+        raise InputFileError(path, "no samples in it")
+
+
+def write_native(path: Path, samples: Iterable[Sample]) -> None:
+    """Write a dataset file, whole or not at all.
+
+    Raises:
+        ResultsError: it cannot be written.
+    """
+    lines = [json.dumps(sample_to_record(sample), ensure_ascii=False) for sample in samples]
+    write_whole(path, "".join(f"{line}\n" for line in lines))
+
+
+def sample_from_record(record: dict[str, Any]) -> Sample:
+    """Build a sample from the object of one line.
+
+    Raises:
+        RecordError: naming the sample and the key at fault.
+    """
+    sample_id = get(record, "id", str)
+    owner = f"sample {sample_id!r}"
+    description = get(record, "description", str, owner)
+    query = None if record.get("query") is None else get(record, "query", str, owner)
+    subjects = tuple(
+        _subject(value, description, f"{owner}, subjects[{number}]")
+        for number, value in enumerate(get_objects(record, "subjects", owner))
+    )
+    _refuse_repeats([subject.id for subject in subjects], owner)
+    texts = {subject.id: {each.text for each in subject.entities} for subject in subjects}
+    related = tuple(
+        _related(value, texts, f"{owner}, related[{number}]")
+        for number, value in enumerate(get_objects(record, "related", owner))
+    )
+    if query is None and related:
+        raise RecordError(f"{owner}: 'related' must be empty where 'query' is null")
+    return Sample(
+        id=sample_id,
+        description=description,
+        query=query,
+        subjects=subjects,
+        related=related,
+        meta=get(record, "meta", dict, owner) if "meta" in record else {},
+        extra=_extra(record, _SAMPLE_KEYS),
+    )
+
+
+def sample_to_record(sample: Sample) -> dict[str, Any]:
+    """The object of one line, keys in the order of `formats.md`, unknown keys last."""
+    return {
+        "id": sample.id,
+        "description": sample.description,
+        "query": sample.query,
+        "subjects": [
+            {
+                "id": subject.id,
+                "entities": [_entity_to_record(entity) for entity in subject.entities],
+                **subject.extra,
+            }
+            for subject in sample.subjects
+        ],
+        "related": [
+            {"subject": related.subject, "text": related.text, **related.extra}
+            for related in sample.related
+        ],
+        "meta": dict(sample.meta),
+        **sample.extra,
+    }
+
+
+def _entity_to_record(entity: Entity) -> dict[str, Any]:
+    record: dict[str, Any] = {"text": entity.text, "type": entity.type}
+    if entity.category is not None:
+        record["category"] = entity.category
+    if entity.spans:
+        record["spans"] = [list(span) for span in entity.spans]
+    return {**record, **entity.extra}
+
+
+def _subject(record: dict[str, Any], description: str, owner: str) -> Subject:
+    return Subject(
+        id=get(record, "id", str, owner),
+        entities=tuple(
+            _entity(value, description, f"{owner}.entities[{number}]")
+            for number, value in enumerate(get_objects(record, "entities", owner))
+        ),
+        extra=_extra(record, _SUBJECT_KEYS),
+    )
+
+
+def _entity(record: dict[str, Any], description: str, owner: str) -> Entity:
+    text = get(record, "text", str, owner)
+    if not text.strip():
+        raise RecordError(f"{owner}: 'text' is empty")
+    pii_type = get(record, "type", str, owner)
+    if pii_type not in _TYPES:
+        raise RecordError(f"{owner}: {UnknownNameError('type', pii_type, PiiType.__members__)}")
+    has_category = record.get("category") is not None
+    return Entity(
+        text=text,
+        type=pii_type,
+        category=get(record, "category", str, owner) if has_category else None,
+        spans=_spans(record, text, description, owner),
+        extra=_extra(record, _ENTITY_KEYS),
+    )
+
+
+def _spans(
+    record: dict[str, Any], text: str, description: str, owner: str
+) -> tuple[tuple[int, int], ...]:
+    if record.get("spans") is None:
+        return ()
+    spans: list[tuple[int, int]] = []
+    for number, span in enumerate(get(record, "spans", list, owner)):
+        match span:
+            case [start, end] if type(start) is type(end) is int:
+                pass
+            case _:
+                raise RecordError(f"{owner}: spans[{number}] must be [start, end] in code points")
+        # A slice alone would take negative offsets and an end behind the description's.
+        if not 0 <= start <= end <= len(description) or description[start:end] != text:
+            what = f"spans[{number}] = {span} does not hold the entity's text"
+            raise RecordError(f"{owner}: {what}")
+        spans.append((start, end))
+    return tuple(spans)
+
+
+def _related(record: dict[str, Any], texts: Mapping[str, set[str]], owner: str) -> Related:
+    subject_id = get(record, "subject", str, owner)
+    text = get(record, "text", str, owner)
+    if subject_id not in texts:
+        raise RecordError(f"{owner}: {UnknownNameError('subject', subject_id, texts)}")
+    if text not in texts[subject_id]:
+        raise RecordError(f"{owner}: 'text' is no entity of subject {subject_id!r}")
+    return Related(subject_id, text, _extra(record, _RELATED_KEYS))
+
+
+def _refuse_repeats(subject_ids: list[str], owner: str) -> None:
+    repeated = [name for name, times in Counter(subject_ids).items() if times > 1]
+    if repeated:
+        raise RecordError(f"{owner}: subject {min(repeated)!r} comes twice")
+
+
+def _extra(record: dict[str, Any], known: frozenset[str]) -> Mapping[str, Any]:
+    if record.keys() <= known:
+        return {}
+    return {key: value for key, value in record.items() if key not in known}

@@ -28,13 +28,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import parse_qsl
 
-from pii_bench.datasets.capid import SUBJECT
+from pii_bench.datasets.foreign import SUBJECT
+from pii_bench.datasets.rows import ROWS, read_rows
 from pii_bench.datasets.sample import Entity, Sample, Subject
 from pii_bench.errors import InputFileError, PiiBenchError
-from pii_bench.files import decode
-from pii_bench.jsonl import BadLines, RecordError, get, get_objects
-from pii_bench.labels import Meaning, any_taxonomy, name_in, taxonomy
-from pii_bench.rows import ROWS, open_binary, read_rows
+from pii_bench.files import BadLines, RecordError, decode, get, get_objects, open_binary
+from pii_bench.taxonomy import Meaning, any_taxonomy, name_in, taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -72,13 +71,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class SpanFormat:
-    """How rows of a dataset are read.
-
-    Attributes:
-        labels: what its labels mean.
-        parse: reads a row.
-        language: of rows that do not say theirs.
-    """
+    """How rows of a dataset are read; `language` is that of rows that do not say theirs."""
 
     labels: Callable[[], Mapping[str, Meaning]]
     parse: Parse
@@ -94,7 +87,7 @@ class SpanSource:
         path: a file, or a folder of files.
         language: only the rows of one, as a code or an English name.
         split: only the rows of one; where they do not say theirs, the files that are named
-            after it or lie in a folder of its name.
+            after it or are in a folder of its name.
     """
 
     format: str
@@ -151,11 +144,7 @@ def span_source(source: str) -> SpanSource | None:
 
 
 def read_documents(source: SpanSource, misfits: Misfits) -> Iterator[Document]:
-    """Read a dataset one document at a time.
-
-    Args:
-        source: what to read.
-        misfits: is told what does not fit.
+    """Read a dataset one document at a time; `misfits` is told what does not fit.
 
     Raises:
         InputFileError: a file cannot be read, or no row fits.
@@ -365,16 +354,9 @@ def _marked(
     ends: tuple[str, str] = ("start", "end"),
     label: str = "label",
 ) -> tuple[str, list[LabelledSpan]]:
-    """Text and spans of a row whose spans are objects with offsets.
+    """Text and spans of a row whose spans are objects with offsets, by the keys of all these.
 
-    Args:
-        row: of the file.
-        left_out: see `Parse`.
-        text: key of the text, as the others of theirs.
-        spans: of the spans, and so the next three of a span.
-        value: of what it marks, which need not be there.
-        ends: of its offsets.
-        label: of its label.
+    A span need not have a `value`.
     """
     whole = get(row, text, str)
     found: list[LabelledSpan] = []

@@ -386,7 +386,7 @@ class ModelIdentity:
 
 
 def identify(card: SystemCard) -> ModelIdentity:
-    """Read from a system's card who its model is."""
+    """The model that a system's card names."""
     provider, slash, name = card.model.partition("/")
     here = "self_deployed" if card.unmasked_text_to == THIS_MACHINE else UNKNOWN
     if not slash:

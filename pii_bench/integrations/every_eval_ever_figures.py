@@ -112,7 +112,7 @@ METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
             "pii_bench.hallucination_rate",
             "Hallucination rate",
             "rate",
-            "Share of the predicted texts that do not stand in the description.",
+            "Share of the predicted texts that are not in the description.",
             lower_is_better=True,
         ),
         "protection": Metric(
@@ -211,13 +211,7 @@ class ScoredTask:
 def sample_lines(
     scored: ScoredTask, head: Mapping[str, str], evaluation_id: str
 ) -> Iterator[dict[str, Any]]:
-    """The lines of every scored sample, metric by metric in the row's order.
-
-    Args:
-        scored: a task whose row has metrics.
-        head: what all lines of a file share.
-        evaluation_id: of the file.
-    """
+    """The lines of every scored sample, by metric in the row's order; all begin with `head`."""
     samples = {sample.id: sample for sample in scored.dataset.samples}
     for score in scored.evaluation.scores:
         about = _about(scored, samples[score.id], score)

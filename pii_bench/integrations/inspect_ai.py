@@ -82,13 +82,7 @@ def pii_bench(
 
 @solver
 def ask_each_prompt(dataset: str, task: str, strategy: str) -> Solver:
-    """Ask the prompts of a task one after another, each in a conversation of its own.
-
-    Args:
-        dataset: as of the task.
-        task: as of the task.
-        strategy: as of the task.
-    """
+    """Ask the prompts of a task one after another, each in a conversation of its own."""
     questions = load_questions(dataset, task, strategy)
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -105,13 +99,7 @@ def ask_each_prompt(dataset: str, task: str, strategy: str) -> Solver:
 
 @scorer(metrics={"*": [mean(), stderr()]})
 def pii_bench_scorer(dataset: str, task: str, strategy: str) -> Scorer:
-    """Score what `ask_each_prompt` brought, by the names of the leaderboard's columns.
-
-    Args:
-        dataset: as of the task.
-        task: as of the task.
-        strategy: as of the task.
-    """
+    """Score what `ask_each_prompt` brought, by the names of the leaderboard's columns."""
     questions = load_questions(dataset, task, strategy)
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001 -- both are given

@@ -121,13 +121,7 @@ def load_questions(dataset: str, task: str, strategy: str) -> Questions:
 def score_answers(
     questions: Questions, sample_id: str, completions: Sequence[Completion]
 ) -> Scored:
-    """Read and score the answers to one sample.
-
-    Args:
-        questions: what was asked.
-        sample_id: about which sample.
-        completions: one per prompt, in order.
-    """
+    """Read and score the answers to one sample, one for each prompt in order."""
     predictions = [
         read_response(
             prompt.strategy.task,

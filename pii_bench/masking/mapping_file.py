@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError, PiiBenchError
-from pii_bench.files import writing
-from pii_bench.jsonl import RecordError, get
+from pii_bench.files import RecordError, get, writing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,17 +16,15 @@ from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
-from pii_bench.files import replacing, writing
-from pii_bench.jsonl import RecordError, get, read_records
-from pii_bench.rows import (
+from pii_bench.datasets.rows import (
     BOM,
     csv_records,
     import_arrow,
-    open_binary,
     parquet_batches,
     parquet_schema,
 )
+from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
+from pii_bench.files import RecordError, get, open_binary, read_records, replacing, writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

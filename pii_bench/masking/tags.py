@@ -14,8 +14,7 @@ from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.check.formats import FORMATS
-from pii_bench.datasets.check.values import parse_amount
+from pii_bench.datasets.check.formats import FORMATS, parse_amount
 from pii_bench.scorer import normalise
 from pii_bench.taxonomy import PiiType
 
@@ -134,12 +133,7 @@ _NAMES: Final[Mapping[str, tuple[Format, ...]]] = MappingProxyType(
 
 
 def name_of(pii_type: str, text: str) -> str:
-    """The name in the tag of a text, without its number.
-
-    Args:
-        pii_type: as predicted; any other than the seven is fine.
-        text: as the text writes it.
-    """
+    """The name in the tag of a text, without its number; any type is fine."""
     plain = normalise(text)
     fitting = (name for name, fits in _NAMES.get(pii_type, ()) if fits(plain))
     return next(fitting, PLAIN_NAMES.get(pii_type, ANY_TYPE))
@@ -148,7 +142,7 @@ def name_of(pii_type: str, text: str) -> str:
 def number_tags(names: Mapping[str, str], text: str) -> dict[str, str]:
     """A tag for each of several texts, each another.
 
-    A name that only one of them has stands alone; others are numbered from 1, in order. A tag
+    A name that only one of them has is not numbered; others are, from 1, in order. A tag
     that is in the text already, in any writing, is not given to anything: the two could not be
     told apart.
 

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError
-from pii_bench.jsonl import RecordError, get, get_objects, read_records
+from pii_bench.files import RecordError, get, get_objects, read_records
 from pii_bench.models.base import CallError, Completion, Draws, Finish, Response, Usage
 
 if TYPE_CHECKING:

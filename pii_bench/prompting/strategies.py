@@ -1,39 +1,100 @@
-"""The detection prompt and the strategies for query-related PII, and one for detection.
+"""Prompt files with placeholders such as `{{description}}`, and the strategies that fill them.
 
-Six are the paper's (Section 4). The seventh, `self-consistency-vote`, is self-consistency as
-Wang et al. (2022, arXiv:2203.11171) define it, where the paper asks for several reflections
-in one call. `json` detects in the labels of any taxonomy, with or without examples. `rewrite` lets
-the model write the text anew.
+Six strategies are the paper's (Section 4). The seventh, `self-consistency-vote`, is
+self-consistency as Wang et al. (2022, arXiv:2203.11171) define it, where the paper asks for
+several reflections in one call. `json` detects in the labels of any taxonomy, with or without
+examples. `rewrite` lets the model write the text anew.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import string
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from pii_bench.datasets.sample import spans_of
-from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.models.base import Message
-from pii_bench.prompting.schemas import PAPER, answer_schema, definitions
-from pii_bench.prompting.template import (
-    Template,
-    content_hash,
-    load_template,
-    read_prompt_text,
-)
+from pii_bench.errors import PiiBenchError, PromptError, UnknownNameError
+from pii_bench.models.base import AnswerSchema, Message
+from pii_bench.prompting.labelled import PAPER, Example, Shots, choose, definitions, draw_examples
 from pii_bench.resources import PROMPTS
 from pii_bench.tasks import Task
+from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.models.base import AnswerSchema
-    from pii_bench.prompting.schemas import Output
-    from pii_bench.prompting.shots import Example, Shots
+
+
+class _DoubleBraces(string.Template):
+    # Single braces and dollars are what prompts about JSON and money are full of.
+    # typeshed names the type after compilation; the class compiles a string.
+    pattern = r"\{\{(?:(?P<named>[a-z_]+)\}\}|(?P<braced>(?!))|(?P<escaped>(?!))|(?P<invalid>))"  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The stem and the text of a prompt's file, whose placeholders are known to be filled."""
+
+    name: str
+    text: str
+
+    def render(self, values: Mapping[str, str]) -> str:
+        """Fill every placeholder in one pass: a value's own braces stay as they are."""
+        return _DoubleBraces(self.text).substitute(values)
+
+
+def load_template(path: Path, fields: frozenset[str]) -> Template:
+    """Read a prompt file and check its placeholders against the fields that will be filled.
+
+    Raises:
+        PromptError: the file is absent, a field has no placeholder, a placeholder has no
+            field, or braces are not a placeholder.
+    """
+    text = read_prompt_text(path)
+    try:
+        found = set(_DoubleBraces(text).get_identifiers())
+        _DoubleBraces(text).substitute(dict.fromkeys(found, ""))
+    except ValueError as error:
+        raise PromptError(f"{path}: '{{{{' that opens no placeholder ({error})") from None
+    if missing := sorted(fields - found):
+        raise PromptError(f"{path}: no placeholder for {', '.join(missing)}")
+    if unknown := sorted(found - fields):
+        allowed = ", ".join(sorted(fields))
+        raise PromptError(f"{path}: nothing fills {', '.join(unknown)} (allowed: {allowed})")
+    return Template(path.stem, text)
+
+
+def read_prompt_text(path: Path) -> str:
+    """The content of a file of prompts, without the white space around it.
+
+    Raises:
+        PromptError: absent, unreadable or empty.
+    """
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PromptError(f"{path}: {error}") from error
+    if not text:
+        raise PromptError(f"{path}: the file is empty")
+    return text
+
+
+def content_hash(*texts: str) -> str:
+    """SHA-256 in hexadecimal over texts in order, each told from the next."""
+    digest = hashlib.sha256()
+    for text in texts:
+        encoded = text.encode()
+        digest.update(len(encoded).to_bytes(8, "big") + encoded)
+    return digest.hexdigest()
+
+
+Output: TypeAlias = Literal["text", "schema"]
+"""Who makes the form of an answer: the prompt's words, or the provider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +110,7 @@ class Strategy:
         reasoning: what it writes before its answer, in order; keys of its schema.
         text: the strategy whose text it has; None for its own, the file `<name>.txt`.
         voted: whether it is asked several times, and the majority is the answer.
-        labelled: whether its answers are values by label of a taxonomy, whoever they belong to.
+        labelled: whether its answers are values by label of a taxonomy, without subjects.
     """
 
     name: str
@@ -82,10 +143,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = MappingProxyType(
                 reasoning=("thought",),
             ),
             Strategy(
-                "self-consistency",
-                Task.QUERY_RELATED,
-                _PLAIN,
-                reasoning=("reflections", "summary"),
+                "self-consistency", Task.QUERY_RELATED, _PLAIN, reasoning=("reflections", "summary")
             ),
             Strategy("ps-cot", Task.QUERY_RELATED, _PLAIN, reasoning=("plan", "thought")),
             Strategy(
@@ -160,12 +218,47 @@ class Prompt:
         return (Message("user", f"{text}\n\n{self.instruction}" if self.instruction else text),)
 
 
-def get_strategy(name: str) -> Strategy:
-    """Look a strategy up.
+def answer_schema(strategy: Strategy, labels: Iterable[str] = tuple(PiiType)) -> AnswerSchema:
+    """The JSON Schema of a strategy's answers, for providers that enforce it (`--output schema`).
 
-    Raises:
-        UnknownNameError: no such strategy.
+    Detection answers `{"subjects": [{"entities": [{"text": ..., "type": ...}]}]}`, with the
+    labels of a taxonomy `{"PII": {"LABEL": ["value", ...]}}`, any other strategy
+    `{..., "answer": [...]}`. Properties are written in the order of the schema: what a strategy
+    reasons in is before its answer. All are required, no others are allowed, and no length is
+    bounded: every provider takes that.
     """
+    if strategy.labelled:
+        values = {str(label): _list(_TEXT) for label in labels}
+        return AnswerSchema("pii", _object(PII=_object(**values)))
+    if strategy.task is Task.DETECTION:
+        types = [pii_type.value for pii_type in PiiType]
+        entity = _object(text=_TEXT, type={**_TEXT, "enum": types})
+        subject = _object(entities=_list(entity))
+        return AnswerSchema("subjects", _object(subjects=_list(subject)))
+    reasoning = dict.fromkeys(strategy.reasoning, _TEXT)
+    return AnswerSchema(
+        "_".join([*strategy.reasoning, "answer"]), _object(**reasoning, answer=_list(_TEXT))
+    )
+
+
+_TEXT: Final[Mapping[str, Any]] = {"type": "string"}
+
+
+def _object(**properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*properties],
+        "additionalProperties": False,
+    }
+
+
+def _list(items: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def get_strategy(name: str) -> Strategy:
+    """Look a strategy up, or raise UnknownNameError."""
     if name not in STRATEGIES:
         raise UnknownNameError("strategy", name, STRATEGIES)
     return STRATEGIES[name]
@@ -178,17 +271,12 @@ def load_prompt(
     taxonomy: str = PAPER,
     shots: Shots | None = None,
 ) -> Prompt:
-    """Read a strategy's files, and of one that is labelled the labels and the examples.
+    """Read a strategy's files.
 
     A schema takes nothing from the prompt: the texts of both outputs differ in one paragraph
     at the end, the file `schema.<shape>.txt`, which replaces the form asked for before.
 
-    Args:
-        strategy: what to read.
-        folder: of the files.
-        output: who makes the form of the answers.
-        taxonomy: whose labels a labelled strategy asks for.
-        shots: the examples that it shows; None for none.
+    Labels (of `taxonomy`) and examples (`shots`) are for a labelled strategy.
 
     Raises:
         PromptError: a file is absent, or its placeholders are not the strategy's fields.
@@ -208,9 +296,6 @@ def load_prompt(
         labels = definitions(taxonomy)
         texts.append(json.dumps(dict(labels)))
         if shots is not None:
-            # Few runs show examples.
-            from pii_bench.prompting.shots import draw_examples
-
             examples = draw_examples(shots, taxonomy, labels)
             texts += [f"{shots.number} by {shots.by}"]
             texts += [json.dumps([each.text, each.values]) for each in examples]
@@ -254,8 +339,6 @@ def _examples(prompt: Prompt, sample: Sample) -> str:
     """Each with a blank line behind it."""
     if prompt.shots is None:
         return ""
-    from pii_bench.prompting.shots import choose
-
     shown = []
     for example in choose(prompt.examples, prompt.shots, sample.description):
         # A schema has every label.

@@ -1,9 +1,9 @@
-"""What a model should answer to a prompt, made of gold: examples for fine-tuning.
+"""Answers made of gold: examples for fine-tuning.
 
-A target has the form that the prompt asks for and that the parser reads without repairs. A
+An answer has the form that the prompt asks for and that the parser reads without repairs. A
 rewritten text is made by program: the description with the tags of `mask` where it holds PII
-that the query does not need. Nobody wrote it, so who is trained on it learns to mask within
-running text, not to write anew.
+that the query does not need. A model trained on it learns to mask within running text, not to
+write anew.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.masking import mask
 from pii_bench.models.base import Message
 from pii_bench.models.tuning import Example
-from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
-from pii_bench.prompting.template import load_template
+from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt, load_template
 from pii_bench.resources import PROMPTS
 
 if TYPE_CHECKING:
@@ -42,10 +41,7 @@ def examples_of(
 
     Texts that several samples share are asked once where the query is no part of the prompt.
 
-    Args:
-        samples: with gold; those without a query are for detection alone.
-        target: what is learnt.
-        folder: of the prompts.
+    Samples without a query are for detection alone.
 
     Raises:
         PromptError: a prompt's file is absent or broken.

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError
-from pii_bench.jsonl import BadLines, RecordError, get, read_records
+from pii_bench.files import BadLines, RecordError, get, read_records
 from pii_bench.ranking.rows import Row
 from pii_bench.ranking.scores import Scores
 from pii_bench.ranking.source import Source

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
-from pii_bench.scorer.counts import harmonic_mean
+from pii_bench.scorer.measures import harmonic_mean
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

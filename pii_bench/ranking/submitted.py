@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pii_bench
 from pii_bench.datasets.checksums import sha256_of
 from pii_bench.errors import InputFileError, PiiBenchError
-from pii_bench.files import write_json, write_whole
-from pii_bench.jsonl import RecordError, get, read_object
+from pii_bench.files import RecordError, get, read_object, write_json, write_whole
 from pii_bench.models.table import MODELS
 from pii_bench.runs.manifest import DatasetRef, Manifest
 from pii_bench.runs.predictions.file import predicted_tasks, read_predictions, to_text

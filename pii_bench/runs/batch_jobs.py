@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError
-from pii_bench.files import write_json, writing
-from pii_bench.jsonl import get, get_objects, read_object
+from pii_bench.files import get, get_objects, read_object, write_json, writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

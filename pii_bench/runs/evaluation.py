@@ -10,7 +10,7 @@ from math import isnan, nan
 from typing import TYPE_CHECKING, overload
 
 from pii_bench.datasets.sample import applicable, spans_of
-from pii_bench.masking.plan import plan_of
+from pii_bench.masking.masked import plan_of
 from pii_bench.scorer import (
     PRF,
     Counts,
@@ -23,8 +23,7 @@ from pii_bench.scorer import (
     score_query_related,
 )
 from pii_bench.scorer.locate import Strictness, locator_of
-from pii_bench.scorer.masked_text import GoldTexts, score_judgement
-from pii_bench.scorer.rewritten_text import Told, Trace, judge, tell
+from pii_bench.scorer.masked_text import GoldTexts, Told, Trace, judge, score_judgement, tell
 from pii_bench.tasks import Task
 from pii_bench.taxonomy import sensitivity
 

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pii_bench
 from pii_bench.errors import UnknownNameError
-from pii_bench.files import write_json
-from pii_bench.jsonl import RecordError, get, read_object
-from pii_bench.labels import taxonomy
+from pii_bench.files import RecordError, get, read_object, write_json
 from pii_bench.systems.base import UNKNOWN_RECIPIENT, SystemCard
 from pii_bench.tasks import Task
+from pii_bench.taxonomy import taxonomy
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
-    from pii_bench.prompting.schemas import Output
+    from pii_bench.prompting.strategies import Output
     from pii_bench.runs.records import Totals
 
 

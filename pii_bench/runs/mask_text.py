@@ -10,12 +10,11 @@ from pii_bench.datasets.sample import Sample
 from pii_bench.errors import PiiBenchError
 from pii_bench.masking.masked import Masked, mask
 from pii_bench.models.base import CallError, Completion, Finish
-from pii_bench.prompting.parsing.result import Stage
+from pii_bench.prompting.parsing import Stage
 from pii_bench.runs.predictions.prediction import read_response
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import Locator
-from pii_bench.scorer.masked_text import GoldTexts
-from pii_bench.scorer.rewritten_text import Told, Trace, tell
+from pii_bench.scorer.masked_text import GoldTexts, Told, Trace, tell
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:

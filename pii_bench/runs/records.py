@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from pii_bench.jsonl import get
+from pii_bench.files import get
 from pii_bench.models.base import Draws
 from pii_bench.models.calls.budget import cost
 from pii_bench.models.stored import decode_response, encode_response

@@ -11,7 +11,7 @@ import pii_bench
 from pii_bench.escaping import visible
 from pii_bench.prompting.parsing import PARSER
 from pii_bench.scorer import MATCHER, NORMALISER, ROUGE_L_TOKENISER
-from pii_bench.scorer.rewritten_text import LEAKS
+from pii_bench.scorer.masked_text import LEAKS
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Self, TypeAlias
 from filelock import FileLock, Timeout
 
 from pii_bench.errors import InputFileError
-from pii_bench.files import ResultsError, remove_leftovers, replacing, writing
-from pii_bench.jsonl import RecordError
+from pii_bench.files import RecordError, ResultsError, remove_leftovers, replacing, writing
 from pii_bench.runs.manifest import read_manifest
 from pii_bench.runs.records import Failure, RunRecord, decode_record, encode_record
 

@@ -7,17 +7,22 @@ whenever a score could.
 
 from __future__ import annotations
 
-from pii_bench.scorer.counts import PRF, Counts, macro, micro
-from pii_bench.scorer.detection import DetectionScore, score_detection
-from pii_bench.scorer.masked_text import MaskedTextScore, masking_headline, score_masked_text
-from pii_bench.scorer.matching import MATCHER
-from pii_bench.scorer.related import (
-    MaskingScore,
-    QueryRelatedScore,
+from pii_bench.scorer.detection import MATCHER, DetectionScore, score_detection
+from pii_bench.scorer.masked_text import (
+    MaskedTextScore,
+    masking_headline,
+    score_masked_text,
+    score_rewritten_text,
+)
+from pii_bench.scorer.measures import (
+    PRF,
+    Counts,
+    TextsScore,
+    macro,
+    micro,
     score_masking,
     score_query_related,
 )
-from pii_bench.scorer.rewritten_text import score_rewritten_text
 from pii_bench.scorer.spans import SemEval, SpanScore, f1_interval, score_spans
 from pii_bench.scorer.text import NORMALISER, ROUGE_L_TOKENISER, normalise, normalise_type
 
@@ -29,10 +34,9 @@ __all__ = [
     "Counts",
     "DetectionScore",
     "MaskedTextScore",
-    "MaskingScore",
-    "QueryRelatedScore",
     "SemEval",
     "SpanScore",
+    "TextsScore",
     "f1_interval",
     "macro",
     "masking_headline",

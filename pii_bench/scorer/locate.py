@@ -17,8 +17,7 @@ from heapq import merge
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-from pii_bench.scorer.text import normalise
-from pii_bench.scorer.tokens import Token, tokenize
+from pii_bench.scorer.text import Token, normalise, tokenize
 from pii_bench.scorer.writings import NUMBER_WORDS, unmarked, writings
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ LONG_NUMBER: Final = 7
 """Digits from which on a number is told by them alone, however they are parted."""
 
 _LONG: Final = 100_000
-"""Characters from which on an index of words is made: many values need as many searches."""
+"""Characters from which on an index of words is made: each of many values needs a search."""
 
 _SELDOM_REPEATED: Final = 1_000
 """Characters up to which a value is searched for anew behind each place where it is."""
@@ -110,17 +109,12 @@ _IN_NUMBERS: Final = ".,:/-"
 _GROUPED: Final = re.compile(rf"\d(?:[ ().,:/+'-]{{0,3}}\d){{{LONG_NUMBER - 1},}}")
 _DIGITS: Final = re.compile(r"\d+")
 _IN_ABBREVIATIONS: Final = "'.-_@&"
-_BITS: Final = 32
 _MOST_MARKS: Final = 30
 """On one letter; Unicode's limit for text that is meant to be read (UAX 15, section 13)."""
 
 
 class Locator:
-    """Finds values in a text, and remembers where.
-
-    Args:
-        text: where to look.
-    """
+    """Finds values in a text, and remembers where."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -129,9 +123,7 @@ class Locator:
     def spans(self, value: str, strictness: Strictness = Strictness.READABLE) -> tuple[Span, ...]:
         """Where a value is, in order; where a readable one overlaps itself, that is one span.
 
-        Args:
-            value: what to look for; a blank one is nowhere.
-            strictness: when a piece of the text counts as the value.
+        A blank value is nowhere.
         """
         key = value, strictness
         if key not in self._found:
@@ -199,15 +191,14 @@ class Locator:
     def _tiers(self, wanted: str, size: int) -> Iterator[Iterable[Span]]:
         """Where a reading is in the form, from what is surely meant to what may be."""
         form = self._readable.text
-        long = len(form) > _LONG
         is_number = any(map(str.isdigit, wanted)) and not any(map(str.isalpha, wanted))
 
-        def whole() -> Iterator[Span]:
-            found = self._words.find(wanted) if long else _find(wanted, form)
-            return (each for each in found if not _cuts_word(form, each))
-
         def inside() -> Iterator[Span]:
-            return self._words.find_inside(wanted) if long else _find(wanted, form)
+            return _find(wanted, form)
+
+        def whole() -> Iterator[Span]:
+            found = self._words.find(wanted) if len(form) > _LONG else inside()
+            return (each for each in found if not _cuts_word(form, each))
 
         if size > VERY_SHORT:
             yield whole()
@@ -273,10 +264,6 @@ def place(
 
     Longer values go first, then those named first; no character is of two.
 
-    Args:
-        text: where to look.
-        entities: pairs of value and label.
-
     Returns:
         Spans with their labels, in order; and the pairs whose value is nowhere in the text:
         invented ones.
@@ -298,12 +285,7 @@ def place(
 
 
 class Claim(NamedTuple):
-    """A span that is to be masked.
-
-    Attributes:
-        rank: among claims to one span the lowest is granted.
-        label: what it is masked as.
-    """
+    """A span that is to be masked as a label; of claims to one span the lowest rank is granted."""
 
     start: int
     end: int
@@ -321,13 +303,8 @@ def settle(text: str, claims: Iterable[Claim], kept: Iterable[Sequence[Span]]) -
       two to one span the one of lower rank, then of the first label.
     - What is left of a claim adjacent to a kept value or a longer claim is granted as well.
 
-    Args:
-        text: the text.
-        claims: what is to be masked.
-        kept: the spans of each value that stays.
-
-    Returns:
-        Claims in order, none overlapping another, without white space at their ends.
+    `kept` holds the spans of each value that stays. The claims that are returned are in order,
+    none overlaps another, and none has white space at its ends.
     """
     wanted = sorted(set(claims))
     taken = bytearray(len(text))
@@ -385,12 +362,7 @@ class _Form:
 
     @classmethod
     def of(cls, text: str, form: Callable[[str], str]) -> _Form:
-        """Bring a text into a form.
-
-        Args:
-            text: any text.
-            form: gives the form of a character with all that continues it.
-        """
+        """Bring a text into a form, given for a character with all that continues it."""
         present = set(text)
         table = {ord(character): form(character) for character in present}
         pieces: list[str] = []
@@ -434,7 +406,7 @@ class _Form:
 
 
 class _WordIndex:
-    """Where each word of a long text is; words are what `_find` need not search the text for."""
+    """Where each word of a long text is: a value of words is then found without a search."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -447,10 +419,6 @@ class _WordIndex:
                 starts = self._starts[match[0]] = array("L")
             starts.append(match.start())
 
-    @cached_property
-    def _vocabulary(self) -> str:
-        return "\n".join(["", *self._starts, ""])
-
     def find(self, wanted: str) -> Iterator[Span]:
         """Where a piece of the text is, if it begins and ends with words."""
         words = [*self._word.finditer(wanted)]
@@ -459,32 +427,9 @@ class _WordIndex:
             return
         rarest = min(words, key=lambda word: len(self._starts.get(word[0], ())))
         for place in self._starts.get(rarest[0], ()):
-            yield from self._at(place - rarest.start(), wanted)
-
-    def find_inside(self, wanted: str) -> Iterator[Span]:
-        """Where a piece of the text is, also where it begins or ends inside a word."""
-        first = self._word.search(wanted)
-        if first is None:
-            yield from _find(wanted, self._text)
-            return
-        # What follows on a word ends it, so that in the text it ends too.
-        part = first[0] + "\n" if first.end() < len(wanted) else first[0]
-        starts = array("L")
-        words = array("L")
-        begin = end = 0
-        for place, _ in _find(part, self._vocabulary):
-            if place >= end:
-                begin = self._vocabulary.rindex("\n", 0, place) + 1
-                end = self._vocabulary.index("\n", place)
-                words = self._starts[self._vocabulary[begin:end]]
-            shift = place - begin - first.start()
-            starts.extend(start + shift for start in words if start + shift >= 0)
-        for start in sorted(starts):
-            yield from self._at(start, wanted)
-
-    def _at(self, start: int, wanted: str) -> Iterator[Span]:
-        if start >= 0 and self._text.startswith(wanted, start):
-            yield start, start + len(wanted)
+            start = place - rarest.start()
+            if start >= 0 and self._text.startswith(wanted, start):
+                yield start, start + len(wanted)
 
 
 class _Numbers:
@@ -493,33 +438,23 @@ class _Numbers:
     def __init__(self, text: str) -> None:
         self._text = text
         self._places = array("L")
+        self._groups: set[int] = set()
         parts: list[str] = []
-        firsts = array("L")
         for match in _GROUPED.finditer(text):
             for group in _DIGITS.finditer(text, *match.span()):
-                firsts.append(len(self._places))
+                self._groups.add(len(self._places))
                 self._places.extend(range(*group.span()))
                 parts.append(group[0])
             self._places.append(match.end())
             parts.append("\n")
         self._digits = "".join(parts)
-        begins = ((self._digits[first : first + LONG_NUMBER], first) for first in firsts)
-        # In order, each with its place behind it.
-        self._begins = array(
-            "Q",
-            sorted((int(each) << _BITS) + first for each, first in begins if "\n" not in each),
-        )
 
     def find(self, digits: str) -> Iterator[Span]:
         """Where the digits of a number follow each other, and the number does not go on."""
-        begin = int(digits[:LONG_NUMBER]) << _BITS
-        last = bisect_left(self._begins, begin + (1 << _BITS))
-        for number in range(bisect_left(self._begins, begin), last):
-            first = self._begins[number] - begin
-            if self._digits.startswith(digits, first):
-                span = self._places[first], self._places[first + len(digits) - 1] + 1
-                if not _cuts_word(self._text, span):
-                    yield span
+        for first, end in _find(digits, self._digits):
+            span = self._places[first], self._places[end - 1] + 1
+            if first in self._groups and not _cuts_word(self._text, span):
+                yield span
 
 
 def _joined(spans: Iterable[Span]) -> Iterator[Span]:
@@ -647,7 +582,7 @@ def _case_allows(value: str, shown: str) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def _is_joined(pair: str) -> bool:
-    """Whether two characters that stand side by side are of one word."""
+    """Whether two adjacent characters are of one word."""
     return tokenize(pair) == [Token(0, 2)]
 
 

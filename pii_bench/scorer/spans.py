@@ -22,8 +22,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.scorer.counts import PRF, Counts, macro, micro
-from pii_bench.scorer.tokens import tokenize
+from pii_bench.scorer.measures import PRF, Counts, macro, micro
+from pii_bench.scorer.text import tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

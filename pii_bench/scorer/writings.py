@@ -128,9 +128,6 @@ def writings(value: str) -> tuple[str, ...]:
     """Other writings of a value, without itself, in a fixed order.
 
     A number by itself is not written out below ten: "one" is rarely a number.
-
-    Args:
-        value: a text of an entity.
     """
     plain = " ".join(value.split())
     bases = dict.fromkeys([plain, NUMBER_WORDS.sub(_in_figures, plain)])

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import Response
-    from pii_bench.prompting.schemas import Output
+    from pii_bench.prompting.strategies import Output
     from pii_bench.tasks import Task
 
 THIS_MACHINE: Final = "this machine"
@@ -35,10 +35,9 @@ class SystemCard:
         settings: all else that changes its answers (endpoint, weights, sampling).
         names_subjects: whether its detection tells whose the entities are. Where it does
             not, no figure that depends on subjects is shown.
-        unmasked_text_to: who is sent the texts as they are, `provider (URL)`; a masker that
-            ships them away is not the same as one that does not.
+        unmasked_text_to: recipient of the unmasked texts, `provider (URL)`, or `THIS_MACHINE`.
         output: the form of its responses, which tells how they are read.
-        taxonomy: whose labels its detection answers with (`pii_bench.labels`); None for the
+        taxonomy: whose labels its detection answers with (`pii_bench.taxonomy`); None for the
             seven types.
     """
 
@@ -92,9 +91,6 @@ def require_local(systems: Iterable[System]) -> None:
 
     Cards are believed. What a server on this machine does with a text cannot be seen from
     here: a gateway, a tunnel or a runtime may pass it on.
-
-    Args:
-        systems: of one run.
 
     Raises:
         PiiBenchError: a system whose card names another recipient, or none.

@@ -25,7 +25,7 @@ from pii_bench.models.catalog import (
     resolve,
 )
 from pii_bench.models.table import find_card
-from pii_bench.prompting.schemas import PAPER
+from pii_bench.prompting.labelled import PAPER
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
 from pii_bench.systems import BALANCED, ENCODER
 from pii_bench.systems.base import GOLD, System
@@ -43,9 +43,8 @@ from pii_bench.tasks import Task
 if TYPE_CHECKING:
     from pii_bench.models.base import Model
     from pii_bench.models.table import ModelCard
-    from pii_bench.prompting.schemas import Output
-    from pii_bench.prompting.shots import Shots
-    from pii_bench.prompting.strategies import Strategy
+    from pii_bench.prompting.labelled import Shots
+    from pii_bench.prompting.strategies import Output, Strategy
 
 Kind = Literal["python", "composed", "encoder", "prompted", "entry point"]
 """What a name of `--model` can be."""
@@ -69,7 +68,7 @@ class SystemOptions:
         temperature: of a chat model; `default` to send none, which leaves the provider's; None
             for 0 (`VOTE_TEMPERATURE` where draws vote), and for none where the model refuses
             one.
-        output: who makes the form of a chat model's answers, the prompt or the provider.
+        output: what sets the form of a chat model's answers, the prompt or the provider.
         votes: draws per sample of a strategy that votes; None for `DEFAULT_VOTES`.
         model: how a chat model is reached.
         calls: how its calls are made.

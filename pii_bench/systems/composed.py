@@ -146,10 +146,6 @@ def _hash(identity: object) -> str:
 def build_composed(name: str, label_map: Path | None) -> tuple[System, ...]:
     """Make the systems of `DETECTOR` or `DETECTOR+RELEVANCE`; either part can be `GOLD`.
 
-    Args:
-        name: of the parts.
-        label_map: a detector's map of labels, instead of its own.
-
     Raises:
         UnknownNameError: there is no such part.
         MissingExtraError: what a part needs is not installed.

@@ -1,4 +1,4 @@
-"""What composed systems are made of: where entities come from, and who tells the needed ones.
+"""What composed systems are made of: a source of entities, and a choice of the needed ones.
 
 Either part can be gold. Then the system is an oracle: what is left of its error is the
 other part's.
@@ -45,7 +45,7 @@ class Part(Protocol):
 
     @property
     def unmasked_text_to(self) -> str:
-        """Who is sent what it reads, see `SystemCard`."""
+        """The recipient of what it reads, see `SystemCard`."""
         ...
 
     def reads(self, sample: Sample) -> Mapping[str, Any]:
@@ -74,7 +74,7 @@ class DetectedEntities:
 
     Args:
         detector: finds them.
-        unmasked_text_to: whom it sends the texts, see `SystemCard`; `THIS_MACHINE` if to no one.
+        unmasked_text_to: recipient of the texts, see `SystemCard`; `THIS_MACHINE` if none.
     """
 
     oracle = False
@@ -137,7 +137,7 @@ class PredictedRelevance:
     """The choice of a relevance system (`RelevanceSource`).
 
     Attributes:
-        unmasked_text_to: whom it sends the texts, see `SystemCard`; `THIS_MACHINE` if to no one.
+        unmasked_text_to: recipient of the texts, see `SystemCard`; `THIS_MACHINE` if none.
     """
 
     relevance: Relevance

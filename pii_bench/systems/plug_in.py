@@ -86,11 +86,7 @@ def fault_of(response: object) -> str | None:
 
 
 def plug_in(name: str, target: str) -> tuple[PlugIn, ...]:
-    """Load a factory and let it make its systems.
-
-    Args:
-        name: as the user wrote it, for errors.
-        target: `MODULE:FACTORY`.
+    """Load the factory `MODULE:FACTORY`, and let it make its systems; `name` is for errors.
 
     Raises:
         PiiBenchError: the target is not of that form, cannot be loaded, or makes no systems.

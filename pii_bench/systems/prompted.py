@@ -101,7 +101,7 @@ class PromptedSystem:
 
 
 def recipient(model: Model) -> str:
-    """Who is sent what a model is asked: `provider (URL)`, or this machine."""
+    """The recipient of a model's prompts: `provider (URL)`, or this machine."""
     if model.endpoint is None or is_loopback(model.endpoint):
         return THIS_MACHINE
     return f"{model.name.partition('/')[0]} ({model.endpoint})"
@@ -137,7 +137,7 @@ class VotedSystem:
 
     @property
     def model(self) -> Model:
-        """Who is asked."""
+        """The chat model."""
         return self.prompted.model
 
     @property
@@ -213,7 +213,7 @@ class ChunkedSystem:
 
     @property
     def model(self) -> Model:
-        """Who is asked."""
+        """The chat model."""
         return self.prompted.model
 
     @property

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pii_bench.errors import PiiBenchError
 from pii_bench.masking.tags import name_of
 from pii_bench.scorer.locate import Strictness, locator_of
-from pii_bench.scorer.tokens import tokenize
+from pii_bench.scorer.text import tokenize
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:

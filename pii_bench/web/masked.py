@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BaseModel, Field
 
 from pii_bench.masking import mask
-from pii_bench.masking.plan import make_plan
+from pii_bench.masking.masked import make_plan
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import Locator
 

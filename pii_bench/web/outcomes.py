@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import delete, insert, select, update
 
-from pii_bench.datasets.native import sample_to_record
 from pii_bench.datasets.readings import load_readings, version_of
-from pii_bench.datasets.sample import Entity, Related, Sample, Subject
+from pii_bench.datasets.sample import Entity, Related, Sample, Subject, sample_to_record
 from pii_bench.ranking.human import HumanAnswer
 from pii_bench.ranking.scores import clusters_of
 from pii_bench.scorer import score_detection, score_query_related

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from pii_bench.datasets.native import sample_from_record, sample_to_record
+from pii_bench.datasets.sample import sample_from_record, sample_to_record
 from pii_bench.errors import PiiBenchError
 from pii_bench.web.accounts import Role
 from pii_bench.web.marks import Item, items_of_sample, mark_to_record

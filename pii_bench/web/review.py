@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
 from pii_bench.errors import InputFileError
-from pii_bench.jsonl import read_records
+from pii_bench.files import read_records
 from pii_bench.ranking.stored import Run, read_runs
 from pii_bench.tasks import Task
 from pii_bench.web import state

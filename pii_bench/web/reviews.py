@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import delete, insert, select, update
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.jsonl import RecordError, get
+from pii_bench.files import RecordError, get
 from pii_bench.masking import mask
 from pii_bench.ranking.scores import Scores, intervals
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import locator_of
-from pii_bench.scorer.masked_text import GoldTexts
-from pii_bench.scorer.rewritten_text import tell
+from pii_bench.scorer.masked_text import GoldTexts, tell
 from pii_bench.web.accounts import Role
 from pii_bench.web.review_tables import REVIEW_ITEMS, REVIEW_MEMBERS, REVIEWS, VERDICTS
 from pii_bench.web.votes import Ballot, agreement
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.ranking.scores import Interval
     from pii_bench.runs.predictions.prediction import Prediction
-    from pii_bench.scorer.rewritten_text import Told
+    from pii_bench.scorer.masked_text import Told
     from pii_bench.web.database import Database
     from pii_bench.web.sessions import User
     from pii_bench.web.votes import Agreement

@@ -15,8 +15,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pii_bench.analysis.kappa import cohen_kappa, fleiss_kappa
-from pii_bench.scorer.counts import Counts
-from pii_bench.scorer.matching import Subject, match
+from pii_bench.scorer.detection import Subject, match
+from pii_bench.scorer.measures import Counts
 from pii_bench.web.marks import PERSONS, Choice, Mark, items_of_marks, token_places
 
 if TYPE_CHECKING:

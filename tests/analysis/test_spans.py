@@ -7,8 +7,7 @@ import pytest
 from pii_bench.analysis.spans import COLUMNS, SpanTally, build_local
 from pii_bench.datasets.span_files import Document
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.labels import taxonomy
-from pii_bench.taxonomy import PiiType
+from pii_bench.taxonomy import PiiType, taxonomy
 from tests.systems.fakes import WordDetector
 
 if TYPE_CHECKING:

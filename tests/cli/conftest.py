@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
+
+Capsys: TypeAlias = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
@@ -65,3 +69,15 @@ def detection_answer(sample: Sample) -> str:
 def related_answer(sample: Sample) -> str:
     texts = [related.text for related in sample.related]
     return f"### Answer: {json.dumps(texts, ensure_ascii=False)}"
+
+
+def leaderboard_rows(results: Path, source: str = "run") -> list[dict[str, str]]:
+    """The rows of leaderboard.csv that are of one source."""
+    with (results / "leaderboard.csv").open(encoding="utf-8", newline="") as file:
+        return [row for row in csv.DictReader(file) if row["source"] == source]
+
+
+def table_lines(shown: str) -> list[list[str]]:
+    """The cells of each line of the tables in a text, their headers included."""
+    lines = [line for line in shown.splitlines() if re.match(r"\|(?![-:]+\|)", line)]
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.prompting.schemas import Output
-    from pii_bench.prompting.strategies import Prompt
+    from pii_bench.prompting.strategies import Output, Prompt
     from tests.batch_server import StoredJob
     from tests.protocol_server import ReceivedRequest, Reply
 

@@ -12,10 +12,13 @@ from pii_bench.cli import analyse
 from pii_bench.ranking.source import Source
 from tests.analysis.evaluated import run_name
 from tests.builders import read_folder
+from tests.cli.conftest import table_lines
 from tests.ranking.stored_runs import changed, store_run, tiny_dataset
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.cli.conftest import Capsys
 
 AGES = {"s1": '### Answer: ["32"]', "s2": '### Answer: ["41"]'}
 FIGURES = ["categories-query-related", "curves-query-related-f1", "types-query-related"]
@@ -40,9 +43,7 @@ def results(own_folder: Path) -> Path:
     return folder
 
 
-def test_tables_and_figures_are_written_the_same_twice(
-    results: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tables_and_figures_are_written_the_same_twice(results: Path, capsys: Capsys) -> None:
     assert analyse.run(argparse.Namespace(results=results, json=False))
 
     first = read_folder(results / "analysis")
@@ -64,7 +65,7 @@ def test_tables_and_figures_are_written_the_same_twice(
 
 
 def test_without_matplotlib_there_are_tables_and_what_installs_it(
-    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.setattr(figures, "find_spec", lambda _: None)
 
@@ -76,7 +77,7 @@ def test_without_matplotlib_there_are_tables_and_what_installs_it(
 
 
 def test_a_run_without_its_dataset_is_left_out_and_said(
-    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.setattr(analyse, "draw_figures", lambda *_: [])
     dataset = changed(tiny_dataset(results.parent / "tiny.jsonl"))
@@ -88,7 +89,7 @@ def test_a_run_without_its_dataset_is_left_out_and_said(
 
 
 def test_drops_are_printed_with_their_differences(
-    own_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    own_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     published = run_name("hard", model="gpt-5", source=Source.PUBLISHED)
     drops = (
@@ -103,13 +104,9 @@ def test_drops_are_printed_with_their_differences(
 
     assert analyse.run(argparse.Namespace(results=own_folder, json=False))
 
-    lines = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in capsys.readouterr().out.splitlines()
-        if line.startswith("|")
-    ]
-    assert lines[0][-3:] == ["single+multi", "hard", "distract"]
-    assert lines[2:] == [
+    header, *lines = table_lines(capsys.readouterr().out)
+    assert header[-3:] == ["single+multi", "hard", "distract"]
+    assert lines == [
         [
             "fake/one",
             "naive",

@@ -10,7 +10,7 @@ import pytest
 from pii_bench.cli.compare import run
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from tests.cli.conftest import detection_answer, related_answer
+from tests.cli.conftest import detection_answer, related_answer, table_lines
 from tests.ranking.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.runs.records import Failure
+    from tests.cli.conftest import Capsys
 
 RUNS = Path("results") / "runs"
 WRONG = '### Answer: ["x"]'
@@ -57,12 +58,7 @@ def store(answers: Mapping[str, str | list[str] | Failure], model: str, prompt: 
 
 def tables(output: str) -> list[list[list[str]]]:
     """The cells of every table, without its header."""
-    blocks = output.split("\n\n")
-    return [
-        [[cell.strip() for cell in line.split("|")[1:-1]] for line in block.splitlines()[2:]]
-        for block in blocks
-        if block.startswith("|")
-    ]
+    return [table_lines(block)[1:] for block in output.split("\n\n") if block.startswith("|")]
 
 
 @pytest.fixture
@@ -74,9 +70,7 @@ def two_models(own_folder: Path) -> Path:
 
 
 @pytest.mark.usefixtures("two_models")
-def test_both_scores_their_difference_and_what_can_be_said_of_it(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_both_scores_their_difference_and_what_can_be_said_of_it(capsys: Capsys) -> None:
     assert compare("fake/one", "fake/two:naive")
 
     output = capsys.readouterr()
@@ -96,7 +90,7 @@ def test_both_scores_their_difference_and_what_can_be_said_of_it(
 
 
 @pytest.mark.usefixtures("two_models")
-def test_the_same_as_json_with_all_digits(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_as_json_with_all_digits(capsys: Capsys) -> None:
     assert compare("fake/one", "fake/two", as_json=True)
 
     (line,) = json.loads(capsys.readouterr().out)
@@ -124,9 +118,7 @@ def test_the_same_as_json_with_all_digits(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.usefixtures("two_models")
-def test_the_samples_where_they_differ_most_are_shown_by_id_alone(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_samples_where_they_differ_most_are_shown_by_id_alone(capsys: Capsys) -> None:
     compare("fake/one", "fake/two", samples=2)
 
     out = capsys.readouterr().out
@@ -144,7 +136,7 @@ def test_the_samples_where_they_differ_most_are_shown_by_id_alone(
 
 
 @pytest.mark.usefixtures("two_models")
-def test_p_is_corrected_for_the_lines_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_p_is_corrected_for_the_lines_printed(capsys: Capsys) -> None:
     detection = {s.id: detection_answer(s) for s in load_dataset("demo").samples}
     for model in ("fake/one", "fake/two"):
         store(detection, model, "detection")
@@ -161,14 +153,14 @@ def test_p_is_corrected_for_the_lines_printed(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.usefixtures("two_models")
-def test_only_one_dataset_or_task_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_one_dataset_or_task_if_asked(capsys: Capsys) -> None:
     for dataset, task in [("demo", "all"), ("all", "query-related"), ("demo", "query-related")]:
         assert compare("fake/one", "fake/two", dataset=dataset, task=task)
         assert len(tables(capsys.readouterr().out)[0]) == 1
 
 
 def test_a_file_is_named_by_its_path_or_as_in_the_leaderboard(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
+    own_folder: Path, capsys: Capsys
 ) -> None:
     dataset = tiny_dataset(own_folder / "tiny.jsonl")
     for model, answer in (("fake/one", ANN), ("fake/two", BO)):
@@ -180,9 +172,7 @@ def test_a_file_is_named_by_its_path_or_as_in_the_leaderboard(
 
 
 @pytest.mark.usefixtures("two_models")
-def test_samples_that_one_lacks_are_left_out_and_the_table_is_incomplete(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_samples_that_one_lacks_are_left_out_and_the_table_is_incomplete(capsys: Capsys) -> None:
     store(right() | {"demo-0001": FAILED}, "fake/three", "naive")
 
     assert not compare("fake/two", "fake/three")
@@ -190,7 +180,7 @@ def test_samples_that_one_lacks_are_left_out_and_the_table_is_incomplete(
 
 
 @pytest.mark.usefixtures("two_models")
-def test_a_row_that_is_told_gold_is_marked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_row_that_is_told_gold_is_marked(capsys: Capsys) -> None:
     store(right(), "fake/one", "naive-choice")
 
     compare("fake/one:naive", "fake/one:naive-choice")
@@ -199,7 +189,7 @@ def test_a_row_that_is_told_gold_is_marked(capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.usefixtures("two_models")
-def test_a_run_is_compared_with_the_reference(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_is_compared_with_the_reference(capsys: Capsys) -> None:
     reference = RUNS.parent / "reference"
     store_run(reference, load_dataset("demo"), "naive", right(), model="fake/two")
 
@@ -211,7 +201,7 @@ def test_a_run_is_compared_with_the_reference(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.usefixtures("own_folder")
-def test_equal_answers_leave_no_sample_to_show(capsys: pytest.CaptureFixture[str]) -> None:
+def test_equal_answers_leave_no_sample_to_show(capsys: Capsys) -> None:
     store(right(), "fake/one", "naive")
     store(right(), "fake/one", "self-cot")
 
@@ -224,7 +214,7 @@ def test_equal_answers_leave_no_sample_to_show(capsys: pytest.CaptureFixture[str
 
 @pytest.mark.usefixtures("two_models")
 def test_a_detector_that_names_no_subjects_is_compared_by_ent_f1(
-    capsys: pytest.CaptureFixture[str], own_folder: Path
+    capsys: Capsys, own_folder: Path
 ) -> None:
     detection = {s.id: detection_answer(s) for s in load_dataset("demo").samples}
     for model in ("fake/one", "fake/two"):
@@ -278,9 +268,7 @@ def test_a_system_or_dataset_that_is_not_there_is_an_error() -> None:
 
 
 @pytest.mark.usefixtures("two_models")
-def test_a_run_that_is_left_out_is_told(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_that_is_left_out_is_told(own_folder: Path, capsys: Capsys) -> None:
     store_run(RUNS, changed(tiny_dataset(own_folder / "tiny.jsonl")), "naive", {"s1": WRONG})
 
     assert compare("fake/one", "fake/two")
@@ -288,7 +276,7 @@ def test_a_run_that_is_left_out_is_told(
 
 
 @pytest.mark.usefixtures("two_models")
-def test_twice_gives_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_twice_gives_the_same(capsys: Capsys) -> None:
     compare("fake/one", "fake/two")
     before = capsys.readouterr().out
     compare("fake/one", "fake/two")

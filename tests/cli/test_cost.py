@@ -2,13 +2,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pii_bench.cli import main
 from tests.builders import write_lines
+from tests.cli.conftest import table_lines
 from tests.ranking.stored_runs import ANN, BO, store_run, tiny_dataset
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Capsys
 
 
 def answered(folder: Path, *, model: str = "fake/one", to: str = "this machine") -> None:
@@ -25,13 +29,13 @@ def tiny(*options: str) -> int:
     return main(["cost", "--dataset", str(Path.cwd() / "tiny.jsonl"), *options])
 
 
-def rows(capsys: pytest.CaptureFixture[str], *options: str) -> list[dict[str, Any]]:
+def rows(capsys: Capsys, *options: str) -> list[dict[str, Any]]:
     assert tiny("--json", *options) == 0
     found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
     return found
 
 
-def test_the_sums_of_the_source(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_sums_of_the_source(own_folder: Path, capsys: Capsys) -> None:
     answered(own_folder)
 
     # Of the source only the sums are known: the defaults and 15 USD per 100,000 give both.
@@ -40,8 +44,8 @@ def test_the_sums_of_the_source(own_folder: Path, capsys: pytest.CaptureFixture[
     shown = capsys.readouterr().out
     assert "100,000 documents, masking on tiny-" in shown
     assert "All by hand: 1,667 h, 33,333 USD\n" in shown
-    (line,) = [line for line in shown.splitlines() if line.startswith("| fake/one:naive")]
-    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    _, cells = table_lines(shown)
+    assert cells[0] == "fake/one:naive"
     assert cells[3:] == ["0.0%", "100.0%", "", "15", "556", "11,111", "11,126", "22,207"]
     assert (
         "Assumed: --documents 100000 --wage 20 --hand-seconds 60 --review-seconds 20 --machine 0"
@@ -50,9 +54,7 @@ def test_the_sums_of_the_source(own_folder: Path, capsys: pytest.CaptureFixture[
     assert "- model h, unknown: stored runs hold no times; give --seconds or --measure: " in shown
 
 
-def test_every_assumption_is_in_the_output(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_assumption_is_in_the_output(own_folder: Path, capsys: Capsys) -> None:
     answered(own_folder)
 
     (row,) = rows(
@@ -77,9 +79,7 @@ def test_every_assumption_is_in_the_output(
     assert (row["system"], row["metric"], row["quality"]) == ("fake/one:naive", "h", 1.0)
 
 
-def test_stored_tokens_are_paid_at_the_price_of_the_table(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_stored_tokens_are_paid_at_the_price_of_the_table(own_folder: Path, capsys: Capsys) -> None:
     # gpt-4o-2024-08-06 takes 2.5 and 10 USD per million: 0.0025 for 1,000 in, 0.001 for 100 out.
     answered(own_folder, model="openai/gpt-4o-2024-08-06", to="openai (https://api.openai.com)")
     usage = {"input_tokens": 1000, "output_tokens": 100}
@@ -94,7 +94,7 @@ def test_stored_tokens_are_paid_at_the_price_of_the_table(
     assert row["usd_from"].startswith("stored tokens at 2.5 in, 10 out per million tokens, ")
 
 
-def test_what_is_unknown_stays_empty(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_unknown_stays_empty(own_folder: Path, capsys: Capsys) -> None:
     answered(own_folder, to="fake (https://example.org)")
 
     (row,) = rows(capsys, "--measure", "1")
@@ -104,9 +104,7 @@ def test_what_is_unknown_stays_empty(own_folder: Path, capsys: pytest.CaptureFix
     assert row["usd_from"] == "unknown: no price or no counted tokens; give --usd"
 
 
-def test_systems_of_this_machine_are_timed_on_request(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_systems_of_this_machine_are_timed_on_request(own_folder: Path, capsys: Capsys) -> None:
     results = str(own_folder / "results")
     assert main(["run", "--model", "encoder", "--dataset", "demo", "--results", results]) == 0
     capsys.readouterr()
@@ -129,9 +127,7 @@ def test_systems_of_this_machine_are_timed_on_request(
         (["--documents", "0"], "must be a whole number from 1, not '0'"),
     ],
 )
-def test_wrong_options_are_refused(
-    capsys: pytest.CaptureFixture[str], options: list[str], message: str
-) -> None:
+def test_wrong_options_are_refused(capsys: Capsys, options: list[str], message: str) -> None:
     with pytest.raises(SystemExit) as refused:
         main(["cost", "--results", ".", *options])
 
@@ -147,7 +143,7 @@ def test_wrong_options_are_refused(
     ],
 )
 def test_names_without_a_row_are_refused(
-    own_folder: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
+    own_folder: Path, capsys: Capsys, options: list[str], message: str
 ) -> None:
     answered(own_folder)
 
@@ -155,9 +151,7 @@ def test_names_without_a_row_are_refused(
     assert message in capsys.readouterr().err
 
 
-def test_a_task_without_a_row_is_refused(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_task_without_a_row_is_refused(own_folder: Path, capsys: Capsys) -> None:
     dataset = tiny_dataset(own_folder / "tiny.jsonl")
     store_run(own_folder / "results" / "runs", dataset, "detection", {"s1": ANN, "s2": BO})
 

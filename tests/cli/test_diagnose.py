@@ -7,14 +7,17 @@ import pytest
 
 from pii_bench.cli import main
 from pii_bench.cli.diagnose import run
-from pii_bench.datasets.native import write_native
+from pii_bench.datasets.sample import write_native
 from pii_bench.errors import PiiBenchError
 from tests.analysis.diagnosis.samples import PEOPLE, couple
 from tests.builders import read_folder
+from tests.cli.conftest import table_lines
 from tests.ranking.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.cli.conftest import Capsys
 
 TABLES = ["errors.csv", "leak-curve.csv", "leak.csv", "twins.csv"]
 
@@ -26,14 +29,10 @@ def diagnose(results: Path) -> bool:
 def cells(output: str, title: str) -> list[list[str]]:
     """The lines of the table under a title."""
     _, _, after = output.partition(f"\n{title}\n\n")
-    table = after.partition("\n\n")[0].strip().splitlines()
-    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
-    return [lines[0], *lines[2:]]
+    return table_lines(after.partition("\n\n")[0])
 
 
-def test_errors_and_leaks_of_a_prompted_model(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_errors_and_leaks_of_a_prompted_model(own_folder: Path, capsys: Capsys) -> None:
     dataset = tiny_dataset(own_folder / "tiny.jsonl")
     runs = own_folder / "results" / "runs"
     # Of Ann the name is kept, of Bo nothing is known.
@@ -63,9 +62,7 @@ def test_errors_and_leaks_of_a_prompted_model(
     assert sorted(read_folder(own_folder / "results" / "diagnosis")) == TABLES
 
 
-def test_without_detection_some_classes_cannot_occur(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_detection_some_classes_cannot_occur(own_folder: Path, capsys: Capsys) -> None:
     dataset = tiny_dataset(own_folder / "tiny.jsonl")
     runs = own_folder / "results" / "runs"
     store_run(runs, dataset, "naive-choice", {"s1": "### Answer: []", "s2": FAILED})
@@ -92,7 +89,7 @@ def runs_of_twins(own_folder: Path) -> Path:
 
 
 def test_a_system_with_scores_has_a_curve_and_twins_have_rates(
-    runs_of_twins: Path, capsys: pytest.CaptureFixture[str]
+    runs_of_twins: Path, capsys: Capsys
 ) -> None:
     capsys.readouterr()
 
@@ -107,9 +104,7 @@ def test_a_system_with_scores_has_a_curve_and_twins_have_rates(
     assert curve.count(",inf,False,0,0,1,0\n") == 2
 
 
-def test_twice_gives_the_same_and_no_text_of_a_sample(
-    runs_of_twins: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_twice_gives_the_same_and_no_text_of_a_sample(runs_of_twins: Path, capsys: Capsys) -> None:
     capsys.readouterr()
     diagnose(runs_of_twins)
     first = capsys.readouterr().out, read_folder(runs_of_twins / "diagnosis")
@@ -122,9 +117,7 @@ def test_twice_gives_the_same_and_no_text_of_a_sample(
     assert not [text for text in texts if text in told]
 
 
-def test_a_run_that_is_left_out_is_told(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_that_is_left_out_is_told(own_folder: Path, capsys: Capsys) -> None:
     dataset = tiny_dataset(own_folder / "tiny.jsonl")
     runs = own_folder / "results" / "runs"
     store_run(runs, dataset, "naive", {"s1": "### Answer: []"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +9,7 @@ import pytest
 
 from pii_bench.cli import main
 from tests.builders import read_folder, sample_record, write_lines
+from tests.cli.conftest import leaderboard_rows, table_lines
 from tests.cli.gold import right
 from tests.protocol_server import api_error, completion
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.cli.conftest import Capsys
     from tests.protocol_server import ProtocolServer, Reply
 
 # USD per million tokens.
@@ -33,9 +34,8 @@ def detect(server: ProtocolServer, *options: str) -> int:
 
 
 def table(shown: str) -> list[list[str]]:
-    """The cells of the printed table's rows."""
-    lines = [line for line in shown.splitlines() if line.startswith("| ")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
+    """The printed table without its header."""
+    return table_lines(shown)[1:]
 
 
 def totals(results: Path, prompt: str) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def counted(text: str) -> Reply:
 def test_a_dry_run_tells_what_would_be_asked_and_asks_nothing(
     protocol_server: ProtocolServer,
     own_folder: Path,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capsys,
     assert_golden: Callable[[str, str], None],
 ) -> None:
     assert run(protocol_server, "--dry-run", *PRICE) == 0
@@ -67,7 +67,7 @@ def test_a_dry_run_tells_what_would_be_asked_and_asks_nothing(
 
 
 def test_a_dry_run_counts_only_what_has_no_answer_yet(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    protocol_server: ProtocolServer, own_folder: Path, capsys: Capsys
 ) -> None:
     protocol_server.script(right(completion))
     detect(protocol_server, "--limit", "5")
@@ -88,7 +88,7 @@ def test_a_dry_run_counts_only_what_has_no_answer_yet(
 
 
 def test_a_vote_is_as_many_calls_as_it_has_draws(
-    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     vote = ("--strategy", "self-consistency-vote", "--votes", "3")
 
@@ -98,14 +98,14 @@ def test_a_vote_is_as_many_calls_as_it_has_draws(
 
 
 def test_what_no_price_is_known_of_has_no_known_cost(
-    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     detect(protocol_server, "--dry-run")
 
     assert [row[-1] for row in table(capsys.readouterr().out)] == ["unknown"]
 
 
-def test_what_calls_nobody_costs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_calls_nobody_costs_nothing(capsys: Capsys) -> None:
     assert main(["run", "--model", "gold+all", "--dataset", "demo", "--dry-run"]) == 0
 
     rows = table(capsys.readouterr().out)
@@ -114,7 +114,7 @@ def test_what_calls_nobody_costs_nothing(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_what_is_answered_costs_nothing_more_though_no_price_is_known(
-    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     protocol_server.script(right(completion))
     detect(protocol_server, "--limit", "1")
@@ -125,9 +125,7 @@ def test_what_is_answered_costs_nothing_more_though_no_price_is_known(
     assert [row[-1] for row in table(capsys.readouterr().out)] == ["0.00 / 0.00 / 0.00"]
 
 
-def test_a_batch_costs_its_part_and_no_key_is_needed_to_be_told_so(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_batch_costs_its_part_and_no_key_is_needed_to_be_told_so(capsys: Capsys) -> None:
     arguments = ["run", "--model", "claude-fable-5.1", "--dataset", "demo", "--dry-run"]
 
     def expected(*options: str) -> float:
@@ -140,7 +138,7 @@ def test_a_batch_costs_its_part_and_no_key_is_needed_to_be_told_so(
 
 
 def test_a_run_stops_before_its_cap_and_a_higher_one_goes_on(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    protocol_server: ProtocolServer, own_folder: Path, capsys: Capsys
 ) -> None:
     # 100 tokens may cost 0.001 USD; an answer takes 50. After three, 0.0015 are spent, and
     # another call might bring them to 0.0025.
@@ -158,8 +156,7 @@ def test_a_run_stops_before_its_cap_and_a_higher_one_goes_on(
     assert "9 failed, " in output.err
     assert ", 0.0015 USD\n" in output.err
     assert " 3/12" in output.out
-    with (own_folder / "results" / "leaderboard.csv").open(encoding="utf-8", newline="") as file:
-        (row,) = [row for row in csv.DictReader(file) if row["source"] == "run"]
+    (row,) = leaderboard_rows(own_folder / "results")
     assert (row["coverage"], row["rate_skipped_budget"]) == ("0.2500", "0.7500")
     assert row["rate_infra_error"] == "0.0000"
 
@@ -181,7 +178,7 @@ def test_calls_in_flight_count_against_the_cap(protocol_server: ProtocolServer) 
 
 
 def test_a_vote_that_the_cap_cuts_short_is_no_answer(
-    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     protocol_server.script(right(lambda text: completion(text, usage=(900, 100))))
     vote = ("--strategy", "self-consistency-vote", "--votes", "2", "--task", "query-related")
@@ -193,16 +190,12 @@ def test_a_vote_that_the_cap_cuts_short_is_no_answer(
     assert len(protocol_server.requests) == 3
 
 
-def test_a_cap_needs_a_price(protocol_server: ProtocolServer, own_folder: Path) -> None:
-    assert run(protocol_server, "--max-usd", "5") == 2
-    assert not (own_folder / "results").exists()
-
-
-def test_without_a_price_it_is_said_how_to_give_one(
-    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+def test_a_cap_needs_a_price_and_it_is_said_how_to_give_one(
+    protocol_server: ProtocolServer, own_folder: Path, capsys: Capsys
 ) -> None:
-    run(protocol_server, "--max-usd", "5")
+    assert run(protocol_server, "--max-usd", "5") == 2
 
+    assert not (own_folder / "results").exists()
     assert capsys.readouterr().err == (
         "pii-bench: --max-usd 5: the model's price is unknown; give it with --price IN,OUT "
         "(USD per million tokens)\n"
@@ -212,9 +205,7 @@ def test_without_a_price_it_is_said_how_to_give_one(
 @pytest.mark.parametrize("option", ["--max-usd", "--rpm", "--tpm"])
 @pytest.mark.parametrize("model", ["gold+all", "replay:gold.jsonl"])
 @pytest.mark.usefixtures("gold_answers")
-def test_what_calls_nobody_takes_no_cap(
-    capsys: pytest.CaptureFixture[str], model: str, option: str
-) -> None:
+def test_what_calls_nobody_takes_no_cap(capsys: Capsys, model: str, option: str) -> None:
     assert main(["run", "--model", model, "--dataset", "demo", option, "5"]) == 2
 
     assert capsys.readouterr().err == (
@@ -291,7 +282,7 @@ def test_an_answer_whose_tokens_nobody_tells_is_counted_apart(
 
 
 def test_samples_of_ones_own_are_estimated(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    protocol_server: ProtocolServer, own_folder: Path, capsys: Capsys
 ) -> None:
     path = write_lines(own_folder / "mine.jsonl", [sample_record(query=None, related=[])])
 

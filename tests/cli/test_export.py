@@ -1,20 +1,22 @@
 from __future__ import annotations
 
 import gzip
-from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pii_bench.cli import exports, main
-from pii_bench.cli.export_every_eval_ever import run
-from pii_bench.errors import PiiBenchError
+from pii_bench.models.catalog import check_model
+from tests.builders import read_lines, sample_record, write_lines
 from tests.integrations.schemas import valid_run, valid_samples
+from tests.protocol_server import completion
 from tests.ranking.stored_runs import FAILED, store_run, tiny_dataset
 
 if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset
+    from tests.cli.conftest import Capsys
+    from tests.protocol_server import ProtocolServer
 
 ANSWERS = {"s1": '### Answer: ["32"]', "s2": '### Answer: ["40"]'}
 
@@ -24,77 +26,56 @@ def tiny(own_folder: Path) -> Dataset:
     return tiny_dataset(own_folder / "mine.jsonl")
 
 
-def exported() -> bool:
-    return run(
-        Namespace(
-            results=Path("results"),
-            out=Path("out"),
-            organization="unknown",
-            relationship="other",
-            gzip=False,
-        )
-    )
+def export_runs(*options: str) -> int:
+    return main(["export", "every-eval-ever", "--out", "out", *options])
 
 
-def test_runs_are_written_and_counted(tiny: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_are_written_and_counted(tiny: Dataset, capsys: Capsys) -> None:
     store_run(Path("results/runs"), tiny, "naive", ANSWERS)
 
-    assert exported()
+    assert export_runs("--organization", "Example") == 0
 
-    assert capsys.readouterr().out == "1 runs in out\n"
+    assert capsys.readouterr() == ("1 runs in out\n", "")
     (run,) = Path("out").rglob("*.json")
     assert valid_run(run)["model_info"]["id"] == "fake/one"
+    assert "Example" in run.read_text()
     assert len(valid_samples(run)) == 8
 
 
-def test_an_incomplete_run_is_written_and_named(
-    tiny: Dataset, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_incomplete_run_is_written_and_named(tiny: Dataset, capsys: Capsys) -> None:
     store_run(Path("results/runs"), tiny, "naive", ANSWERS | {"s2": FAILED})
 
-    assert not exported()
+    assert export_runs() == 1
 
     (run,) = Path("out").rglob("*.json")
     assert capsys.readouterr().err == f"incomplete: {run}\n"
 
 
-def test_a_run_whose_dataset_is_gone_is_left_out_and_named(
-    tiny: Dataset, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_whose_dataset_is_gone_is_left_out_and_named(tiny: Dataset, capsys: Capsys) -> None:
     store_run(Path("results/runs"), tiny, "naive", ANSWERS)
     Path(tiny.source).unlink()
 
-    assert not exported()
+    assert export_runs() == 1
 
     assert capsys.readouterr().err.startswith(f"left out: runs on {tiny.source}: ")
     assert not Path("out").exists()
 
 
-def test_a_folder_without_runs_is_refused() -> None:
-    with pytest.raises(PiiBenchError, match="results: no run in it to export"):
-        exported()
+def test_a_folder_without_runs_is_refused(own_folder: Path, capsys: Capsys) -> None:
+    (own_folder / "results").mkdir()
 
+    assert export_runs() == 2
 
-def test_the_command(tiny: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
-    store_run(Path("results/runs"), tiny, "naive", ANSWERS)
-    arguments = ["export", "every-eval-ever", "--out", "out", "--organization", "Example"]
-
-    assert main(arguments) == 0
-
-    assert capsys.readouterr().out == "1 runs in out\n"
-    with pytest.raises(SystemExit) as refused:
-        main([*arguments, "--results", "nowhere"])
-    assert refused.value.code == 2
+    assert capsys.readouterr().err == "pii-bench: results: no run in it to export\n"
 
 
 def test_compressed_samples_are_those_of_a_plain_export(tiny: Dataset) -> None:
     store_run(Path("results/runs"), tiny, "naive", ANSWERS)
-    plain, packed = ["export", "every-eval-ever", "--out", "out"], ["--gzip"]
-    assert main(plain) == 0
+    assert export_runs() == 0
     (samples,) = Path("out").rglob("*_samples.jsonl")
     lines, run = samples.read_bytes(), valid_run(samples.with_name(f"{samples.stem[:-8]}.json"))
 
-    assert main([*plain, *packed]) == 0
+    assert export_runs("--gzip") == 0
 
     archive = samples.with_name(f"{samples.name}.gz")
     assert gzip.decompress(archive.read_bytes()) == lines
@@ -102,7 +83,7 @@ def test_compressed_samples_are_those_of_a_plain_export(tiny: Dataset) -> None:
     again = valid_run(samples.with_name(f"{samples.stem[:-8]}.json"))
     assert again["detailed_evaluation_results"] == run["detailed_evaluation_results"]
 
-    assert main(plain) == 0
+    assert export_runs() == 0
     assert samples.read_bytes() == lines
     assert not archive.exists()
 
@@ -112,29 +93,167 @@ def test_compressed_samples_are_those_of_a_plain_export(tiny: Dataset) -> None:
     [([], "--gzip compresses them"), (["--gzip"], "before they are compressed")],
 )
 def test_a_big_export_says_so_before_it_writes(
-    tiny: Dataset,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    options: list[str],
-    hint: str,
+    tiny: Dataset, monkeypatch: pytest.MonkeyPatch, capsys: Capsys, options: list[str], hint: str
 ) -> None:
     store_run(Path("results/runs"), tiny, "naive", ANSWERS)
     monkeypatch.setattr(exports, "BIG", 1000)
     Path("out").touch()
 
     # A file is where the folder should be: what is told was told before.
-    assert main(["export", "every-eval-ever", "--out", "out", *options]) == 2
+    assert export_runs(*options) == 2
 
     told, failed = capsys.readouterr().err.splitlines()
     assert told == f"about 0 MB of samples for out: {hint}"
     assert "cannot be written" in failed
 
 
-def test_a_small_export_says_nothing_of_its_size(
-    tiny: Dataset, capsys: pytest.CaptureFixture[str]
+TUNED = "ft:gpt-4.1-nano-2025-04-14:acme::abc123"
+
+
+@pytest.fixture
+def ten(tmp_path: Path) -> Path:
+    """Ten people of whom only the number differs."""
+    return write_lines(
+        tmp_path / "ten.jsonl",
+        [
+            sample_record(f"s{number}", description=f"Ann Lee is 32. No {number}.")
+            for number in range(10)
+        ],
+    )
+
+
+def test_a_file_for_openai_with_tokens_and_prices(
+    ten: Path, tmp_path: Path, capsys: Capsys
 ) -> None:
-    store_run(Path("results/runs"), tiny, "naive", ANSWERS)
+    out = tmp_path / "out" / "openai.jsonl"
 
-    assert main(["export", "every-eval-ever", "--out", "out"]) == 0
+    assert main(["export", "fine-tuning", "--for", "openai", *of(ten, out), "--epochs", "2"]) == 0
 
-    assert capsys.readouterr().err == ""
+    first = read_lines(out)[0]["messages"]
+    assert [turn["role"] for turn in first] == ["user", "assistant"]
+    assert "Description:\nAnn Lee is 32. No 0.\n\nQuery:\nAm I old?\n" in first[0]["content"]
+    assert first[1]["content"] == '### Answer: ["32"]'
+    told = capsys.readouterr()
+    texts = [sum(len(turn["content"]) for turn in line["messages"]) for line in read_lines(out)]
+    # A token a byte is the bound; all is ASCII.
+    size, bound = out.stat().st_size, sum(texts)
+    assert told.out.startswith(f"10 examples, {size:,} bytes, ")
+    assert f" / {bound:,} tokens: {out}\n" in told.out
+    assert "USD for 2 epochs" in told.out
+    assert f" / {bound * 2 * 1.5 / 1e6:.2f} |\n| gpt-4o-2024-08-06" in told.out
+    assert told.err == "OpenAI lets no new users fine-tune (guide of 2026-05-07)\n"
+
+
+def test_all_three_tasks_for_transformers(ten: Path, tmp_path: Path, capsys: Capsys) -> None:
+    out = tmp_path / "trl.jsonl"
+    tasks = ("--task", "detection", "query-related", "rewriting")
+
+    assert main(["export", "fine-tuning", "--for", "transformers", *of(ten, out), *tasks]) == 0
+
+    lines = read_lines(out)
+    assert len(lines) == 30
+    assert [line["completion"][0]["content"] for line in lines[::10]] == [
+        'Subject1{"Ann Lee": "PER", "32": "DEM"}',
+        '### Answer: ["32"]',
+        "<Full Name> is 32. No 0.",
+    ]
+    assert "USD" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "written"),
+    [
+        ("a.jsonl", ["--gzip"], "a.jsonl.gz"),
+        ("a.jsonl.gz", [], "a.jsonl.gz"),
+        ("a.jsonl.gz", ["--gzip"], "a.jsonl.gz"),
+    ],
+)
+def test_a_file_can_be_compressed(
+    ten: Path, tmp_path: Path, capsys: Capsys, name: str, options: list[str], written: str
+) -> None:
+    command = ["export", "fine-tuning", "--for", "mistral"]
+    assert main([*command, *of(ten, tmp_path / "plain.jsonl")]) == 0
+    plain = (tmp_path / "plain.jsonl").read_bytes()
+    capsys.readouterr()
+
+    assert main([*command, *of(ten, tmp_path / name), *options]) == 0
+
+    assert gzip.decompress((tmp_path / written).read_bytes()) == plain
+    assert f"{len(plain):,} bytes" in capsys.readouterr().out
+    assert not (tmp_path / "a.jsonl").exists()
+
+
+def test_a_big_file_says_so_first(
+    ten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
+    monkeypatch.setattr(exports, "BIG", 1)
+    out = tmp_path / "a.jsonl"
+
+    assert main(["export", "fine-tuning", "--for", "mistral", *of(ten, out)]) == 0
+
+    told = f"about 0 MB of samples for {out}: --gzip compresses them\n"
+    assert capsys.readouterr().err.startswith(told)
+
+
+def test_tokens_are_counted_by_a_tokenizer(ten: Path, tmp_path: Path, capsys: Capsys) -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = Tokenizer(models.WordLevel({"?": 0}, unk_token="?"))  # noqa: S106 -- no password
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    words.save(str(tmp_path / "tokenizer.json"))
+    out = tmp_path / "mistral.jsonl"
+    counted = ("--tokenizer", str(tmp_path / "tokenizer.json"))
+
+    assert main(["export", "fine-tuning", "--for", "mistral", *of(ten, out), *counted]) == 0
+
+    count = sum(
+        len(turn["content"].split()) for line in read_lines(out) for turn in line["messages"]
+    )
+    assert f" bytes, {count:,} tokens: " in capsys.readouterr().out
+
+
+def test_what_is_no_tokenizer(ten: Path, tmp_path: Path, capsys: Capsys) -> None:
+    options = ("--tokenizer", str(ten))
+
+    assert (
+        main(["export", "fine-tuning", "--for", "mistral", *of(ten, tmp_path / "x"), *options]) == 2
+    )
+    assert f"{ten}: no tokenizer" in capsys.readouterr().err
+
+
+def test_too_few_examples_write_nothing(ten: Path, tmp_path: Path, capsys: Capsys) -> None:
+    out = tmp_path / "few.jsonl"
+
+    assert main(["export", "fine-tuning", "--for", "openai", *of(ten, out), "--limit", "9"]) == 2
+    assert "9 examples; openai takes at least 10" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_test_sets_are_not_learnt_from(capsys: Capsys) -> None:
+    command = ["export", "fine-tuning", "--for", "mistral", "--out", "x", "--dataset", "hard"]
+
+    assert main(command) == 2
+    assert "dataset 'hard' is for tests alone (allowed: train-single" in capsys.readouterr().err
+
+
+def test_a_tuned_model_of_a_provider_is_a_model_like_any_other(
+    protocol_server: ProtocolServer, own_folder: Path
+) -> None:
+    protocol_server.script(completion('### Answer: ["Halifax"]'))
+    options = ("--task", "query-related", "--dataset", "demo", "--limit", "1")
+    server = ("--base-url", f"{protocol_server.url}/v1")
+
+    assert main(["run", "--model", f"openai/{TUNED}", *options, *server]) == 0
+
+    (asked,) = protocol_server.requests
+    assert asked.body["model"] == TUNED
+    assert TUNED in (own_folder / "results" / "leaderboard.csv").read_text()
+
+
+@pytest.mark.parametrize("name", [f"openai/{TUNED}", "mistral/ft:ministral-3b:acme:20261122:ab12"])
+def test_names_of_tuned_models(name: str) -> None:
+    check_model(name)
+
+
+def of(dataset: Path, out: Path) -> tuple[str, ...]:
+    return ("--dataset", str(dataset), "--out", str(out))

@@ -9,6 +9,8 @@ from pii_bench.cli import main
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.cli.conftest import Capsys
+
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 
@@ -17,7 +19,7 @@ def gate(*options: str) -> int:
 
 
 def test_a_system_that_is_good_enough_passes_and_one_that_is_not_fails(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
+    own_folder: Path, capsys: Capsys
 ) -> None:
     assert gate("--min", "masking.h=1", "--write-baseline", "baseline.json") == 0
     assert capsys.readouterr().out == "passed: 3 rows\n"
@@ -30,9 +32,7 @@ def test_a_system_that_is_good_enough_passes_and_one_that_is_not_fails(
     assert (own_folder / "results" / "runs").is_dir()
 
 
-def test_what_is_asked_for_is_read_before_anything_runs(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_asked_for_is_read_before_anything_runs(own_folder: Path, capsys: Capsys) -> None:
     assert gate("--min", "masking.hh=1") == 2
     assert "did you mean 'h'?" in capsys.readouterr().err
     assert not (own_folder / "results").exists()

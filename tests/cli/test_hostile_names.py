@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
+    from tests.cli.conftest import Capsys
 
 HOSTILE: Final = "=1+1\x1b]0;owned\x07\u202e<script>alert(1)</script>|\ud800`$x^{$[a](b)\n# c\\"
 ANN: Final = json.dumps({"Ann Lee": HOSTILE, "32": "DEM"})
@@ -58,9 +59,7 @@ COMMANDS: Final = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_hostile_name_stays_text(
-    results: Path, capsys: pytest.CaptureFixture[str], command: str
-) -> None:
+def test_a_hostile_name_stays_text(results: Path, capsys: Capsys, command: str) -> None:
     assert main([*COMMANDS[command], "--results", str(results)]) in {0, 1, 2}
 
     output = capsys.readouterr()
@@ -73,7 +72,7 @@ def test_a_hostile_name_stays_text(
 
 
 def test_data_check_and_score_quote_it_as_text(
-    own_folder: Path, dataset: Dataset, capsys: pytest.CaptureFixture[str]
+    own_folder: Path, dataset: Dataset, capsys: Capsys
 ) -> None:
     answers = [
         {"id": sample.id, "subjects": [[{"text": "Ann Lee", "type": HOSTILE}]]}

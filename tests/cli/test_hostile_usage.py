@@ -37,17 +37,6 @@ PROVIDERS: Final[Mapping[str, Callable[[Counts], Reply]]] = {
 }
 
 
-NO_COUNTS: Final[tuple[Counts, ...]] = (
-    (True, 7),
-    (11, False),
-    (-1000, -1000),
-    (GIANT, 7),
-    (11, -GIANT),
-    (11.5, 7),
-    ("many", None),
-)
-
-
 def run(server: ProtocolServer, provider: str, *options: str) -> int:
     asked = ("--model", f"{provider}/m", "--base-url", server.url + "/v1")
     about = ("--task", "query-related", "--dataset", "demo")
@@ -61,13 +50,7 @@ def stored(results: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     ("provider", "counts"),
-    [
-        (provider, counts)
-        for provider in PROVIDERS
-        for counts in NO_COUNTS
-        # Mistral's SDK has turned `true` into 1 before anything of ours sees it.
-        if (provider, counts[0]) != ("mistral", True)
-    ],
+    [("openai", (True, 7)), ("anthropic", (GIANT, 7)), ("mistral", (11, -GIANT))],
 )
 def test_what_is_no_count_is_stored_as_unknown_and_read_by_every_command(
     protocol_server: ProtocolServer, own_folder: Path, provider: str, counts: Counts
@@ -86,8 +69,13 @@ def test_what_is_no_count_is_stored_as_unknown_and_read_by_every_command(
     assert len(protocol_server.requests) == asked == 12
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
-@pytest.mark.parametrize("counts", [(-1000, 7), (0, 7), (11, 0), (0, 0), (11, -5), (GIANT, GIANT)])
+@pytest.mark.parametrize(
+    ("provider", "counts"),
+    [
+        *(("openai", each) for each in [(-1000, 7), (0, 7), (11, 0), (0, 0), (11, -5)]),
+        *((provider, (GIANT, GIANT)) for provider in PROVIDERS),
+    ],
+)
 def test_no_count_gets_past_a_cap_on_cost(
     protocol_server: ProtocolServer, own_folder: Path, provider: str, counts: Counts
 ) -> None:
@@ -101,20 +89,6 @@ def test_no_count_gets_past_a_cap_on_cost(
     assert 1 <= len(protocol_server.requests) <= 9
     kinds = [line["error"]["kind"] for line in stored(own_folder / "results") if "error" in line]
     assert kinds == ["skipped_budget"] * (12 - len(protocol_server.requests))
-
-
-@pytest.mark.parametrize("cached", [-1_000_000, 12, True, GIANT])
-def test_cached_tokens_that_cannot_be_make_a_call_no_cheaper(
-    protocol_server: ProtocolServer, own_folder: Path, cached: object
-) -> None:
-    counts = {"prompt_tokens_details": {"cached_tokens": cached}}
-    protocol_server.script(completion(ANSWER, counts=counts))
-
-    assert run(protocol_server, "openai") == 0
-
-    assert {json.dumps(line["usage"]) for line in stored(own_folder / "results")} == {
-        '{"input_tokens": 11, "output_tokens": 7}'
-    }
 
 
 def test_counts_that_an_earlier_version_stored_are_unknown_and_refuse_no_command(

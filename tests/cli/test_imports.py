@@ -1,11 +1,13 @@
-"""What a run imports: no SDK that it does not use."""
+"""What commands import: nothing heavy that they do not use."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import pytest
 
 from tests.cli.command import environment
 from tests.protocol_server import completion
@@ -13,45 +15,39 @@ from tests.protocol_server import completion
 if TYPE_CHECKING:
     from tests.protocol_server import ProtocolServer
 
-CODE = """
+CODE: Final = """
 import contextlib, io, json, sys
 from pii_bench.cli import main
-with contextlib.redirect_stdout(io.StringIO()):
-    code = main(sys.argv[1:])
-print(json.dumps([code, list(sys.modules)]))
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    main(sys.argv[1:])
+print(json.dumps(list(sys.modules)))
 """
+DEMO: Final = "--task query-related --dataset demo --limit 2"
+SDKS: Final = "anthropic mistralai"
 
 
-def test_a_run_imports_nothing_heavy_that_it_does_not_use(protocol_server: ProtocolServer) -> None:
+@pytest.mark.parametrize(
+    ("command", "unused"),
+    [
+        ("--help", f"{SDKS} openai asyncio numpy pandas rich scipy"),
+        (f"run --model openai/x --base-url URL {DEMO}", f"{SDKS} pandas rich scipy"),
+        (f"run --model gold+all --dry-run {DEMO}", f"{SDKS} openai aiohttp httpx2"),
+    ],
+)
+def test_a_command_imports_nothing_heavy_that_it_does_not_use(
+    protocol_server: ProtocolServer, command: str, unused: str
+) -> None:
     protocol_server.script(completion('### Answer: ["Halifax"]'))
-    options = ("--task", "query-related", "--dataset", "demo", "--limit", "2")
-    asked = ("--model", "openai/x", "--base-url", f"{protocol_server.url}/v1")
+    arguments = command.replace("URL", f"{protocol_server.url}/v1").split()
 
     done = subprocess.run(  # noqa: S603 -- our own interpreter and code
-        [sys.executable, "-c", CODE, "run", *asked, *options],
+        [sys.executable, "-c", CODE, *arguments],
         check=True,
         capture_output=True,
         text=True,
         env=environment(),
     )
-    code, modules = json.loads(done.stdout)
 
-    assert code == 0
-    packages = {name.partition(".")[0] for name in modules}
-    assert not packages & {"anthropic", "mistralai", "pandas", "rich", "scipy"}
-
-
-def test_no_sdk_is_imported_where_nobody_is_called() -> None:
-    options = ("run", "--model", "gold+all", "--dataset", "demo", "--dry-run")
-    done = subprocess.run(  # noqa: S603 -- our own interpreter and code
-        [sys.executable, "-c", CODE, *options],
-        check=True,
-        capture_output=True,
-        text=True,
-        env=environment(),
-    )
-    code, modules = json.loads(done.stdout)
-
-    assert code == 0
-    packages = {name.partition(".")[0] for name in modules}
-    assert not packages & {"aiohttp", "anthropic", "httpx2", "mistralai", "openai"}
+    packages = {name.partition(".")[0] for name in json.loads(done.stdout)}
+    assert not packages & set(unused.split())
+    assert len(protocol_server.requests) == (2 if "URL" in command else 0)

@@ -27,6 +27,7 @@ from tests.protocol_server import HANG, Reply, completion
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.cli.conftest import Capsys
     from tests.protocol_server import ProtocolServer, ReceivedRequest
 
 DATASET: Final = "hard"
@@ -204,7 +205,7 @@ def run_gold(answers: Path, results: str) -> int:
 
 
 def test_a_full_disk_ends_a_run_and_takes_nothing_from_it(
-    gold_answers: Path, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    gold_answers: Path, own_folder: Path, capsys: Capsys
 ) -> None:
     with no_file_longer_than(2500):
         assert run_gold(gold_answers, "full") == 2
@@ -232,7 +233,7 @@ def test_a_full_disk_ends_a_run_and_takes_nothing_from_it(
 
 
 def test_a_second_run_on_the_same_results_is_refused(
-    gold_answers: Path, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    gold_answers: Path, own_folder: Path, capsys: Capsys
 ) -> None:
     folder = own_folder / "results" / "runs" / "replay--gold"
     with locked(folder):

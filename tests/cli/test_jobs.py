@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.cli import main
-from pii_bench.runs.store import locked
 from tests.batch_protocols import AnthropicBatches, MistralBatches, OpenAIBatches
 from tests.batch_server import EXPIRED, Item
 from tests.builders import read_folder, read_lines, sample_record, write_lines
-from tests.cli.gold import right, right_items
+from tests.cli.gold import right_items
 from tests.protocol_server import completion
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.batch_server import BatchServer, StoredJob
+    from tests.cli.conftest import Capsys
     from tests.protocol_server import ProtocolServer
 
 
@@ -62,7 +62,7 @@ def stored(results: Path, prompt: str = "detection") -> list[dict[str, Any]]:
 )
 def test_right_answers_of_batches_are_perfect(
     own_folder: Path,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capsys,
     monkeypatch: pytest.MonkeyPatch,
     protocol: Callable[[], BatchServer],
     model: str,
@@ -85,9 +85,7 @@ def test_right_answers_of_batches_are_perfect(
     assert spent == [0.001104, 0.001104]
 
 
-def test_a_batch_run_says_little(
-    batches: OpenAIBatches, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_batch_run_says_little(batches: OpenAIBatches, capsys: Capsys) -> None:
     batches.looks = 1
 
     detect(batches, "--batch", "--price", "2,10")
@@ -101,7 +99,7 @@ def test_a_batch_run_says_little(
 
 
 def test_what_is_submitted_is_collected_by_a_later_run(
-    batches: OpenAIBatches, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    batches: OpenAIBatches, own_folder: Path, capsys: Capsys
 ) -> None:
     batches.looks = 1
 
@@ -122,7 +120,7 @@ def test_what_is_submitted_is_collected_by_a_later_run(
 
 
 def test_a_dry_run_of_what_is_submitted_is_of_nothing(
-    batches: OpenAIBatches, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    batches: OpenAIBatches, own_folder: Path, capsys: Capsys
 ) -> None:
     batches.looks = 9
     detect(batches, "--batch", "submit")
@@ -136,7 +134,7 @@ def test_a_dry_run_of_what_is_submitted_is_of_nothing(
 
 
 def test_what_is_submitted_is_not_paid_for_again_one_by_one(
-    batches: OpenAIBatches, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    batches: OpenAIBatches, own_folder: Path, capsys: Capsys
 ) -> None:
     batches.looks = 9
     detect(batches, "--batch", "submit", "--limit", "2")
@@ -155,10 +153,7 @@ def test_what_is_submitted_is_not_paid_for_again_one_by_one(
 
 
 def test_what_fails_in_a_batch_is_asked_again_by_the_next_run(
-    batches: OpenAIBatches,
-    own_folder: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    batches: OpenAIBatches, own_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def two_fail(job: StoredJob) -> dict[str, Item]:
         first, second, *_ = job.requests
@@ -182,7 +177,7 @@ def test_what_fails_in_a_batch_is_asked_again_by_the_next_run(
 
 
 def test_a_batch_holds_no_more_than_the_cap_pays_for(
-    batches: OpenAIBatches, capsys: pytest.CaptureFixture[str]
+    batches: OpenAIBatches, capsys: Capsys
 ) -> None:
     # Each request may cost 100 tokens at 10 USD per million: three fit, whatever they take.
     capped = ("--price", "0,10", "--max-tokens", "100", "--max-usd", "0.0035")
@@ -234,7 +229,7 @@ def test_batches_of_the_models_of_a_file_share_its_cap(
 )
 @pytest.mark.usefixtures("gold_answers")
 def test_what_has_no_batches_is_told_before_anything_is_done(
-    own_folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], what: str
+    own_folder: Path, capsys: Capsys, arguments: list[str], what: str
 ) -> None:
     assert main(["run", "--dataset", "demo", "--batch", "--model", *arguments]) == 2
 
@@ -242,40 +237,8 @@ def test_what_has_no_batches_is_told_before_anything_is_done(
     assert not (own_folder / "results").exists()
 
 
-def test_two_runs_on_the_same_results_are_refused(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    protocol_server.script(right(completion))
-    detect(protocol_server, "--limit", "1")
-    (folder,) = (own_folder / "results" / "runs").iterdir()
-    before = read_folder(own_folder)
-    capsys.readouterr()
-
-    with locked(folder):
-        assert detect(protocol_server) == 2
-
-    assert capsys.readouterr().err == (
-        f"pii-bench: {folder.relative_to(own_folder)}: another run is writing there: let it end, "
-        "or give another --results\n"
-    )
-    assert read_folder(own_folder) == before
-    assert len(protocol_server.requests) == 1
-
-    assert detect(protocol_server, "--limit", "2") == 0
-
-
-def test_a_run_of_another_model_goes_on_beside(
-    protocol_server: ProtocolServer, own_folder: Path
-) -> None:
-    protocol_server.script(right(completion))
-    other = own_folder / "results" / "runs" / "openai--other"
-
-    with locked(other):
-        assert detect(protocol_server, "--limit", "1") == 0
-
-
 def test_what_another_dataset_asked_alike_is_not_asked_again(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    protocol_server: ProtocolServer, own_folder: Path, capsys: Capsys
 ) -> None:
     for name in ("one", "two"):
         write_lines(own_folder / f"{name}.jsonl", [sample_record(f"{name}-1")])
@@ -321,10 +284,7 @@ def answered(own_folder: Path) -> dict[str, str]:
 
 
 def test_what_two_datasets_ask_alike_is_submitted_once(
-    batches: OpenAIBatches,
-    own_folder: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    batches: OpenAIBatches, own_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batches, "outcomes", lambda job: {name: Item() for name in job.requests})
     asked = ("--config", str(overlapping(own_folder)), "--base-url", f"{batches.url}/v1")
@@ -342,10 +302,7 @@ def test_what_two_datasets_ask_alike_is_submitted_once(
 
 
 def test_what_was_submitted_once_is_collected_for_both_datasets(
-    batches: OpenAIBatches,
-    own_folder: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    batches: OpenAIBatches, own_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batches, "outcomes", lambda job: {name: Item() for name in job.requests})
     asked = ("--config", str(overlapping(own_folder)), "--base-url", f"{batches.url}/v1")

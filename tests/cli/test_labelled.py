@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +9,17 @@ import pytest
 
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.prompting.schemas import answer_schema
-from pii_bench.prompting.strategies import get_strategy
+from pii_bench.prompting.strategies import answer_schema, get_strategy
 from tests.builders import read_folder, read_lines, write_lines
-from tests.cli.test_providers import CLAUDE, MISTRAL, OPENAI, Speaker, rows, settings
+from tests.cli.conftest import leaderboard_rows
+from tests.cli.test_providers import CLAUDE, MISTRAL, OPENAI, Speaker, settings
 from tests.protocol_server import completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.cli.conftest import Capsys
     from tests.protocol_server import ProtocolServer, ReceivedRequest, Reply
 
 JSON = ("--strategy", "json", "--task", "detection")
@@ -53,7 +53,7 @@ def test_right_answers_of_any_provider_are_perfect_but_for_subjects(
     schema = answer_schema(get_strategy("json"))
     asked = [settings(request) for request in protocol_server.requests]
     assert asked == [speaker.settings] * 2 + [{**speaker.settings, **speaker.form(schema)}] * 2
-    found = rows(own_folder / "results")
+    found = leaderboard_rows(own_folder / "results")
     assert [(row["task"], row["strategy"], row["ent_f1"], row["strict_f1"]) for row in found] == [
         ("detection", "json", "1.0000", ""),
         ("detection", "json+schema", "1.0000", ""),
@@ -71,7 +71,10 @@ def test_examples_are_shown_and_make_a_condition_of_their_own(
 
     none, three = (each.body["messages"][0]["content"] for each in protocol_server.requests)
     assert (none.count("Your object:"), three.count("Your object:")) == (1, 4)
-    assert {row["strategy"] for row in rows(own_folder / "results")} == {"json", "json+3-shot"}
+    assert {row["strategy"] for row in leaderboard_rows(own_folder / "results")} == {
+        "json",
+        "json+3-shot",
+    }
 
 
 def spans_dataset(folder: Path) -> str:
@@ -95,7 +98,7 @@ def test_labels_of_another_taxonomy_become_our_types(
     assert run_spans(protocol_server, source, "--taxonomy", "ai4privacy") == 0
 
     assert "- JOBTITLE: Occupation\n" in protocol_server.requests[0].body["messages"][0]["content"]
-    (row,) = rows(own_folder / "results")
+    (row,) = leaderboard_rows(own_folder / "results")
     assert row["strategy"] == "json+ai4privacy"
     # First and last name next to each other are one name, as in gold. So 6 of 7 are right: TITLE
     # has no type of ours, and 42 is nowhere in the text.
@@ -116,12 +119,12 @@ def test_a_long_text_is_asked_about_in_pieces(
     assert len(protocol_server.requests) == 2
     (path,) = own_folder.glob("results/runs/*/json/*.jsonl")
     assert [len(line["draws"]) for line in read_lines(path)] == [2]
-    (row,) = rows(own_folder / "results")
+    (row,) = leaderboard_rows(own_folder / "results")
     assert row["ent_f1"] == "1.0000"
 
 
 def test_the_values_of_a_run_are_scored_by_their_places(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    protocol_server: ProtocolServer, own_folder: Path, capsys: Capsys
 ) -> None:
     said = {"PER": ["Mia", "Ben Ortega", "Ben", "Mia Ortega", "Zoe"], "DEM": ["41"]}
     protocol_server.script(completion(json.dumps({"PII": said})))
@@ -143,7 +146,7 @@ def test_the_values_of_a_run_are_scored_by_their_places(
 
 
 def test_only_runs_of_detection_on_the_dataset_have_places(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    protocol_server: ProtocolServer, own_folder: Path, capsys: Capsys
 ) -> None:
     protocol_server.script(completion("### Answer: []"))
     OPENAI.run(protocol_server, "--limit", "1")
@@ -163,14 +166,12 @@ def test_only_runs_of_detection_on_the_dataset_have_places(
     assert main(["spans", "--dataset", "demo"]) == 2
 
 
-def refused(capsys: pytest.CaptureFixture[str], *options: str) -> str:
+def refused(capsys: Capsys, *options: str) -> str:
     assert main(["run", "--dataset", "demo", *options]) == 2
     return capsys.readouterr().err.splitlines()[-1]
 
 
-def test_what_does_not_apply_is_refused(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_does_not_apply_is_refused(own_folder: Path, capsys: Capsys) -> None:
     chat = ("--model", "openai/m", "--base-url", "http://127.0.0.1:1/v1")
 
     assert "strategy 'naive' has no use for --taxonomy" in refused(
@@ -208,7 +209,8 @@ def test_it_is_one_of_the_strategies_of_a_file(
     assert main(["run", "--config", "bench.toml", *url, "--taxonomy", "spacy"]) == 0
 
     found = {
-        (row["model"].partition("@")[0], row["strategy"]) for row in rows(own_folder / "results")
+        (row["model"].partition("@")[0], row["strategy"])
+        for row in leaderboard_rows(own_folder / "results")
     }
     assert found == {
         ("gold", "detection"),
@@ -231,6 +233,5 @@ def test_it_has_no_part_in_masking_by_another_strategy(
     assert OPENAI.run(protocol_server, *JSON, "--limit", "1") == 0
     assert OPENAI.run(protocol_server, "--task", "query-related", "--limit", "1") == 0
 
-    with (own_folder / "results" / "leaderboard.csv").open(encoding="utf-8") as file:
-        tasks = [row["task"] for row in csv.DictReader(file) if row["source"] == "run"]
+    tasks = [row["task"] for row in leaderboard_rows(own_folder / "results")]
     assert tasks == ["detection", "query-related"]

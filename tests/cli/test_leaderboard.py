@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, NoReturn
 
 from pii_bench.cli import leaderboard, main
@@ -12,10 +11,10 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from tests.cli.conftest import Capsys
 
-def test_it_is_made_again_from_stored_responses(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+
+def test_it_is_made_again_from_stored_responses(own_folder: Path, capsys: Capsys) -> None:
     dataset = tiny_dataset(own_folder / "tiny.jsonl")
     results = own_folder / "elsewhere"
     store_run(results / "runs", dataset, "detection", {"s1": ANN, "s2": BO})
@@ -34,27 +33,18 @@ def test_it_is_made_again_from_stored_responses(
     assert [line.split(",")[0] for line in lines[-2:]] == ["reference", "run"]
 
 
-def test_rows_as_json_are_all_that_is_printed(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    dataset = tiny_dataset(own_folder / "tiny.jsonl")
-    store_run(own_folder / "results" / "runs", dataset, "detection", {"s1": ANN, "s2": BO})
-
-    assert main(["leaderboard", "--json"]) == 0
-
-    output = capsys.readouterr()
-    rows = json.loads(output.out)
-    (ours,) = [row for row in rows if row["source"] == "run"]
-    assert len(rows) == 1 + len(published_rows())
-    assert (ours["model"], ours["task"], ours["scored"]) == ("fake/one", "detection", 2)
-    assert output.err.startswith("leaderboard: ")
-
-
 def test_without_results_the_published_figures_are_there(own_folder: Path) -> None:
     assert main(["leaderboard"]) == 0
 
     lines = (own_folder / "results" / "leaderboard.csv").read_text(encoding="utf-8").splitlines()
     assert {line.split(",")[0] for line in lines[1:]} == {"published"}
+
+
+def test_a_table_that_the_paper_lacks_is_refused(own_folder: Path, capsys: Capsys) -> None:
+    (own_folder / "results").mkdir()
+
+    assert main(["leaderboard", "--table", "99"]) == 2
+    assert "99" in capsys.readouterr().err
 
 
 def test_twice_gives_the_same(own_folder: Path) -> None:
@@ -69,9 +59,7 @@ def test_twice_gives_the_same(own_folder: Path) -> None:
     assert len(before) == 4
 
 
-def test_an_interruption_is_no_traceback(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interruption_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
     def interrupt(*_: object) -> NoReturn:
         raise KeyboardInterrupt
 
@@ -81,9 +69,7 @@ def test_an_interruption_is_no_traceback(
     assert capsys.readouterr().err == "pii-bench: interrupted\n"
 
 
-def test_a_run_that_is_left_out_is_told(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_that_is_left_out_is_told(own_folder: Path, capsys: Capsys) -> None:
     dataset = tiny_dataset(own_folder / "tiny.jsonl")
     runs = own_folder / "results" / "runs"
     store_run(runs, changed(dataset), "detection", {"s1": ANN, "s2": BO})
@@ -93,7 +79,7 @@ def test_a_run_that_is_left_out_is_told(
 
 
 def test_what_cannot_be_read_is_left_out_and_the_rest_is_shown(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
+    own_folder: Path, capsys: Capsys
 ) -> None:
     dataset = tiny_dataset(own_folder / "tiny.jsonl")
     runs = own_folder / "results" / "runs"
@@ -120,9 +106,7 @@ def test_what_cannot_be_read_is_left_out_and_the_rest_is_shown(
     assert "fake/run" not in table
 
 
-def test_what_is_told_of_a_damaged_store_mends_it(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_told_of_a_damaged_store_mends_it(own_folder: Path, capsys: Capsys) -> None:
     asked = ["run", "--model", "gold", "--dataset", "demo"]
     assert main(asked) == 0
     (manifest,) = own_folder.rglob("demo.run.json")

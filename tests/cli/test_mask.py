@@ -19,6 +19,8 @@ from tests.protocol_server import ProtocolServer, Reply, completion
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.cli.conftest import Capsys
+
 TEXT: Final = "Ann Lee, 32,\r\nBo Ek.\n"
 QUERY: Final = "Am I old?"
 FOUND: Final = 'Subject1{"Ann Lee": "PER", "32": "DEM"}\nSubject2{"Bo Ek": "PER"}'
@@ -74,9 +76,7 @@ def test_a_text_is_masked_for_a_query_and_restored(
     assert capfdbinary.readouterr() == (TEXT.encode(), b"")
 
 
-def test_what_became_of_each_text_is_listed_if_so_wished(
-    letter: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_became_of_each_text_is_listed_if_so_wished(letter: Path, capsys: Capsys) -> None:
     assert mask(letter, "--model", system(letter.parent), "--explain") == 0
 
     assert capsys.readouterr().err.splitlines()[3:] == [
@@ -89,7 +89,7 @@ def test_what_became_of_each_text_is_listed_if_so_wished(
 
 
 def test_the_default_system_masks_standard_input_on_this_machine(
-    own_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    own_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipe(monkeypatch, "I am Ann Lee. Write to ann.lee@mail.example.")
 
@@ -103,7 +103,7 @@ def test_the_default_system_masks_standard_input_on_this_machine(
 
 
 def test_nothing_else_is_written_and_no_message_quotes_the_text(
-    letter: Path, capsys: pytest.CaptureFixture[str]
+    letter: Path, capsys: Capsys
 ) -> None:
     name = system(letter.parent, FOUND + '\nSubject3{"Cy Orr": "PER"}')
 
@@ -119,9 +119,7 @@ def test_nothing_else_is_written_and_no_message_quotes_the_text(
     assert {path.name for path in letter.parent.iterdir()} == {"letter.txt", "said.jsonl"}
 
 
-def test_a_detection_that_failed_lets_nothing_pass(
-    letter: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_detection_that_failed_lets_nothing_pass(letter: Path, capsys: Capsys) -> None:
     name = system(letter.parent, "Ann Lee, I suppose.")
 
     for options in ([], ["--on-failure", "mask-all"]):
@@ -134,9 +132,7 @@ def test_a_detection_that_failed_lets_nothing_pass(
     assert not (letter.parent / "mapping.json").exists()
 
 
-def test_where_only_the_need_is_unknown_all_can_be_masked(
-    letter: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_where_only_the_need_is_unknown_all_can_be_masked(letter: Path, capsys: Capsys) -> None:
     name = system(letter.parent, related="Hm.")
 
     assert mask(letter, "--model", name) == 2
@@ -147,9 +143,7 @@ def test_where_only_the_need_is_unknown_all_can_be_masked(
     assert "everything that was found is masked\n" in output.err
 
 
-def test_a_model_elsewhere_is_named_and_refused_if_so_wished(
-    letter: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_elsewhere_is_named_and_refused_if_so_wished(letter: Path, capsys: Capsys) -> None:
     options = ("--model", "openai/m", "--base-url", "https://models.example/v1")
 
     assert mask(letter, *options, "--local-only") == 2
@@ -163,7 +157,7 @@ def test_a_model_elsewhere_is_named_and_refused_if_so_wished(
 
 
 def test_a_server_is_asked_with_what_was_set(
-    letter: Path, capsys: pytest.CaptureFixture[str], protocol_server: ProtocolServer
+    letter: Path, capsys: Capsys, protocol_server: ProtocolServer
 ) -> None:
     protocol_server.script(completion(FOUND), completion('### Answer: ["32"]'))
     options = ("--model", "openai/m", "--base-url", protocol_server.url, "--max-tokens", 99)
@@ -177,7 +171,7 @@ def test_a_server_is_asked_with_what_was_set(
 
 @pytest.mark.usefixtures("no_jitter")
 def test_a_server_that_fails_lets_nothing_pass(
-    letter: Path, capsys: pytest.CaptureFixture[str], protocol_server: ProtocolServer
+    letter: Path, capsys: Capsys, protocol_server: ProtocolServer
 ) -> None:
     protocol_server.script(Reply(status=400, body={"error": {"message": TEXT}}))
 
@@ -189,9 +183,7 @@ def test_a_server_that_fails_lets_nothing_pass(
     assert "Ann" not in output.err
 
 
-def test_a_mapping_is_not_overwritten_without_force(
-    letter: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mapping_is_not_overwritten_without_force(letter: Path, capsys: Capsys) -> None:
     name = system(letter.parent)
     options = (letter, "--model", name, "--mapping", "mapping.json")
     assert mask(*options) == 0
@@ -205,9 +197,7 @@ def test_a_mapping_is_not_overwritten_without_force(
     assert capsys.readouterr().out == MASKED
 
 
-def test_the_text_is_not_taken_for_an_old_mapping(
-    letter: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_text_is_not_taken_for_an_old_mapping(letter: Path, capsys: Capsys) -> None:
     assert mask(letter, "--model", system(letter.parent), "--mapping", letter, "--force") == 2
 
     assert "letter.txt: is no mapping; --force replaces nothing else" in capsys.readouterr().err
@@ -215,7 +205,7 @@ def test_the_text_is_not_taken_for_an_old_mapping(
 
 
 def test_where_the_mapping_cannot_be_kept_the_masked_text_is_not_printed(
-    letter: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    letter: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
@@ -237,7 +227,7 @@ def mapping(own_folder: Path) -> Path:
 
 @pytest.mark.usefixtures("mapping")
 def test_an_answer_is_restored_and_what_is_missing_told(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipe(monkeypatch, "Dear <Full Name 1>,\nyou are not old.")
 
@@ -250,7 +240,7 @@ def test_an_answer_is_restored_and_what_is_missing_told(
 
 @pytest.mark.usefixtures("mapping")
 def test_tags_with_another_number_stay_and_make_the_answer_incomplete(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipe(monkeypatch, "<full name 1>, <Full Name 2>, <Full Name 7>")
 
@@ -282,7 +272,7 @@ def test_tags_with_another_number_stay_and_make_the_answer_incomplete(
     ],
 )
 def test_wrong_arguments_and_input(
-    letter: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], what: str
+    letter: Path, capsys: Capsys, arguments: list[str], what: str
 ) -> None:
     (letter.parent / "latin1.txt").write_bytes("Zoë".encode("latin-1"))
 
@@ -296,7 +286,7 @@ def test_wrong_arguments_and_input(
 
 
 def test_a_remote_model_is_refused_before_it_asks_for_a_key(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
+    own_folder: Path, capsys: Capsys
 ) -> None:
     (own_folder / "letter.txt").write_text("I am 32.")
     asked = ("--model", "gpt-6-luna", "--local-only")
@@ -320,7 +310,7 @@ NEVER_NEEDED = ("Ann Lee", "536-22-8719", "ann.lee@example.org", "+44 20 7946 09
 
 @pytest.mark.parametrize("keep", KEEP)
 def test_names_and_numbers_stay_only_where_the_query_clearly_needs_them(
-    own_folder: Path, capsys: pytest.CaptureFixture[str], keep: str
+    own_folder: Path, capsys: Capsys, keep: str
 ) -> None:
     letter = own_folder / "identity.txt"
     letter.write_text(IDENTITY)

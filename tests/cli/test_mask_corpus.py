@@ -14,6 +14,8 @@ from tests.protocol_server import ProtocolServer, Reply, completion
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.cli.conftest import Capsys
+
 FOUND: Final = 'Subject1{"Ann Lee": "PER", "32": "DEM"}'
 NEEDED: Final = '### Answer: ["32"]'
 ROWS: Final = [{"n": n, "text": f"Ann Lee is {n}.", "ask": "Old?"} for n in (31, 32, 33)]
@@ -49,9 +51,7 @@ def mask(*options: object) -> int:
     return main(["mask", *map(str, options)])
 
 
-def test_every_text_of_a_folder_is_masked(
-    letters: Path, replay: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_text_of_a_folder_is_masked(letters: Path, replay: str, capsys: Capsys) -> None:
     assert mask(letters, "--query", "Is Ann Lee old?", "--out", "out", "--model", replay) == 0
 
     assert read_folder(letters.parent / "out") == {
@@ -76,7 +76,7 @@ def test_every_text_of_a_folder_is_masked(
 
 
 def test_files_that_are_there_are_skipped_unless_forced(
-    letters: Path, replay: str, capsys: pytest.CaptureFixture[str]
+    letters: Path, replay: str, capsys: Capsys
 ) -> None:
     options = (letters, "--query", "Old?", "--out", "out", "--model", replay)
     there = letters.parent / "out" / "a.txt"
@@ -92,7 +92,7 @@ def test_files_that_are_there_are_skipped_unless_forced(
 
 
 def test_a_column_is_masked_for_the_query_of_each_row(
-    table: Path, protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+    table: Path, protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     write_lines(table, [row | {"ask": f"Number {n}?"} for n, row in enumerate(ROWS)])
     needed = ("[]", '["32"]', "[]")
@@ -124,7 +124,7 @@ def test_csv_is_masked_like_json_lines(table: Path, replay: str) -> None:
 
 @pytest.mark.usefixtures("no_jitter")
 def test_a_text_on_which_the_system_fails_stops_a_table_which_goes_on_there(
-    table: Path, protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+    table: Path, protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     out, part = table.parent / "o.jsonl", table.parent / "o.jsonl.part"
     served = ("--model", "openai/m", "--base-url", protocol_server.url)
@@ -153,7 +153,7 @@ def test_a_text_on_which_the_system_fails_stops_a_table_which_goes_on_there(
 
 
 def test_a_text_on_which_the_system_fails_stops_a_folder_which_goes_on_there(
-    letters: Path, protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+    letters: Path, protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     served = ("--model", "openai/m", "--base-url", protocol_server.url)
     options = (letters, "--query", "Old?", "--out", "out", *served)
@@ -173,7 +173,7 @@ def test_a_text_on_which_the_system_fails_stops_a_folder_which_goes_on_there(
 
 
 def test_a_table_that_is_there_is_replaced_by_force_alone(
-    table: Path, replay: str, capsys: pytest.CaptureFixture[str]
+    table: Path, replay: str, capsys: Capsys
 ) -> None:
     out, part = table.parent / "o.jsonl", table.parent / "o.jsonl.part"
     out.write_text("mine")
@@ -195,7 +195,7 @@ def test_a_table_that_is_there_is_replaced_by_force_alone(
 
 
 def test_a_bad_row_is_told_before_a_text_is_masked(
-    table: Path, protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+    table: Path, protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     table.write_text(table.read_text() + json.dumps({"text": 7}) + "\n")
     served = ("--model", "openai/m", "--base-url", protocol_server.url)
@@ -239,7 +239,7 @@ def test_a_bad_row_is_told_before_a_text_is_masked(
 )
 @pytest.mark.usefixtures("letters")
 def test_wrong_arguments(
-    table: Path, replay: str, capsys: pytest.CaptureFixture[str], arguments: str, what: str
+    table: Path, replay: str, capsys: Capsys, arguments: str, what: str
 ) -> None:
     before = read_folder(table.parent)
 
@@ -251,9 +251,7 @@ def test_wrong_arguments(
     assert read_folder(table.parent) == before
 
 
-def test_a_system_that_is_refused_leaves_what_was_masked(
-    table: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_system_that_is_refused_leaves_what_was_masked(table: Path, capsys: Capsys) -> None:
     part = write_lines(table.parent / "o.jsonl.part", MASKED[:2])
     far = ("--model", "openai/m", "--base-url", "https://models.example/v1", "--local-only")
     options = (table, "--column", "text", "--query", "Q", "--out", "o.jsonl", "--force")

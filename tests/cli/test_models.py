@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.cli.conftest import Capsys
+
 TABLE = """
 [first]
 provider = "openai"
@@ -65,29 +67,23 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "MODELS", read_table(path))
 
 
-def shown(
-    capsys: pytest.CaptureFixture[str], *, provider: str | None = None, sources: bool = False
-) -> str:
+def shown(capsys: Capsys, *, provider: str | None = None, sources: bool = False) -> str:
     models.run(argparse.Namespace(provider=provider, sources=sources, json=False))
     return capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("table")
-def test_the_table(
-    capsys: pytest.CaptureFixture[str], assert_golden: Callable[[str, str], None]
-) -> None:
+def test_the_table(capsys: Capsys, assert_golden: Callable[[str, str], None]) -> None:
     assert_golden("models.txt", shown(capsys))
 
 
 @pytest.mark.usefixtures("table")
-def test_the_table_with_sources(
-    capsys: pytest.CaptureFixture[str], assert_golden: Callable[[str, str], None]
-) -> None:
+def test_the_table_with_sources(capsys: Capsys, assert_golden: Callable[[str, str], None]) -> None:
     assert_golden("models-sources.txt", shown(capsys, sources=True))
 
 
 @pytest.mark.usefixtures("table")
-def test_the_models_of_one_provider(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_models_of_one_provider(capsys: Capsys) -> None:
     lines = shown(capsys, provider="deepseek", sources=True).splitlines()
 
     assert [line.split()[1] for line in lines if line.startswith("| ")] == ["alias", "second"]
@@ -102,7 +98,7 @@ def test_a_provider_without_models() -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_the_models_as_json_with_all_that_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_models_as_json_with_all_that_is_known(capsys: Capsys) -> None:
     models.run(argparse.Namespace(provider="openai", sources=False, json=True))
 
     first, third = json.loads(capsys.readouterr().out)
@@ -135,7 +131,7 @@ def test_the_models_as_json_with_all_that_is_known(capsys: pytest.CaptureFixture
     assert (third["model"], third["price"]) == ("openai/org/third", None)
 
 
-def test_every_model_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_model_is_listed(capsys: Capsys) -> None:
     rows = [line for line in shown(capsys).splitlines() if line.startswith("| ")]
 
     assert [row.split()[1] for row in rows[1:]] == list(MODELS)

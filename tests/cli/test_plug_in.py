@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.cli.conftest import Capsys
+
 DETECTOR = """
 from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.systems.composed import compose_systems
@@ -53,7 +55,7 @@ def clean_modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_a_sample_on_which_its_code_fails_is_named_and_the_run_goes_on(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
+    own_folder: Path, capsys: Capsys
 ) -> None:
     # The text of demo-0001 alone names Halifax.
     source = DETECTOR.replace("SPAN", "10**6 if 'Halifax' in text else 4")
@@ -68,9 +70,7 @@ def test_a_sample_on_which_its_code_fails_is_named_and_the_run_goes_on(
     assert "| 12/12" in told.out
 
 
-def test_of_many_samples_the_first_are_named(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_of_many_samples_the_first_are_named(own_folder: Path, capsys: Capsys) -> None:
     (own_folder / "mine.py").write_text(DETECTOR.replace("SPAN", "-1"))
 
     assert main([*ASKED, "--task", "detection"]) == 0
@@ -80,9 +80,7 @@ def test_of_many_samples_the_first_are_named(
     assert rest == "detection on demo: and 7 more"
 
 
-def test_masking_prints_nothing_where_its_code_fails(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_masking_prints_nothing_where_its_code_fails(own_folder: Path, capsys: Capsys) -> None:
     (own_folder / "mine.py").write_text(DETECTOR.replace("SPAN", "10**6"))
     (own_folder / "letter.txt").write_text("Ann Lee is 32.")
 
@@ -94,7 +92,7 @@ def test_masking_prints_nothing_where_its_code_fails(
 
 
 def test_a_system_without_a_prompt_has_its_rows_in_the_summary(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
+    own_folder: Path, capsys: Capsys
 ) -> None:
     (own_folder / "mine.py").write_text(NAMELESS)
 

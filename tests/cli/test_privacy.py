@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from tests.cli.conftest import Capsys
     from tests.protocol_server import ProtocolServer, ReceivedRequest
 
 KEYS: Final = {
@@ -130,10 +131,7 @@ def test_the_search_finds_what_is_planted() -> None:
 
 @pytest.mark.parametrize("provider", CLOUD)
 def test_a_run_at_another_endpoint_shows_nothing_and_sends_no_providers_key(
-    provider: str,
-    own_folder: Path,
-    capsys: pytest.CaptureFixture[str],
-    protocol_server: ProtocolServer,
+    provider: str, own_folder: Path, capsys: Capsys, protocol_server: ProtocolServer
 ) -> None:
     protocol_server.script(answer)
 
@@ -148,7 +146,7 @@ def test_a_run_at_another_endpoint_shows_nothing_and_sends_no_providers_key(
 def test_a_run_at_the_providers_own_endpoint_shows_nothing_and_sends_its_key_alone(
     provider: str,
     own_folder: Path,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capsys,
     protocol_server: ProtocolServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -165,10 +163,7 @@ def test_a_run_at_the_providers_own_endpoint_shows_nothing_and_sends_its_key_alo
 
 @pytest.mark.parametrize("provider", CLOUD)
 def test_failed_calls_that_repeat_what_was_sent_show_nothing(
-    provider: str,
-    own_folder: Path,
-    capsys: pytest.CaptureFixture[str],
-    protocol_server: ProtocolServer,
+    provider: str, own_folder: Path, capsys: Capsys, protocol_server: ProtocolServer
 ) -> None:
     protocol_server.script(*FAILURES, answer)
 
@@ -187,7 +182,7 @@ def test_a_provider_that_refuses_and_repeats_what_was_sent_shows_nothing(
     provider: str,
     refuse: Callable[[ReceivedRequest], Reply],
     own_folder: Path,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capsys,
     protocol_server: ProtocolServer,
 ) -> None:
     protocol_server.script(answer, refuse)
@@ -200,7 +195,7 @@ def test_a_provider_that_refuses_and_repeats_what_was_sent_shows_nothing(
 
 
 def test_texts_stand_in_responses_alone_and_only_as_the_model_repeats_them(
-    own_folder: Path, capsys: pytest.CaptureFixture[str], protocol_server: ProtocolServer
+    own_folder: Path, capsys: Capsys, protocol_server: ProtocolServer
 ) -> None:
     said = (SAMPLES[0].query or "")[:40]
     protocol_server.script(lambda request: answer(request, f'### Answer: ["{said}"]'))
@@ -217,7 +212,7 @@ def test_texts_stand_in_responses_alone_and_only_as_the_model_repeats_them(
 
 def test_a_traceback_shows_nothing(
     own_folder: Path,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capsys,
     protocol_server: ProtocolServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -10,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from pii_bench.cli import main
-from pii_bench.prompting.schemas import answer_schema
-from pii_bench.prompting.strategies import DETECTION, get_strategy
+from pii_bench.prompting.strategies import DETECTION, answer_schema, get_strategy
 from tests import anthropic_replies, mistral_replies
 from tests.builders import read_folder, read_lines
+from tests.cli.conftest import leaderboard_rows
 from tests.cli.gold import right
 from tests.protocol_server import api_error, completion
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.models.base import AnswerSchema
+    from tests.cli.conftest import Capsys
     from tests.protocol_server import ProtocolServer, ReceivedRequest, Reply
 
 PLANTED: Final = "planted-key"
@@ -111,16 +111,10 @@ def settings(request: ReceivedRequest) -> dict[str, Any]:
     return {key: value for key, value in request.body.items() if key != "messages"}
 
 
-def rows(results: Path) -> list[dict[str, str]]:
-    """The rows of the leaderboard that are of this machine's runs."""
-    with (results / "leaderboard.csv").open(encoding="utf-8", newline="") as file:
-        return [row for row in csv.DictReader(file) if row["source"] == "run"]
-
-
 @SPEAKERS
 def test_right_answers_of_any_provider_are_perfect(
     protocol_server: ProtocolServer,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capsys,
     monkeypatch: pytest.MonkeyPatch,
     speaker: Speaker,
 ) -> None:
@@ -158,7 +152,7 @@ def test_a_schema_is_asked_for_in_the_providers_way_and_is_a_condition_of_its_ow
     assert sorted(each.name for each in folder.iterdir() if each.is_dir()) == conditions
     assert sorted(
         (row["task"], row["strategy"], row["f1"] or row["strict_f1"])
-        for row in rows(own_folder / "results")
+        for row in leaderboard_rows(own_folder / "results")
     ) == [
         ("detection", "detection", "1.0000"),
         ("detection", "detection+schema", "1.0000"),
@@ -170,7 +164,7 @@ def test_a_schema_is_asked_for_in_the_providers_way_and_is_a_condition_of_its_ow
 
 
 def test_a_vote_draws_its_own_number_of_times_at_its_own_temperature(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    protocol_server: ProtocolServer, own_folder: Path, capsys: Capsys
 ) -> None:
     protocol_server.script(right(completion))
     vote = ("--strategy", "self-consistency-vote", "--votes", "3", "--limit", "2")
@@ -185,7 +179,7 @@ def test_a_vote_draws_its_own_number_of_times_at_its_own_temperature(
 
 
 def test_the_majority_of_the_draws_is_the_answer(
-    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     wrong = completion("### Answer: []")
     protocol_server.script(right(completion), wrong, right(completion))
@@ -211,7 +205,7 @@ def test_the_temperature_may_be_left_to_the_provider(
 
 @pytest.mark.usefixtures("no_jitter")
 def test_a_call_that_came_too_early_is_made_again_when_the_server_says(
-    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     too_early = api_error(429, "rate_limit_exceeded", headers={"Retry-After": "0"})
     protocol_server.script(too_early, too_early, right(completion))
@@ -223,7 +217,7 @@ def test_a_call_that_came_too_early_is_made_again_when_the_server_says(
 
 
 def test_a_server_that_asks_to_wait_for_long_is_not_waited_for(
-    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     protocol_server.script(api_error(429, "rate_limit_exceeded", headers={"Retry-After": "3600"}))
 
@@ -264,7 +258,7 @@ def test_a_server_that_asks_to_wait_for_long_is_not_waited_for(
 def test_what_no_call_can_pass_stops_the_run_at_once(
     protocol_server: ProtocolServer,
     own_folder: Path,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capsys,
     speaker: Speaker,
     refusal: Reply,
     why: str,
@@ -281,20 +275,6 @@ def test_what_no_call_can_pass_stops_the_run_at_once(
     assert [line["id"] for line in read_lines(path)] == ["demo-0001"]
 
 
-def test_local_only_refuses_who_is_elsewhere_before_anything_is_sent(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    elsewhere = ("--base-url", "http://models.example/v1", "--local-only")
-
-    assert main(["run", "--model", "openai/m", "--dataset", "demo", *elsewhere]) == 2
-
-    assert capsys.readouterr().err == (
-        "pii-bench: --local-only: system 'openai/m@models.example' (detection) sends unmasked "
-        "text to openai (http://models.example/v1), which is not this machine\n"
-    )
-    assert not (own_folder / "results").exists()
-
-
 def test_local_only_takes_what_stays_on_this_machine(
     protocol_server: ProtocolServer, own_folder: Path
 ) -> None:
@@ -303,12 +283,12 @@ def test_local_only_takes_what_stays_on_this_machine(
     assert OPENAI.run(protocol_server, "--limit", "1", "--local-only") == 0
     assert main(["run", "--model", "gold+keyword", "--dataset", "demo", "--local-only"]) == 0
 
-    recipients = {row["unmasked_text_to"] for row in rows(own_folder / "results")}
+    recipients = {row["unmasked_text_to"] for row in leaderboard_rows(own_folder / "results")}
     assert recipients == {"this machine"}
 
 
 def test_a_model_that_will_not_be_there_for_long_is_told(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", PLANTED)
 
@@ -321,7 +301,7 @@ def test_a_model_that_will_not_be_there_for_long_is_told(
 
 
 def test_a_model_of_ones_own_server_does_not_retire(
-    capsys: pytest.CaptureFixture[str], protocol_server: ProtocolServer
+    capsys: Capsys, protocol_server: ProtocolServer
 ) -> None:
     OPENAI.run(protocol_server, "--dry-run")
 
@@ -330,7 +310,7 @@ def test_a_model_of_ones_own_server_does_not_retire(
 
 @pytest.mark.parametrize("name", ["claude-3.5-sonnet", "anthropic/claude-3-5-sonnet-20241022"])
 def test_a_retired_model_is_refused_with_its_substitute(
-    own_folder: Path, capsys: pytest.CaptureFixture[str], name: str
+    own_folder: Path, capsys: Capsys, name: str
 ) -> None:
     assert main(["run", "--model", name, "--dataset", "demo"]) == 2
 
@@ -341,7 +321,7 @@ def test_a_retired_model_is_refused_with_its_substitute(
     assert read_folder(own_folder) == {}
 
 
-def test_the_models_of_a_provider_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_models_of_a_provider_are_listed(capsys: Capsys) -> None:
     assert main(["models", "--provider", "mistral"]) == 0
     listed = capsys.readouterr().out
     assert "| mistral-small-4 " in listed

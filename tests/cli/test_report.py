@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +12,9 @@ from pii_bench.cli.report import run
 from pii_bench.errors import UnknownNameError
 from tests.analysis.report.folders import NOTHING, demo_results
 from tests.ranking.stored_runs import changed, store_run, tiny_dataset
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Capsys
 
 ANSWERS = {"s1": '### Answer: ["32"]', "s2": NOTHING}
 
@@ -26,9 +29,7 @@ def report(**changes: Any) -> bool:
     return run(Namespace(**given | {"texts": "ours"} | changes))
 
 
-def test_the_page_is_written_into_the_results(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_page_is_written_into_the_results(own_folder: Path, capsys: Capsys) -> None:
     demo_results(Path("results"))
 
     assert report()
@@ -52,7 +53,7 @@ def test_the_file_may_be_another_and_without_any_text(own_folder: Path) -> None:
 
 
 def test_a_users_texts_go_in_when_asked_for_and_it_is_said(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
+    own_folder: Path, capsys: Capsys
 ) -> None:
     tiny = tiny_dataset(own_folder / "tiny.jsonl")
     store_run(Path("results/runs"), tiny, "naive", ANSWERS)
@@ -69,7 +70,7 @@ def test_a_users_texts_go_in_when_asked_for_and_it_is_said(
 
 
 def test_a_run_that_cannot_be_read_is_told_and_the_rest_is_written(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
+    own_folder: Path, capsys: Capsys
 ) -> None:
     tiny = tiny_dataset(own_folder / "tiny.jsonl")
     store_run(Path("results/runs"), changed(tiny), "naive", ANSWERS)

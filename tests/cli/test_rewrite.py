@@ -13,6 +13,8 @@ from tests.builders import read_lines, sample_record, write_lines
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.cli.conftest import Capsys
+
 QUERY: Final = "Is the pay of 41,000 dollars a year fair in Oslo?"
 LEFT: Final = (
     "of 2 values that encoder finds and the query does not need, 1 can still be told (PER 1): "
@@ -40,9 +42,7 @@ def run(*options: object) -> int:
     return main(["run", "--task", "rewrite", *map(str, options)])
 
 
-def test_rewritings_are_scored_by_what_they_still_tell(
-    three: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rewritings_are_scored_by_what_they_still_tell(three: Path, capsys: Capsys) -> None:
     model = scripted(
         three.parent, s1="The person is thirty-two.", s2="Ann is 32.", s3="A person of some age."
     )
@@ -62,9 +62,7 @@ def test_rewritings_are_scored_by_what_they_still_tell(
     assert read_lines(responses)[0]["text"] == "### Text:\nThe person is thirty-two."
 
 
-def test_to_hide_all_or_nothing_is_worth_nothing(
-    three: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_to_hide_all_or_nothing_is_worth_nothing(three: Path, capsys: Capsys) -> None:
     for text in ("Ann Lee is 32.", "Somebody."):
         model = scripted(three.parent, s1=text, s2=text, s3=text)
 
@@ -74,7 +72,7 @@ def test_to_hide_all_or_nothing_is_worth_nothing(
         assert row["h"] == 0
 
 
-def test_a_failure_is_no_text(three: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failure_is_no_text(three: Path, capsys: Capsys) -> None:
     model = scripted(three.parent, s1="Somebody is 32.", s2="", s3="Somebody is 32.")
 
     assert run("--model", model, "--dataset", three, "--json") == 0
@@ -92,7 +90,7 @@ def test_a_failure_is_no_text(three: Path, capsys: pytest.CaptureFixture[str]) -
     ],
 )
 def test_what_cannot_rewrite_is_refused(
-    three: Path, options: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+    three: Path, options: tuple[str, ...], message: str, capsys: Capsys
 ) -> None:
     given = [scripted(three.parent, s1="x") if each == "REPLAY" else each for each in options]
 
@@ -101,9 +99,7 @@ def test_what_cannot_rewrite_is_refused(
     assert message in capsys.readouterr().err
 
 
-def test_rewritings_made_elsewhere_are_scored(
-    three: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rewritings_made_elsewhere_are_scored(three: Path, capsys: Capsys) -> None:
     lines = [{"id": f"s{number}", "rewritten": "Somebody is 32."} for number in (1, 2, 3)]
     predictions = write_lines(three.parent / "mine.jsonl", lines)
 
@@ -127,9 +123,7 @@ def mask(*options: object) -> int:
     return main(["mask", "--rewrite", "--query", QUERY, *map(str, options)])
 
 
-def test_a_text_is_written_anew_and_what_is_left_is_counted(
-    letter: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_text_is_written_anew_and_what_is_left_is_counted(letter: Path, capsys: Capsys) -> None:
     written = "I earn 41,000 dollars in Oslo. Ask Ann."
 
     assert mask(letter, "--model", scripted(letter.parent, text=written)) == 0
@@ -143,9 +137,7 @@ def test_a_text_is_written_anew_and_what_is_left_is_counted(
     assert {path.name for path in letter.parent.iterdir()} == {"letter.txt", "said.jsonl"}
 
 
-def test_what_became_of_each_value_is_listed_if_so_wished(
-    letter: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_became_of_each_value_is_listed_if_so_wished(letter: Path, capsys: Capsys) -> None:
     assert mask(letter, "--model", scripted(letter.parent, text="Ask Ann."), "--explain") == 0
 
     lines = capsys.readouterr().err.splitlines()
@@ -153,7 +145,7 @@ def test_what_became_of_each_value_is_listed_if_so_wished(
     assert ["PER", "Ann", "Lee", "in", "part"] in [line.split() for line in lines]
 
 
-def test_a_corpus_is_written_anew(letter: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_corpus_is_written_anew(letter: Path, capsys: Capsys) -> None:
     folder = letter.parent / "in"
     folder.mkdir()
     letter.rename(folder / "letter.txt")
@@ -166,7 +158,7 @@ def test_a_corpus_is_written_anew(letter: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_nothing_is_printed_where_the_model_fails_and_no_message_quotes(
-    letter: Path, capsys: pytest.CaptureFixture[str]
+    letter: Path, capsys: Capsys
 ) -> None:
     assert mask(letter, "--model", scripted(letter.parent, text=" ")) == 2
 
@@ -189,7 +181,7 @@ def test_nothing_is_printed_where_the_model_fails_and_no_message_quotes(
     ],
 )
 def test_what_it_has_no_use_for_is_refused(
-    letter: Path, options: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+    letter: Path, options: tuple[str, ...], message: str, capsys: Capsys
 ) -> None:
     given = [scripted(letter.parent, text="x") if each == "M" else each for each in options]
 

@@ -9,12 +9,14 @@ import pytest
 
 from pii_bench.cli import main, run_matrix
 from tests.builders import read_folder, write_lines
+from tests.cli.conftest import table_lines
 from tests.cli.gold import right
 from tests.protocol_server import api_error, completion
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.cli.conftest import Capsys
     from tests.protocol_server import ProtocolServer, ReceivedRequest, Reply
 
 
@@ -48,7 +50,7 @@ def headings(told: str) -> list[str]:
 
 @pytest.mark.usefixtures("gold_answers")
 def test_every_cell_is_run_and_one_summary_tells_of_all(
-    config: Path, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    config: Path, own_folder: Path, capsys: Capsys
 ) -> None:
     assert run(config) == 0
 
@@ -82,7 +84,7 @@ def test_every_cell_is_run_and_one_summary_tells_of_all(
 
 @pytest.mark.usefixtures("gold_answers")
 def test_a_second_run_asks_nothing_and_changes_nothing(
-    config: Path, own_folder: Path, capsys: pytest.CaptureFixture[str]
+    config: Path, own_folder: Path, capsys: Capsys
 ) -> None:
     run(config)
     before, shown = read_folder(own_folder), capsys.readouterr().out
@@ -105,7 +107,7 @@ def test_a_cell_is_what_one_run_makes_of_it(own_folder: Path) -> None:
 
 
 def test_a_cell_that_cannot_run_is_told_and_the_next_one_goes_on(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
+    own_folder: Path, capsys: Capsys
 ) -> None:
     config = write(own_folder, 'models = ["openai/m", "replay:gone.jsonl", "gold+none"]')
 
@@ -125,9 +127,7 @@ def test_a_cell_that_cannot_run_is_told_and_the_next_one_goes_on(
     assert "gold+none, oracle" in output.out
 
 
-def test_where_no_cell_can_run_there_is_no_leaderboard(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_where_no_cell_can_run_there_is_no_leaderboard(own_folder: Path, capsys: Capsys) -> None:
     assert run(write(own_folder, 'models = ["openai/m"]')) == 1
 
     assert capsys.readouterr().out == ""
@@ -135,7 +135,7 @@ def test_where_no_cell_can_run_there_is_no_leaderboard(
 
 
 def test_a_provider_that_refuses_one_model_answers_the_next(
-    own_folder: Path, protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+    own_folder: Path, protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     def answer(request: ReceivedRequest) -> Reply:
         refused = request.body["model"] == "a"
@@ -158,7 +158,7 @@ def test_a_provider_that_refuses_one_model_answers_the_next(
 
 
 def test_what_is_missing_is_all_that_is_asked_again(
-    own_folder: Path, protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+    own_folder: Path, protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     config = write(own_folder, 'models = ["openai/a", "openai/b"]', 'task = "detection"')
     protocol_server.script(api_error(400, "bad_thing"), right(completion))
@@ -173,7 +173,7 @@ def test_what_is_missing_is_all_that_is_asked_again(
 
 
 def test_one_sum_is_the_cap_of_all_cells(
-    own_folder: Path, protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+    own_folder: Path, protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     # 100 tokens may cost 0.001 USD; an answer takes 50. After the first model 0.0017 are left:
     # two calls of the second bring it to 0.001, and a third might bring it to 0.002.
@@ -194,7 +194,7 @@ def test_one_sum_is_the_cap_of_all_cells(
 
 
 def test_a_dry_run_estimates_every_cell_and_what_cells_share_once(
-    own_folder: Path, protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+    own_folder: Path, protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     config = write(
         own_folder,
@@ -205,8 +205,7 @@ def test_a_dry_run_estimates_every_cell_and_what_cells_share_once(
 
     assert run(config, *at(protocol_server), "--dry-run") == 0
 
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
+    _, *cells = table_lines(capsys.readouterr().out)
     model = "openai/m@" + protocol_server.url.removeprefix("http://")
     assert [row[:4] for row in cells] == [
         [model, "detection", "demo", "3"],
@@ -220,9 +219,7 @@ def test_a_dry_run_estimates_every_cell_and_what_cells_share_once(
     assert not (own_folder / "results").exists()
 
 
-def test_a_dry_run_tells_of_a_cell_that_could_not_run(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_tells_of_a_cell_that_could_not_run(own_folder: Path, capsys: Capsys) -> None:
     config = write(own_folder, 'models = ["replay:gone.jsonl", "gold+none"]')
 
     assert run(config, "--dry-run") == 1
@@ -242,9 +239,7 @@ def test_the_command_line_goes_before_the_file(own_folder: Path) -> None:
     assert not (own_folder / "there").exists()
 
 
-def test_a_dataset_that_two_names_stand_for_is_run_once(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dataset_that_two_names_stand_for_is_run_once(own_folder: Path, capsys: Capsys) -> None:
     label = {"type": "health", "relevance": "1"}
     line = {"context": "Mo has gout.", "question": "Why?", "piis": {"gout": label, "flu": label}}
     write_lines(own_folder / "test.jsonl", [line])
@@ -266,11 +261,7 @@ def test_a_dataset_that_two_names_stand_for_is_run_once(
     ],
 )
 def test_a_wrong_file_is_told_before_anything_is_asked(
-    own_folder: Path,
-    capsys: pytest.CaptureFixture[str],
-    lines: list[str],
-    datasets: str,
-    what: str,
+    own_folder: Path, capsys: Capsys, lines: list[str], datasets: str, what: str
 ) -> None:
     write(own_folder, *lines, datasets=datasets)
 
@@ -283,7 +274,7 @@ def test_a_wrong_file_is_told_before_anything_is_asked(
 
 
 def test_an_interrupt_ends_all(
-    own_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    own_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     def interrupted(*_: object) -> bool:
         raise KeyboardInterrupt

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import csv
 import json
 import re
 from typing import TYPE_CHECKING, Any
@@ -10,9 +9,12 @@ import pytest
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
 from tests.builders import sample_record, write_lines
+from tests.cli.conftest import leaderboard_rows, table_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.cli.conftest import Capsys
 
 
 def gold_predictions() -> list[dict[str, Any]]:
@@ -35,13 +37,10 @@ def score(path: Path, dataset: str = "demo") -> int:
 
 def cells(output: str, title: str) -> list[str]:
     """The cells of the one row under a title."""
-    table = output.split(f"\n{title}\n\n")[1]
-    return [cell.strip() for cell in table.splitlines()[2].split("|")[1:-1]]
+    return table_lines(output.split(f"\n{title}\n\n")[1])[1]
 
 
-def test_gold_as_predictions_is_perfect(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_gold_as_predictions_is_perfect(own_folder: Path, capsys: Capsys) -> None:
     path = write_lines(own_folder / "mine.jsonl", gold_predictions())
 
     assert score(path) == 0
@@ -57,7 +56,7 @@ def test_gold_as_predictions_is_perfect(
 
 @pytest.mark.parametrize("name", [[], ["--name", "ours"]])
 def test_rows_as_json_are_all_that_is_printed(
-    own_folder: Path, capsys: pytest.CaptureFixture[str], name: list[str]
+    own_folder: Path, capsys: Capsys, name: list[str]
 ) -> None:
     path = write_lines(own_folder / "mine.jsonl", gold_predictions())
 
@@ -72,7 +71,7 @@ def test_rows_as_json_are_all_that_is_printed(
 
 
 def test_named_predictions_are_kept_and_enter_the_leaderboard(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
+    own_folder: Path, capsys: Capsys
 ) -> None:
     path = write_lines(own_folder / "mine.jsonl", gold_predictions())
 
@@ -83,8 +82,7 @@ def test_named_predictions_are_kept_and_enter_the_leaderboard(
     for task in ("detection", "query-related", "masking"):
         row = cells(output, f"demo: {task}")
         assert (row[0], row[1], row[2], row[-1]) == ("1", "our-filter", "", "submitted")
-    with (own_folder / "results" / "leaderboard.csv").open(encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["source"] == "submitted"]
+    rows = leaderboard_rows(own_folder / "results", "submitted")
     assert [(row["task"], row["model"], row["h"]) for row in rows] == [
         ("detection", "our-filter", ""),
         ("query-related", "our-filter", ""),
@@ -96,9 +94,7 @@ def test_named_predictions_are_kept_and_enter_the_leaderboard(
         assert main(command) == 0, command
 
 
-def test_a_name_is_checked_before_anything_is_read(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_name_is_checked_before_anything_is_read(own_folder: Path, capsys: Capsys) -> None:
     missing = str(own_folder / "missing.jsonl")
 
     assert main(["score", missing, "--dataset", "demo", "--name", "a/b"]) == 2
@@ -110,7 +106,7 @@ def test_a_name_is_checked_before_anything_is_read(
     assert not (own_folder / "results").exists()
 
 
-def test_every_row_has_its_signature(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_row_has_its_signature(own_folder: Path, capsys: Capsys) -> None:
     path = write_lines(own_folder / "mine.jsonl", gold_predictions())
     score(path)
 
@@ -125,7 +121,7 @@ def test_every_row_has_its_signature(own_folder: Path, capsys: pytest.CaptureFix
     ("part", "task"), [("subjects", "detection"), ("related", "query-related")]
 )
 def test_only_what_the_file_answers_is_scored(
-    own_folder: Path, capsys: pytest.CaptureFixture[str], part: str, task: str
+    own_folder: Path, capsys: Capsys, part: str, task: str
 ) -> None:
     answers = [{"id": p["id"], part: p[part]} for p in gold_predictions()]
 
@@ -134,7 +130,7 @@ def test_only_what_the_file_answers_is_scored(
 
 
 def test_a_failure_of_the_model_is_zero_and_a_failed_call_leaves_a_gap(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
+    own_folder: Path, capsys: Capsys
 ) -> None:
     answers = [{"id": p["id"], "related": p["related"]} for p in gold_predictions()]
     answers[0] |= {"status": "refused"}
@@ -147,9 +143,7 @@ def test_a_failure_of_the_model_is_zero_and_a_failed_call_leaves_a_gap(
     assert row[-4:] == ["11/12", "refused 8%, infra_error 8%", "", "run, incomplete"]
 
 
-def test_foreign_data_is_scored_as_well(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_foreign_data_is_scored_as_well(own_folder: Path, capsys: Capsys) -> None:
     capid = {
         "context": "Mo has asthma.",
         "question": "Is flour bad?",
@@ -173,9 +167,7 @@ def test_foreign_data_is_scored_as_well(
         (['{"id": "demo-0001", "related": []}'], ": no prediction for sample 'demo-0002' and 10"),
     ],
 )
-def test_broken_predictions(
-    own_folder: Path, capsys: pytest.CaptureFixture[str], lines: list[str], what: str
-) -> None:
+def test_broken_predictions(own_folder: Path, capsys: Capsys, lines: list[str], what: str) -> None:
     path = own_folder / "mine.jsonl"
     path.write_text("\n".join(lines))
 
@@ -185,9 +177,7 @@ def test_broken_predictions(
     assert output.err.startswith(f"pii-bench: {path}{what}")
 
 
-def test_predictions_without_an_answer(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_predictions_without_an_answer(own_folder: Path, capsys: Capsys) -> None:
     answers = [{"id": p["id"], "status": "empty"} for p in gold_predictions()]
 
     assert score(write_lines(own_folder / "mine.jsonl", answers)) == 2
@@ -202,14 +192,12 @@ def test_predictions_without_an_answer(
         ("gone.jsonl", "gone.jsonl: No such file or directory"),
     ],
 )
-def test_an_unknown_dataset(
-    own_folder: Path, capsys: pytest.CaptureFixture[str], dataset: str, what: str
-) -> None:
+def test_an_unknown_dataset(own_folder: Path, capsys: Capsys, dataset: str, what: str) -> None:
     assert score(own_folder / "mine.jsonl", dataset) == 2
     assert capsys.readouterr().err.startswith(f"pii-bench: {what}")
 
 
-def test_a_broken_dataset(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_dataset(own_folder: Path, capsys: Capsys) -> None:
     dataset = write_lines(own_folder / "set.jsonl", [sample_record(), sample_record()])
 
     assert score(own_folder / "mine.jsonl", str(dataset)) == 2
@@ -238,9 +226,7 @@ def convert(folder: Path, *answers: object) -> int:
     )
 
 
-def test_stored_answers_are_converted_and_scored(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_stored_answers_are_converted_and_scored(own_folder: Path, capsys: Capsys) -> None:
     assert convert(own_folder, CAPID_ANSWER) == 0
     assert json.loads((own_folder / "mine.jsonl").read_text()) == {
         "id": "capid-0001",
@@ -252,9 +238,7 @@ def test_stored_answers_are_converted_and_scored(
     assert capsys.readouterr().out.count("1.000") == 12
 
 
-def test_faults_of_the_annotation_are_told(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_faults_of_the_annotation_are_told(own_folder: Path, capsys: Capsys) -> None:
     faulty = CAPID_LINE | {"piis": CAPID_LINE["piis"] | {"gout": ANSWERED["asthma"]}}
     dataset = write_lines(own_folder / "test.jsonl", [faulty])
     outputs = write_lines(own_folder / "outputs.jsonl", [CAPID_ANSWER])
@@ -274,9 +258,7 @@ def test_faults_of_the_annotation_are_told(
     assert capsys.readouterr().err == told
 
 
-def test_answers_without_types_have_no_strict_f1(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_answers_without_types_have_no_strict_f1(own_folder: Path, capsys: Capsys) -> None:
     untyped = CAPID_ANSWER | {"parsed": {"asthma": {"type": None, "relevance": "1"}}}
     assert convert(own_folder, untyped) == 0
     assert score(own_folder / "mine.jsonl", f"capid:{own_folder / 'test.jsonl'}") == 0
@@ -288,7 +270,7 @@ def test_answers_without_types_have_no_strict_f1(
     assert '"type": null' in (own_folder / "mine.jsonl").read_text()
 
 
-def test_what_does_not_join_is_told(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_does_not_join_is_told(own_folder: Path, capsys: Capsys) -> None:
     assert convert(own_folder, CAPID_ANSWER | {"question": "Why?"}) == 1
 
     assert capsys.readouterr().err.splitlines() == [
@@ -297,9 +279,7 @@ def test_what_does_not_join_is_told(own_folder: Path, capsys: pytest.CaptureFixt
     ]
 
 
-def test_broken_answers_leave_nothing_half_written(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_broken_answers_leave_nothing_half_written(own_folder: Path, capsys: Capsys) -> None:
     assert convert(own_folder, CAPID_ANSWER, {"context": 1}) == 2
 
     assert "outputs.jsonl:2: record: 'context' must be" in capsys.readouterr().err
@@ -311,11 +291,7 @@ def test_broken_answers_leave_nothing_half_written(
     [("predicted_openai_test.jsonl", 0), ("predicted_test_presidio.jsonl", 1)],
 )
 def test_what_real_systems_answered_is_scored(
-    own_folder: Path,
-    capid_folder: Path,
-    capsys: pytest.CaptureFixture[str],
-    name: str,
-    code: int,
+    own_folder: Path, capid_folder: Path, capsys: Capsys, name: str, code: int
 ) -> None:
     dataset = f"capid:{capid_folder / 'test.jsonl'}"
     outputs, out = str(capid_folder / "outputs" / name), str(own_folder / "real.jsonl")
@@ -329,9 +305,7 @@ def test_what_real_systems_answered_is_scored(
     ]
 
 
-def test_a_partial_file_needs_a_flag_and_is_counted(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_partial_file_needs_a_flag_and_is_counted(own_folder: Path, capsys: Capsys) -> None:
     path = write_lines(own_folder / "mine.jsonl", gold_predictions()[:2])
     asked = ("score", str(path), "--dataset", "demo")
 
@@ -344,9 +318,7 @@ def test_a_partial_file_needs_a_flag_and_is_counted(
         assert "partial: 2 of 12 samples have a prediction and are scored\n" in output.err
 
 
-def test_types_that_are_none_of_the_seven_are_told(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_types_that_are_none_of_the_seven_are_told(own_folder: Path, capsys: Capsys) -> None:
     line = {"id": "demo-0001", "subjects": [[{"text": "Ann", "type": "NAME"}]]}
     path = write_lines(own_folder / "mine.jsonl", [line])
 

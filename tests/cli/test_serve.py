@@ -14,9 +14,11 @@ from pii_bench.web.database import Database
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.cli.conftest import Capsys
+
 
 def test_an_owner_is_added_by_a_line_of_standard_input(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("a good password\n"))
 
@@ -44,10 +46,7 @@ def test_an_owner_is_added_by_a_line_of_standard_input(
     ],
 )
 def test_what_is_wrong_is_said_before_it_serves(
-    options: list[str],
-    what: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    options: list[str], what: str, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("a good password\n"))
 

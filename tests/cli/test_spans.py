@@ -10,7 +10,7 @@ from tests.builders import sample_record, write_lines
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
+    from tests.cli.conftest import Capsys
 
 TEXT = "Rosalind Achebe lives in Gothenburg; write to rosalind@example.com."
 ROW = {
@@ -38,9 +38,7 @@ def written(folder: Path) -> str:
     return f"presidio-research:{folder / 'synth.json'}"
 
 
-def test_detectors_are_scored_and_written(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_detectors_are_scored_and_written(own_folder: Path, capsys: Capsys) -> None:
     source, out = written(own_folder), own_folder / "spans.csv"
 
     code = main(
@@ -63,9 +61,7 @@ def test_detectors_are_scored_and_written(
     assert "Zebedee" not in printed.out + printed.err
 
 
-def test_a_dataset_of_ours_has_spans_too(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dataset_of_ours_has_spans_too(own_folder: Path, capsys: Capsys) -> None:
     path = write_lines(own_folder / "mine.jsonl", [sample_record()])
 
     assert main(["spans", "--model", "bilstm-crf", "--dataset", str(path)]) == 0
@@ -74,7 +70,7 @@ def test_a_dataset_of_ours_has_spans_too(
 
 
 def test_a_dataset_without_known_subjects_has_no_strict_f1(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
+    own_folder: Path, capsys: Capsys
 ) -> None:
     source = written(own_folder)
     answer = {"subjects": [[{"text": "Rosalind Achebe", "type": "PER"}]]}
@@ -96,9 +92,7 @@ def test_a_dataset_without_known_subjects_has_no_strict_f1(
     assert "2/2" in printed or "(" in printed
 
 
-def test_filters_are_for_datasets_of_spans(
-    own_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_filters_are_for_datasets_of_spans(own_folder: Path, capsys: Capsys) -> None:
     source = written(own_folder)
 
     def told(*options: str) -> str:
@@ -111,11 +105,3 @@ def test_filters_are_for_datasets_of_spans(
     assert "no row fits presidio-research language 'fr'" in told(
         "--dataset", source, "--language", "fr"
     )
-
-
-def test_every_row_as_json(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["spans", "--model", "bilstm-crf", "--dataset", written(own_folder), "--json"]) == 0
-
-    whole, *others = json.loads(capsys.readouterr().out)
-    assert (whole["slice"], whole["documents"], whole["gold"]) == ("all", 2, 4)
-    assert {row["model"] for row in others} == {"bilstm-crf"}

@@ -2,23 +2,31 @@ from __future__ import annotations
 
 import json
 import subprocess
+from datetime import date
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.console import Console
 
 from pii_bench.cli import INCOMPLETE
-from pii_bench.cli.progress import counted
-from pii_bench.cli.terminal import say_json
+from pii_bench.cli.terminal import RunProgress, counted, say_json
+from pii_bench.models.base import Usage
+from pii_bench.models.calls.budget import Ledger
+from pii_bench.models.table import Price
 from tests.cli.command import COMMAND, environment
+from tests.models.calls.simulated import make_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.cli.conftest import Capsys
+
 FULL = Path("/dev/full")
 
 
-def test_rows_as_json_are_json_and_move_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_as_json_are_json_and_move_no_cursor(capsys: Capsys) -> None:
     name = "\x1b[2J\x7f\x9b\u202e\ud800é"
 
     say_json([{"model": name}])
@@ -61,12 +69,123 @@ def test_what_the_encoding_of_a_terminal_lacks_is_told_by_its_number() -> None:
     )
 
 
-def test_a_long_reading_says_how_far_it_is(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_long_reading_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
     seconds: Iterator[float] = iter([0.0, 4.0, 11.0, 11.0, 12.0, 30.0, 30.0])
-    monkeypatch.setattr("pii_bench.cli.progress.time.monotonic", lambda: next(seconds))
+    monkeypatch.setattr("pii_bench.cli.terminal.time.monotonic", lambda: next(seconds))
 
     assert list(counted("abcd", "letters read", of=4)) == ["a", "b", "c", "d"]
 
     assert capsys.readouterr().err == "2 of 4 letters read\n4 of 4 letters read\n"
+
+
+def shown(*, terminal: bool, label: str = "naive on demo", done: int = 1, total: int = 3) -> str:
+    """What a run shows in which all samples are asked about and the first call fails."""
+    file = StringIO()
+    with RunProgress(Console(file=file, force_terminal=terminal, width=60)) as progress:
+        progress.label(label)
+        progress.started(done, total)
+        for number in range(total - done):
+            progress.advanced(failed=number == 0)
+    return file.getvalue()
+
+
+def test_without_a_terminal_there_are_plain_lines() -> None:
+    lines = shown(terminal=False).splitlines()
+
+    assert lines[:2] == ["naive on demo: 1 of 3 answered before", "naive on demo: asking about 2"]
+    assert lines[2].startswith("naive on demo: 3 of 3 done, 1 failed, ")
+    assert len(lines) == 3
+
+
+def test_a_long_line_stays_one_line() -> None:
+    label = f"detection on {'a-long-name-' * 5}[v1]"
+
+    lines = shown(terminal=False, label=label).splitlines()
+
+    assert len(lines) == 3
+    assert all(line.startswith(f"{label}: ") for line in lines)
+
+
+def test_where_all_is_done_there_is_one_line() -> None:
+    assert shown(terminal=False, done=3) == "naive on demo: 3 of 3 answered before\n"
+
+
+def test_a_run_without_samples_shows_nothing() -> None:
+    assert shown(terminal=False, done=0, total=0) == ""
+
+
+def test_on_a_terminal_there_is_a_bar() -> None:
+    bar = shown(terminal=True)
+
+    assert "asking about" not in bar
+    assert "3/3" in bar
+    assert "1 failed" in bar
+
+
+def spend(ledger: Ledger, tokens: int) -> None:
+    ledger.settle(ledger.reserve(make_request()), Usage(tokens, 0))
+
+
+def shown_with(ledger: Ledger, *, terminal: bool) -> str:
+    """What a run of two samples shows, each of 1,000 tokens."""
+    file = StringIO()
+    with RunProgress(Console(file=file, force_terminal=terminal, width=100)) as progress:
+        progress.label("naive on demo", ledger)
+        progress.started(0, 2)
+        for _ in range(2):
+            spend(ledger, 1000)
+            progress.advanced(failed=False)
+    return file.getvalue()
+
+
+def test_what_is_spent_is_shown_as_it_is() -> None:
+    price = Price(2.5, 10.0, date(2026, 1, 1), "test")
+
+    assert shown_with(Ledger(price), terminal=False).endswith(", 0.0050 USD\n")
+    assert "0.0050 USD" in shown_with(Ledger(price), terminal=True)
+
+
+def test_without_a_price_nothing_is_said_of_money() -> None:
+    assert "USD" not in shown_with(Ledger(None), terminal=False)
+    assert "USD" not in shown_with(Ledger(None), terminal=True)
+
+
+def test_batches_that_run_are_told() -> None:
+    file = StringIO()
+    with RunProgress(Console(file=file)) as progress:
+        progress.label("naive on demo")
+        progress.started(0, 3)
+        progress.waiting(finished=0, total=0)
+        progress.waiting(finished=1, total=3)
+
+    assert file.getvalue().splitlines()[1:] == [
+        "naive on demo: batches: 0 of ? finished",
+        "naive on demo: batches: 1 of 3 finished",
+    ]
+
+
+def gone_on_with(*, terminal: bool) -> str:
+    """What is shown of a run that is left and gone on with, while another one starts."""
+    file = StringIO()
+    with RunProgress(Console(file=file, force_terminal=terminal, width=60)) as progress:
+        for label, done in (("naive", 0), ("detection", 0), ("naive", 1)):
+            progress.label(label)
+            progress.started(done, 3)
+        progress.advanced(failed=False)
+        progress.advanced(failed=False)
+    return file.getvalue()
+
+
+def test_a_run_that_goes_on_is_announced_once() -> None:
+    *announced, end = gone_on_with(terminal=False).splitlines()
+
+    assert announced == ["naive: asking about 3", "detection: asking about 3"]
+    assert end.startswith("naive: 3 of 3 done, 0 failed, ")
+
+
+def test_a_run_that_goes_on_keeps_its_bar() -> None:
+    bars = gone_on_with(terminal=True).splitlines()
+
+    last = [bar for bar in bars if "naive" in bar or "detection" in bar][-2:]
+    assert ["naive" in bar and "3/3" in bar for bar in last] == [True, False]
+    assert "0/3" in last[1]

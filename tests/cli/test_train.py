@@ -1,18 +1,21 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pii_bench.cli import main
-from pii_bench.cli import train as command
 from pii_bench.systems.tagger.settings import Epoch, Settings, SpanScore
 from tests.builders import write_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from tests.cli.conftest import Capsys
 
 
 @pytest.fixture
@@ -31,12 +34,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
         asked.append(settings)
         report(Epoch(1, 62.4, SpanScore(0.75, 0.5, 0.6), 30.4))
 
-    monkeypatch.setattr(command, "train", train)
+    stub = ModuleType("training, for which torch need not be installed")
+    vars(stub)["train"] = train
+    monkeypatch.setitem(sys.modules, "pii_bench.systems.tagger.train", stub)
     return asked
 
 
 def test_the_sets_of_data_build_are_learnt_from_and_each_epoch_is_shown(
-    tmp_path: Path, asked: list[object], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, asked: list[object], capsys: Capsys
 ) -> None:
     assert main(["train", "--data", str(tmp_path), "--out", str(tmp_path / "model")]) == 0
 
@@ -63,7 +68,7 @@ def test_each_tagger_goes_where_it_ships(
     assert asked[2:] == [Path("data/models") / folder, Settings(spelling=spelling)]
 
 
-def test_sets_that_are_not_built(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sets_that_are_not_built(tmp_path: Path, capsys: Capsys) -> None:
     pytest.importorskip("torch", reason="the extra `train` is not installed")
 
     assert main(["train", "--data", str(tmp_path), "--out", str(tmp_path / "model")]) == 2
@@ -71,9 +76,7 @@ def test_sets_that_are_not_built(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "dev-single.jsonl: No such file" in capsys.readouterr().err
 
 
-def test_thresholds_are_fitted_on_dev_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_thresholds_are_fitted_on_dev_alone(tmp_path: Path, capsys: Capsys) -> None:
     sample = {
         "id": "s1",
         "description": "She gets $900 in York.",
@@ -102,11 +105,47 @@ def test_thresholds_are_fitted_on_dev_alone(
     assert json.loads(out.read_text())["random"]["threshold"] == 0.5
 
 
-def test_a_system_without_a_threshold_cannot_be_fitted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_system_without_a_threshold_cannot_be_fitted(tmp_path: Path, capsys: Capsys) -> None:
     for name in ("dev-single", "dev-multi"):
         (tmp_path / f"{name}.jsonl").write_text("")
 
     assert main(["fit", "keywords", "--data", str(tmp_path)]) == 2
     assert "did you mean 'keyword'?" in capsys.readouterr().err
+
+
+def test_training_the_tagger_without_its_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
+    monkeypatch.setitem(sys.modules, "pii_bench.systems.tagger.train", None)
+
+    assert main(["train"]) == 2
+    assert "-m pip install 'pii-bench[train]'`" in capsys.readouterr().err
+
+
+def test_training_without_its_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
+    monkeypatch.setitem(sys.modules, "peft", None)
+    monkeypatch.delitem(sys.modules, "pii_bench.models.lora", raising=False)
+
+    assert main(["train", "lora", "--base", str(tmp_path)]) == 2
+    assert "-m pip install -e '.[lora]'`" in capsys.readouterr().err
+
+
+def test_a_base_that_is_not_there(capsys: Capsys) -> None:
+    assert main(["train", "lora", "--base", "smollm2-135m-instrukt"]) == 2
+    assert "smollm2-135m-instrukt: no such file or folder" in capsys.readouterr().err
+
+
+def test_a_base_that_is_no_model(tmp_path: Path, capsys: Capsys) -> None:
+    base = write_lines(tmp_path / "base.gguf", [{}])
+
+    assert main(["train", "lora", "--base", str(base)]) == 2
+    assert f"{base}: no GGUF file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rate", ["0", "2", "x"])
+def test_a_learning_rate_that_is_none(rate: str, capsys: Capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(["train", "lora", "--learning-rate", rate])
+    assert "must be a number above 0 and at most 1" in capsys.readouterr().err

@@ -18,6 +18,7 @@ from tests.builders import read_folder, read_lines, sample_record, write_lines
 from tests.protocol_server import api_error, completion
 
 if TYPE_CHECKING:
+    from tests.cli.conftest import Capsys
     from tests.protocol_server import ProtocolServer, ReceivedRequest, Reply
 
 CONDITIONS = ["no-mask", "mask-all", "mask-query-unrelated", "gold+gold"]
@@ -80,7 +81,7 @@ def figures(row: dict[str, str]) -> tuple[str, str, str]:
 
 
 def test_answers_and_verdicts_become_figures(
-    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     protocol_server.script(reply)
 
@@ -136,7 +137,7 @@ def test_what_is_stored_and_where(protocol_server: ProtocolServer) -> None:
 
 
 def test_a_second_run_asks_nothing_and_changes_nothing(
-    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     protocol_server.script(reply)
     utility(protocol_server, "--model", "gold+gold", *judge(protocol_server))
@@ -200,7 +201,7 @@ def test_no_file_of_figures_holds_a_text(protocol_server: ProtocolServer) -> Non
 
 @pytest.mark.usefixtures("no_jitter")
 def test_an_answer_that_fails_is_missing_and_asked_again(
-    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     protocol_server.script(reply, api_error(400), reply)
 
@@ -228,9 +229,7 @@ def test_a_verdict_that_is_none_is_missing(protocol_server: ProtocolServer) -> N
     assert (row["unparsed"], row["n_utility"], row["n_balanced"]) == ("2", "0", "0")
 
 
-def test_a_refusal_stops_the_run_and_what_arrived_is_kept(
-    protocol_server: ProtocolServer,
-) -> None:
+def test_a_refusal_stops_the_run_and_what_arrived_is_kept(protocol_server: ProtocolServer) -> None:
     protocol_server.script(reply, reply, api_error(401))
 
     with pytest.raises(ProviderRefusedError):
@@ -243,9 +242,7 @@ def test_a_refusal_stops_the_run_and_what_arrived_is_kept(
 
 
 def test_an_interrupted_run_says_what_is_missing(
-    protocol_server: ProtocolServer,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    protocol_server: ProtocolServer, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     protocol_server.script(reply)
     utility(protocol_server)
@@ -326,7 +323,7 @@ def test_options_that_mean_nothing(options: tuple[str, str]) -> None:
         utility(None, *options)
 
 
-def test_every_embedder_can_be_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_embedder_can_be_chosen(capsys: Capsys) -> None:
     with pytest.raises(SystemExit):
         utility(None, "--help")
 
@@ -393,7 +390,7 @@ def rewriter(server: ProtocolServer) -> list[str]:
 
 
 def test_rewritten_texts_are_answered_and_compared_in_both_orders(
-    protocol_server: ProtocolServer, capsys: pytest.CaptureFixture[str]
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     protocol_server.script(rewriting_reply)
     options = [*rewriter(protocol_server), *judge(protocol_server)]

@@ -9,7 +9,7 @@ import pytest
 from pii_bench.construction.commissions import FREE, ORDERS, commission
 from pii_bench.construction.model_writer import ROUNDS, WriterReport, write_with_model
 from pii_bench.datasets.check.run import check_samples
-from pii_bench.datasets.native import read_native
+from pii_bench.datasets.sample import read_native
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, Finish
 from tests.fakes import FakeModel, RecordingObserver

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from pii_bench.datasets.card import DatasetCard
+from pii_bench.datasets.catalog import DatasetCard
 
 _CARD: Final = DatasetCard(
     name="toy",

@@ -1,25 +1,30 @@
+"""Datasets by name and path, and their cards."""
+
 from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import json
 from dataclasses import replace
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pii_bench.datasets import catalog
-from pii_bench.datasets.card import Pin, pin, read_card, write_card
 from pii_bench.datasets.catalog import (
     DATASETS,
     Dataset,
     Entry,
+    Pin,
+    card_path,
     load_dataset,
     load_datasets,
     open_dataset,
+    read_card,
 )
 from pii_bench.datasets.checksums import sha256_of
 from pii_bench.errors import InputFileError, UnknownNameError
+from pii_bench.files import write_json
 from pii_bench.taxonomy import CATEGORIES, TYPE_OF_CATEGORY, PiiType
 from tests.builders import sample_record, write_lines
 from tests.conftest import REPOSITORY
@@ -27,6 +32,95 @@ from tests.datasets.cards import make_card
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+PINS = {"train": Pin(2, 3, 5, "ab"), "dev": Pin(1, 1, 1, "cd")}
+
+
+def test_a_card_comes_back_as_it_was(tmp_path: Path) -> None:
+    card = make_card(name="größe", pins=PINS)
+    path = card_path(tmp_path, "toy")
+
+    write_json(path, card)
+
+    assert path == tmp_path / "toy.card.json"
+    assert read_card(path) == card
+
+
+def test_a_card_is_json_that_people_read(tmp_path: Path) -> None:
+    path = tmp_path / "toy.card.json"
+    write_json(path, make_card(summary="Größe.", pins={"dev": PINS["dev"]}))
+
+    text = path.read_text(encoding="utf-8")
+
+    assert '  "summary": "Größe.",\n' in text
+    assert text.endswith("}\n")
+    record = json.loads(text)
+    assert list(record)[:3] == ["name", "version", "released"]
+    assert record["known_limits"] == ["Small.", "Not real."]
+    assert record["pins"] == {"dev": {"samples": 1, "subjects": 1, "entities": 1, "sha256": "cd"}}
+
+
+def test_pins_are_counted_in_the_files(tmp_path: Path) -> None:
+    # Two samples of one person with two entities, and one sample about nobody.
+    nobody = sample_record("s3", subjects=[], related=[])
+    path = write_lines(tmp_path / "set.jsonl", [sample_record("s1"), sample_record("s2"), nobody])
+
+    found = Pin.of(path)
+
+    assert (found.samples, found.subjects, found.entities) == (3, 2, 4)
+
+
+def test_an_entity_in_two_spans_counts_once(tmp_path: Path) -> None:
+    entity = {"text": "32", "type": "DEM", "spans": [[0, 2], [4, 6]]}
+    subjects = [{"id": "A", "entities": [entity]}]
+    record = sample_record(description="32, 32", subjects=subjects, related=[])
+
+    assert Pin.of(write_lines(tmp_path / "set.jsonl", [record])).entities == 1
+
+
+def test_a_broken_file_is_not_pinned(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "set.jsonl", [{}])
+
+    with pytest.raises(InputFileError, match=r"set\.jsonl:1: record: 'id' is missing"):
+        Pin.of(path)
+
+
+def test_a_card_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputFileError, match=r"toy\.card\.json: no card of a dataset: No such"):
+        read_card(tmp_path / "toy.card.json")
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"version": 1}, "'version' must be a string, not a whole number"),
+        ({"benchmark": 1}, "'benchmark' must be a boolean, not a whole number"),
+        ({"known_limits": "none"}, "'known_limits' must be a list, not a string"),
+        ({"known_limits": [1]}, "'known_limits' must be a list of strings"),
+        ({"pins": []}, "'pins' must be an object, not a list"),
+        ({"pins": {"dev": 3}}, "pins: 'dev' must be an object, not a whole number"),
+        ({"pins": {"dev": {"samples": 3}}}, "pins.dev: 'subjects' is missing"),
+    ],
+)
+def test_a_card_of_another_format(tmp_path: Path, changes: dict[str, Any], what: str) -> None:
+    path = tmp_path / "toy.card.json"
+    write_json(path, make_card())
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+    with pytest.raises(InputFileError) as caught:
+        read_card(path)
+
+    assert str(caught.value).startswith(f"{path}: no card of a dataset: ")
+    assert str(caught.value).endswith(what)
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b"\xff"])
+def test_a_card_that_is_no_json_object(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "toy.card.json"
+    path.write_bytes(content)
+
+    with pytest.raises(InputFileError, match="no card of a dataset: "):
+        read_card(path)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +159,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(catalog, "DATA", tmp_path)
     for entry in DATASETS.values():
         benchmark = entry.name in {"single", "multi", "hard"}
-        write_card(entry.card_path, make_card(name=entry.card, benchmark=benchmark))
+        write_json(entry.card_path, make_card(name=entry.card, benchmark=benchmark))
     for name in ("single", "hard", "twins"):
         build(name)
     return tmp_path
@@ -74,7 +168,8 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def build(name: str) -> None:
     entry = DATASETS[name]
     path = write_lines(entry.path, [sample_record()])
-    write_card(entry.card_path, pin(read_card(entry.card_path), [path]))
+    card = read_card(entry.card_path)
+    write_json(entry.card_path, replace(card, pins={name: Pin.of(path)}))
 
 
 @pytest.mark.usefixtures("data")
@@ -87,7 +182,7 @@ def test_all_is_demo_as_long_as_nothing_of_the_benchmark_is_built(
 ) -> None:
     for name in ("single", "hard"):
         entry = DATASETS[name]
-        write_card(entry.card_path, replace(read_card(entry.card_path), pins={}))
+        write_json(entry.card_path, replace(read_card(entry.card_path), pins={}))
     for path in (REPOSITORY / "data").glob("demo.*"):
         (data / path.name).write_bytes(path.read_bytes())
 
@@ -232,30 +327,3 @@ def test_demo_has_every_type_and_category(demo: Dataset) -> None:
     assert {entity.type for entity in entities} == set(PiiType)
     assert {entity.category for entity in entities} == set(TYPE_OF_CATEGORY)
     assert all(entity.category in CATEGORIES[PiiType(entity.type)] for entity in entities)
-
-
-def test_no_subject_of_demo_has_two_names(demo: Dataset) -> None:
-    for sample in demo.samples:
-        for subject in sample.subjects:
-            names = [entity for entity in subject.entities if entity.type == "PER"]
-            assert len(names) <= 1, (sample.id, subject.id)
-
-
-def test_no_name_in_demo_is_related_to_a_query(demo: Dataset) -> None:
-    for sample in demo.samples:
-        types = {entity.text: entity.type for entity in sample.entities}
-        assert "PER" not in {types[related.text] for related in sample.related}, sample.id
-
-
-def test_no_query_of_demo_holds_what_it_asks_for(demo: Dataset) -> None:
-    for sample in demo.samples:
-        query = (sample.query or "").casefold()
-        assert not any(related.text.casefold() in query for related in sample.related), sample.id
-
-
-def test_the_spans_of_demo_are_exact_and_in_order(demo: Dataset) -> None:
-    for sample in demo.samples:
-        for entity in sample.entities:
-            assert entity.spans, sample.id
-            assert {sample.description[a:b] for a, b in entity.spans} == {entity.text}, sample.id
-            assert all(a[1] <= b[0] for a, b in pairwise(entity.spans)), sample.id

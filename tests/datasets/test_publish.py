@@ -1,20 +1,157 @@
+"""What is written anew after the sets were built."""
+
 from __future__ import annotations
 
+import hashlib
 import json
+import re
+import shutil
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.datasets.card import pin, read_card, write_card
-from pii_bench.datasets.catalog import DATASETS
-from pii_bench.datasets.checksums import sha256_of
-from pii_bench.datasets.publish import croissant, publish, write_croissant
+from pii_bench.datasets.catalog import DATASETS, Pin, read_card
+from pii_bench.datasets.check.sets import CANARY
+from pii_bench.datasets.checksums import sha256_of, sha256_of_folder
+from pii_bench.datasets.publish import README, croissant, publish, replace_block, write_checksums
 from pii_bench.errors import InputFileError
+from pii_bench.files import write_json
 from tests.builders import read_folder, sample_record, write_lines
 from tests.datasets.cards import make_card
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+BLOCK = "<!-- one:begin -->\nold\n<!-- one:end -->"
+
+
+def test_only_the_block_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "README.md"
+    path.write_text(f"# Größe\n{BLOCK}\n<!-- two:begin -->\nkept\n<!-- two:end -->\n")
+
+    replace_block("one", "new\n", path)
+
+    assert path.read_text() == (
+        "# Größe\n<!-- one:begin -->\nnew\n<!-- one:end -->\n"
+        "<!-- two:begin -->\nkept\n<!-- two:end -->\n"
+    )
+
+
+def test_writing_the_same_again_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "README.md"
+    path.write_text(BLOCK)
+
+    replace_block("one", "old", path)
+
+    assert path.read_text() == BLOCK
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "<!-- one:begin -->",
+        "<!-- one:end --> <!-- one:begin -->",
+        f"{BLOCK}\n{BLOCK}",
+        f"{BLOCK} <!-- one:end -->",
+    ],
+)
+def test_marks_that_are_not_there_once_and_in_order(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "README.md"
+    path.write_text(text)
+
+    with pytest.raises(InputFileError, match="must have <!-- one:begin --> and after it <!-- one"):
+        replace_block("one", "new", path)
+
+    assert path.read_text() == text
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputFileError, match=r"README\.md: cannot be read as text$"):
+        replace_block("one", "new", tmp_path / "README.md")
+
+
+def test_our_dataset_card_has_the_blocks_that_commands_write() -> None:
+    text = README.read_text(encoding="utf-8")
+
+    for name in ("statistics", "quality"):
+        assert text.count(f"<!-- {name}:begin -->\n") == text.count(f"<!-- {name}:end -->\n") == 1
+
+
+def test_our_dataset_card_has_the_canary_that_stands_in_the_sets() -> None:
+    assert f"    {CANARY}\n" in README.read_text(encoding="utf-8")
+
+
+def test_our_dataset_card_offers_every_set_that_ships() -> None:
+    text = README.read_text(encoding="utf-8")
+    names = list(DATASETS)
+
+    assert re.findall(r"^- config_name: (.+)$", text, re.MULTILINE) == names
+    assert re.findall(r"^    path: (.+)$", text, re.MULTILINE) == [f"{n}.jsonl" for n in names]
+
+
+# FIPS 180-4: the digest of "abc", and that of nothing.
+ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "b.txt").write_bytes(b"abc")
+    (tmp_path / "a.txt").write_bytes(b"")
+    return tmp_path
+
+
+def test_the_hash_of_a_file(folder: Path) -> None:
+    assert sha256_of(folder / "b.txt") == ABC
+
+
+def test_a_file_without_a_hash(folder: Path) -> None:
+    with pytest.raises(InputFileError, match=r"c\.txt: No such file or directory$"):
+        sha256_of(folder / "c.txt")
+
+
+def test_the_list_is_sorted_by_name(folder: Path) -> None:
+    write_checksums(folder, ["b.txt", "a.txt"])
+
+    assert (folder / "SHA256SUMS").read_text() == f"{NOTHING}  a.txt\n{ABC}  b.txt\n"
+
+
+@pytest.mark.skipif(not shutil.which("sha256sum"), reason="coreutils are not here")
+def test_sha256sum_reads_the_list(folder: Path) -> None:
+    write_checksums(folder, ["b.txt", "a.txt"])
+    command = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
+
+    done = subprocess.run(  # noqa: S603 -- our own arguments
+        command, cwd=folder, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stdout) == (0, "a.txt: OK\nb.txt: OK\n")
+
+
+def test_the_hash_of_a_folder_is_that_of_its_checksums(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "weights").write_bytes(b"1")
+    (tmp_path / "a.json").write_bytes(b"2")
+    checksums = (
+        "d4735e3a265e16eee03f59718b9b5d03019c07d8b6c51f90da3a666eec13ab35  a.json\n"
+        "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b  b/weights\n"
+    )
+
+    assert sha256_of_folder(tmp_path) == hashlib.sha256(checksums.encode()).hexdigest()
+
+
+def test_hidden_files_do_not_count(tmp_path: Path) -> None:
+    (tmp_path / "weights").write_bytes(b"1")
+    before = sha256_of_folder(tmp_path)
+    (tmp_path / ".cache").mkdir()
+    (tmp_path / ".cache" / "lock").touch()
+
+    assert sha256_of_folder(tmp_path) == before
+
+    (tmp_path / "more").touch()
+    assert sha256_of_folder(tmp_path) != before
 
 
 TRAIN_DEV = {
@@ -27,7 +164,7 @@ TRAIN_DEV = {
 def data(tmp_path: Path) -> Path:
     """Cards with prose and without pins, and a sample in every set."""
     for entry in DATASETS.values():
-        write_card(tmp_path / f"{entry.card}.card.json", make_card(name=entry.card))
+        write_json(tmp_path / f"{entry.card}.card.json", make_card(name=entry.card))
         write_lines(entry.path_in(tmp_path), [sample_record(f"{entry.name}-0001")])
     return tmp_path
 
@@ -77,19 +214,15 @@ def test_a_set_that_is_not_there(data: Path) -> None:
 def metadata(tmp_path: Path) -> dict[str, Any]:
     """Of two sets, written beside them and read back."""
     cards = [
-        pin(
-            make_card(name=name, version=version, released=released),
-            [write_lines(tmp_path / f"{name}.jsonl", [sample_record()])],
-        )
+        make_card(name=name, version=version, released=released, pins={name: Pin.of(path)})
         for name, version, released in (
             ("one", "1.10.0", "2026-12-01"),
             ("two", "1.9.0", "2026-11-20"),
         )
+        for path in [write_lines(tmp_path / f"{name}.jsonl", [sample_record()])]
     ]
-    path = write_croissant(tmp_path, cards)
-    assert path == tmp_path / "croissant.json"
-    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return record
+    (tmp_path / "croissant.json").write_text(json.dumps(croissant(cards)), encoding="utf-8")
+    return croissant(cards)
 
 
 def test_every_file_has_its_hash(metadata: dict[str, Any]) -> None:

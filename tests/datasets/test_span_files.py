@@ -19,7 +19,7 @@ from pii_bench.datasets.span_files import (
     span_source,
 )
 from pii_bench.errors import InputFileError, PiiBenchError
-from pii_bench.labels import taxonomy
+from pii_bench.taxonomy import taxonomy
 from tests.builders import write_lines
 from tests.conftest import REPOSITORY
 
@@ -291,7 +291,7 @@ def test_a_file_that_is_no_parquet(tmp_path: Path) -> None:
 
 
 def test_a_long_list_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pii_bench.rows._AT_ONCE", 7)
+    monkeypatch.setattr("pii_bench.datasets.rows._AT_ONCE", 7)
     rows = [{**ROW, "id": number} for number in range(5)]
     path = tmp_path / "rows.json"
     path.write_text("\n" + json.dumps(rows, indent=1), encoding="utf-8")

@@ -10,7 +10,7 @@ from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
-    from pii_bench.masking.plan import Entity
+    from pii_bench.masking.masked import Entity
 
 TYPES: Final = st.sampled_from([*PiiType, "EMAIL", ""])
 

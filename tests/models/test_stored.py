@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.errors import InputFileError
-from pii_bench.jsonl import RecordError
+from pii_bench.files import RecordError
 from pii_bench.models.base import (
     CallError,
     Completion,

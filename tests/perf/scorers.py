@@ -75,7 +75,7 @@ def _faulty(entities: Entities) -> Iterator[dict[str, Any]]:
 
 
 def _our_rouge(pairs: list[tuple[str, str]]) -> float:
-    from pii_bench.scorer.rouge_l import similarity
+    from pii_bench.scorer.measures import similarity
     from pii_bench.scorer.text import normalise, tokens
 
     # What was remembered of an earlier repetition is no speed.

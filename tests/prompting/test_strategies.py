@@ -1,30 +1,151 @@
+"""Prompt files, the prompts that are sent, and the schemas of their answers."""
+
 from __future__ import annotations
 
 import json
 import re
 import shutil
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError, PromptError, UnknownNameError
-from pii_bench.prompting.schemas import Output, answer_schema
+from pii_bench.prompting.parsing import (
+    parse_structured_detection,
+    parse_structured_labelled,
+    parse_structured_related,
+)
 from pii_bench.prompting.strategies import (
     DETECTION,
     STRATEGIES,
+    Output,
     Strategy,
+    Template,
+    answer_schema,
+    content_hash,
     get_strategy,
     load_prompt,
+    load_template,
+    read_prompt_text,
 )
-from pii_bench.prompting.template import read_prompt_text
 from pii_bench.resources import PROMPTS
 from pii_bench.tasks import Task
 from tests.builders import make_sample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
+
+FIELDS = frozenset({"description", "query"})
+
+
+def prompt_file(folder: Path, text: str) -> Path:
+    path = folder / "naive.txt"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_placeholders_are_filled(tmp_path: Path) -> None:
+    template = load_template(prompt_file(tmp_path, "D: {{description}}\nQ: {{query}}\n"), FIELDS)
+
+    assert template.name == "naive"
+    assert template.render({"description": "Ann", "query": "Why?"}) == "D: Ann\nQ: Why?"
+
+
+def test_a_placeholder_may_stand_twice(tmp_path: Path) -> None:
+    template = load_template(prompt_file(tmp_path, "{{query}} {{query}}"), frozenset({"query"}))
+
+    assert template.render({"query": "Why?"}) == "Why? Why?"
+
+
+def test_single_braces_and_dollars_are_text(tmp_path: Path) -> None:
+    text = 'Subject1{"text": "TYPE"} }} $query ${query} $$ {{query}}'
+    template = load_template(prompt_file(tmp_path, text), frozenset({"query"}))
+
+    assert template.render({"query": "?"}) == 'Subject1{"text": "TYPE"} }} $query ${query} $$ ?'
+
+
+@given(st.text(), st.text())
+def test_values_stay_as_they_are(description: str, query: str) -> None:
+    template = Template("naive", "<{{description}}|{{query}}>")
+
+    rendered = template.render({"description": description, "query": query})
+
+    assert rendered == f"<{description}|{query}>"
+
+
+def test_a_value_that_looks_like_a_placeholder_is_not_filled() -> None:
+    template = Template("naive", "{{description}} / {{query}}")
+
+    rendered = template.render({"description": "{{query}} \\1 $query", "query": "{{description}}"})
+
+    assert rendered == "{{query}} \\1 $query / {{description}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("{{description}}", "no placeholder for query"),
+        ("nothing", "no placeholder for description, query"),
+        (
+            "{{description}} {{query}} {{choices}}",
+            "nothing fills choices (allowed: description, query)",
+        ),
+        (
+            "{{description}} {{Query}} {{query}}",
+            "nothing fills Query (allowed: description, query)",
+        ),
+        (
+            "{{description}}\n{{ query }}",
+            "'{{' that opens no placeholder (Invalid placeholder in string: line 2, col 2)",
+        ),
+        (
+            "{{description}} {{query}} {{",
+            "'{{' that opens no placeholder (Invalid placeholder in string: line 1, col 28)",
+        ),
+        ("", "the file is empty"),
+        (" \n", "the file is empty"),
+    ],
+)
+def test_a_prompt_that_does_not_fit_its_strategy(tmp_path: Path, text: str, what: str) -> None:
+    path = prompt_file(tmp_path, text)
+
+    with pytest.raises(PromptError) as caught:
+        load_template(path, FIELDS)
+
+    assert str(caught.value) == f"{path}: {what}"
+
+
+def test_a_prompt_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(PromptError, match="No such file or directory"):
+        load_template(tmp_path / "naive.txt", FIELDS)
+
+
+def test_a_prompt_that_is_no_utf8(tmp_path: Path) -> None:
+    (tmp_path / "naive.txt").write_bytes(b"\xff{{description}}{{query}}")
+
+    with pytest.raises(PromptError, match=r"naive\.txt: .*invalid start byte"):
+        load_template(tmp_path / "naive.txt", FIELDS)
+
+
+def test_white_space_around_a_prompt_is_not_sent(tmp_path: Path) -> None:
+    assert read_prompt_text(prompt_file(tmp_path, "\n  text \n\n")) == "text"
+
+
+def test_the_hash_of_one_text() -> None:
+    # printf '\0\0\0\0\0\0\0\1a' | sha256sum
+    assert content_hash("a") == "3b196fd4907bedf51c3090e9835f2f7cb61e7ee1b2299ea3b8fed9b4183a822a"
+
+
+@given(st.lists(st.text(alphabet="ab", max_size=2), max_size=3), st.data())
+def test_texts_that_differ_have_hashes_that_differ(texts: list[str], data: st.DataObject) -> None:
+    others = data.draw(st.lists(st.text(alphabet="ab", max_size=2), max_size=3))
+
+    assert (content_hash(*texts) == content_hash(*others)) == (texts == others)
+
 
 ALL = [DETECTION, *STRATEGIES.values()]
 OUTPUTS: tuple[Output, ...] = get_args(Output)
@@ -133,26 +254,6 @@ def test_the_near_match_of_an_unknown_strategy_is_offered() -> None:
 def test_detection_is_no_strategy() -> None:
     with pytest.raises(UnknownNameError, match=r"^unknown strategy 'detection' \(allowed: naive, "):
         get_strategy("detection")
-
-
-@pytest.mark.parametrize("strategy", ALL, ids=lambda strategy: strategy.name)
-def test_every_placeholder_is_needed(prompts: Path, strategy: Strategy) -> None:
-    path = prompts / f"{strategy.text or strategy.name}.txt"
-    text = path.read_text(encoding="utf-8")
-
-    for name in strategy.fields:
-        path.write_text(text.replace(f"{{{{{name}}}}}", ""), encoding="utf-8")
-        with pytest.raises(PromptError, match=f": no placeholder for {name}$"):
-            load_prompt(strategy, prompts)
-
-
-@pytest.mark.parametrize("strategy", ALL, ids=lambda strategy: strategy.name)
-def test_no_other_placeholder_is_filled(prompts: Path, strategy: Strategy) -> None:
-    with (prompts / f"{strategy.text or strategy.name}.txt").open("a", encoding="utf-8") as file:
-        file.write("{{gold}}")
-
-    with pytest.raises(PromptError, match=r": nothing fills gold \(allowed: .*description"):
-        load_prompt(strategy, prompts)
 
 
 def test_each_prompt_has_its_own_hash() -> None:
@@ -267,3 +368,85 @@ def test_demonstrations_share_nothing_with_a_test_set(demonstrations: str) -> No
         assert not {value for value in values if f" {value} " in told}, sample.id
         shared = runs(demonstrations) & (runs(sample.description) | runs(sample.query or ""))
         assert not shared, sample.id
+
+
+def nodes(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Every schema inside a schema."""
+    yield schema
+    for child in [*schema.get("properties", {}).values(), *filter(None, [schema.get("items")])]:
+        yield from nodes(child)
+
+
+def instance(schema: Mapping[str, Any]) -> Any:
+    """The smallest value with one item in each list."""
+    match schema["type"]:
+        case "object":
+            return {key: instance(value) for key, value in schema["properties"].items()}
+        case "array":
+            return [instance(schema["items"])]
+        case _:
+            return schema.get("enum", ["32"])[0]
+
+
+def test_the_schema_of_detection() -> None:
+    schema = answer_schema(DETECTION)
+
+    assert schema.name == "subjects"
+    assert instance(schema.schema) == {"subjects": [{"entities": [{"text": "32", "type": "PER"}]}]}
+    enums = [node["enum"] for node in nodes(schema.schema) if "enum" in node]
+    assert enums == [["PER", "CODE", "LOC", "ORG", "DEM", "DATETIME", "QUANTITY"]]
+
+
+def test_the_schema_of_labels_has_each_of_them() -> None:
+    schema = answer_schema(STRATEGIES["json"], ["AGE", "SEX"])
+
+    assert schema.name == "pii"
+    assert instance(schema.schema) == {"PII": {"AGE": ["32"], "SEX": ["32"]}}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "keys"),
+    [
+        ("naive", ["answer"]),
+        ("naive-choice", ["answer"]),
+        ("self-cot", ["thought", "answer"]),
+        ("auto-cot", ["thought", "answer"]),
+        ("self-consistency", ["reflections", "summary", "answer"]),
+        ("ps-cot", ["plan", "thought", "answer"]),
+        ("self-consistency-vote", ["thought", "answer"]),
+    ],
+)
+def test_reasoning_stands_before_the_answer(strategy: str, keys: list[str]) -> None:
+    schema = answer_schema(STRATEGIES[strategy])
+
+    assert list(json.loads(json.dumps(schema.schema))["properties"]) == keys
+    assert schema.name == "_".join(keys)
+
+
+@pytest.mark.parametrize("strategy", ALL, ids=lambda strategy: strategy.name)
+def test_every_provider_takes_it(strategy: Strategy) -> None:
+    for node in nodes(answer_schema(strategy).schema):
+        match node["type"]:
+            case "object":
+                assert node["required"] == list(node["properties"])
+                assert node["additionalProperties"] is False
+            case "array":
+                assert set(node) == {"type", "items"}
+            case name:
+                assert name == "string"
+                assert set(node) <= {"type", "enum"}
+
+
+def test_what_has_the_form_of_a_schema_is_read() -> None:
+    said = json.dumps(instance(answer_schema(DETECTION).schema))
+
+    assert parse_structured_detection(said).subjects == ((("32", "PER"),),)
+    said = json.dumps(instance(answer_schema(STRATEGIES["json"], ["AGE", "SEX"]).schema))
+    assert parse_structured_labelled(said, ["AGE", "SEX"]).subjects == (
+        (("32", "AGE"), ("32", "SEX")),
+    )
+    for strategy in STRATEGIES.values():
+        if strategy.task is Task.DETECTION:
+            continue
+        said = json.dumps(instance(answer_schema(strategy).schema))
+        assert parse_structured_related(said).texts == ("32",)

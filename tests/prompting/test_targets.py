@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.prompting.parsing.detection import parse_detection
-from pii_bench.prompting.parsing.related import parse_related
+from pii_bench.prompting.parsing import parse_detection
+from pii_bench.prompting.parsing.texts import parse_related
 from pii_bench.prompting.targets import (
     Target,
     detection_answer,
@@ -68,11 +68,11 @@ def test_answers_are_gold_in_the_order_of_the_text(answer: Any, expected: str) -
 
 
 def test_what_has_no_pii_and_what_needs_none() -> None:
-    nobody = make_sample(subjects=[], related=[])
+    without_pii = make_sample(subjects=[], related=[])
 
-    assert detection_answer(nobody) == "Subject1{}"
-    assert related_answer(nobody) == "### Answer: []"
-    assert rewritten(nobody) == "Ann Lee is 32."
+    assert detection_answer(without_pii) == "Subject1{}"
+    assert related_answer(without_pii) == "### Answer: []"
+    assert rewritten(without_pii) == "Ann Lee is 32."
 
 
 @pytest.mark.parametrize("name", ["train-single", "train-multi"])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.models.base import Response
-    from pii_bench.prompting.schemas import Output
+    from pii_bench.prompting.strategies import Output
 
 ANN = 'Subject1{"Ann Lee": "PER", "32": "DEM"}'
 BO = 'Subject1{"Bo Ray": "PER", "40": "DEM"}'

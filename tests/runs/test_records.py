@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.jsonl import RecordError
+from pii_bench.files import RecordError
 from pii_bench.models.base import CallError, Completion, Draws, Finish, Usage
 from pii_bench.models.table import Price
 from pii_bench.runs.records import (

@@ -116,7 +116,7 @@ class TestWritings:
             ("2024-09-16", "2024/09/16"),
         ],
     )
-    def test_each_is_found_beside_the_value_itself(self, value: str, writing: str) -> None:
+    def test_each_is_found_as_is_the_value_itself(self, value: str, writing: str) -> None:
         assert found(f"({value}), ({writing})", value) == [value, writing]
 
     @pytest.mark.parametrize(
@@ -342,20 +342,22 @@ def test_spans_lie_in_the_text_in_order_and_apart_and_read_as_the_value(
 
 
 PIECES: Final = [
-    "Ann",
-    "ANN",
-    "O'Neil",
-    "o’neil",
-    "25",
-    "Lee_",
-    "李明",
-    "x",
-    " ",
-    "-",
-    "#",
-    "हि",
-    ".",
-    "555 01",
+    *(
+        "Ann",
+        "ANN",
+        "O'Neil",
+        "o’neil",
+        "25",
+        "Lee_",
+        "李明",
+        "x",
+        " ",
+        "-",
+        "#",
+        "हि",
+        ".",
+        "555 01",
+    ),
     "34",
 ]
 
@@ -411,7 +413,7 @@ class TestSettle:
     def test_of_masked_and_kept(self, masked: list[str], kept: list[str], shown: str) -> None:
         assert self.hidden(masked, kept) == shown
 
-    def test_the_longest_is_whole_and_the_rest_is_beside_it(self) -> None:
+    def test_the_longest_is_whole_and_the_rest_is_next_to_it(self) -> None:
         claims = [Claim(0, 6, 0, "B"), Claim(4, 10, 9, "A"), Claim(2, 14, 5, "C")]
 
         assert settle("abcdefghijklmnop", claims, []) == [
@@ -427,7 +429,7 @@ class TestSettle:
             Claim(0, 3, 0, "B")
         ]
 
-    def test_white_space_at_the_ends_is_granted_to_nobody(self) -> None:
+    def test_white_space_at_the_ends_is_granted_to_no_claim(self) -> None:
         assert settle(" ab ", [Claim(0, 4, 0, "A")], []) == [Claim(1, 3, 0, "A")]
         assert settle("a  b", [Claim(1, 3, 0, "A")], []) == []
 

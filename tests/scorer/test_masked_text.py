@@ -1,3 +1,5 @@
+"""What a text still says: masked, or written anew."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
@@ -8,10 +10,12 @@ from hypothesis import strategies as st
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.scorer import MaskedTextScore, masking_headline, score_masked_text
+from pii_bench.scorer.masked_text import GoldTexts, Trace, score_rewritten_text, tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+if TYPE_CHECKING:
     Spans = Sequence[tuple[int, int]]
     Drawn = tuple[str, list[tuple[str, Spans]], list[str], Spans, Spans]
 
@@ -212,3 +216,110 @@ def test_the_order_of_what_is_given_changes_nothing(
     assert score_masked_text(
         description, list(reversed(masked)), backwards, list(reversed(related))
     ) == score_masked_text(description, masked, entities, related)
+
+
+#       0         1         2         3         4         5
+#       012345678901234567890123456789012345678901234567890123456
+STORY = "Anna Lindqvist, 32, a nurse, lives in Göteborg and runs."
+VALUES = [
+    ("Anna Lindqvist", [(0, 14)]),
+    ("32", [(16, 18)]),
+    ("Göteborg", [(38, 46)]),
+]
+
+
+def traces(rewritten: str, query: str = "", related: tuple[str, ...] = ()) -> dict[str, Trace]:
+    gold = GoldTexts(STORY, VALUES, related)
+    return {each.text.text: each.trace for each in tell(STORY, rewritten, gold, query)}
+
+
+@pytest.mark.parametrize(
+    ("rewritten", "found"),
+    [
+        ("A nurse lives in a city and runs.", (Trace.GONE, Trace.GONE, Trace.GONE)),
+        (STORY, (Trace.READABLE, Trace.READABLE, Trace.READABLE)),
+        ("ANNA  LINDQVIST runs.", (Trace.READABLE, Trace.GONE, Trace.GONE)),
+        ("A thirty-two-year-old runs.", (Trace.GONE, Trace.RESTATED, Trace.GONE)),
+        ("A nurse of Gothenburg.", (Trace.GONE, Trace.GONE, Trace.RESTATED)),
+        ("Anna runs.", (Trace.PART, Trace.GONE, Trace.GONE)),
+        # Neither is told by a longer number, or a longer word.
+        ("At 3200 or 1932 Annapolis.", (Trace.GONE, Trace.GONE, Trace.GONE)),
+        ("", (Trace.GONE, Trace.GONE, Trace.GONE)),
+    ],
+)
+def test_how_a_value_is_told(rewritten: str, found: tuple[Trace, ...]) -> None:
+    assert tuple(traces(rewritten).values()) == found
+
+
+def test_where_it_is_told() -> None:
+    rewritten = "At 32 (thirty-two) in Goteborg"
+    found = tell(STORY, rewritten, GoldTexts(STORY, VALUES, []))
+
+    assert [[rewritten[start:end] for start, end in each.spans] for each in found] == [
+        [],
+        ["32", "thirty-two"],
+        ["Goteborg"],
+    ]
+
+
+def test_no_part_is_told_by_what_the_query_or_the_rest_of_the_text_says() -> None:
+    assert traces("Anna runs.", query="Does Anna run?")["Anna Lindqvist"] is Trace.GONE
+    other = GoldTexts("Bank of Oslo. A bank.", [("Bank of Oslo", [(0, 12)])], [])
+
+    assert tell("Bank of Oslo. A bank.", "A bank.", other)[0].trace is Trace.GONE
+    assert tell("Bank of Oslo. A bank.", "In Oslo.", other)[0].trace is Trace.PART
+
+
+def test_a_value_inside_a_needed_one_does_not_leak() -> None:
+    text = "Ann, 32, of 32 Elm Street"
+    gold = GoldTexts(text, [("32", [(5, 7)]), ("32 Elm Street", [(12, 25)])], ["32 Elm Street"])
+
+    assert [each.leaks for each in tell(text, "She is of 32 Elm Street", gold)] == [False, False]
+    assert [each.leaks for each in tell(text, "32, of 32 Elm Street", gold)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("rewritten", "protection", "retention"),
+    [
+        (STORY, 0, 1),
+        ("", 1, 0),
+        ("A nurse, 32, runs.", 1, 1),
+        # Needed and restated is kept; a part is not all.
+        ("A nurse, thirty-two, runs.", 1, 1),
+        ("Anna, 32, runs.", 1 / 2, 1),
+        ("A nurse in Gothenburg.", 1 / 2, 0),
+        (None, 0, 0),
+    ],
+)
+def test_scores_of_rewritings(rewritten: str | None, protection: float, retention: float) -> None:
+    score = score_rewritten_text(STORY, rewritten, VALUES, ["32"])
+
+    assert score == MaskedTextScore(protection, retention, None)
+
+
+def test_protection_of_a_rewriting_may_be_weighed() -> None:
+    weights = {"Anna Lindqvist": 3.0}
+
+    assert score_rewritten_text(STORY, "Of Gothenburg.", VALUES, ["32"], weights=weights) == (
+        MaskedTextScore(3 / 4, 0, None)
+    )
+
+
+def test_a_gold_text_without_a_place_is_left_out() -> None:
+    assert score_rewritten_text("Ann", "Bo", [("Bo", [])], []) == MaskedTextScore(1, 1, None)
+
+
+@given(st.text(max_size=30))
+def test_more_text_never_protects_more_and_never_keeps_less(more: str) -> None:
+    before = score_rewritten_text(STORY, "A nurse, 32.", VALUES, ["32"])
+    after = score_rewritten_text(STORY, f"A nurse, 32.\n\n{more}", VALUES, ["32"])
+
+    assert after.protection <= before.protection
+    assert after.retention >= before.retention
+
+
+@given(st.text(max_size=40))
+def test_nothing_told_is_outside_of_the_rewriting(rewritten: str) -> None:
+    for each in tell(STORY, rewritten, GoldTexts(STORY, VALUES, ["32"])):
+        assert all(0 <= start < end <= len(rewritten) for start, end in each.spans)
+        assert (each.trace is Trace.GONE) == (not each.spans)

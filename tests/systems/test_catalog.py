@@ -11,6 +11,7 @@ import pytest
 from pii_bench.cli import main
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.models.catalog import ModelOptions
+from pii_bench.models.table import ModelCard
 from pii_bench.systems import catalog
 from pii_bench.systems.catalog import (
     SystemOptions,
@@ -144,6 +145,10 @@ def test_only_the_last_plus_parts_a_name() -> None:
         ("bilstm-crf+all", SystemOptions(votes=5), "--votes"),
         ("gold+all", SystemOptions(label_map=Path("map.json")), "--label-map"),
         ("smollm2", SystemOptions(label_map=Path("map.json")), "--label-map"),
+        ("bilstm-crf", SystemOptions(temperature="default"), "has no use for --temperature"),
+        ("python:m:f", SystemOptions(temperature="default"), "has no use for --temperature"),
+        ("bilstm-crf", SystemOptions(keep="more"), "has no use for --keep"),
+        ("gpt4o", SystemOptions(keep="more"), "has no dial: --keep"),
     ],
 )
 def test_an_option_that_does_not_apply_is_refused(
@@ -252,3 +257,55 @@ def test_an_installed_plug_in_does_not_change_what_our_names_mean(
 def test_a_factory_that_makes_no_systems(target: str, what: str) -> None:
     with pytest.raises(PiiBenchError, match=re.escape(what)):
         build_systems(f"python:{target}", SystemOptions())
+
+
+# Nothing is asked there.
+SERVER = ModelOptions(base_url="http://localhost:9/v1")
+
+
+def sampling(name: str, **options: object) -> tuple[object, object]:
+    given = SystemOptions(model=SERVER, **options)  # type: ignore[arg-type]
+    settings = build_systems(name, given)[0].card.settings
+    return settings["temperature"], settings["max_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("gpt4o", (0.0, 2048)),
+        ("openai/gpt-5-2025-08-07", (None, 16384)),
+        ("qwen3-8b-think", (0.0, 16384)),
+        ("openai/nobody-knows-it", (0.0, 2048)),
+    ],
+)
+def test_what_suits_the_model_is_the_default(name: str, expected: tuple[object, object]) -> None:
+    assert sampling(name) == expected
+
+
+@pytest.mark.parametrize("reasons", [True, False])
+def test_the_longest_answer_that_the_model_writes_caps_the_default(
+    monkeypatch: pytest.MonkeyPatch, reasons: bool
+) -> None:
+    card = ModelCard("x", "openai", "x", "source", max_output=1000, reasons=reasons)
+    monkeypatch.setattr(catalog, "find_card", lambda *_: card)
+
+    assert sampling("openai/x") == (0.0, 1000)
+
+
+def test_what_is_asked_for_comes_first() -> None:
+    assert sampling("gpt4o", temperature=0.7, max_tokens=99) == (0.7, 99)
+    assert sampling("gpt4o", temperature="default") == (None, 2048)
+    assert sampling("gpt-5", temperature="default", max_tokens=99) == (None, 99)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_a_temperature_that_the_model_does_not_take_is_refused(temperature: float) -> None:
+    with pytest.raises(PiiBenchError, match=r"^model 'gpt-5' takes no temperature: leave --temp"):
+        sampling("gpt-5", temperature=temperature)
+
+
+def test_more_tokens_than_the_model_writes_are_refused() -> None:
+    reason = r"^model 'gpt4o' writes at most 16,384 tokens, and --max-tokens came as 16,385$"
+    with pytest.raises(PiiBenchError, match=reason):
+        sampling("gpt4o", max_tokens=16_385)
+    assert sampling("gpt4o", max_tokens=16_384) == (0.0, 16_384)

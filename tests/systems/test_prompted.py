@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import AnswerSchema, CallError, Completion, Draws, Request, Sampling
-from pii_bench.prompting.schemas import Output, answer_schema
-from pii_bench.prompting.strategies import STRATEGIES, load_prompt
+from pii_bench.prompting.strategies import STRATEGIES, Output, answer_schema, load_prompt
 from pii_bench.runs.records import Failure
 from pii_bench.runs.run import run_system
 from pii_bench.runs.store import RunFiles, RunStore, read_lines

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import select
 
 from pii_bench.datasets.catalog import Dataset
-from pii_bench.datasets.native import sample_from_record
+from pii_bench.datasets.sample import sample_from_record
 from pii_bench.web.project_tables import SAMPLES
 from pii_bench.web.projects import Plan, Project, Stages, add_member, create_project
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from pii_bench.cli.command_line import parse_arguments
+from pii_bench.cli import parse_arguments
 from pii_bench.web.settings import Settings, is_loopback
 from tests.conftest import REPOSITORY
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.datasets.native import sample_from_record
+from pii_bench.datasets.sample import sample_from_record
 from pii_bench.ranking.human import human_rows
 from pii_bench.tasks import Task
 from pii_bench.web.outcomes import import_readings, stage_reports

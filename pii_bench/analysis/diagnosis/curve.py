@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pii_bench.analysis.diagnosis.exposure import Exposure, Judge
 from pii_bench.errors import PiiBenchError
-from pii_bench.masking.plan import make_plan
+from pii_bench.masking.masked import make_plan
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import locator_of
 from pii_bench.systems.base import GOLD

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pii_bench.datasets.sample import spans_of
-from pii_bench.masking.plan import plan_of
+from pii_bench.masking.masked import plan_of
 from pii_bench.runs.evaluation import gold_texts
 from pii_bench.scorer import normalise, normalise_type
 from pii_bench.scorer.locate import Strictness, locator_of, overlap

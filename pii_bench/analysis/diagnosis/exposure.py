@@ -1,6 +1,6 @@
 """Leak against over-masking: what a masked text still shows, and what it hides in vain.
 
-Both are judged on what was really masked (`masking.plan`), by the units of the scorer
+Both are judged on what was really masked (`masking.masked`), by the units of the scorer
 (`scorer.masked_text`): an entity that was cut out as a part of something longer does not leak,
 though its span was wrong. A text that has no place (foreign data) is left out.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.masking.plan import plan_of
+from pii_bench.masking.masked import plan_of
 from pii_bench.runs.evaluation import gold_texts, tiers_of
 
 if TYPE_CHECKING:

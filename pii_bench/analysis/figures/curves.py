@@ -15,7 +15,7 @@ from matplotlib.ticker import MultipleLocator
 from pii_bench.analysis.curves import FACTORS
 from pii_bench.analysis.figures.style import BAND, GREY, LIGHT, SERIES, WIDTH, key, names_of, note
 from pii_bench.analysis.runs import preferred
-from pii_bench.scorer.counts import harmonic_mean
+from pii_bench.scorer.measures import harmonic_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

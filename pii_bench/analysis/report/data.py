@@ -26,7 +26,7 @@ from pii_bench.ranking.rows import Row, rank
 from pii_bench.ranking.source import Source
 from pii_bench.ranking.stored import read_runs
 from pii_bench.runs.store import read_lines
-from pii_bench.scorer.rewritten_text import Trace
+from pii_bench.scorer.masked_text import Trace
 from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.masking.plan import plan_of
+from pii_bench.masking.masked import plan_of
 from pii_bench.runs.evaluation import gold_texts
 from pii_bench.scorer import normalise
 

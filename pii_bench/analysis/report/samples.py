@@ -15,9 +15,9 @@ from pii_bench.datasets.sample import applicable, spans_of
 from pii_bench.masking import mask
 from pii_bench.runs.evaluation import score_sample, tell_of
 from pii_bench.scorer import normalise, normalise_type
-from pii_bench.scorer.counts import harmonic_mean
 from pii_bench.scorer.locate import locator_of
-from pii_bench.scorer.rewritten_text import Trace
+from pii_bench.scorer.masked_text import Trace
+from pii_bench.scorer.measures import harmonic_mean
 from pii_bench.tasks import Status, Task
 from pii_bench.taxonomy import PiiType
 

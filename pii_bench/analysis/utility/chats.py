@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pii_bench.models.base import Draws, Message, Request
-from pii_bench.prompting.template import content_hash, load_template
+from pii_bench.prompting.strategies import content_hash, load_template
 from pii_bench.resources import PROMPTS
 from pii_bench.systems.base import SystemCard
 from pii_bench.systems.prompted import recipient
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import Completion, Model, Response, Sampling
-    from pii_bench.prompting.template import Template
+    from pii_bench.prompting.strategies import Template
 
 ANSWER: Final = "utility.answer"
 JUDGE: Final = "utility.judge"

@@ -10,8 +10,8 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.datasets.check.formats import AMOUNT
 from pii_bench.datasets.check.text import Cover, Problem, annotated_spans, occurrences, spans_of
-from pii_bench.datasets.check.values import AMOUNT
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _parts(entity: Entity) -> Iterator[str]:
 
 
 def span_problems(sample: Sample) -> Iterator[Problem]:
-    """What is wrong with the annotations of a sample.
+    """Faults of the annotations of a sample.
 
     Rules: `span-exact`, a span holds its entity's text, once; `span-complete`, an entity
     is in the description, and each of its occurrences as whole words lies inside an
@@ -149,7 +149,7 @@ def _crossing(spans: Iterable[Span]) -> Iterator[tuple[Span, Span]]:
 
 
 def query_problems(sample: Sample) -> Iterator[Problem]:
-    """What is wrong with the query and the related entities of a sample.
+    """Faults of the query and the related entities of a sample.
 
     Rules: `related-outside`, a related entity is a gold entity; `related-person`, it is no name;
     `related-repeated`, nothing is in it twice; `related-count`, it has one to three entities,
@@ -205,7 +205,7 @@ def leak_problems(sample: Sample) -> Iterator[Problem]:
     """What looks like PII outside of the annotated spans.
 
     Rules: `leak`, a piece of text has the look of an address, a number, an amount, a date or
-    a time; `name-leak`, a part of a person's name stands on its own. What `meta.public` lists
+    a time; `name-leak`, a part of a person's name is on its own. What `meta.public` lists
     (the price of a loaf, the day of a public event) is known to be about no person of the
     sample, and is no leak.
     """

@@ -1,7 +1,7 @@
 """Whether what a text says of its people can be true together (benchmark: step 2).
 
-Written from the values alone and apart from the rules of the construction. A rule speaks
-only where both values stand and can be read; amounts compare in one currency.
+Written from the values alone and apart from the rules of the construction. A rule applies
+only where both values are there and can be read; amounts compare in one currency.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.check.text import Problem, spans_of
-from pii_bench.datasets.check.values import (
+from pii_bench.datasets.check.formats import (
     Rank,
     parse_amount,
     parse_days,
@@ -20,6 +19,7 @@ from pii_bench.datasets.check.values import (
     parse_percentage,
     parse_rank,
 )
+from pii_bench.datasets.check.text import Problem, spans_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.datasets.check.annotations import leak_problems, query_problems, span_problems
 from pii_bench.datasets.check.consistency import consistency_problems
-from pii_bench.datasets.check.duplicates import Effort, duplicate_problems
 from pii_bench.datasets.check.formats import format_problems
-from pii_bench.datasets.check.sets import SOURCES, origins, set_problems, source_problems
+from pii_bench.datasets.check.sets import (
+    SOURCES,
+    Effort,
+    duplicate_problems,
+    origins,
+    set_problems,
+    source_problems,
+)
 from pii_bench.datasets.check.text import Problem
-from pii_bench.datasets.native import sample_from_record
+from pii_bench.datasets.sample import sample_from_record
 from pii_bench.errors import InputFileError
-from pii_bench.jsonl import RecordError, read_records
+from pii_bench.files import RecordError, read_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -66,10 +72,8 @@ def check_files(
     name others in `meta` are compared with them: from these files, or from single, multi
     and their train sets next to them.
 
-    Args:
-        paths: of the files.
-        watch: gives the samples of a file on, and may tell somebody how many there were.
-        effort: bounds the search for near-duplicates; None for the usual bound.
+    `watch` passes the samples of a file on, and may count them. `effort` bounds the search for
+    near-duplicates; None is for the usual bound.
 
     Raises:
         InputFileError: a file cannot be read, is no JSON Lines, or holds no record.

@@ -23,7 +23,7 @@ class Problem:
     Attributes:
         sample_id: of the sample; "line N" where a line holds none that can be read.
         rule: name of the rule, lower case with hyphens.
-        reason: what breaks it. It may quote the sample: who checks a file has it.
+        reason: what breaks it. It may quote the sample.
     """
 
     sample_id: str
@@ -88,7 +88,7 @@ class Cover:
 def blanked(sample: Sample) -> str:
     """The description with every entity replaced by its type, such as `<PER>`.
 
-    Where spans overlap, one placeholder stands for all of them: that of the first, and of
+    Where spans overlap, one placeholder replaces all of them: that of the first, and of
     the longest among those.
     """
     annotations = {(entity.text, entity.type, entity.spans): entity for entity in sample.entities}

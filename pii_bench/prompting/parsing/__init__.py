@@ -4,10 +4,7 @@ Every repair has a name (`Stage`), runs in a fixed order, and is recorded. The p
 sees no description and no gold: whether an entity occurs is checked elsewhere.
 """
 
-from pii_bench.prompting.parsing.detection import parse_detection
-from pii_bench.prompting.parsing.labelled import parse_labelled
-from pii_bench.prompting.parsing.related import parse_related
-from pii_bench.prompting.parsing.result import (
+from pii_bench.prompting.parsing.completion import (
     PARSER,
     ParsedDetection,
     ParsedRelated,
@@ -15,12 +12,14 @@ from pii_bench.prompting.parsing.result import (
     Stage,
     Subject,
 )
-from pii_bench.prompting.parsing.rewritten import parse_rewriting
-from pii_bench.prompting.parsing.structured import (
+from pii_bench.prompting.parsing.detection import parse_detection
+from pii_bench.prompting.parsing.json_answers import (
+    parse_labelled,
     parse_structured_detection,
     parse_structured_labelled,
     parse_structured_related,
 )
+from pii_bench.prompting.parsing.texts import parse_related, parse_rewriting
 
 __all__ = [
     "PARSER",

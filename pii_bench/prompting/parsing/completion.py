@@ -1,19 +1,133 @@
-"""The completion around an answer: thought, fences, bullets, refusals and how it ended.
+"""What the parsers return, their repairs, and the completion around an answer.
 
-`read_completion` is the order of the steps for both kinds of answer.
+`read_completion` is the order of the steps for every kind of answer: as asked for, without thought,
+then with repairs.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, TypeVar
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from pii_bench.models.base import Finish
-from pii_bench.prompting.parsing.result import Stage, in_order
 from pii_bench.tasks import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+PARSER = "pii-parse-1"
+"""Version of the parser, part of every score's signature."""
+
+Subject: TypeAlias = tuple[tuple[str, str], ...]
+"""One subject: its (text, type) pairs as the model ordered them, repeats kept."""
+
+TYPES: Final = frozenset({"PER", "CODE", "LOC", "ORG", "DEM", "DATETIME", "QUANTITY"})
+
+_ALIASES = {
+    "PER": "person persons people name names fullname personname",
+    "CODE": "codes identifier identifiers identifiercode identificationcode id idnumber",
+    "LOC": "location locations place address gpe",
+    "ORG": "organization organizations organisation organisations company institution",
+    "DEM": "demographic demographics demographicinformation demographicattribute",
+    "DATETIME": "date time dates times dateandtime timestamp",
+    "QUANTITY": "quantities quant number amount money numeric numericalvalue",
+}
+_TYPE_OF = {name.lower(): name for name in TYPES} | {
+    alias: name for name, aliases in _ALIASES.items() for alias in aliases.split()
+}
+_PUNCTUATION = re.compile(r"[\W_]+")
+_EXPLAINED = re.compile(r"\W*([A-Z]+)\s*\([\w\s/-]*\)\W*")
+_LONGEST_NAME: Final = 60
+
+
+class Stage(StrEnum):
+    """Every repair by name, in the order in which the stages run and `repairs` names them."""
+
+    # The text as a whole.
+    LONE_SURROGATE = "lone-surrogate"  # half of a surrogate pair became U+FFFD
+    ZERO_WIDTH = "zero-width"  # zero-width spaces and byte-order marks were removed
+    CODE_FENCE = "code-fence"  # Markdown code fences were removed
+    # Where the answer is.
+    MARKER_VARIANT = "marker-variant"  # the answer's marker was not written `### Answer:`
+    NO_MARKER = "no-marker"  # no marker: the answer was found by its form
+    EARLIER_ANSWER = "earlier-answer"  # the last marker had nothing after it; the one before counts
+    LABEL_VARIANT = "label-variant"  # a label was not `Subject1{` at the start of a line
+    NO_LABEL = "no-label"  # subjects without labels, told apart by their brackets
+    PROSE_AROUND = "prose-around"  # text before or after the answer was ignored
+    QUOTED_IN_PROSE = "quoted-in-prose"  # the quoted texts of a sentence were taken
+    BULLET_LIST = "bullet-list"  # one item a line, bulleted or numbered, was read as a list
+    PLAIN_TEXT = "plain-text"  # items without brackets around them were read as a list
+    # The characters of a list or an object.
+    SINGLE_QUOTES = "single-quotes"  # single quotes delimit a text
+    SMART_QUOTES = "smart-quotes"  # typographic quotes or backticks delimit a text
+    ESCAPED_QUOTES = "escaped-quotes"  # the delimiting quotes were escaped
+    DOUBLED_QUOTES = "doubled-quotes"  # quotes written twice or more count once
+    NESTED_QUOTES = "nested-quotes"  # unescaped quotes inside a text belong to it
+    BAD_ESCAPE = "bad-escape"  # an unknown escape or a raw control character was kept as written
+    UNQUOTED = "unquoted"  # a text had no quotes
+    NON_STRING_ITEM = "non-string-item"  # numbers became texts; null, None and dots were dropped
+    FULL_WIDTH = "full-width"  # full-width punctuation was read as its ASCII form
+    SEPARATOR = "separator"  # a semicolon stands for a comma, or an arrow for a colon
+    MISSING_COMMA = "missing-comma"  # two items had no comma between them
+    STRAY_COMMA = "stray-comma"  # a comma too many was ignored
+    STRAY_TEXT = "stray-text"  # a note next to an item, or a stray mark, was ignored
+    ROUND_BRACKETS = "round-brackets"  # round brackets enclose a list, as in Python
+    BRACKET_MISMATCH = "bracket-mismatch"  # a bracket was closed by one of another kind
+    TOO_DEEP = "too-deep"  # brackets nested deeper than any answer needs were ignored
+    CLOSE_OPEN = "close-open"  # the answer was cut off: complete items kept, the last half dropped
+    # What the list or the object says.
+    OTHER_SHAPE = "other-shape"  # lists or objects of another shape hold the entities
+    BLANK_ITEM = "blank-item"  # texts of white space only were dropped
+    EXPLICIT_NONE = "explicit-none"  # words such as None or N/A say that there is nothing
+    TYPE_FIRST = "type-first"  # the type precedes its text
+    TYPE_ALIAS = "type-alias"  # a type was spelt out or in lower case
+    TYPE_LIST = "type-list"  # of several types for one text, the first counts
+    UNKNOWN_TYPE = "unknown-type"  # a type outside the seven stays as written, in upper case
+    MISSING_TYPE = "missing-type"  # a text without a type keeps an empty one
+    MERGED_LABEL = "merged-label"  # a label used twice names one subject
+    LAST_GROUP = "last-group"  # of a draft and a later version, the last complete one counts
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedDetection:
+    """Predicted subjects in the order of the answer; None exactly where the status has no answer.
+
+    `repairs` are the names of the stages that changed something (`Stage`), here and below.
+    """
+
+    subjects: tuple[Subject, ...] | None
+    status: Status
+    repairs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedRelated:
+    """Predicted texts in the order of the answer, repeats kept; None as above."""
+
+    texts: tuple[str, ...] | None
+    status: Status
+    repairs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedRewriting:
+    """A text that was written anew, not blank; None as above."""
+
+    text: str | None
+    status: Status
+    repairs: tuple[str, ...] = ()
+
+
+def type_of(written: str) -> str | None:
+    """The type that a name means (`PER`, `person`, `Date/Time`, `LOC (city)`), or None."""
+    if len(written) > _LONGEST_NAME:
+        return None
+    explained = _EXPLAINED.fullmatch(written)
+    name = explained[1] if explained else written
+    return _TYPE_OF.get(_PUNCTUATION.sub("", name.lower()))
+
 
 Payload = TypeVar("Payload", bound=tuple[object, ...])
 
@@ -61,7 +175,7 @@ def read_completion(
     """Read an answer strictly, then without its thought, then with repairs.
 
     Args:
-        completion_text: the completion, raw.
+        completion_text: raw.
         finish: why the model stopped.
         read_expected: reads the form that the prompt asks for, and gives None for others.
         read_tolerant: reads any form, adding to the stages what it needed, or gives the
@@ -87,11 +201,12 @@ def read_completion(
         if isinstance(read, Status):
             return None, read, ()
         payload = read
-    return payload, Status.REPAIRED if repairs else Status.OK, in_order(repairs)
+    names = tuple(stage.value for stage in Stage if stage in repairs)
+    return payload, Status.REPAIRED if names else Status.OK, names
 
 
 def settled(text: str, finish: Finish) -> Status | None:
-    """Give the status that the finish reason or a blank text settles, else None."""
+    """The status that the finish reason or a blank text settles, else None."""
     if finish is Finish.FILTER:
         return Status.FILTERED
     if finish is Finish.REFUSAL:
@@ -107,8 +222,7 @@ def without_thought(text: str) -> str | None:
     To reason is normal for a reasoning model, so no stage is recorded. Where a closing
     tag has no opening one (chat templates eat it), all before it is thought.
 
-    Returns:
-        What was said, or None where the last block is never closed.
+    None where the last block is never closed.
     """
     said: list[str] = []
     after = 0
@@ -146,23 +260,23 @@ def _without_wrapping(text: str, repairs: set[Stage]) -> str:
 
 
 def is_refusal(text: str) -> bool:
-    """Say whether the text opens like a refusal."""
+    """Whether the text opens like a refusal."""
     return _REFUSAL.search(text.strip()[:_REFUSAL_REACH].replace("’", "'")) is not None
 
 
 def unreadable(text: str, finish: Finish) -> Status:
-    """Give the status of a text in which no answer was found."""
+    """The status of a text in which no answer was found."""
     if is_refusal(text):
         return Status.REFUSED
     return Status.TRUNCATED if finish is Finish.LENGTH else Status.MALFORMED
 
 
 def bullet_item(line: str) -> str | None:
-    """Give what follows a bullet or a number, or None where there is neither."""
+    """What follows a bullet or a number; None where there is neither."""
     found = _BULLET.fullmatch(line)
     return found[1].strip() if found else None
 
 
 def says_nothing(line: str) -> bool:
-    """Say whether a line means that there is nothing to name (None, N/A, no PII ...)."""
+    """Whether a line means that there is nothing to name (None, N/A, no PII ...)."""
     return _NOTHING.match(line[:120]) is not None

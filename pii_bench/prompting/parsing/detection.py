@@ -5,33 +5,253 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from typing import Final, TypeAlias
 
 from pii_bench.models.base import Finish
 from pii_bench.prompting.parsing.completion import (
     DECORATION,
+    TYPES,
+    ParsedDetection,
+    Stage,
+    Subject,
+    bullet_item,
     mend_surrogates,
     read_completion,
     says_nothing,
+    type_of,
     unreadable,
 )
-from pii_bench.prompting.parsing.entities import (
-    LABEL_PATTERN,
-    Labelled,
-    Pairs,
-    label_of,
-    pairs_of_line,
-    subjects_of,
+from pii_bench.prompting.parsing.reader import (
+    OPENERS,
+    Entry,
+    Group,
+    Leaf,
+    Node,
+    read_bare,
+    read_literal,
+    texts_of,
 )
-from pii_bench.prompting.parsing.reader import OPENERS, read_literal
-from pii_bench.prompting.parsing.result import TYPES, ParsedDetection, Stage, Subject
 from pii_bench.tasks import Status
+
+_Pairs: TypeAlias = list[tuple[str, str]]
+_Labelled: TypeAlias = tuple[str | None, _Pairs]
+
+_LABEL_PATTERN: Final = (
+    r"\bsubject[ \t]*+[_#-]?[ \t]*+(?:\{[ \t]*+(\d{1,6})[ \t]*+\}|(\d{1,6})(?!\w))"
+)
+_LABEL = re.compile(_LABEL_PATTERN, re.IGNORECASE)
+# Tuples, so that the order of the keys does not depend on the hashes of strings.
+_SUBJECT_KEYS = ("subjects", "people", "persons", "result", "results", "answer", "output")
+_ENTITY_KEYS = ("entities", "pii", "pii_entities", "items", "annotations", "spans")
+_TEXT_KEYS = ("text", "entity", "value", "span", "entity_text")
+_TYPE_KEYS = ("type", "entity_type", "label", "tag", "category")
+_SEPARATOR = re.compile(r"[:：|\t→=—–(\[（]|[-=]>| - ")
+_CAPITALS = re.compile(r"[A-Z]+")
+_QUOTES: Final = ('"', "'", "“", "`")
+_SHOUTED = re.compile(r"[A-Z][A-Z_]{1,20}")
+_AROUND_TYPE: Final = " \t\r\n*_`\"'“”.,;()[]（）>-"
+
+
+def _label_of(match: re.Match[str]) -> str:
+    """The number in a match of `_LABEL_PATTERN`, without leading zeros."""
+    return (match[1] or match[2]).lstrip("0") or "0"
+
+
+def _subjects_of(group: Group, repairs: set[Stage]) -> list[_Labelled]:
+    """The subjects of an object or list of any shape; the reader bounds its depth.
+
+    Each has its label, where the group has labels, and its pairs.
+    """
+    keyed = [(entry.key.text.strip(), entry.value) for entry in group.entries if entry.key]
+    labels = [_LABEL.fullmatch(key) for key, _ in keyed]
+    if any(labels):
+        repairs.add(Stage.OTHER_SHAPE)
+        return [
+            (_label_of(label), _pairs_of(value, repairs))
+            for label, (_, value) in zip(labels, keyed, strict=True)
+            if label
+        ]
+    listed = _under(group, _SUBJECT_KEYS)
+    if isinstance(listed, Group):
+        repairs.add(Stage.OTHER_SHAPE)
+        return _subjects_of(listed, repairs)
+    children = [entry.value for entry in group.entries if isinstance(entry.value, Group)]
+    if (
+        children
+        and not keyed
+        and len(children) == len(group.entries)
+        and not any(_is_entity(child) for child in children)
+    ):
+        repairs.add(Stage.OTHER_SHAPE)
+        return [subject for child in children for subject in _subjects_of(child, repairs)]
+    return [(None, _pairs_of(group, repairs))]
+
+
+def _pairs_of(node: Node, repairs: set[Stage]) -> _Pairs:
+    """Read the pairs of one subject from a group or a text."""
+    if isinstance(node, Leaf):
+        return _unkeyed(Entry(None, node), node, repairs)
+    listed = _under(node, _ENTITY_KEYS)
+    if node.opener != "{" or isinstance(listed, Group) or _is_entity(node):
+        repairs.add(Stage.OTHER_SHAPE)
+    if isinstance(listed, Group):
+        return _pairs_of(listed, repairs)
+    if _is_entity(node):
+        return _entity(node, repairs)
+    if _is_type_first(node):
+        repairs.add(Stage.TYPE_FIRST)
+        return [
+            pair
+            for entry in node.entries
+            if entry.key
+            for text in texts_of(entry.value)
+            for pair in _pair(text, entry.key.text, repairs)
+        ]
+    return [pair for entry in node.entries for pair in _pairs_of_entry(entry, repairs)]
+
+
+def _pairs_of_line(line: str, repairs: set[Stage]) -> _Pairs:
+    """Read the pairs of a line such as `- Ann Lee: PER` or `"Ann Lee" (PER), 32 (DEM)`.
+
+    A line without a bullet and without a type in capitals is prose and gives none.
+    """
+    item = bullet_item(line)
+    body = (item or line).replace("**", "").strip(" \t\r,;|:：")
+    capitals = [word for word in _CAPITALS.findall(body) if word in TYPES]
+    if item is None and not capitals:
+        return []
+    found = {Stage.BULLET_LIST}
+    if body[:1] in _QUOTES or len(capitals) > 1:
+        literal = read_bare(body, 0, len(body))
+        found |= literal.repairs
+        pairs = [
+            pair
+            for entry in literal.group.entries
+            if entry.key or entry.note or (isinstance(entry.value, Leaf) and not entry.value.quoted)
+            for pair in _pairs_of_entry(entry, found)
+        ]
+    else:
+        pair = _split(body)
+        pairs = _typed(pair, found) if pair else []
+    if pairs:
+        repairs |= found
+    return pairs
+
+
+def _under(group: Group, names: tuple[str, ...]) -> Node | None:
+    """The value of the first of the names that is a key."""
+    fields = {entry.key.text.strip().lower(): entry.value for entry in group.entries if entry.key}
+    return next((fields[name] for name in names if name in fields), None)
+
+
+def _is_entity(group: Group) -> bool:
+    """Whether a group is one entity: a record with text and type, or a pair of the two."""
+    if any(entry.key for entry in group.entries):
+        return bool(_under(group, _TEXT_KEYS) and _under(group, _TYPE_KEYS))
+    leaves = [entry.value for entry in group.entries if isinstance(entry.value, Leaf)]
+    return len(leaves) == len(group.entries) == 2 and any(type_of(leaf.text) for leaf in leaves)
+
+
+def _entity(group: Group, repairs: set[Stage]) -> _Pairs:
+    text, kind = _under(group, _TEXT_KEYS), _under(group, _TYPE_KEYS)
+    if text is None or kind is None:
+        first, second = texts_of(group)
+        return _typed((first, second), repairs)
+    return [pair for one in texts_of(text) for pair in _pair(one, _first_text(kind), repairs)]
+
+
+def _is_type_first(group: Group) -> bool:
+    keys = [entry.key.text for entry in group.entries if entry.key]
+    if not keys or len(keys) < len(group.entries) or not all(type_of(key) for key in keys):
+        return False
+    return not all(
+        isinstance(entry.value, Leaf) and type_of(entry.value.text) for entry in group.entries
+    )
+
+
+def _pairs_of_entry(entry: Entry, repairs: set[Stage]) -> _Pairs:
+    key, value = entry.key, entry.value
+    if key is None and isinstance(value, Leaf):
+        return _unkeyed(entry, value, repairs)
+    if entry.note:
+        repairs.add(Stage.STRAY_TEXT)
+    if key is None:
+        return _pairs_of(value, repairs)
+    if isinstance(value, Group):
+        kind = _under(value, _TYPE_KEYS)
+        repairs.add(Stage.OTHER_SHAPE if kind else Stage.TYPE_LIST)
+        value = kind or value
+    return _pair(key.text, _first_text(value), repairs)
+
+
+def _unkeyed(entry: Entry, leaf: Leaf, repairs: set[Stage]) -> _Pairs:
+    """Read a text whose type, if any, is in its note or inside it."""
+    if type_of(entry.note):
+        repairs.add(Stage.OTHER_SHAPE)
+        return _pair(leaf.text, entry.note.strip(_AROUND_TYPE), repairs)
+    if leaf.quoted:
+        return _pair(leaf.text, "", repairs)
+    pair = _split(leaf.text)
+    if pair is None:
+        repairs.add(Stage.STRAY_TEXT)
+        return []
+    return _typed(pair, repairs)
+
+
+def _first_text(node: Node) -> str:
+    return next(iter(texts_of(node)), "")
+
+
+def _split(text: str) -> tuple[str, str] | None:
+    """Split at the last mark before a type, or the first after one."""
+    marks = list(_SEPARATOR.finditer(text))
+    if not marks:
+        return None
+    before, after = text[: marks[-1].start()], text[marks[-1].end() :]
+    kind = after.strip(_AROUND_TYPE)
+    if type_of(kind):
+        return _bare(before), kind
+    first = text[: marks[0].start()].strip(_AROUND_TYPE)
+    if type_of(first):
+        return first, _bare(text[marks[0].end() :])
+    return (_bare(before), kind) if _SHOUTED.fullmatch(kind) else None
+
+
+def _bare(text: str) -> str:
+    plain = text.strip(DECORATION)
+    if len(plain) > 1 and plain[0] in "\"'“" and plain[-1] in "\"'”":
+        return plain[1:-1]
+    return plain
+
+
+def _typed(pair: tuple[str, str], repairs: set[Stage]) -> _Pairs:
+    """Order a pair of which either half may be the type."""
+    if type_of(pair[0]) and not type_of(pair[1]):
+        repairs.add(Stage.TYPE_FIRST)
+        return _pair(pair[1], pair[0], repairs)
+    return _pair(pair[0], pair[1], repairs)
+
+
+def _pair(text: str, written: str, repairs: set[Stage]) -> _Pairs:
+    if not text.strip():
+        repairs.add(Stage.BLANK_ITEM)
+        return []
+    if written in TYPES:
+        return [(text, written)]
+    known = type_of(written)
+    if known:
+        repairs.add(Stage.TYPE_ALIAS)
+    else:
+        repairs.add(Stage.UNKNOWN_TYPE if written.strip() else Stage.MISSING_TYPE)
+    return [(text, known or written.strip().upper())]
+
 
 _EXPECTED_LINE = re.compile(r"Subject(?:\{(\d+)\}|(\d+))(\{.*\})")
 _EXPECTED_LABEL = re.compile(r"Subject(?:\{\d+\}|\d+)")
 _LINE_LABEL = re.compile(
-    rf"^[ \t>#*_-]*+(?:\d{{1,3}}[.)][ \t]*+)?{LABEL_PATTERN}", re.IGNORECASE | re.MULTILINE
+    rf"^[ \t>#*_-]*+(?:\d{{1,3}}[.)][ \t]*+)?{_LABEL_PATTERN}", re.IGNORECASE | re.MULTILINE
 )
-_LABEL_OR_OPENER = re.compile(f"{LABEL_PATTERN}|[{re.escape(OPENERS)}]", re.IGNORECASE)
+_LABEL_OR_OPENER = re.compile(f"{_LABEL_PATTERN}|[{re.escape(OPENERS)}]", re.IGNORECASE)
 _BETWEEN = DECORATION + ",;:，；：|-—=()[]{}［］｛｝\"'\\"
 
 
@@ -39,37 +259,25 @@ _BETWEEN = DECORATION + ",;:，；：|-—=()[]{}［］｛｝\"'\\"
 class _Piece:
     """A part of the answer: a label with what follows it, or brackets without a label.
 
-    Attributes:
-        label: the subject's number.
-        start: index of the label or the bracket.
-        end: index behind what was read.
-        subjects: what was read; a labelled piece has one at most.
-        closed: whether its end was seen.
-        repairs: stages that were needed.
+    It is from the label or bracket at `start` to `end`. A labelled piece has one subject at most.
+    It is closed where its end was seen.
     """
 
     label: str | None
     start: int
     end: int
-    subjects: list[Labelled] = field(default_factory=list)
+    subjects: list[_Labelled] = field(default_factory=list)
     closed: bool = True
     repairs: set[Stage] = field(default_factory=set)
 
 
 def parse_detection(completion_text: str, finish: Finish = Finish.UNKNOWN) -> ParsedDetection:
-    """Read the subjects and their entities from the answer of a model.
+    """Read the subjects and their entities from the raw answer of a model.
 
     An answer in the expected form is never changed beyond JSON itself; any other goes
     through the stages of `Stage`. Where a draft and a later version both start at the
     first label, with text between them, the last complete one counts. No text raises,
     and the time is linear in its length.
-
-    Args:
-        completion_text: the completion, raw.
-        finish: why the model stopped.
-
-    Returns:
-        The subjects with `ok` or `repaired`, or the status that says why there are none.
     """
     return ParsedDetection(
         *read_completion(completion_text, finish, _expected_form, _tolerant_form)
@@ -141,7 +349,7 @@ def _pieces_between(text: str, start: int, limit: int) -> list[_Piece]:
             at = _read_brackets(text, found.start(), limit, pieces)
             continue
         at = found.end()
-        piece = _Piece(label_of(found), found.start(), at)
+        piece = _Piece(_label_of(found), found.start(), at)
         starts_line = found.start() == 0 or text[found.start() - 1] == "\n"
         expected = _EXPECTED_LABEL.fullmatch(found[0]) and text.startswith("{", at)
         if not (starts_line and expected):
@@ -155,14 +363,10 @@ def _pieces_between(text: str, start: int, limit: int) -> list[_Piece]:
 
 
 def _read_brackets(text: str, start: int, limit: int, pieces: list[_Piece]) -> int:
-    """Read what opens at `start` into the label before it, or as a piece of its own.
-
-    Returns:
-        The index behind what was read.
-    """
+    """Read what opens at `start` into the label before it, or as a new piece; give its end."""
     literal = read_literal(text, start, limit)
     repairs = set(literal.repairs)
-    subjects = subjects_of(literal.group, repairs)
+    subjects = _subjects_of(literal.group, repairs)
     if not pieces or pieces[-1].label is None or any(label for label, _ in subjects):
         filled = [subject for subject in subjects if subject[0] or subject[1]]
         pieces.append(_Piece(None, start, literal.end, filled, literal.closed, repairs))
@@ -195,13 +399,13 @@ def _read_lines(piece: _Piece, text: str, end: int) -> None:
         piece.subjects, piece.end = [(piece.label, pairs)], piece.end + length
 
 
-def _lines(body: str, repairs: set[Stage]) -> tuple[Pairs, int]:
+def _lines(body: str, repairs: set[Stage]) -> tuple[_Pairs, int]:
     """Read the pairs of each line, and how far into the body the last of them goes."""
-    pairs: Pairs = []
+    pairs: _Pairs = []
     at = length = 0
     for line in body.splitlines(keepends=True):
         at += len(line)
-        found = pairs_of_line(line.strip(), repairs)
+        found = _pairs_of_line(line.strip(), repairs)
         if found:
             pairs += found
             length = at
@@ -221,7 +425,7 @@ def _chosen(text: str, pieces: list[_Piece], repairs: set[Stage]) -> tuple[Subje
         repairs.add(Stage.NO_LABEL)
     if _prose_around(text, chosen):
         repairs.add(Stage.PROSE_AROUND)
-    merged: dict[str, Pairs] = {}
+    merged: dict[str, _Pairs] = {}
     for index, piece in enumerate(chosen):
         repairs |= piece.repairs
         for number, (label, pairs) in enumerate(piece.subjects):

@@ -1,7 +1,7 @@
 """A tolerant reader of lists and objects: one pass, an explicit stack, no rescans.
 
 Lists, objects, tuples and sets are all read into one kind of `Group`, whose entries may have a
-key. What the groups mean is for `related` and `detection` to say.
+key. What the groups mean is for the parsers to say.
 
 The one hard question about a quoted text is whether a quote inside it ends it. It does when what
 follows could follow a text in a list or an object (`_closes`); else it is part of the text, so
@@ -14,8 +14,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-from pii_bench.prompting.parsing.completion import mend_surrogates
-from pii_bench.prompting.parsing.result import Stage
+from pii_bench.prompting.parsing.completion import Stage, mend_surrogates
 
 _CLOSERS = {
     '"': '"', "'": "'", "`": "`", "“": "”“\"", "”": "”\"", "„": "“”\"", "‘": "’‘'", "’": "’'",
@@ -54,7 +53,7 @@ class Quoted(NamedTuple):
 
 
 def opens_quote(text: str, at: int) -> bool:
-    """Say whether a quoted text may start here, with a quote or an escaped one."""
+    """Whether a quoted text may start here, with a quote or an escaped one."""
     return text[at] in _CLOSERS or (text[at] == "\\" and text[at + 1 : at + 2] in {'"', "'"})
 
 
@@ -174,7 +173,7 @@ OPENERS: Final = "[{［｛【"
 
 @dataclass(slots=True)
 class Leaf:
-    """A text, and whether quotes stood around it."""
+    """A text, and whether it was between quotes."""
 
     text: str
     quoted: bool
@@ -200,16 +199,16 @@ class Group:
 Node: TypeAlias = Leaf | Group
 
 
+def texts_of(node: Node) -> list[str]:
+    """The texts of a node, keys aside; the reader bounds its depth."""
+    if isinstance(node, Leaf):
+        return [node.text]
+    return [text for entry in node.entries for text in texts_of(entry.value)]
+
+
 @dataclass(slots=True)
 class Literal:
-    """What was read from a text.
-
-    Attributes:
-        group: the outermost group.
-        end: index behind it.
-        closed: whether its last bracket was there.
-        repairs: stages that were needed.
-    """
+    """The outermost group, the index behind it, and whether its last bracket was there."""
 
     group: Group
     end: int

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from pii_bench.datasets.capid import RELEVANCE, TYPES, as_written
-from pii_bench.jsonl import BadLines, RecordError, get, read_records
+from pii_bench.datasets.foreign import CAPID_TYPES, RELEVANCE, as_written
+from pii_bench.files import BadLines, RecordError, get, read_records
 from pii_bench.prompting.parsing.reader import Group, Leaf, read_literal
 from pii_bench.runs.predictions.prediction import Prediction
 from pii_bench.scorer.locate import typewritten
@@ -148,7 +148,7 @@ def _type(label: object) -> str | None:
     """The type that a label names, empty where it is null; None where there is none."""
     match label:
         case {"type": str(name)}:
-            return TYPES.get(name.strip().lower(), name.strip().upper())
+            return CAPID_TYPES.get(name.strip().lower(), name.strip().upper())
         case {"type": None}:
             return ""
         case _:

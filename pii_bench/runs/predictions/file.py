@@ -9,8 +9,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError, UnknownNameError
-from pii_bench.files import write_whole
-from pii_bench.jsonl import BadLines, RecordError, get, get_objects, read_places, read_record
+from pii_bench.files import (
+    BadLines,
+    RecordError,
+    get,
+    get_objects,
+    read_places,
+    read_record,
+    write_whole,
+)
 from pii_bench.runs.predictions.prediction import Prediction
 from pii_bench.scorer import normalise_type
 from pii_bench.tasks import Status, Task

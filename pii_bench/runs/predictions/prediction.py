@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pii_bench.datasets.span_files import Document, joined
-from pii_bench.labels import taxonomy
 from pii_bench.models.base import Draws
 from pii_bench.prompting.parsing import (
     parse_detection,
@@ -21,13 +20,14 @@ from pii_bench.prompting.parsing import (
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import place
 from pii_bench.tasks import Status, Task
+from pii_bench.taxonomy import taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pii_bench.labels import Meaning
     from pii_bench.models.base import Completion, Response
-    from pii_bench.prompting.schemas import Output
+    from pii_bench.prompting.strategies import Output
+    from pii_bench.taxonomy import Meaning
 
 Subjects = tuple[tuple[tuple[str, str], ...], ...]
 

@@ -1,20 +1,26 @@
-"""The interface of a detector, and what detectors share: tidy spans, parts to be installed."""
+"""The interface of a detector, and what detectors share: tidy spans, maps of labels to types."""
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.metadata
+import json
 import re
-from dataclasses import replace
+from collections import Counter
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from pii_bench.errors import MissingExtraError
+from pii_bench.errors import InputFileError, MissingExtraError, UnknownNameError
+from pii_bench.files import RecordError
+from pii_bench.taxonomy import PiiType, types_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from pii_bench.scorer.locate import DetectedSpan
-    from pii_bench.taxonomy import PiiType
 
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
@@ -45,7 +51,7 @@ class Detector(Protocol):
 def encodable(text: str) -> str:
     """The text with U+FFFD for each lone surrogate, which libraries in C refuse.
 
-    Offsets stay: one code point stands for one.
+    Offsets stay: one code point replaces one.
     """
     return _SURROGATE.sub("�", text)
 
@@ -87,3 +93,102 @@ def import_part(module: str, install: str) -> Any:
 def version_of(distribution: str) -> str:
     """Name and version of an installed distribution, as in `spacy 3.8.18`."""
     return f"{distribution} {importlib.metadata.version(distribution)}"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelMap:
+    """What each label of a detector is here; a label that it lacks is an error.
+
+    Attributes:
+        name: names it in errors.
+        types: label to type, or to None where what it marks has none of the seven.
+    """
+
+    name: str
+    types: Mapping[str, PiiType | None]
+
+    def type_of(self, label: str) -> PiiType | None:
+        """The type of a label; None where what it marks is no PII here.
+
+        Raises:
+            UnknownNameError: the map lacks the label.
+        """
+        if label not in self.types:
+            raise UnknownNameError(f"label of {self.name}", label, self.types)
+        return self.types[label]
+
+    def check(self, labels: Iterable[str]) -> frozenset[PiiType]:
+        """Make sure that it has all labels that a detector can give; their types.
+
+        Raises:
+            UnknownNameError: it lacks one; of several, the first by name.
+        """
+        types = [self.type_of(label) for label in sorted(labels)]
+        return frozenset(each for each in types if each is not None)
+
+    @property
+    def sha256(self) -> str:
+        """Hash of what it says, whatever it is called and in whatever order."""
+        canonical = json.dumps(dict(self.types), sort_keys=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def read_label_map(path: Path) -> LabelMap:
+    """Read a map from a JSON file: an object of label to type, or to null.
+
+    It replaces a detector's own map and adds nothing to it.
+
+    Raises:
+        InputFileError: it cannot be read, is no such object, a label comes twice, or a
+            type is not one of the seven.
+    """
+    try:
+        record = json.loads(path.read_bytes(), object_pairs_hook=_object)
+    except OSError as error:
+        raise InputFileError(path, error.strerror or "cannot be read") from error
+    except RecordError as error:
+        raise InputFileError(path, str(error)) from None
+    except (ValueError, RecursionError):
+        raise InputFileError(path, "not valid JSON") from None
+    if not isinstance(record, dict):
+        raise InputFileError(path, "must be an object of label to type or null")
+    try:
+        types = {label: _type(label, value) for label, value in record.items()}
+    except RecordError as error:
+        raise InputFileError(path, str(error)) from None
+    return LabelMap(path.name, types)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    labels = Counter(label for label, _ in pairs)
+    for label, times in labels.items():
+        if times > 1:
+            raise RecordError(f"label {label!r} comes twice")
+    return dict(pairs)
+
+
+def _type(label: str, value: object) -> PiiType | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise RecordError(f"label {label!r}: its type must be a string or null")
+    if value not in PiiType.__members__:
+        raise RecordError(f"label {label!r}: {UnknownNameError('type', value, PiiType)}")
+    return PiiType(value)
+
+
+PRESIDIO: Final = LabelMap("Presidio", types_of("presidio"))
+"""Every entity that a recognizer of presidio-analyzer 2.2.366 declares, enabled or not."""
+
+SPACY: Final = LabelMap("spaCy", types_of("spacy"))
+"""OntoNotes 5, as spaCy's models for English name it."""
+
+HUGGING_FACE_SETS: Final = ("conll", "spacy", "ai4privacy", "datafog")
+
+HUGGING_FACE: Final = LabelMap(
+    "Hugging Face",
+    MappingProxyType(
+        {label: kind for name in HUGGING_FACE_SETS for label, kind in types_of(name).items()}
+    ),
+)
+"""CoNLL-2003, OntoNotes, AI4Privacy and DataFog as one; where two have a label, they agree."""

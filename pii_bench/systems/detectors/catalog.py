@@ -8,13 +8,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.systems.detectors.label_map import read_label_map
+from pii_bench.systems.detectors.base import read_label_map
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pii_bench.systems.detectors.base import Detector
-    from pii_bench.systems.detectors.label_map import LabelMap
+    from pii_bench.systems.detectors.base import Detector, LabelMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +45,13 @@ def _bilstm_crf_words(_: str, __: LabelMap | None) -> Detector:
 
 
 def _presidio(_: str, labels: LabelMap | None) -> Detector:
-    from pii_bench.systems.detectors.presidio import PresidioDetector
+    from pii_bench.systems.detectors.spacy_presidio import PresidioDetector
 
     return PresidioDetector(labels)
 
 
 def _spacy(_: str, labels: LabelMap | None) -> Detector:
-    from pii_bench.systems.detectors.spacy_ner import SpacyDetector
+    from pii_bench.systems.detectors.spacy_presidio import SpacyDetector
 
     return SpacyDetector(labels)
 
@@ -96,7 +95,7 @@ def build_detector(name: str, label_map: Path | None = None) -> Detector:
 
     Args:
         name: one of `DETECTORS`, with a colon and a path where it needs one.
-        label_map: a file instead of its own map (label_map.py).
+        label_map: a file instead of its own map, see `read_label_map`.
 
     Raises:
         UnknownNameError: no such detector, or a label that the map lacks.

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 from pii_bench.datasets.checksums import sha256_of_folder
 from pii_bench.errors import InputFileError
 from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.systems.detectors.base import encodable, import_part, tidy, version_of
-from pii_bench.systems.detectors.label_map import HUGGING_FACE
+from pii_bench.systems.detectors.base import HUGGING_FACE, encodable, import_part, tidy, version_of
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pii_bench.systems.detectors.label_map import LabelMap
+    from pii_bench.systems.detectors.base import LabelMap
 
 INSTALL: Final = "pip install 'pii-bench[hf]'"
 

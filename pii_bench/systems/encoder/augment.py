@@ -6,14 +6,14 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.noise import (
+from pii_bench.datasets.variants import (
     MISREAD,
+    cut,
     in_small_letters,
     misread,
     with_typos,
     without_punctuation,
 )
-from pii_bench.datasets.pieces import cut
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.codes import is_ip_address, luhn_holds
+from pii_bench.datasets.check.formats import is_ip_address, luhn_holds
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pii_bench.scorer import score_detection
 from pii_bench.systems import BALANCED
 from pii_bench.systems.encoder.dial import fit_dial
 from pii_bench.systems.encoder.reader import Reader
-from pii_bench.systems.relevance.thresholds import Scored, best_threshold, macro_f1
+from pii_bench.systems.relevance.base import Scored, best_threshold, macro_f1
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

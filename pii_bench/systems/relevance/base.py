@@ -1,16 +1,27 @@
-"""The interface of a relevance system, its candidates, and which of them it chooses."""
+"""Relevance systems: their interface, their thresholds, and those that do not read.
+
+`all`, `none` and `random` are the systems that do not read.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pii_bench.datasets.sample import spans_of
+from pii_bench.errors import InputFileError, PiiBenchError
+from pii_bench.resources import DATA
+from pii_bench.scorer.measures import Counts
+from pii_bench.scorer.text import text_set
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
 
@@ -103,3 +114,183 @@ def relative_scores(
     return [
         NEVER if candidate.type == PiiType.PER else next(left) - mean for candidate in candidates
     ]
+
+
+THRESHOLDS: Final = DATA / "models" / "relevance" / "thresholds.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The candidates of one sample with their scores.
+
+    Attributes:
+        texts: of the candidates.
+        scores: one for each.
+        needed: texts of the related entities.
+    """
+
+    texts: tuple[str, ...]
+    scores: tuple[float, ...]
+    needed: frozenset[str]
+
+    def f1(self, threshold: float) -> float:
+        """Exact F1 of those that reach a threshold (scorer, "Counts")."""
+        chosen = (t for t, score in zip(self.texts, self.scores, strict=True) if score >= threshold)
+        return Counts.of(text_set(chosen), text_set(self.needed)).f1
+
+
+def macro_f1(scored: Sequence[Scored], threshold: float) -> float:
+    """Mean F1 over at least one sample."""
+    return math.fsum(sample.f1(threshold) for sample in scored) / len(scored)
+
+
+def best_threshold(scored: Sequence[Scored]) -> float:
+    """The threshold with the largest macro F1, the highest of equals.
+
+    It lies halfway between two scores, so that rounding moves no candidate across it.
+
+    Raises:
+        PiiBenchError: no candidate may be chosen at all.
+    """
+    f1 = [sample.f1(float("inf")) for sample in scored]
+    total, best, highest = math.fsum(f1), -1.0, 0.0
+    levels = _levels(scored)
+    # From the highest score down: a score that is let in changes its own samples alone.
+    for (score, places), (below, _) in zip(levels, [*levels[1:], levels[-1]], strict=True):
+        for place in places:
+            new = scored[place].f1(score)
+            total += new - f1[place]
+            f1[place] = new
+        if total > best + 1e-9:
+            best, highest = total, (score + below) / 2
+    return highest
+
+
+def share_threshold(scored: Sequence[Scored]) -> float:
+    """For scores spread evenly from 0 to 1: lets in the share of candidates that is needed.
+
+    Raises:
+        PiiBenchError: no candidate may be chosen at all.
+    """
+    needed = [
+        text in sample.needed
+        for sample in scored
+        for text, score in zip(sample.texts, sample.scores, strict=True)
+        if score > NEVER
+    ]
+    if not needed:
+        raise _nothing_to_choose()
+    return 1 - sum(needed) / len(needed)
+
+
+def _levels(scored: Sequence[Scored]) -> list[tuple[float, set[int]]]:
+    """Every score, highest first, with the places of the samples that hold it."""
+    held = sorted(
+        (
+            (score, place)
+            for place, sample in enumerate(scored)
+            for score in sample.scores
+            if score > NEVER
+        ),
+        reverse=True,
+    )
+    if not held:
+        raise _nothing_to_choose()
+    return [
+        (score, {place for _, place in group})
+        for score, group in groupby(held, key=lambda item: item[0])
+    ]
+
+
+def _nothing_to_choose() -> PiiBenchError:
+    return PiiBenchError("dev must have candidates that are no person's name")
+
+
+def read_thresholds(path: Path = THRESHOLDS) -> Mapping[str, Mapping[str, Any]]:
+    """System to what was fitted for it: at least `threshold`.
+
+    Raises:
+        InputFileError: the file cannot be read or is not of this form.
+    """
+    try:
+        record = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputFileError(path, error.strerror or "cannot be read") from error
+    except (ValueError, RecursionError):
+        raise InputFileError(path, "not valid JSON") from None
+    if not isinstance(record, dict) or not all(map(_is_fitted, record.values())):
+        raise InputFileError(path, "must be an object of objects, each with a number 'threshold'")
+    return record
+
+
+def _is_fitted(value: object) -> bool:
+    return isinstance(value, dict) and type(value.get("threshold")) is float
+
+
+_SEED: Final = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """Gives every candidate, names of persons included, the same score (`Relevance`).
+
+    Attributes:
+        score: 1 chooses all, so that nothing is masked; 0 chooses none, so that all is.
+    """
+
+    name: str
+    score: float
+    threshold: float = 0.5
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """Nothing but its name."""
+        return {}
+
+    def scores(
+        self,
+        query: str,  # noqa: ARG002
+        description: str,  # noqa: ARG002
+        candidates: Sequence[Candidate],
+    ) -> list[float]:
+        """The score, once per candidate."""
+        return [self.score] * len(candidates)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomChoice:
+    """Scores a candidate by chance, evenly from 0 to 1 (`Relevance`).
+
+    The draw depends on seed, query and candidate alone, not on what was drawn before. No
+    person's name is chosen.
+
+    Attributes:
+        threshold: 1 minus the rate at which candidates are chosen.
+    """
+
+    threshold: float
+    name: str = "random"
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """Seed and threshold."""
+        return {"seed": str(_SEED), "threshold": repr(self.threshold)}
+
+    def scores(
+        self,
+        query: str,
+        description: str,  # noqa: ARG002
+        candidates: Sequence[Candidate],
+    ) -> list[float]:
+        """One draw per candidate."""
+        return [
+            NEVER if candidate.type == PiiType.PER else _draw(query, candidate)
+            for candidate in candidates
+        ]
+
+
+def _draw(query: str, candidate: Candidate) -> float:
+    key = "\0".join([str(_SEED), query, candidate.type, candidate.text])
+    # Foreign data may hold half a surrogate pair.
+    digest = hashlib.sha256(key.encode("utf-8", "backslashreplace")).digest()
+    return int.from_bytes(digest[:4]) / 2**32

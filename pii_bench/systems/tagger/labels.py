@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.scorer.tokens import tokenize
+from pii_bench.scorer.text import tokenize
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.scorer.tokens import Token
+    from pii_bench.scorer.text import Token
     from pii_bench.systems.tagger.vocabulary import Features, Vocabulary
 
 OUTSIDE: Final = 0
@@ -36,12 +36,7 @@ def begin(pii_type: PiiType) -> int:
 
 
 def may_follow(before: int, label: int) -> bool:
-    """Whether a label may stand behind another: I only behind B or I of its type.
-
-    Args:
-        before: the label to the left, `OUTSIDE` at the start of a text.
-        label: the label that follows.
-    """
+    """Whether a label may follow another (`OUTSIDE` at the start): I only behind its own B or I."""
     inside = label != OUTSIDE and label % 2 == 0
     return not inside or before in {label - 1, label}
 
@@ -78,11 +73,6 @@ def spans_of(text: str, tokens: Sequence[Token], labels: Sequence[int]) -> list[
     """The spans that labels describe, without punctuation that ends no annotated span.
 
     An I that nothing of its type precedes begins a span, as conlleval reads it.
-
-    Args:
-        text: the tokens' text.
-        tokens: of the text, in order.
-        labels: one per token.
     """
     runs: list[tuple[PiiType, list[Token]]] = []
     before = OUTSIDE
@@ -159,11 +149,7 @@ def decode(
 ) -> list[DetectedSpan]:
     """The spans of the best label sequence, in order; a text without tokens has none.
 
-    Args:
-        text: of any length and script.
-        vocabulary: makes the features.
-        transitions: go with the emissions.
-        score: gives emissions of shape (tokens, labels) for features of at least one token.
+    `score` gives emissions of shape (tokens, labels) for features of at least one token.
     """
     tokens = tokenize(text)
     if not tokens:
@@ -182,12 +168,6 @@ def emissions_of(
 
     Texts longer than those of training would ask of it what it never learned. The pieces'
     scores make one sequence, so that a span may stand across two of them.
-
-    Args:
-        text: of any length.
-        tokens: its tokens, at least one.
-        vocabulary: makes the features.
-        score: gives shape (tokens, labels) for a piece.
 
     Returns:
         Shape (tokens, labels).

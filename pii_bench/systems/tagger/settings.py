@@ -90,11 +90,7 @@ class SpanScore:
 def span_score(
     pairs: Iterable[tuple[Sequence[DetectedSpan], Sequence[DetectedSpan]]],
 ) -> SpanScore:
-    """Score predicted against gold spans: P = correct / predicted, R = correct / gold.
-
-    Args:
-        pairs: predicted and gold spans of each text.
-    """
+    """Score predicted against gold spans: P = correct / predicted, R = correct / gold."""
     correct = predicted = gold = 0
     for found, annotated in pairs:
         correct += len(set(found) & set(annotated))

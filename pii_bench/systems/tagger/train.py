@@ -1,27 +1,221 @@
-"""Training a tagger from dataset files to the files that ship."""
+"""Training a tagger: batches, Adam on train, early stopping by dev, and the files that ship."""
 
 from __future__ import annotations
 
+import copy
 import json
 import platform
-from dataclasses import asdict
+import time
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+import torch
+from torch import Tensor
+
 from pii_bench.datasets.checksums import sha256_of
-from pii_bench.datasets.native import read_native
-from pii_bench.errors import MissingExtraError
+from pii_bench.datasets.sample import read_native
 from pii_bench.files import replacing, write_whole, writing
+from pii_bench.scorer.text import tokenize
 from pii_bench.systems.tagger.files import EMISSIONS, LOG, Decoder, write_decoder
+from pii_bench.systems.tagger.labels import OUTSIDE, decode, gold_spans, labels_of
+from pii_bench.systems.tagger.network import BiLstmCrf, emissions_graph, write_network
+from pii_bench.systems.tagger.settings import Epoch, span_score
+from pii_bench.systems.tagger.vocabulary import CHARACTERS, PADDING, UNKNOWN, Vocabulary, distinct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from pii_bench.datasets.sample import Sample
-    from pii_bench.systems.tagger.settings import Epoch, Settings
+    from numpy.typing import NDArray
 
-_INSTALL: Final = "pip install 'pii-bench[train]'"
+    from pii_bench.datasets.sample import Sample
+    from pii_bench.systems.tagger.settings import Settings, SpanScore
+    from pii_bench.systems.tagger.vocabulary import Features
+
+# Batches sorted by length together: little padding, and still another order every epoch.
+_SORTED_TOGETHER: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A text as the network sees it, with the label of every token."""
+
+    features: Features
+    labels: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Examples side by side, padded to the longest.
+
+    Attributes:
+        words: int64, shape (texts, tokens).
+        shapes: int64, shape (texts, tokens).
+        spellings: int64, shape (spellings, characters).
+        places: int64, shape (texts, tokens), the row of a token's spelling.
+        labels: int64, shape (texts, tokens).
+        lengths: int64, shape (texts,).
+    """
+
+    words: Tensor
+    shapes: Tensor
+    spellings: Tensor
+    places: Tensor
+    labels: Tensor
+    lengths: Tensor
+
+    @property
+    def mask(self) -> Tensor:
+        """True for tokens, false for padding, shape (texts, tokens)."""
+        return torch.arange(self.words.shape[1]) < self.lengths[:, None]
+
+
+def example_of(sample: Sample, vocabulary: Vocabulary) -> Example:
+    """A sample with its gold labels; its description must hold a visible character."""
+    tokens = tokenize(sample.description)
+    labels = np.array(labels_of(tokens, gold_spans(sample)), np.int64)
+    return Example(vocabulary.encode(sample.description, tokens), labels)
+
+
+def collate(examples: Sequence[Example]) -> Batch:
+    """Put examples side by side."""
+    lengths = np.array([len(example.labels) for example in examples], np.int64)
+    shape = (len(examples), int(lengths.max()))
+    words, shapes = np.full(shape, PADDING, np.int64), np.full(shape, PADDING, np.int64)
+    characters = np.full((*shape, CHARACTERS), PADDING, np.int64)
+    labels = np.full(shape, OUTSIDE, np.int64)
+    for row, example in enumerate(examples):
+        length = len(example.labels)
+        words[row, :length] = example.features.words
+        shapes[row, :length] = example.features.shapes
+        characters[row, :length] = example.features.characters
+        labels[row, :length] = example.labels
+    columns = (words, shapes, *distinct(characters), labels, lengths)
+    return Batch(*map(torch.from_numpy, columns))
+
+
+def shuffled(
+    examples: Sequence[Example], size: int, random: np.random.Generator
+) -> Iterator[Batch]:
+    """Every example once, in batches of texts of like length, in a random order."""
+    order = random.permutation(len(examples))
+    chunk = size * _SORTED_TOGETHER
+    groups: list[NDArray[np.intp]] = []
+    for first in range(0, len(order), chunk):
+        together = sorted(order[first : first + chunk], key=lambda row: -len(examples[row].labels))
+        groups += [np.array(together[at : at + size]) for at in range(0, len(together), size)]
+    for group in random.permutation(len(groups)):
+        yield collate([examples[row] for row in groups[group]])
+
+
+def forget_words(words: Tensor, share: float) -> Tensor:
+    """Replace a random share of the words by the unknown one; padding stays.
+
+    The network then learns what to do with a word that no training text holds.
+    """
+    forgotten = torch.rand(words.shape) < share
+    return words.masked_fill(forgotten & (words != PADDING), UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What training gives.
+
+    Attributes:
+        network: as it was after the best epoch, rounded to half precision, in evaluation mode.
+        vocabulary: of the texts to train on.
+        epochs: the dev curve.
+        best: number of the best epoch, the first of equals.
+        device: on which it was trained, `cpu` or a GPU's name.
+    """
+
+    network: BiLstmCrf
+    vocabulary: Vocabulary
+    epochs: tuple[Epoch, ...]
+    best: int
+    device: str
+
+
+def fit(
+    train: Sequence[Sample],
+    dev: Sequence[Sample],
+    settings: Settings,
+    report: Callable[[Epoch], None],
+) -> Trained:
+    """Train until dev stops getting better, on a GPU where torch sees one.
+
+    Torch keeps to one thread: the steps are too small to share, and the weights then do not
+    depend on the number of cores.
+
+    Args:
+        train: to learn from; the vocabulary comes from it alone.
+        dev: to stop by.
+        settings: how.
+        report: called after every epoch.
+    """
+    torch.set_num_threads(1)
+    torch.manual_seed(settings.seed)
+    vocabulary = Vocabulary.of(_forms(train), settings.least, spelling=settings.spelling)
+    network = BiLstmCrf(vocabulary, settings.sizes, settings.dropout)
+    gpu = torch.cuda.is_available()
+    network.to("cuda" if gpu else "cpu")
+    optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
+    examples = [example_of(sample, vocabulary) for sample in train]
+    random = np.random.default_rng(settings.seed)
+    epochs: list[Epoch] = []
+    best, best_weights = 0, network.state_dict()
+    while len(epochs) < settings.epochs and len(epochs) - best < settings.patience:
+        started = time.perf_counter()
+        loss = _epoch(network, optimizer, shuffled(examples, settings.batch, random), settings)
+        score = dev_score(network, vocabulary, dev)
+        seconds = round(time.perf_counter() - started, 1)
+        epochs.append(Epoch(len(epochs) + 1, loss / len(examples), score, seconds))
+        if best == 0 or score.f1 > epochs[best - 1].dev.f1:
+            best, best_weights = len(epochs), copy.deepcopy(network.state_dict())
+        report(epochs[-1])
+    network.load_state_dict(best_weights)
+    # Files hold half precision; what is measured from here on is what they hold.
+    network.cpu().half().float().eval()
+    return Trained(
+        network, vocabulary, tuple(epochs), best, torch.cuda.get_device_name() if gpu else "cpu"
+    )
+
+
+def dev_score(network: BiLstmCrf, vocabulary: Vocabulary, dev: Sequence[Sample]) -> SpanScore:
+    """Exact span scores; leaves the network in evaluation mode."""
+    network.eval()
+    transitions = network.transitions()
+    return span_score(
+        (decode(sample.description, vocabulary, transitions, network.score), gold_spans(sample))
+        for sample in dev
+    )
+
+
+def _epoch(
+    network: BiLstmCrf, optimizer: torch.optim.Adam, batches: Iterable[Batch], settings: Settings
+) -> float:
+    """The sum of the losses of all texts."""
+    network.train()
+    total = 0.0
+    for batch in batches:
+        words = forget_words(batch.words, settings.forgotten)
+        optimizer.zero_grad()
+        loss = network.loss(replace(batch, words=words))
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(network.parameters(), settings.clip)
+        optimizer.step()
+        total += loss.item() * len(batch.lengths)
+    return total
+
+
+def _forms(samples: Iterable[Sample]) -> Iterator[str]:
+    for sample in samples:
+        for token in tokenize(sample.description):
+            yield sample.description[token.start : token.end]
+
+
 _VERSIONS: Final = ("torch", "numpy", "onnx", "safetensors")
 
 
@@ -36,25 +230,12 @@ def train(
 
     The log holds the seed and all settings, versions, hashes of the data and the dev curve.
 
-    Args:
-        train_paths: dataset files to learn from.
-        dev_paths: dataset files to stop by; nothing is learnt from them.
-        folder: where the files go; made where needed.
-        report: called after every epoch.
-        settings: the defaults made the weights that ship.
-
     Raises:
-        MissingExtraError: torch, onnx or safetensors is not installed.
         InputFileError: a dataset file cannot be read.
         ResultsError: a file cannot be written.
     """
-    try:
-        from pii_bench.systems.tagger.export import emissions_graph, write_network
-        from pii_bench.systems.tagger.fit import dev_score, fit
-    except ImportError as error:
-        raise MissingExtraError("what training needs", _INSTALL) from error
-    dev = _read(dev_paths)
-    trained = fit(_read(train_paths), dev, settings, report)
+    dev = _described(dev_paths)
+    trained = fit(_described(train_paths), dev, settings, report)
     network, vocabulary = trained.network, trained.vocabulary
     log = {
         "settings": asdict(settings),
@@ -74,7 +255,7 @@ def train(
     write_whole(folder / LOG, json.dumps(log, indent=1) + "\n")
 
 
-def _read(paths: Sequence[Path]) -> tuple[Sample, ...]:
+def _described(paths: Sequence[Path]) -> tuple[Sample, ...]:
     """The samples of files, each description once: queries do not matter for detection."""
     found = {sample.description: sample for path in paths for sample in read_native(path)}
     return tuple(found.values())

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pii_bench.scorer.tokens import Token
+    from pii_bench.scorer.text import Token
 
 PADDING: Final = 0
 UNKNOWN: Final = 1

@@ -16,8 +16,7 @@ from pii_bench.analysis.diagnosis.tables import (
 )
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.ranking.stored import read_runs
-from pii_bench.systems.relevance.base import gold_candidates
-from pii_bench.systems.relevance.baselines import Constant
+from pii_bench.systems.relevance.base import Constant, gold_candidates
 from pii_bench.tasks import Status
 from tests.analysis.diagnosis.samples import EVERYONE, couple
 from tests.analysis.diagnosis.stored import query_run

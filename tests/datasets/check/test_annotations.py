@@ -260,7 +260,7 @@ def test_what_looks_like_pii_is_a_leak(text: str, what: str) -> None:
         "meet @ noon; 10 % off; a cm or two",
     ],
 )
-def test_numbers_that_are_nobodys(text: str) -> None:
+def test_numbers_that_are_not_personal(text: str) -> None:
     assert rules(leak_problems, build(text)) == []
 
 

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.datasets.catalog import DATASETS, load_dataset
-from pii_bench.datasets.check.duplicates import Effort
 from pii_bench.datasets.check.run import check_files, check_samples, sample_problems
-from pii_bench.datasets.check.sets import CANARY
-from pii_bench.datasets.native import sample_to_record
+from pii_bench.datasets.check.sets import CANARY, Effort
+from pii_bench.datasets.sample import sample_to_record
 from pii_bench.errors import InputFileError
 from tests.builders import sample_record, write_lines
 from tests.datasets.check.samples import ann, build, grid
@@ -90,7 +89,7 @@ def test_a_file_without_lines_is_an_error(tmp_path: Path) -> None:
         check_files([write_lines(tmp_path / "theirs.jsonl", [])])
 
 
-def test_sources_stand_in_the_files_or_beside_them(tmp_path: Path) -> None:
+def test_sources_are_in_the_files_or_next_to_them(tmp_path: Path) -> None:
     single = write(tmp_path / "single.jsonl", ann(sample_id="single-1", canary=CANARY))
     hard = write(
         tmp_path / "hard.jsonl", ann(sample_id="hard-1", hard_of="single-1", canary=CANARY)

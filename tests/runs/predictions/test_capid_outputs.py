@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.datasets.capid import read_capid
+from pii_bench.datasets.foreign import read_capid
 from pii_bench.errors import InputFileError
 from pii_bench.runs.evaluation import evaluate
 from pii_bench.runs.predictions.capid_outputs import CapidOutputs, read_capid_outputs

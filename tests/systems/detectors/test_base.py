@@ -2,17 +2,28 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.errors import MissingExtraError
+from pii_bench.errors import InputFileError, MissingExtraError, UnknownNameError
 from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.systems.detectors.base import encodable, import_part, tidy, version_of
-from pii_bench.taxonomy import PiiType
+from pii_bench.systems.detectors.base import (
+    HUGGING_FACE,
+    HUGGING_FACE_SETS,
+    PRESIDIO,
+    SPACY,
+    LabelMap,
+    encodable,
+    import_part,
+    read_label_map,
+    tidy,
+    version_of,
+)
+from pii_bench.taxonomy import PiiType, types_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,3 +143,133 @@ def test_what_a_module_lacks_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_version_is_told_with_its_name() -> None:
     assert version_of("pytest") == f"pytest {pytest.__version__}"
+
+
+MAP = LabelMap("Somebody", {"PERSON": PiiType.PER, "URL": None})
+TYPES = "PER, CODE, LOC, ORG, DEM, DATETIME, QUANTITY"
+
+SETS = {name: types_of(name) for name in HUGGING_FACE_SETS}
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_label_has_a_type_or_is_ignored() -> None:
+    assert MAP.type_of("PERSON") is PiiType.PER
+    assert MAP.type_of("URL") is None
+
+
+def test_an_unknown_label_is_refused_and_the_nearest_is_offered() -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        MAP.type_of("PERSONS")
+
+    assert str(caught.value) == (
+        "unknown label of Somebody 'PERSONS'; did you mean 'PERSON'? (allowed: PERSON, URL)"
+    )
+
+
+def test_labels_are_checked_before_any_is_met() -> None:
+    assert MAP.check(["URL", "PERSON"]) == {PiiType.PER}
+    with pytest.raises(UnknownNameError, match=r"^unknown label of Somebody 'AGE'"):
+        MAP.check(["PERSON", "ZIP", "AGE"])
+
+
+def test_the_hash_is_of_what_a_map_says() -> None:
+    again = LabelMap("somebody-else.json", {"URL": None, "PERSON": PiiType.PER})
+    other = LabelMap("Somebody", {"PERSON": PiiType.PER, "URL": PiiType.CODE})
+
+    assert again.sha256 == MAP.sha256 != other.sha256
+
+
+def test_a_map_is_read_from_a_file(tmp_path: Path) -> None:
+    path = written(tmp_path / "mine.json", '{"PERSON": "PER", "URL": null}')
+
+    labels = read_label_map(path)
+
+    assert labels.name == "mine.json"
+    assert labels.types == {"PERSON": PiiType.PER, "URL": None}
+    assert labels.type_of("PERSON") is PiiType.PER
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('{"PERSON": "PER"', "not valid JSON"),
+        ("[" * 100_000, "not valid JSON"),
+        ('["PERSON"]', "must be an object of label to type or null"),
+        ('{"PERSON": "PER", "PERSON": "ORG"}', "label 'PERSON' comes twice"),
+        (
+            '{"PERSON": "per"}',
+            f"label 'PERSON': unknown type 'per' (allowed: {TYPES})",
+        ),
+        ('{"PERSON": ["PER"]}', "label 'PERSON': its type must be a string or null"),
+        ('{"PERSON": {"PER": null}}', "label 'PERSON': its type must be a string or null"),
+    ],
+)
+def test_a_broken_file_is_named(tmp_path: Path, text: str, what: str) -> None:
+    path = written(tmp_path / "mine.json", text)
+
+    with pytest.raises(InputFileError) as caught:
+        read_label_map(path)
+
+    assert str(caught.value) == f"{path}: {what}"
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputFileError, match=r"gone\.json: No such file or directory$"):
+        read_label_map(tmp_path / "gone.json")
+
+
+@pytest.mark.parametrize("pair", list(combinations(SETS, 2)), ids="-".join)
+def test_label_sets_agree_where_they_share_a_label(pair: tuple[str, str]) -> None:
+    one, other = SETS[pair[0]], SETS[pair[1]]
+
+    assert {label: one[label] for label in one.keys() & other.keys()} == {
+        label: other[label] for label in one.keys() & other.keys()
+    }
+
+
+def test_hugging_face_has_them_all() -> None:
+    assert HUGGING_FACE.types.keys() == {label for each in SETS.values() for label in each}
+
+
+def test_the_sizes_are_those_of_their_sources() -> None:
+    assert [len(SETS[name]) for name in ("conll", "spacy", "datafog")] == [4, 18, 44]
+
+
+@pytest.mark.parametrize(
+    ("labels", "label", "pii_type"),
+    [
+        (PRESIDIO, "PERSON", PiiType.PER),
+        (PRESIDIO, "US_SSN", PiiType.CODE),
+        (PRESIDIO, "UK_POSTCODE", PiiType.LOC),
+        (PRESIDIO, "ORGANIZATION", PiiType.ORG),
+        (PRESIDIO, "NRP", PiiType.DEM),
+        (PRESIDIO, "DATE_TIME", PiiType.DATETIME),
+        (PRESIDIO, "URL", None),
+        (SPACY, "PERSON", PiiType.PER),
+        (SPACY, "FAC", PiiType.LOC),
+        (SPACY, "NORP", PiiType.DEM),
+        (SPACY, "QUANTITY", PiiType.DEM),  # heights and weights
+        (SPACY, "MONEY", PiiType.QUANTITY),
+        (SPACY, "CARDINAL", None),
+        (HUGGING_FACE, "PER", PiiType.PER),
+        (HUGGING_FACE, "MISC", None),
+        (HUGGING_FACE, "GIVENNAME", PiiType.PER),
+        (HUGGING_FACE, "BUILDINGNUM", PiiType.LOC),
+        (HUGGING_FACE, "HEALTH_CONDITION", PiiType.DEM),
+        (HUGGING_FACE, "SALARY", PiiType.QUANTITY),
+    ],
+    ids=lambda each: each.name if isinstance(each, LabelMap) else str(each),
+)
+def test_a_label_has_its_type(labels: LabelMap, label: str, pii_type: PiiType | None) -> None:
+    assert labels.type_of(label) is pii_type
+
+
+@pytest.mark.parametrize("labels", [PRESIDIO, SPACY, HUGGING_FACE], ids=lambda each: each.name)
+@pytest.mark.parametrize("label", ["", "LABEL_0", "B-PER", "person"])
+def test_what_no_set_has_is_refused(labels: LabelMap, label: str) -> None:
+    with pytest.raises(UnknownNameError):
+        labels.type_of(label)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.datasets.native import read_native
+from pii_bench.datasets.sample import read_native
 from pii_bench.errors import InputFileError
 from pii_bench.resources import DATA
 from pii_bench.scorer.locate import DetectedSpan
@@ -124,9 +124,9 @@ def test_it_runs_without_what_training_needs() -> None:
 @pytest.mark.parametrize("folder", [SHIPPED, WORDS_ALONE])
 def test_200_descriptions_get_the_spans_that_torch_gives_them(folder: Path, name: str) -> None:
     torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
-    from pii_bench.systems.tagger.export import read_network
     from pii_bench.systems.tagger.files import read_decoder
     from pii_bench.systems.tagger.labels import decode
+    from pii_bench.systems.tagger.network import read_network
 
     torch.set_num_threads(1)
     detector = BiLstmCrfDetector(folder)

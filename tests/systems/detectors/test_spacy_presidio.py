@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import subprocess
+import sys
+from importlib.machinery import ModuleSpec
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.errors import InputFileError, MissingExtraError, UnknownNameError
+from pii_bench.scorer.locate import DetectedSpan
+from pii_bench.systems.detectors.base import PRESIDIO, LabelMap
+from pii_bench.systems.detectors.spacy_presidio import (
+    PACKAGE,
+    SHA256,
+    PresidioDetector,
+    SpacyDetector,
+    locate_spacy_model,
+)
+from pii_bench.taxonomy import PiiType
+from tests.systems.detectors.texts import ANY_TEXT, pieces
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def detector() -> SpacyDetector:
+    for package in ("spacy", PACKAGE):
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed: run `make detectors`")
+    return SpacyDetector()
+
+
+class TestWithoutIt:
+    def test_spacy_is_not_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "spacy", None)
+
+        with pytest.raises(
+            MissingExtraError, match=r"^spacy is not installed: run `make detectors`"
+        ):
+            SpacyDetector()
+
+    def test_the_model_is_not_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+
+        with pytest.raises(MissingExtraError, match=rf"{PACKAGE}.*make detectors"):
+            locate_spacy_model()
+
+    def test_another_model_is_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "_model").mkdir()
+        (tmp_path / "_model" / "meta.json").touch()
+        spec = ModuleSpec(PACKAGE, loader=None, is_package=True)
+        spec.submodule_search_locations = [str(tmp_path)]
+        monkeypatch.setattr(importlib.util, "find_spec", lambda _: spec)
+
+        with pytest.raises(InputFileError, match=rf"SHA-256 is \w+, pinned is {SHA256}$"):
+            locate_spacy_model()
+
+
+class TestRealModel:
+    def test_it_finds_names_places_and_dates(self, detector: SpacyDetector) -> None:
+        text = "Rosalind Achebe moved to Gothenburg in March 2019."
+
+        assert pieces(text, detector.detect(text)) == [
+            ("Rosalind Achebe", "PER"),
+            ("Gothenburg", "LOC"),
+            ("March 2019", "DATETIME"),
+        ]
+
+    def test_offsets_are_code_points(self, detector: SpacyDetector) -> None:
+        assert detector.detect("😀 Berlin") == [DetectedSpan(2, 8, PiiType.LOC)]
+
+    @pytest.mark.parametrize("text", ANY_TEXT.values(), ids=ANY_TEXT)
+    def test_any_text_is_fine(self, detector: SpacyDetector, text: str) -> None:
+        spans = detector.detect(text)
+
+        assert all(text[span.start : span.end].strip() for span in spans)
+
+    def test_a_text_beyond_spacys_own_limit(self, detector: SpacyDetector) -> None:
+        text = "Berlin. " + " " * 1_000_000
+
+        assert detector.detect(text) == [DetectedSpan(0, 6, PiiType.LOC)]
+
+    def test_identity_says_what_answers_depend_on(self, detector: SpacyDetector) -> None:
+        assert detector.name == "spacy"
+        assert detector.identity.keys() == {"runtime", "weights", "labels"}
+        assert detector.identity["weights"] == f"sha256:{SHA256}"
+
+    def test_a_map_that_lacks_a_label_is_refused(self, detector: SpacyDetector) -> None:
+        labels = LabelMap("mine.json", {"PERSON": PiiType.PER})
+
+        with pytest.raises(UnknownNameError, match=r"^unknown label of mine\.json 'CARDINAL'"):
+            type(detector)(labels)
+
+
+@pytest.fixture(scope="module")
+def presidio() -> PresidioDetector:
+    for package in ("presidio_analyzer", PACKAGE):
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed: run `make detectors`")
+    return PresidioDetector()
+
+
+def test_presidio_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "pii_bench.systems.detectors.spacy_presidio.locate_spacy_model", lambda: None
+    )
+    monkeypatch.setitem(sys.modules, "presidio_analyzer", None)
+
+    with pytest.raises(
+        MissingExtraError, match=r"^presidio_analyzer is not installed: run `make detectors`$"
+    ):
+        PresidioDetector()
+
+
+def test_presidio_finds_names_codes_places_and_dates(presidio: PresidioDetector) -> None:
+    text = (
+        "Rosalind Achebe moved to Gothenburg on 2019-03-01; write to rosalind@example.com, "
+        "card 4111 1111 1111 1111."
+    )
+
+    assert pieces(text, presidio.detect(text)) == [
+        ("Rosalind Achebe", "PER"),
+        ("Gothenburg", "LOC"),
+        ("2019-03-01", "DATETIME"),
+        ("rosalind@example.com", "CODE"),
+        ("4111 1111 1111 1111", "CODE"),
+    ]
+
+
+def test_organisations_stay_off_for_presidio_as_in_its_own_configuration(
+    presidio: PresidioDetector,
+) -> None:
+    text = "She works at Microsoft."
+
+    assert "ORG" not in {pii_type for _, pii_type in pieces(text, presidio.detect(text))}
+
+
+def test_an_ignored_label_hides_nothing(presidio: PresidioDetector) -> None:
+    # A URL to Presidio, in which it finds the address too.
+    text = "https://example.com/?from=rosalind@example.com"
+
+    assert PRESIDIO.type_of("URL") is None
+    assert [pii_type for _, pii_type in pieces(text, presidio.detect(text))] == ["CODE"]
+
+
+def test_presidios_offsets_are_code_points(presidio: PresidioDetector) -> None:
+    assert presidio.detect("😀 ann@example.com") == [DetectedSpan(2, 17, PiiType.CODE)]
+
+
+@pytest.mark.parametrize("text", ANY_TEXT.values(), ids=ANY_TEXT)
+def test_any_text_is_fine_for_presidio(presidio: PresidioDetector, text: str) -> None:
+    spans = presidio.detect(text)
+
+    assert all(text[span.start : span.end].strip() for span in spans)
+
+
+def test_presidios_identity_says_what_answers_depend_on(presidio: PresidioDetector) -> None:
+    assert presidio.name == "presidio"
+    assert presidio.identity == {
+        "engine": f"presidio-analyzer {importlib.metadata.version('presidio-analyzer')}",
+        "runtime": f"spacy {importlib.metadata.version('spacy')}",
+        "weights": f"sha256:{SHA256}",
+        "labels": f"sha256:{PRESIDIO.sha256}",
+    }
+
+
+@pytest.mark.usefixtures("presidio")
+def test_presidio_refuses_a_map_that_lacks_a_label() -> None:
+    labels = LabelMap("mine.json", {"PERSON": PiiType.PER})
+
+    with pytest.raises(UnknownNameError, match=r"^unknown label of mine\.json 'CREDIT_CARD'"):
+        PresidioDetector(labels)
+
+
+@pytest.mark.usefixtures("presidio")
+def test_presidio_asks_nothing_of_the_network() -> None:
+    code = """
+import socket
+def refuse(*_, **__):
+    raise SystemExit("the network was asked")
+socket.getaddrinfo = socket.socket.connect = refuse
+from pii_bench.systems.detectors.spacy_presidio import PresidioDetector
+print(len(PresidioDetector().detect("Write to ann@example.com.")))
+"""
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=False
+    )
+
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
