@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.cli import data_stats
-from pii_bench.cli import main
+from pii_bench.cli import data_stats, main
 from pii_bench.datasets.catalog import DATASETS
 from tests.builders import read_lines, sample_record, write_lines
 from tests.cli.conftest import table_lines
