@@ -9,7 +9,7 @@ import pytest
 
 import pii_bench
 from pii_bench.errors import PiiBenchError
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Source
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.tasks import Task
 from tests.conftest import REPOSITORY

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from pii_bench.datasets.sample import perturbation_of
+from pii_bench.ranking.rows import Source
 from pii_bench.ranking.scores import Scores, clusters_of, difference_interval, intervals, scores_of
-from pii_bench.ranking.source import Source
 from pii_bench.scorer import normalise, normalise_type
 from pii_bench.tasks import Task
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pii_bench.analysis.runs import EvaluatedRun, RunName
     from pii_bench.datasets.sample import Sample
-    from pii_bench.runs.predictions.prediction import Prediction
+    from pii_bench.runs.predictions import Prediction
 
 Answer: TypeAlias = tuple[frozenset[tuple[int, str]], int] | None
 """Numbers of the entities named, with the types said, and how many other texts are; None where

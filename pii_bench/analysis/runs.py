@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.sample import applicable
+from pii_bench.ranking.rows import Source
 from pii_bench.ranking.scores import MASKED_TEXT
-from pii_bench.ranking.source import Source
 from pii_bench.ranking.stored import read_runs
 from pii_bench.runs.evaluation import Evaluation
 from pii_bench.tasks import Task
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.ranking.stored import Run
-    from pii_bench.runs.predictions.prediction import Prediction
+    from pii_bench.runs.predictions import Prediction
 
 BASE: Final = ("single", "multi")
 """What hard and distract are compared with."""

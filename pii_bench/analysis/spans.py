@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.span_files import joined
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.ranking.naming import system_name
+from pii_bench.ranking.rows import system_name
 from pii_bench.scorer import PRF, Counts, SpanScore, f1_interval, score_spans
 from pii_bench.scorer.locate import DetectedSpan, overlap, place
 from pii_bench.systems import ENCODER

@@ -17,7 +17,7 @@ from pii_bench.datasets.catalog import ALL, load_dataset
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import markdown_table
 from pii_bench.ranking.collect import collect
-from pii_bench.ranking.naming import find_rows
+from pii_bench.ranking.rows import find_rows
 from pii_bench.ranking.scores import RESAMPLES
 from pii_bench.ranking.significance import EXACT_UP_TO, FLIPS, Comparison, compare, holm
 from pii_bench.tasks import Task

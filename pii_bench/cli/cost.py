@@ -23,8 +23,7 @@ from pii_bench.ranking.costs import (
     seconds_per_document,
     usd_per_document,
 )
-from pii_bench.ranking.naming import system_name
-from pii_bench.ranking.rows import rank
+from pii_bench.ranking.rows import rank, system_name
 from pii_bench.ranking.stored import read_runs
 from pii_bench.runs.store import read_lines
 from pii_bench.systems import ENCODER
@@ -35,8 +34,7 @@ from pii_bench.tasks import Task
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pii_bench.ranking.rows import Row
-    from pii_bench.ranking.source import Source
+    from pii_bench.ranking.rows import Row, Source
     from pii_bench.ranking.stored import Run
 
 DESCRIPTION: Final = (

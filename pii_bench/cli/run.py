@@ -37,7 +37,7 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls.guarded import CallPolicy
 from pii_bench.models.catalog import resolve
 from pii_bench.models.table import ModelStatus, Price, find_card
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Source
 from pii_bench.runs.jobs import (
     Job,
     batch_service,
@@ -271,7 +271,7 @@ def print_summary(
 ) -> None:
     """Update the leaderboard, and print the rows of what was run (`shown`) next to the paper's."""
     from pii_bench.cli.leaderboard import print_json, print_rows, update_leaderboard
-    from pii_bench.ranking.summary import summarise
+    from pii_bench.ranking.render import summarise
 
     report = tell if arguments.json else say
     rows, _ = update_leaderboard(arguments.results, datasets, report=report)

@@ -18,7 +18,7 @@ from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.escaping import csv_text
 from pii_bench.files import write_whole
 from pii_bench.ranking.stored import read_run
-from pii_bench.runs.signature import Signature
+from pii_bench.runs.records import Signature
 from pii_bench.tasks import Task
 from pii_bench.taxonomy import sha256_of_labels
 

@@ -65,9 +65,8 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls.guarded import CallPolicy
 from pii_bench.models.catalog import PROVIDERS, ModelOptions, resolve
 from pii_bench.runs.jobs import Job, refuse_uncollected, reserved, run_jobs
-from pii_bench.runs.manifest import read_manifest
 from pii_bench.runs.mask_text import rewriting_system
-from pii_bench.runs.records import Failure, RequestHashes
+from pii_bench.runs.records import Failure, RequestHashes, read_manifest
 from pii_bench.runs.store import RunFiles, locked, read_lines
 from pii_bench.systems.catalog import SystemOptions, is_prompted
 from pii_bench.systems.prompted import PromptedSystem

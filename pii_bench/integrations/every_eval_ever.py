@@ -26,9 +26,8 @@ from pii_bench.integrations.every_eval_ever_figures import METRICS, ScoredTask, 
 from pii_bench.models.catalog import LOCAL, PROVIDERS, REPLAY
 from pii_bench.models.table import find_card
 from pii_bench.ranking.collect import rows_of
-from pii_bench.ranking.rows import with_intervals
+from pii_bench.ranking.rows import Source, with_intervals
 from pii_bench.ranking.scores import LEVEL, RESAMPLES
-from pii_bench.ranking.source import Source
 from pii_bench.ranking.stored import read_runs
 from pii_bench.runs.records import Failure
 from pii_bench.runs.store import read_lines
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from pii_bench.models.base import Completion
     from pii_bench.ranking.rows import Row
     from pii_bench.ranking.stored import Run
-    from pii_bench.runs.manifest import Manifest
+    from pii_bench.runs.records import Manifest
     from pii_bench.systems.base import SystemCard
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pii_bench.models.base import Completion
     from pii_bench.ranking.rows import Row
     from pii_bench.runs.evaluation import Evaluation, SampleScore
-    from pii_bench.runs.predictions.prediction import Prediction
+    from pii_bench.runs.predictions import Prediction
 
 
 WITHHELD: Final = "[withheld]"

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 import anthropic
 
 from pii_bench.models.base import CallError, Completion, Finish, Usage, is_count
-from pii_bench.models.endpoints import normalise_base_url
 from pii_bench.models.service import (
     MAX_TOKENS_REMEDY,
     NO_SCHEMA_REMEDY,
@@ -30,6 +29,7 @@ from pii_bench.models.service import (
     safe_code,
     turns,
 )
+from pii_bench.models.table import normalise_base_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

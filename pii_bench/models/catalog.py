@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from pii_bench.errors import MissingKeyError, PiiBenchError, UnknownNameError
-from pii_bench.models.endpoints import normalise_base_url
-from pii_bench.models.table import MODELS, ModelStatus, find_card
+from pii_bench.models.table import MODELS, ModelStatus, find_card, normalise_base_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

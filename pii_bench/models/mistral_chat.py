@@ -19,7 +19,6 @@ from opentelemetry.trace import NoOpTracerProvider
 
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, Finish, Usage
-from pii_bench.models.endpoints import normalise_base_url
 from pii_bench.models.service import (
     MAX_TOKENS_REMEDY,
     NO_SCHEMA_REMEDY,
@@ -36,6 +35,7 @@ from pii_bench.models.service import (
     safe_code,
     turns,
 )
+from pii_bench.models.table import normalise_base_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -15,7 +15,6 @@ import aiohttp
 import openai
 
 from pii_bench.models.base import CallError, Completion, Finish, Usage
-from pii_bench.models.endpoints import normalise_base_url
 from pii_bench.models.service import (
     MAX_TOKENS_REMEDY,
     NO_SCHEMA_REMEDY,
@@ -32,6 +31,7 @@ from pii_bench.models.service import (
     safe_code,
     turns,
 )
+from pii_bench.models.table import normalise_base_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,7 +19,7 @@ import httpx2
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion
-from pii_bench.models.endpoints import is_loopback
+from pii_bench.models.table import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -26,7 +26,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.models.calls.tokens import Range, text_tokens
+from pii_bench.models.calls.budget import Range, text_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -164,7 +164,7 @@ def tuning_file(
 
 
 def training_usd(tokens: Range[int], epochs: int, form: Format) -> dict[str, Range[float]]:
-    """What a job costs in USD, by model; empty where nobody is paid."""
+    """What a job costs in USD, by model; empty where training costs nothing."""
     service = SERVICES[form]
 
     def usd(count: int, price: float) -> float:

@@ -11,7 +11,7 @@ from pii_bench.ranking.render import write_leaderboard
 from pii_bench.ranking.rows import Row, rank, row_of
 from pii_bench.ranking.scores import clusters_of
 from pii_bench.ranking.stored import read_runs
-from pii_bench.runs.signature import Signature
+from pii_bench.runs.records import Signature
 from pii_bench.runs.store import locked
 from pii_bench.tasks import Task
 

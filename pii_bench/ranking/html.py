@@ -18,9 +18,8 @@ from urllib.parse import urlencode
 import pii_bench
 from pii_bench.datasets.catalog import DATASETS
 from pii_bench.escaping import html_text
-from pii_bench.ranking.naming import system_name
 from pii_bench.ranking.render import SHOWN, failures, figure
-from pii_bench.ranking.source import Source, source_marks
+from pii_bench.ranking.rows import Source, source_marks, system_name
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError
 from pii_bench.files import BadLines, RecordError, get, read_records
-from pii_bench.ranking.rows import Row
+from pii_bench.ranking.rows import Row, Source
 from pii_bench.ranking.scores import Scores
-from pii_bench.ranking.source import Source
 from pii_bench.scorer import macro, score_detection, score_query_related
 from pii_bench.tasks import Task
 

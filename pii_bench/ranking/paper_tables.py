@@ -11,8 +11,7 @@ from pii_bench.errors import UnknownNameError
 from pii_bench.escaping import markdown_table
 from pii_bench.models.table import MODELS, find_card
 from pii_bench.prompting.strategies import DETECTION
-from pii_bench.ranking.rows import Row, undefined_metrics
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Row, Source, undefined_metrics
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:

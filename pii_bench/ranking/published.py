@@ -10,9 +10,8 @@ from pii_bench.datasets.catalog import DATASETS
 from pii_bench.datasets.readings import READINGS, load_readings
 from pii_bench.errors import InputFileError
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES
-from pii_bench.ranking.rows import METRICS, Row
+from pii_bench.ranking.rows import METRICS, Row, Source
 from pii_bench.ranking.scores import Scores
-from pii_bench.ranking.source import Source
 from pii_bench.resources import DATA
 from pii_bench.scorer import macro, score_query_related
 from pii_bench.tasks import Task

@@ -10,13 +10,12 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.checksums import sha256_of
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.models.base import SKIPPED_BUDGET
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Source
 from pii_bench.ranking.submitted import answers_of, read_submission, submissions
 from pii_bench.runs.evaluation import evaluate
 from pii_bench.runs.kept_scores import KeptScores, RunScores
-from pii_bench.runs.manifest import Manifest, read_manifest
-from pii_bench.runs.predictions.prediction import Prediction, compose, read_response
-from pii_bench.runs.records import Failure
+from pii_bench.runs.predictions import Prediction, compose, read_response
+from pii_bench.runs.records import Failure, Manifest, read_manifest
 from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY, RunFiles, read_lines
 from pii_bench.tasks import Status, Task
 

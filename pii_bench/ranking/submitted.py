@@ -15,9 +15,8 @@ from pii_bench.datasets.checksums import sha256_of
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import RecordError, get, read_object, write_json, write_whole
 from pii_bench.models.table import MODELS
-from pii_bench.runs.manifest import DatasetRef, Manifest
-from pii_bench.runs.predictions.file import predicted_tasks, read_predictions, to_text
-from pii_bench.runs.predictions.prediction import Prediction
+from pii_bench.runs.predictions import Prediction, predicted_tasks, read_predictions, to_text
+from pii_bench.runs.records import DatasetRef, Manifest
 from pii_bench.systems.base import GOLD, SystemCard
 from pii_bench.systems.detectors.catalog import DETECTORS
 from pii_bench.tasks import Task

@@ -12,8 +12,14 @@ from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls.guarded import GuardedModel
 from pii_bench.runs.batch_jobs import JobsFile, jobs_path
-from pii_bench.runs.manifest import DatasetRef, Manifest, write_manifest
-from pii_bench.runs.records import Failure, RequestHashes, total
+from pii_bench.runs.records import (
+    DatasetRef,
+    Failure,
+    Manifest,
+    RequestHashes,
+    total,
+    write_manifest,
+)
 from pii_bench.runs.run import run_mapped, run_system
 from pii_bench.runs.store import RunFiles, RunStore, locked, read_lines
 

@@ -11,7 +11,7 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.masking.masked import Masked, mask
 from pii_bench.models.base import CallError, Completion, Finish
 from pii_bench.prompting.parsing import Stage
-from pii_bench.runs.predictions.prediction import read_response
+from pii_bench.runs.predictions import read_response
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import Locator
 from pii_bench.scorer.masked_text import GoldTexts, Told, Trace, tell
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pii_bench.models.base import Response
-    from pii_bench.runs.predictions.prediction import Prediction, Subjects
+    from pii_bench.runs.predictions import Prediction, Subjects
     from pii_bench.systems.base import System
 
 OnFailure = Literal["refuse", "mask-all"]

@@ -1,23 +1,37 @@
-"""The lines of a run: the hash of what was asked, what came back for a sample, and what it took."""
+"""What is stored of a run: its lines, what was run, and the signature of its scores."""
 
 from __future__ import annotations
 
 import json
+import platform
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from pii_bench.files import get
+import pii_bench
+from pii_bench.errors import UnknownNameError
+from pii_bench.escaping import visible
+from pii_bench.files import RecordError, get, read_object, write_json
 from pii_bench.models.base import Draws
 from pii_bench.models.calls.budget import cost
 from pii_bench.models.stored import decode_response, encode_response
+from pii_bench.prompting.parsing import PARSER
+from pii_bench.scorer import MATCHER, NORMALISER, ROUGE_L_TOKENISER
+from pii_bench.scorer.masked_text import LEAKS
+from pii_bench.systems.base import UNKNOWN_RECIPIENT, SystemCard
+from pii_bench.tasks import Task
+from pii_bench.taxonomy import taxonomy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
+    from pii_bench.datasets.catalog import Dataset
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import CallError, Completion, Response
     from pii_bench.models.table import Price
+    from pii_bench.prompting.strategies import Output
     from pii_bench.systems.base import System
 
 
@@ -156,3 +170,153 @@ def total(records: Iterable[RunRecord], price: Price | None) -> Totals:
         if price is None
         else f"{price.input:g} in, {price.output:g} out, {price.date}, {price.source}",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Everything needed to get the same score again.
+
+    Attributes:
+        dataset: its name.
+        dataset_sha256: hash of its file.
+        task: the task.
+        strategy: name of the prompt or strategy; empty for predictions made elsewhere.
+        prompts: prompt name to hash (empty where there is no text), for every prompt whose
+            answers were used.
+        model: the model asked for; empty for predictions made elsewhere.
+        returned: the models that the provider said it used.
+        settings: endpoint, weights, sampling.
+    """
+
+    dataset: str
+    dataset_sha256: str
+    task: Task
+    strategy: str = ""
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    model: str = ""
+    returned: Sequence[str] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        parts = {
+            "data": f"{self.dataset}@{self.dataset_sha256[:12]}",
+            "task": str(self.task),
+            "strategy": self.strategy,
+            "prompt": "+".join(
+                f"{name}@{sha[:12]}" if sha else name for name, sha in self.prompts.items()
+            ),
+            "model": self.model,
+            "returned": "+".join(sorted(self.returned)),
+            **{key: str(value) for key, value in sorted(self.settings.items())},
+            "norm": NORMALISER,
+            "match": MATCHER,
+            "rougeL": ROUGE_L_TOKENISER,
+            "leaks": LEAKS if self.task is Task.REWRITE else "",
+            "parser": PARSER if self.prompts else "",
+            "pii_bench": pii_bench.__version__,
+            "scipy": version("scipy"),
+            "rapidfuzz": version("rapidfuzz"),
+            "python": platform.python_version(),
+        }
+        # Whatever a server calls its model, it stays one value of the line.
+        return "|".join(
+            f"{key}:{visible(value).replace('|', '%7C')}" for key, value in parts.items() if value
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetRef:
+    """Which dataset was run: enough to load it again and to see that it is the same."""
+
+    name: str
+    source: str
+    sha256: str
+    samples: int
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> DatasetRef:
+        """Refer to a loaded dataset."""
+        return cls(dataset.name, dataset.source, dataset.sha256, len(dataset.samples))
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A system, a dataset and the version of the suite that brought them together.
+
+    Attributes:
+        totals: what the responses took; None until a run has ended. Never read back: it
+            follows from the responses.
+    """
+
+    system: SystemCard
+    dataset: DatasetRef
+    version: str = pii_bench.__version__
+    totals: Totals | None = None
+
+
+def write_manifest(path: Path, manifest: Manifest) -> None:
+    """Write it, whole or not at all.
+
+    Raises:
+        ResultsError: it cannot be written.
+    """
+    write_json(path, manifest)
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read it back.
+
+    Raises:
+        InputFileError: it is absent or not of its format.
+    """
+    return read_object(path, "manifest of a run", _manifest)
+
+
+def _manifest(record: dict[str, Any]) -> Manifest:
+    system, dataset = get(record, "system", dict), get(record, "dataset", dict)
+    return Manifest(
+        system=SystemCard(
+            model=get(system, "model", str, "system"),
+            prompt=get(system, "prompt", str, "system"),
+            prompt_sha256=get(system, "prompt_sha256", str, "system"),
+            task=Task(get(system, "task", str, "system")),
+            oracle=get(system, "oracle", bool, "system"),
+            settings=get(system, "settings", dict, "system"),
+            # Manifests of version 0.1 lack it: only prompts were run then.
+            names_subjects="names_subjects" not in system
+            or get(system, "names_subjects", bool, "system"),
+            unmasked_text_to=get(system, "unmasked_text_to", str, "system")
+            if "unmasked_text_to" in system
+            else UNKNOWN_RECIPIENT,
+            output=_output(system),
+            taxonomy=_taxonomy(system),
+        ),
+        dataset=DatasetRef(
+            name=get(dataset, "name", str, "dataset"),
+            source=get(dataset, "source", str, "dataset"),
+            sha256=get(dataset, "sha256", str, "dataset"),
+            samples=get(dataset, "samples", int, "dataset"),
+        ),
+        version=get(record, "version", str),
+    )
+
+
+def _taxonomy(system: dict[str, Any]) -> str | None:
+    # Older manifests lack it: there were only the seven types then.
+    if system.get("taxonomy") is None:
+        return None
+    name = get(system, "taxonomy", str, "system")
+    try:
+        taxonomy(name)
+    except UnknownNameError as error:
+        raise RecordError(f"system: {error}") from None
+    return name
+
+
+def _output(system: dict[str, Any]) -> Output:
+    # Older manifests lack it: there was only text then.
+    match get(system, "output", str, "system") if "output" in system else "text":
+        case "text" | "schema" as output:
+            return output
+        case other:
+            raise RecordError(f"system: 'output' is {other!r} (allowed: text, schema)")

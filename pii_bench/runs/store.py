@@ -14,8 +14,7 @@ from filelock import FileLock, Timeout
 
 from pii_bench.errors import InputFileError
 from pii_bench.files import RecordError, ResultsError, remove_leftovers, replacing, writing
-from pii_bench.runs.manifest import read_manifest
-from pii_bench.runs.records import Failure, RunRecord, decode_record, encode_record
+from pii_bench.runs.records import Failure, RunRecord, decode_record, encode_record, read_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Scores of `detection`: who is in the text, and what belongs to whom (spec, "Detection")."""
+"""Scores of `detection`: who is in the text, and what belongs to whom."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of a text that is left: masked (spec, "on the text that is left"), or written anew.
+"""Scores of the text that is left: masked, or written anew.
 
 Judged are the characters that were really masked, not the texts that a system named. The units are
 the distinct gold texts of a sample, each with all its spans; one is needed if any entity with that

@@ -1,6 +1,6 @@
 """Precision, recall and F1 of sets and datasets, exact and by similar texts (RougeL-F).
 
-With the scores of sets of texts: `query-related` and `masking` (spec, "Masking").
+With the scores of sets of texts: `query-related` and `masking`.
 """
 
 from __future__ import annotations

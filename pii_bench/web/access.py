@@ -39,7 +39,7 @@ def visible_project(connection: Connection, user: User, project_id: int) -> Proj
 
 
 def own_task(connection: Connection, user: User, task_id: int) -> Task:
-    """A task of somebody's own; an owner too opens nobody else's.
+    """A task of one's own; an owner cannot open another person's either.
 
     Raises:
         HTTPException: 404, there is none.

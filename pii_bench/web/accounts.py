@@ -110,7 +110,7 @@ def set_password(database: Database, account_id: int, password: str) -> None:
 
 
 def close_account(database: Database, account_id: int) -> None:
-    """Let nobody log in as this account any more; what it did stays.
+    """Close an account; what it did stays.
 
     Raises:
         AccountError: it is the last owner's.

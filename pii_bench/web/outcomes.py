@@ -422,7 +422,7 @@ def _of_choices(
         aspect: {value: agreement(own) for value, own in sorted(by_value.items())}
         for aspect, by_value in ballots.items()
     }
-    # Agreement on what nobody chose says nothing.
+    # Agreement on options that no reader chose says nothing.
     return agreement(owners), {
         aspect: {value: each for value, each in by_value.items() if each.f1 is not None}
         for aspect, by_value in found.items()

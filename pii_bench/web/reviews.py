@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.ranking.scores import Interval
-    from pii_bench.runs.predictions.prediction import Prediction
+    from pii_bench.runs.predictions import Prediction
     from pii_bench.scorer.masked_text import Told
     from pii_bench.web.database import Database
     from pii_bench.web.sessions import User
@@ -148,7 +148,7 @@ class Result:
 
     Attributes:
         verdicts: how often each was given.
-        privacy: 1 to 5; None where nobody said it; `meaning` likewise.
+        privacy: 1 to 5; None where it was not given; `meaning` likewise.
     """
 
     system: str

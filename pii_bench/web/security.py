@@ -89,7 +89,7 @@ def current_user(connection: HTTPConnection) -> User:
     """Who sends this request.
 
     Raises:
-        NotLoggedInError: nobody that we know.
+        NotLoggedInError: no known account.
     """
     user: User | None = connection.state.user
     if user is None:

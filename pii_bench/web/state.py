@@ -37,7 +37,7 @@ class State:
         metrics: what `/metrics` tells.
         upstream: who answers the proxy's chats; None: there is no proxy.
         limiter: counts requests, in memory.
-        local: the account of whoever comes, as long as there are no others; None where
+        local: the account of every visitor as long as there are no others; None where
             accounts are required.
         local_csrf_token: what the forms of the local owner bring.
     """

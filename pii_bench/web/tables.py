@@ -34,7 +34,7 @@ ACCOUNTS: Final = Table(
     Column("id", Integer, primary_key=True),
     Column("name", String(60), nullable=False, unique=True),
     Column("role", String(20), nullable=False),
-    # None: nobody can log in as this account (the local owner).
+    # None: no login as this account (the local owner).
     Column("password_hash", String(200)),
     Column("created", Float, nullable=False),
 )

@@ -74,7 +74,7 @@ class Agreement:
         fleiss: Fleiss' kappa over all their units.
         cohen: Cohen's kappa, mean over the pairs of annotators.
         f1: of the one's choice against the other's, counts summed over pairs of ballots; None where
-            nobody chose anything.
+            there is no choice.
         exact: share of the pairs of ballots whose choices are equal.
     """
 

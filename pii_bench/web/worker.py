@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pii_bench.runs.mask_text import OnFailure
-    from pii_bench.runs.predictions.prediction import Subjects
+    from pii_bench.runs.predictions import Subjects
     from pii_bench.systems.base import System
 
 

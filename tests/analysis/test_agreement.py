@@ -14,7 +14,7 @@ from pii_bench.analysis.agreement import (
     rank_correlation,
     transfers,
 )
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Source
 from pii_bench.tasks import Task
 from tests.analysis.evaluated import headline
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pii_bench.analysis.recall import Rule, Share, shares
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.runs.predictions.prediction import Prediction
+from pii_bench.runs.predictions import Prediction
 from pii_bench.scorer import Counts
 from pii_bench.tasks import Status, Task
 from tests.analysis.evaluated import FAILED, UNASKED, answer, detected, evaluated, run_name

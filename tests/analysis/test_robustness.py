@@ -8,14 +8,14 @@ import pytest
 from pii_bench.analysis.results import analyse
 from pii_bench.analysis.robustness import robustness
 from pii_bench.datasets.sample import Related
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Source
 from pii_bench.tasks import Task
 from tests.analysis.evaluated import FAILED, answer, asked, detected, evaluated, run_name
 
 if TYPE_CHECKING:
     from pii_bench.analysis.runs import EvaluatedRun
     from pii_bench.datasets.sample import Sample
-    from pii_bench.runs.predictions.prediction import Prediction
+    from pii_bench.runs.predictions import Prediction
 
 # Ann Lee, 32, of Halifax; the query needs the age.
 ORIGINALS = [asked("one", "32"), asked("two", "32")]

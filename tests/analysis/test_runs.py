@@ -6,8 +6,8 @@ import pytest
 
 from pii_bench.analysis.runs import BASE, CURVES, pooled, preferred, read_evaluated
 from pii_bench.ranking.collect import collect
+from pii_bench.ranking.rows import Source
 from pii_bench.ranking.scores import MASKED_TEXT, clusters_of, scores_of
-from pii_bench.ranking.source import Source
 from pii_bench.tasks import Task
 from tests.analysis.evaluated import UNASKED, answer, asked, detected, evaluated, run_name
 from tests.builders import make_sample

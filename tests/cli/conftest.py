@@ -12,7 +12,7 @@ import pytest
 
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.models.calls import guarded
-from pii_bench.models.calls.retry import Retry
+from pii_bench.models.calls.pace import Retry
 from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, PROVIDERS
 from tests.builders import write_lines
 from tests.protocol_server import ProtocolServer

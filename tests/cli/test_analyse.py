@@ -9,7 +9,7 @@ from pii_bench.analysis import figures
 from pii_bench.analysis.headlines import Drop
 from pii_bench.analysis.results import Analysis
 from pii_bench.cli import analyse
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Source
 from tests.analysis.evaluated import run_name
 from tests.builders import read_folder
 from tests.cli.conftest import table_lines

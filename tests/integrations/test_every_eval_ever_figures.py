@@ -12,10 +12,9 @@ from pii_bench.datasets.catalog import Dataset
 from pii_bench.integrations.every_eval_ever_figures import METRICS, ScoredTask, sample_lines
 from pii_bench.models.base import Completion, Usage
 from pii_bench.ranking import rows
-from pii_bench.ranking.rows import Row
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Row, Source
 from pii_bench.runs.evaluation import evaluate
-from pii_bench.runs.predictions.prediction import Prediction, read_response
+from pii_bench.runs.predictions import Prediction, read_response
 from pii_bench.tasks import Status, Task
 from tests.builders import make_sample
 from tests.integrations.schemas import valid_sample

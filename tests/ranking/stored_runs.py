@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any
 from pii_bench.datasets.catalog import Dataset, load_dataset
 from pii_bench.models.base import Completion, Draws, Finish
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES
-from pii_bench.runs.manifest import DatasetRef, Manifest, write_manifest
-from pii_bench.runs.records import Failure, RunRecord, encode_record
+from pii_bench.runs.records import (
+    DatasetRef,
+    Failure,
+    Manifest,
+    RunRecord,
+    encode_record,
+    write_manifest,
+)
 from pii_bench.runs.store import RunFiles
 from pii_bench.systems.base import THIS_MACHINE, SystemCard
 from tests.builders import sample_record, write_lines

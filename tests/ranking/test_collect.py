@@ -8,8 +8,8 @@ import pytest
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.models.base import SKIPPED_BUDGET
 from pii_bench.ranking.collect import Collection, collect
+from pii_bench.ranking.rows import Source
 from pii_bench.ranking.scores import Scores
-from pii_bench.ranking.source import Source
 from pii_bench.runs.records import Failure
 from pii_bench.systems.base import UNKNOWN_RECIPIENT
 from pii_bench.tasks import Status, Task

@@ -6,9 +6,8 @@ import pytest
 
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.ranking.gate import Least, read_baseline, shortfalls, write_baseline
-from pii_bench.ranking.rows import Row
+from pii_bench.ranking.rows import Row, Source
 from pii_bench.ranking.scores import Scores
-from pii_bench.ranking.source import Source
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:

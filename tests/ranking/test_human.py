@@ -8,8 +8,7 @@ import pytest
 from pii_bench.errors import InputFileError
 from pii_bench.ranking.collect import update
 from pii_bench.ranking.human import HumanAnswer, human_rows, read_human, to_lines
-from pii_bench.ranking.rows import rank
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Source, rank
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from pii_bench.ranking.paper_tables import (
     published_name,
 )
 from pii_bench.ranking.published import PUBLISHED, published_rows
-from pii_bench.ranking.rows import Row
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Row, Source
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:

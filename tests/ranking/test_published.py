@@ -11,8 +11,7 @@ import pytest
 from pii_bench.datasets.readings import Reading
 from pii_bench.errors import InputFileError
 from pii_bench.ranking.published import PUBLISHED, published_rows, reading_rows
-from pii_bench.ranking.rows import rank
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Source, rank
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:

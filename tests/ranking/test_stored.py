@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Source
 from pii_bench.ranking.stored import read_runs
 from pii_bench.runs import kept_scores
-from pii_bench.runs.predictions.prediction import Prediction
+from pii_bench.runs.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.ranking.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
 

@@ -12,12 +12,10 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError
 from pii_bench.integrations.every_eval_ever import Evaluator, export_runs
 from pii_bench.ranking.collect import collect
-from pii_bench.ranking.naming import find_rows, system_name
-from pii_bench.ranking.rows import rank
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Source, find_rows, rank, system_name
 from pii_bench.ranking.stored import read_runs
 from pii_bench.ranking.submitted import keep_submission
-from pii_bench.runs.predictions.prediction import Prediction
+from pii_bench.runs.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.ranking.stored_runs import ANN, BO, changed, store_run, tiny_dataset
 

@@ -4,7 +4,7 @@ import pytest
 
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.runs.evaluation import CompactScores, Evaluation, evaluate, score_sample
-from pii_bench.runs.predictions.prediction import Prediction
+from pii_bench.runs.predictions import Prediction
 from pii_bench.scorer import PRF, Counts, MaskedTextScore
 from pii_bench.tasks import Status, Task
 from tests.builders import make_sample

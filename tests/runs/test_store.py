@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 from pii_bench.errors import InputFileError
 from pii_bench.files import ResultsError
 from pii_bench.models.base import Completion
-from pii_bench.runs.manifest import DatasetRef, Manifest, write_manifest
-from pii_bench.runs.records import Failure, RunRecord, encode_record
+from pii_bench.runs.records import (
+    DatasetRef,
+    Failure,
+    Manifest,
+    RunRecord,
+    encode_record,
+    write_manifest,
+)
 from pii_bench.runs.store import RunFiles, RunStore, read_lines
 from pii_bench.systems.base import SystemCard
 from pii_bench.tasks import Task

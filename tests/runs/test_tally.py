@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pii_bench.runs.evaluation import CompactScores, Tally, evaluate
-from pii_bench.runs.predictions.prediction import Prediction
+from pii_bench.runs.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.builders import make_sample
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.runs.predictions.prediction import Prediction
+    from pii_bench.runs.predictions import Prediction
     from pii_bench.scorer.locate import Span
 
 TIERS: Final = (1, 2, 3)

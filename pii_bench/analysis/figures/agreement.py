@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from pii_bench.analysis.figures.style import WIDTH
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from pii_bench.analysis.figures.recall import draw_categories, draw_types
 from pii_bench.analysis.figures.style import STYLE, best, save, shown
 from pii_bench.analysis.recall import Rule
 from pii_bench.analysis.runs import preferred
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Source
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from pii_bench.analysis.figures.style import BAND, GREY, SERIES, WIDTH, key, names_of
 from pii_bench.analysis.headlines import HARDER
 from pii_bench.analysis.runs import BASE
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -20,10 +20,8 @@ from pii_bench.ranking.collect import rows_of
 from pii_bench.ranking.costs import price_of
 from pii_bench.ranking.html import address, leaders, merged, system_of
 from pii_bench.ranking.human import human_rows
-from pii_bench.ranking.naming import find_rows, system_name
 from pii_bench.ranking.published import published_rows, reading_rows
-from pii_bench.ranking.rows import Row, rank
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Row, Source, find_rows, rank, system_name
 from pii_bench.ranking.stored import read_runs
 from pii_bench.runs.store import read_lines
 from pii_bench.scorer.masked_text import Trace
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.ranking.html import Address
     from pii_bench.ranking.stored import Run
-    from pii_bench.runs.predictions.prediction import Prediction
+    from pii_bench.runs.predictions import Prediction
     from pii_bench.systems.base import SystemCard
 
 

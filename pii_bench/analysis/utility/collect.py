@@ -31,8 +31,8 @@ from pii_bench.analysis.utility.stored import (
 )
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError
-from pii_bench.ranking.source import Source
-from pii_bench.runs.signature import Signature
+from pii_bench.ranking.rows import Source
+from pii_bench.runs.records import Signature
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:

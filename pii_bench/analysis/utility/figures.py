@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import InputFileError
 from pii_bench.ranking.published import PUBLISHED
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Source
 from pii_bench.scorer.locate import Locator, Strictness, locator_of, overlap, reading
 
 if TYPE_CHECKING:

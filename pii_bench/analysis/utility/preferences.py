@@ -19,7 +19,7 @@ from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import csv_text, markdown_table
 from pii_bench.files import write_whole
-from pii_bench.runs.signature import Signature
+from pii_bench.runs.records import Signature
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:

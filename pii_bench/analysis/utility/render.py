@@ -9,7 +9,7 @@ from pii_bench.analysis.utility.figures import Mean, Missing, SampleFigures, Uti
 from pii_bench.analysis.utility.stored import FOLDER
 from pii_bench.escaping import csv_text, markdown, markdown_code, markdown_table
 from pii_bench.files import write_whole
-from pii_bench.ranking.source import source_marks
+from pii_bench.ranking.rows import source_marks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -30,8 +30,7 @@ from pii_bench.analysis.utility.conditions import (
 from pii_bench.analysis.utility.responses import read_answer
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import InputFileError, PiiBenchError
-from pii_bench.runs.manifest import Manifest, read_manifest
-from pii_bench.runs.records import Failure, RunRecord
+from pii_bench.runs.records import Failure, Manifest, RunRecord, read_manifest
 from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY, RunFiles, read_lines
 from pii_bench.tasks import Task
 

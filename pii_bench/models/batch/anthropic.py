@@ -29,16 +29,18 @@ from pii_bench.models.batch.base import (
     RESULTS_GONE,
     Absence,
     BatchState,
+    RawAnswer,
     UnknownJobError,
     absent_from_results,
+    answer_of,
     batched,
     count_of,
     custom_id,
     id_of,
     is_id,
     raised,
+    read_results,
 )
-from pii_bench.models.batch.results import RawAnswer, answer_of, read_results
 from pii_bench.models.service import attempt, parse_json
 
 if TYPE_CHECKING:

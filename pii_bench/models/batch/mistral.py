@@ -30,8 +30,8 @@ from pii_bench.models.batch.base import (
     id_of,
     is_id,
     raised,
+    read_results,
 )
-from pii_bench.models.batch.results import read_results
 from pii_bench.models.mistral_chat import (
     CALL_ERRORS,
     PROVIDER,

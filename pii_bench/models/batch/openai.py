@@ -21,8 +21,10 @@ from pii_bench.models.batch.base import (
     TAG_KEY,
     Absence,
     BatchState,
+    RawAnswer,
     UnknownJobError,
     absent_from_results,
+    answer_of,
     batched,
     count_of,
     custom_id,
@@ -30,8 +32,8 @@ from pii_bench.models.batch.base import (
     id_of,
     is_id,
     raised,
+    read_results,
 )
-from pii_bench.models.batch.results import RawAnswer, answer_of, read_results
 from pii_bench.models.openai_compatible import (
     CALL_ERRORS,
     judge,

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import CallError
-from pii_bench.models.calls.budget import NOTHING, UNCHARGED, Ledger
-from pii_bench.models.calls.pace import AdaptiveLimit, Pace, RateLimit
-from pii_bench.models.calls.retry import Reach, Retry
-from pii_bench.models.calls.tokens import input_tokens, output_tokens
+from pii_bench.models.calls.budget import NOTHING, UNCHARGED, Ledger, input_tokens, output_tokens
+from pii_bench.models.calls.pace import AdaptiveLimit, Pace, RateLimit, Reach, Retry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

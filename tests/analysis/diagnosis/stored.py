@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pii_bench.datasets.catalog import Dataset
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Source
 from pii_bench.ranking.stored import Answers, Run
-from pii_bench.runs.manifest import DatasetRef, Manifest
-from pii_bench.runs.predictions.prediction import Prediction
+from pii_bench.runs.predictions import Prediction
+from pii_bench.runs.records import DatasetRef, Manifest
 from pii_bench.systems.composed import DetectionSystem, RelevanceSystem
 from pii_bench.systems.parts import GoldEntities, PredictedRelevance
 from pii_bench.systems.relevance.catalog import build_relevance
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.runs.predictions.prediction import Subjects
+    from pii_bench.runs.predictions import Subjects
     from pii_bench.systems.base import SystemCard
 
 

@@ -7,7 +7,7 @@ from matplotlib.collections import LineCollection
 from pii_bench.analysis.figures.drops import draw_drops, draw_robustness
 from pii_bench.analysis.figures.style import Shown
 from pii_bench.analysis.robustness import Robustness
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Source
 from tests.analysis.evaluated import headline, run_name
 from tests.analysis.figures.drawn import legend, points, rows, texts
 

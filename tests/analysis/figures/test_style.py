@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from pii_bench.analysis.curves import CurvePoint
 from pii_bench.analysis.figures.style import GREY, SERIES, STYLE, names_of, save, shown
 from pii_bench.files import ResultsError
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Source
 from pii_bench.tasks import Task
 from tests.analysis.evaluated import run_name
 

@@ -11,9 +11,8 @@ from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.models.base import Completion, Usage
 from pii_bench.prompting.strategies import STRATEGIES, load_prompt
 from pii_bench.ranking.html import address, merged
-from pii_bench.ranking.source import Source
-from pii_bench.runs.manifest import DatasetRef, Manifest, write_manifest
-from pii_bench.runs.records import RunRecord, encode_record
+from pii_bench.ranking.rows import Source
+from pii_bench.runs.records import DatasetRef, Manifest, RunRecord, encode_record, write_manifest
 from pii_bench.runs.store import RunFiles
 from pii_bench.systems.base import SystemCard
 from pii_bench.tasks import Task

@@ -25,7 +25,7 @@ from pii_bench.analysis.utility.stored import (
 )
 from pii_bench.models.base import CallError, Completion, Finish, Sampling
 from pii_bench.prompting.strategies import DETECTION, load_prompt
-from pii_bench.runs.manifest import DatasetRef, Manifest, write_manifest
+from pii_bench.runs.records import DatasetRef, Manifest, write_manifest
 from pii_bench.runs.run import run_system
 from pii_bench.runs.store import RunFiles, RunStore
 from tests.fakes import FakeModel, RecordingObserver, fake_system

@@ -9,7 +9,7 @@ from pii_bench.analysis.utility.figures import Mean, Missing
 from pii_bench.analysis.utility.responses import Ratings
 from pii_bench.datasets.catalog import Dataset, load_dataset
 from pii_bench.models.base import CallError
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Source
 from tests.analysis.utility.runs import ANSWERER, run_answerer, run_judge, run_masker
 from tests.analysis.utility.vectors import Vectors
 from tests.builders import sample_record, write_lines

@@ -11,7 +11,7 @@ from pii_bench.analysis.utility.figures import (
 )
 from pii_bench.analysis.utility.render import samples_to_csv, to_csv, to_markdown, write_utility
 from pii_bench.analysis.utility.responses import Ratings
-from pii_bench.ranking.source import Source
+from pii_bench.ranking.rows import Source
 from tests.builders import read_folder
 
 if TYPE_CHECKING:

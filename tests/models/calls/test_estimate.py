@@ -5,8 +5,7 @@ from datetime import date
 import pytest
 
 from pii_bench.models.base import Usage
-from pii_bench.models.calls.budget import Estimate, Ledger, estimate
-from pii_bench.models.calls.tokens import Range
+from pii_bench.models.calls.budget import Estimate, Ledger, Range, estimate
 from pii_bench.models.table import Price
 from tests.models.calls.simulated import make_request
 

@@ -11,8 +11,7 @@ from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import SKIPPED_BUDGET, CallError, Completion, Usage
 from pii_bench.models.calls.budget import Ledger
 from pii_bench.models.calls.guarded import GuardedModel
-from pii_bench.models.calls.pace import AdaptiveLimit, Pace, RateLimit
-from pii_bench.models.calls.retry import Retry
+from pii_bench.models.calls.pace import AdaptiveLimit, Pace, RateLimit, Retry
 from tests.models.calls.simulated import DOLLAR_A_TOKEN, TimedModel, make_request, now, run
 
 if TYPE_CHECKING:

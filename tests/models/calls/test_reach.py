@@ -4,7 +4,7 @@ import pytest
 
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import SKIPPED_BUDGET, CallError
-from pii_bench.models.calls.retry import Reach
+from pii_bench.models.calls.pace import Reach
 
 ENDPOINT = "http://127.0.0.1:8080/v1"
 

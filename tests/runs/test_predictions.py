@@ -1,17 +1,31 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pii_bench.errors import InputFileError
 from pii_bench.models.base import Completion, Draws, Finish
-from pii_bench.runs.predictions.prediction import Prediction, compose, read_response, vote
+from pii_bench.runs.predictions import (
+    Prediction,
+    PredictionsFile,
+    compose,
+    names_types,
+    predicted_tasks,
+    read_predictions,
+    read_response,
+    vote,
+    write_predictions,
+)
 from pii_bench.tasks import Status, Task
+from tests.builders import write_lines
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from random import Random
+
 
 FOUND = ((("Ann Lee", "PER"), ("32", "DEM")),)
 
@@ -266,3 +280,236 @@ def test_a_call_that_failed_outweighs_a_failure_of_the_model(caused: str, missin
     by_model, by_call = Prediction(Status(caused)), Prediction(Status(missing))
 
     assert compose(by_model, by_call) == compose(by_call, by_model) == by_call
+
+
+STATUSES = (
+    "ok, repaired, malformed, truncated, empty, refused, filtered, infra_error, skipped_budget"
+)
+FULL: dict[str, Any] = {
+    "id": "s1",
+    "subjects": [[{"text": "Ann Lee", "type": "PER"}], []],
+    "related": ["32"],
+    "status": "ok",
+}
+
+
+def read(folder: Path, *records: object, ids: list[str] | None = None) -> dict[str, Prediction]:
+    return read_predictions(write_lines(folder / "answers.jsonl", records), ids or ["s1"])
+
+
+def test_a_line_is_read(tmp_path: Path) -> None:
+    assert read(tmp_path, FULL) == {
+        "s1": Prediction(Status.OK, subjects=((("Ann Lee", "PER"),), ()), related=("32",))
+    }
+
+
+def test_the_status_is_ok_where_none_is_told(tmp_path: Path) -> None:
+    assert read(tmp_path, {"id": "s1", "related": []})["s1"] == Prediction(Status.OK, related=())
+
+
+def test_a_part_may_be_null(tmp_path: Path) -> None:
+    assert read(tmp_path, FULL | {"subjects": None})["s1"].subjects is None
+
+
+def test_keys_of_a_user_s_own_may_stand_there(tmp_path: Path) -> None:
+    assert read(tmp_path, FULL | {"model": "m", "seconds": 2})["s1"].related == ("32",)
+
+
+def test_the_order_of_the_lines_does_not_matter(tmp_path: Path) -> None:
+    found = read(
+        tmp_path,
+        {"id": "s2", "related": ["b"]},
+        {"id": "s1", "related": ["a"]},
+        ids=["s1", "s2"],
+    )
+
+    assert found["s1"].related == ("a",)
+
+
+@pytest.mark.parametrize("status", [s.value for s in Status if not s.answered])
+def test_what_a_failure_says_is_no_answer(tmp_path: Path, status: str) -> None:
+    assert read(tmp_path, FULL | {"status": status})["s1"] == Prediction(Status(status))
+    assert read(tmp_path, {"id": "s1", "status": status})["s1"] == Prediction(Status(status))
+
+
+@pytest.mark.parametrize(
+    ("record", "what"),
+    [
+        ({"related": []}, "record: 'id' is missing"),
+        ({"id": 1, "related": []}, "record: 'id' must be a string, not a whole number"),
+        ({"id": "s7", "related": []}, "id 's7' is no sample of the dataset"),
+        ({"id": "s0", "related": []}, "id 's0' is already on line 1"),
+        (
+            {"id": "s1", "relatd": ["32"]},
+            "prediction 's1': unknown key 'relatd'; did you mean 'related'?",
+        ),
+        (
+            {"id": "s1"},
+            "prediction 's1': has neither 'subjects' nor 'related' nor 'rewritten' (status 'ok')",
+        ),
+        (
+            FULL | {"status": "okay"},
+            f"prediction 's1': unknown status 'okay'; did you mean 'ok'? (allowed: {STATUSES})",
+        ),
+        (FULL | {"status": None}, "prediction 's1': 'status' must be a string, not null"),
+        (FULL | {"related": "32"}, "prediction 's1': 'related' must be a list, not a string"),
+        (FULL | {"related": [32]}, "prediction 's1': 'related' must be a list of strings"),
+        (
+            FULL | {"subjects": {"A": []}},
+            "prediction 's1': 'subjects' must be a list, not an object",
+        ),
+        (
+            FULL | {"subjects": [{"text": "Ann", "type": "PER"}]},
+            "prediction 's1', subjects[0] must be a list of entities",
+        ),
+        (
+            FULL | {"subjects": [["Ann"]]},
+            "prediction 's1', subjects[0]: entities[0] must be an object, not a string",
+        ),
+        (
+            FULL | {"subjects": [[], [{"text": "Ann"}]]},
+            "prediction 's1', subjects[1]: 'type' is missing",
+        ),
+        ({"id": "s1", "related": ["32"]}, "prediction 's1' has no 'subjects', though 's0' has"),
+        ({"id": "s1", "subjects": []}, "prediction 's1' has no 'related', though 's0' has"),
+        (["Ann"], "a line must be a JSON object, not a list"),
+    ],
+)
+def test_a_broken_line_is_named_and_its_text_is_not_told(
+    tmp_path: Path, record: object, what: str
+) -> None:
+    with pytest.raises(InputFileError) as caught:
+        read(tmp_path, FULL | {"id": "s0"}, record, ids=["s0", "s1"])
+
+    assert str(caught.value) == f"{tmp_path / 'answers.jsonl'}:2: {what}"
+
+
+def test_samples_without_a_line_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputFileError) as one:
+        read(tmp_path, FULL, ids=["s1", "s2"])
+    with pytest.raises(InputFileError) as several:
+        read(tmp_path, FULL, ids=["s0", "s1", "s2", "s3"])
+
+    path = tmp_path / "answers.jsonl"
+    assert str(one.value) == f"{path}: no prediction for sample 's2'"
+    others = "and 2 more"
+    assert str(several.value) == f"{path}: no prediction for sample 's0' {others}"
+
+
+@pytest.mark.parametrize(
+    ("prediction", "tasks"),
+    [
+        (Prediction(Status.OK, subjects=()), [Task.DETECTION]),
+        (Prediction(Status.REPAIRED, related=()), [Task.QUERY_RELATED]),
+        (
+            Prediction(Status.OK, subjects=(), related=()),
+            [Task.DETECTION, Task.QUERY_RELATED, Task.MASKING],
+        ),
+        (Prediction(Status.OK, rewritten="She."), [Task.REWRITE]),
+        (Prediction(Status.OK, subjects=(), related=(), rewritten="She."), list(Task)),
+        (Prediction(Status.REFUSED), []),
+    ],
+)
+def test_the_tasks_that_a_file_answers(prediction: Prediction, tasks: list[Task]) -> None:
+    failed = Prediction(Status.INFRA_ERROR)
+
+    assert predicted_tasks({"s0": failed, "s1": prediction}) == tasks
+
+
+def test_all_bad_lines_are_listed_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InputFileError) as caught:
+        read(tmp_path, FULL | {"id": "s9"}, FULL, FULL, {"id": "s2", "status": "fine"})
+
+    assert str(caught.value) == (
+        f"{tmp_path / 'answers.jsonl'}: 3 lines cannot be read\n"
+        "  line 1: id 's9' is no sample of the dataset\n"
+        "  line 3: id 's1' is already on line 2\n"
+        f"  line 4: prediction 's2': unknown status 'fine' (allowed: {STATUSES})"
+    )
+
+
+def test_a_file_is_read_line_by_line_in_whatever_order(tmp_path: Path) -> None:
+    lines = [FULL | {"id": f"s{n}", "related": [str(n)]} for n in range(9)]
+    file = PredictionsFile(write_lines(tmp_path / "answers.jsonl", lines))
+
+    file.require(dict.fromkeys(f"s{n}" for n in range(9)))
+
+    assert [file[f"s{n}"].related for n in (7, 0, 8)] == [("7",), ("0",), ("8",)]
+
+
+def test_a_line_that_changes_under_the_reader_is_told(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "answers.jsonl", [FULL])
+    file = PredictionsFile(path)
+    path.write_text("{")
+
+    with pytest.raises(InputFileError, match=r"answers\.jsonl:1: not valid JSON"):
+        file["s1"]
+
+
+@pytest.mark.parametrize(
+    ("types", "named"), [([], True), (["PER"], True), ([""], False), (["", "PER"], True)]
+)
+def test_whether_types_are_named(types: list[str], named: bool) -> None:
+    subjects = tuple((("Ann", pii_type),) for pii_type in types)
+
+    assert names_types({"s1": Prediction(Status.OK, subjects=subjects)}) is named
+
+
+def test_a_type_of_null_is_read_as_none_and_written_so(tmp_path: Path) -> None:
+    untyped = FULL | {"subjects": [[{"text": "Ann Lee", "type": None}]]}
+    found = read(tmp_path, untyped)
+    assert found["s1"].subjects == ((("Ann Lee", ""),),)
+
+    write_predictions(tmp_path / "written.jsonl", found)
+    assert '{"text": "Ann Lee", "type": null}' in (tmp_path / "written.jsonl").read_text()
+
+
+def test_a_file_without_answers_answers_no_task() -> None:
+    assert predicted_tasks({}) == []
+
+
+def answered(part: str) -> st.SearchStrategy[Prediction]:
+    entities = st.tuples(st.text(), st.text(max_size=4))
+    subjects = st.lists(st.lists(entities, max_size=2).map(tuple), max_size=2).map(tuple)
+    related = st.lists(st.text(), max_size=2).map(tuple)
+    return st.builds(
+        Prediction,
+        st.sampled_from([Status.OK, Status.REPAIRED]),
+        subjects=st.none() if part == "related" else subjects,
+        related=st.none() if part == "subjects" else related,
+    )
+
+
+failures = st.sampled_from([s for s in Status if not s.answered]).map(Prediction)
+files = st.sampled_from(["subjects", "related", "both"]).flatmap(
+    lambda part: st.dictionaries(st.text(max_size=3), answered(part) | failures, max_size=3)
+)
+
+
+@given(files)
+def test_what_is_written_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, predictions: dict[str, Prediction]
+) -> None:
+    path = tmp_path_factory.mktemp("predictions") / "answers.jsonl"
+    write_predictions(path, predictions)
+
+    assert read_predictions(path, list(predictions)) == predictions
+
+
+def test_half_a_surrogate_pair_is_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    predictions = {"s1": Prediction(Status.OK, related=("\ud83d 32", "\udc00"))}
+
+    write_predictions(path, predictions)
+
+    assert read_predictions(path, ["s1"]) == predictions
+
+
+def test_a_rewritten_text_is_read_back_and_shown_by_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    predictions = {"s1": Prediction(Status.OK, rewritten="The tenant is 32.")}
+
+    write_predictions(path, predictions)
+
+    assert read_predictions(path, ["s1"]) == predictions
+    assert "tenant" not in repr(predictions)

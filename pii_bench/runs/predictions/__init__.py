@@ -1,1 +1,0 @@
-"""Predictions: raw responses read, and files of answers made elsewhere."""
