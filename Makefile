@@ -112,11 +112,13 @@ reference: .venv/.detectors .venv/.minilm .venv/.local-model ## Run the referenc
 	$(BIN)/pii-bench leaderboard --results "$(RESULTS)"
 
 OTHERS := capid:../shared/datasets/capid/test.jsonl tab:../shared/datasets/spia_tab/tab_144_native_layout.json
+FOREIGN := encoder gold+encoder $(foreach each,bilstm-crf gold,$(each)+embedding $(each)+keyword) \
+  $(addsuffix +embedding,bilstm-crf-words spacy presidio)
 
 .PHONY: foreign
 foreign: .venv/.detectors ## Run systems on CAPID's and TAB's test files, [OTHERS=], and write results/foreign.csv
 	for dataset in $(OTHERS); do \
-	  for system in encoder bilstm-crf+embedding spacy+embedding presidio+embedding gold+encoder gold+embedding; do \
+	  for system in $(FOREIGN); do \
 	    $(BIN)/pii-bench run --model $$system --dataset $$dataset --results build/foreign >/dev/null || exit; \
 	  done; \
 	done
