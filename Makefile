@@ -51,22 +51,23 @@ train-encoder: .venv/.encoder ## Fine-tune the encoder: an hour on two cores; [C
 	  --train train-single train-multi train-twins train-other $(if $(CAPID),capid:$(CAPID))
 
 # One epoch on two of our sets: they compare settings, and are no match for what ships.
-ABLATION = $(BIN)/pii-bench train encoder --train train-single train-multi --epochs 1 --out build/ablations
+ABLATION := $(BIN)/pii-bench train encoder --epochs 1 --out build/ablations
+OURS := --train train-single train-multi
 
 .PHONY: ablations
 ablations: .venv/.encoder ## Train each head, and with each kind of augmentation; [CAPID=train.jsonl]: an hour on two cores
-	$(ABLATION)/linear
-	$(ABLATION)/crf --head crf
-	$(ABLATION)/charcnn-crf --head charcnn-crf
-	$(ABLATION)/frozen --frozen
-	$(ABLATION)/no-augmentation --augment
-	$(ABLATION)/typos --augment typos
-	$(ABLATION)/scanned --augment scanned
-	$(ABLATION)/no-punctuation --augment "no punctuation"
-	$(ABLATION)/small-letters --augment "small letters"
-	$(ABLATION)/values --augment values
+	$(ABLATION)/linear $(OURS)
+	$(ABLATION)/crf $(OURS) --head crf
+	$(ABLATION)/charcnn-crf $(OURS) --head charcnn-crf
+	$(ABLATION)/frozen $(OURS) --frozen
+	$(ABLATION)/no-augmentation $(OURS) --augment
+	$(ABLATION)/typos $(OURS) --augment typos
+	$(ABLATION)/scanned $(OURS) --augment scanned
+	$(ABLATION)/no-punctuation $(OURS) --augment "no punctuation"
+	$(ABLATION)/small-letters $(OURS) --augment "small letters"
+	$(ABLATION)/values $(OURS) --augment values
 ifdef CAPID
-	$(ABLATION)/with-capid --train train-single train-multi capid:$(CAPID)
+	$(ABLATION)/with-capid $(OURS) capid:$(CAPID)
 	$(ABLATION)/capid-alone --train capid:$(CAPID)
 endif
 	$(BIN)/pii-bench trained $$(dirname build/ablations/*/training.json) --out results/ablations.csv
