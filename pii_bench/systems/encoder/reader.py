@@ -22,6 +22,7 @@ from pii_bench.systems.encoder.fixed_forms import (
     with_fixed_forms,
     without_labels,
 )
+from pii_bench.systems.encoder.names import whole_names, with_parts_of_names
 from pii_bench.systems.encoder.windows import spelled_of, subwords_of, windows_of
 from pii_bench.systems.tagger.labels import OUTSIDE, Transitions, best_labels
 from pii_bench.taxonomy import PiiType
@@ -119,7 +120,7 @@ class Reader:
         kept = [*self._run(windows)] if len(windows) <= self._kept else None
         tags = ((window, own) for window, _, own in kept or self._run(windows))
         labelled = without_labels(text, decode(text, tags, self._transitions))
-        spans = with_fixed_forms(text, with_whole_spans(text, labelled))
+        spans = with_parts_of_names(text, with_fixed_forms(text, with_whole_spans(text, labelled)))
         states = ((window, hidden) for window, hidden, _ in kept or self._run(windows))
         return _merge(text, spans, self._owners(text, spans, states)) if spans else []
 
@@ -189,6 +190,8 @@ class Reader:
         names = {
             span: normalise(text[span[0] : span[1]]) for span in spans if span[2] is PiiType.PER
         }
+        whole = whole_names(names.values())
+        names = {span: whole[name] for span, name in names.items()}
         firsts: dict[str, int] = {}
         for span, name in names.items():
             firsts.setdefault(name, span[0])
