@@ -14,15 +14,16 @@ from pii_bench.datasets.checksums import sha256_of
 from pii_bench.errors import InputFileError
 from pii_bench.resources import DATA
 from pii_bench.scorer import normalise
-from pii_bench.systems.encoder.boundaries import with_whole_spans
 from pii_bench.systems.encoder.files import GRAPH, HEADS, TOKENIZER
-from pii_bench.systems.encoder.fixed_forms import (
+from pii_bench.systems.encoder.rules import (
     is_contact,
     may_need_contact,
+    whole_names,
     with_fixed_forms,
+    with_parts_of_names,
+    with_whole_spans,
     without_labels,
 )
-from pii_bench.systems.encoder.names import whole_names, with_parts_of_names
 from pii_bench.systems.encoder.windows import spelled_of, subwords_of, windows_of
 from pii_bench.systems.tagger.labels import OUTSIDE, Transitions, best_labels
 from pii_bench.taxonomy import PiiType
@@ -53,6 +54,8 @@ _TYPES: Final = tuple(PiiType)
 _KEPT: Final = 64
 # A person who is at least this surely an owner shares what another owns more surely.
 _SHARED: Final = 0.5
+# From which relevance a code is kept.
+_CLEAR: Final = 0.8
 _SPLIT: Final = frozenset("\n\r\t")
 
 
@@ -249,6 +252,27 @@ class Reader:
         active = np.maximum(hidden, 0.0)
         score = self._heads[f"{name}.2.weight"] @ active + self._heads[f"{name}.2.bias"]
         return float(score[0])
+
+
+def is_kept(item: Found, threshold: float) -> bool:
+    """Whether something found is to stay readable.
+
+    Names never are; account, identity and contact numbers only where the query clearly needs
+    them, and the threshold allows it.
+    """
+    if item.type is PiiType.PER:
+        return False
+    least = max(threshold, _CLEAR) if item.type is PiiType.CODE else threshold
+    return item.relevance > 0 and item.relevance >= least
+
+
+def subjects_of(found: Iterable[Found]) -> list[list[tuple[str, str]]]:
+    """The entities by person; those of no named person are one's."""
+    people: dict[str, list[tuple[str, str]]] = {}
+    for item in found:
+        for owner in item.owners or ("",):
+            people.setdefault(owner, []).append((item.text, item.type))
+    return list(people.values())
 
 
 def _best(scores: Mapping[str, float]) -> tuple[str, ...]:
