@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.masking import mask
-from pii_bench.runs.mask_text import Counts, ask, masking_systems
+from pii_bench.runs.mask_text import Counts, ask, find_in_query, masking_systems
 from pii_bench.systems.catalog import SystemOptions, build_systems
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ async def _mask(
     answers = await ask(text, query, systems, on_failure=on_failure)
     masked = mask(text, answers.entities, answers.needed or ())
     counts = Counts()
-    counts.add(answers, masked, query)
+    counts.add(answers, masked, query, await find_in_query(query, systems))
     return MaskedText(masked.text, counts)
 
 
