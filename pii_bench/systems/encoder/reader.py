@@ -21,6 +21,7 @@ from pii_bench.systems.encoder.rules import (
     whole_names,
     with_fixed_forms,
     with_parts_of_names,
+    with_whole_names,
     with_whole_spans,
     without_labels,
 )
@@ -123,7 +124,8 @@ class Reader:
         kept = [*self._run(windows)] if len(windows) <= self._kept else None
         tags = ((window, own) for window, _, own in kept or self._run(windows))
         labelled = without_labels(text, decode(text, tags, self._transitions))
-        spans = with_parts_of_names(text, with_fixed_forms(text, with_whole_spans(text, labelled)))
+        whole = with_whole_names(text, with_whole_spans(text, labelled))
+        spans = with_parts_of_names(text, with_fixed_forms(text, whole))
         states = ((window, hidden) for window, hidden, _ in kept or self._run(windows))
         return _merge(text, spans, self._owners(text, spans, states)) if spans else []
 

@@ -30,7 +30,7 @@ _DAY: Final = r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"
 _YEAR: Final = r"(?:1[89]|20)\d\d"
 _DATES: Final = re.compile(
     rf"(?<![\w./-])(?:{_DAY}(?: of)? {_MONTH}(?:,? {_YEAR})?|{_MONTH} {_DAY}(?:,? {_YEAR})?"
-    rf"|{_MONTH},? {_YEAR})(?![\w/-])",
+    rf"|{_MONTH},? {_YEAR}|{_YEAR}-\d\d-\d\d)(?![\w/-])",
     re.IGNORECASE,
 )
 # Parts with a digit each, joined without a space: 22072/02, 1,769.50, 14.03.1962.
@@ -108,44 +108,90 @@ def _may_be(character: str, others: str) -> bool:
     return category[0] in "LMN" or category == "Sc" or character in others
 
 
+_NAMED: Final = frozenset({PiiType.PER, PiiType.ORG, PiiType.LOC})
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _SHORTEST: Final = 3
-# Capitalised words of names that mean something else when they are alone.
-_NO_PARTS: Final = frozenset(
+# Capitalised words next to names, and in them, that are no names.
+_NO_NAMES: Final = frozenset(
     {
-        *("aunt", "auntie", "brother", "captain", "dame", "doctor", "father", "judge", "justice"),
-        *(
-            "king",
-            "lady",
-            "lord",
-            "madam",
-            "miss",
-            "mother",
-            "mrs",
-            "nurse",
-            "officer",
-            "president",
-        ),
-        *("prince", "princess", "prof", "professor", "queen", "sir", "sister", "uncle"),
-        *("april", "august", "june", "may"),
-        *(
-            "and",
-            "bin",
-            "das",
-            "del",
-            "den",
-            "der",
-            "dos",
-            "for",
-            "los",
-            "the",
-            "van",
-            "von",
-            "will",
-        ),
+        *("aunt", "auntie", "brother", "captain", "dame", "dear", "doctor", "dr", "father"),
+        *("hello", "hi", "judge", "justice", "king", "lady", "lord", "madam", "miss", "mother"),
+        *("mr", "mrs", "ms", "nurse", "officer", "president", "prince", "princess", "prof"),
+        *("professor", "queen", "sir", "sister", "uncle"),
+        *("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
+        *("january", "february", "march", "april", "may", "june", "july", "august", "september"),
+        *("october", "november", "december", "will"),
+        *("and", "bin", "das", "del", "den", "der", "dos", "for", "los", "the", "van", "von"),
     }
 )
 _BEFORE_A_NAME_GOES_ON: Final = re.compile(r"[ \t]+(?=[^\W\d_])")
+_OPENS_CAPITAL: Final = re.compile(r"[\W_]*[^\W\d_]")
+_LAST_WORD: Final = re.compile(r"[^\W_][\w'’-]*\W*$")
+_NEXT_WORD: Final = re.compile(r" ([^\W\d_][\w'’-]+)")
+_WORD_BEFORE: Final = re.compile(r"(?<=[\w,;] )([^\W\d_][\w'’-]+) $")
+_LONGEST_WORD: Final = 40
+
+
+def with_whole_names(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
+    """Spans of a text, in order, with names whole of which the network took a part or two.
+
+    The name of a person, organisation or place goes on over the capitalised words next to it, but
+    not over titles, months and days or the first word of a sentence. Two such names with one space
+    between them are one, of the longer one's type.
+    """
+    whole: list[Labelled] = []
+    for number, (start, end, kind) in enumerate(spans):
+        if kind not in _NAMED:
+            whole.append((start, end, kind))
+            continue
+        before = whole[-1] if whole else (0, 0, kind)
+        following = spans[number + 1][0] if number + 1 < len(spans) else len(text)
+        span = _left(text, start, before[1]), _right(text, end, following, kind), kind
+        if (
+            whole
+            and before[2] in _NAMED
+            and text[before[1] : span[0]] == " "
+            and _ends_capital(text, before[1])
+            and _begins_capital(text, span[0])
+        ):
+            longer = before if before[1] - before[0] >= span[1] - span[0] else span
+            whole[-1] = before[0], span[1], longer[2]
+        else:
+            whole.append(span)
+    return whole
+
+
+def _right(text: str, end: int, limit: int, kind: PiiType) -> int:
+    if not _ends_capital(text, end) or (text[end - 1].isdigit() and kind is not PiiType.LOC):
+        return end
+    while (word := _NEXT_WORD.match(text, end, limit)) and _is_of_a_name(word[1]):
+        end = word.end()
+    return end
+
+
+def _left(text: str, start: int, limit: int) -> int:
+    while (
+        _begins_capital(text, start)
+        and (word := _WORD_BEFORE.search(text, max(limit, start - _LONGEST_WORD), start))
+        and _is_of_a_name(word[1])
+    ):
+        start = word.start()
+    return start
+
+
+def _is_of_a_name(word: str) -> bool:
+    return word[0].isupper() and word.lower() not in _NO_NAMES
+
+
+def _begins_capital(text: str, start: int) -> bool:
+    first = _OPENS_CAPITAL.match(text, start)
+    return first is not None and first[0][-1].isupper()
+
+
+def _ends_capital(text: str, end: int) -> bool:
+    """Whether the last word in front of a place begins with a capital or a digit."""
+    last = _LAST_WORD.search(text, max(0, end - _LONGEST_WORD), end)
+    return last is not None and (last[0][0].isupper() or last[0][0].isdigit())
 
 
 def with_parts_of_names(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
@@ -204,7 +250,7 @@ def _parts(name: str) -> list[str]:
         if len(word) >= _SHORTEST
         and word[0].isupper()
         and word[1:].islower()
-        and word.lower() not in _NO_PARTS
+        and word.lower() not in _NO_NAMES
     ]
 
 

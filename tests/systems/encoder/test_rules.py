@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from pii_bench.systems.encoder.rules import (
     whole_names,
     with_fixed_forms,
     with_parts_of_names,
+    with_whole_names,
     with_whole_spans,
     without_labels,
 )
@@ -35,6 +37,7 @@ def _whole(text: str, found: str, kind: PiiType) -> list[str]:
         ("since March 1999, when", "1999", PiiType.DATETIME, "March 1999"),
         ("on the 2nd of May he", "2nd", PiiType.DATETIME, "2nd of May"),
         ("due 14.03.1962.", "03", PiiType.DATETIME, "14.03.1962"),
+        ("on 2025-09-21, at", "21", PiiType.DATETIME, "2025-09-21"),
         ("(no. 22072/02) against", "no. 22072", PiiType.CODE, "22072/02"),
         ("a flat of 1,769.50 euros", "1,769", PiiType.QUANTITY, "1,769.50"),
         ("Boris, Anna and", "Boris,", PiiType.PER, "Boris"),
@@ -90,6 +93,63 @@ def test_spans_are_in_order_inside_the_text_and_apart(
     edges = [edge for start, end, _ in found for edge in (start, end)]
     assert edges == sorted(edges)
     assert all(any(map(str.isalnum, text[start:end])) for start, end, _ in found)
+
+
+def whole_names_of(text: str, *parts: tuple[str, PiiType]) -> list[tuple[str, PiiType]]:
+    """The spans that come of parts, each at its first place in the text."""
+    spans = sorted((text.index(part), text.index(part) + len(part), kind) for part, kind in parts)
+    found = with_whole_names(text, spans)
+    assert found == sorted(found)
+    return [(text[start:end], kind) for start, end, kind in found]
+
+
+PER, ORG, LOC = PiiType.PER, PiiType.ORG, PiiType.LOC
+
+
+@pytest.mark.parametrize(
+    ("text", "parts", "whole"),
+    [
+        # To the right, to the left, and both.
+        ("at Dreisam Repair Circle", [("Dreisam Repair", ORG)], [("Dreisam Repair Circle", ORG)]),
+        ("with Andriy Shevchuk", [("Shevchuk", PER)], [("Andriy Shevchuk", PER)]),
+        ("an der Pend Oreille Title", [("Oreille", ORG)], [("Pend Oreille Title", ORG)]),
+        ("at 79 Hàng Nón", [("79", LOC)], [("79 Hàng Nón", LOC)]),
+        ("of the Board of Provident Funds", [("Board of Provident", ORG)],
+         [("Board of Provident Funds", ORG)]),
+        # Parts of one name; the type is the longer one's.
+        ("as Sacha Hosaeni says", [("Sacha", ORG), ("Hosaeni", PER)], [("Sacha Hosaeni", PER)]),
+        ("PT Tirta Ke", [("PT", PER), ("Tirta", ORG), ("Ke", PER)], [("PT Tirta Ke", ORG)]),
+        # A title, a day, small letters and the first word of a sentence are no part of a name.
+        ("and Judge Finn", [("Finn", PER)], [("Finn", PER)]),
+        ("with Finn Monday noon", [("Finn", PER)], [("Finn", PER)]),
+        ("by Finn and others", [("Finn", PER)], [("Finn", PER)]),
+        ("It rained. Yesterday Finn came.", [("Finn", PER)], [("Finn", PER)]),
+        ("Yesterday Finn came.", [("Finn", PER)], [("Finn", PER)]),
+        # Two names that a comma, a line or two spaces part; and what is no name.
+        ("Ann, Bo", [("Ann", PER), ("Bo", PER)], [("Ann", PER), ("Bo", PER)]),
+        ("Ann\nBo", [("Ann", PER), ("Bo", PER)], [("Ann", PER), ("Bo", PER)]),
+        ("Ann  Bo", [("Ann", PER), ("Bo", PER)], [("Ann", PER), ("Bo", PER)]),
+        ("a Polish Nurse", [("Polish", PiiType.DEM)], [("Polish", PiiType.DEM)]),
+    ],
+)  # fmt: skip
+def test_names_are_whole(
+    text: str, parts: list[tuple[str, PiiType]], whole: list[tuple[str, PiiType]]
+) -> None:
+    assert whole_names_of(text, *parts) == whole
+
+
+@given(st.text(alphabet="Ab Cd.,1\n", max_size=40), st.data())
+def test_names_only_grow_and_never_overlap(text: str, data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=6)))
+    pairs = zip(cuts[::2], cuts[1::2], strict=False)
+    spans = [(start, end, data.draw(st.sampled_from([PER, ORG, LOC]))) for start, end in pairs]
+
+    found = with_whole_names(text, spans)
+
+    assert all(before[1] <= after[0] for before, after in pairwise(found))
+    assert all(any(a <= start and end <= b for a, b, _ in found) for start, end, _ in spans)
+    lines = [sum(text[a:b].count("\n") for a, b, _ in each) for each in (found, spans)]
+    assert lines[0] == lines[1]
 
 
 def parts_found(text: str, *names: str) -> list[str]:
