@@ -109,6 +109,8 @@ def _may_be(character: str, others: str) -> bool:
 
 
 _NAMED: Final = frozenset({PiiType.PER, PiiType.ORG, PiiType.LOC})
+# A name may begin or end with what alone is an origin or a trade ("Scottish Greens").
+_IN_NAMES: Final = _NAMED | {PiiType.DEM}
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _SHORTEST: Final = 3
 # Capitalised words next to names, and in them, that are no names.
@@ -137,28 +139,32 @@ def with_whole_names(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
 
     The name of a person, organisation or place goes on over the capitalised words next to it, but
     not over titles, months and days or the first word of a sentence. Two such names with one space
-    between them are one, of the longer one's type.
+    between them are one, of the longer one's type, and so is a name with a capitalised fact.
     """
     whole: list[Labelled] = []
     for number, (start, end, kind) in enumerate(spans):
-        if kind not in _NAMED:
-            whole.append((start, end, kind))
-            continue
-        before = whole[-1] if whole else (0, 0, kind)
+        before = whole[-1][1] if whole else 0
         following = spans[number + 1][0] if number + 1 < len(spans) else len(text)
-        span = _left(text, start, before[1]), _right(text, end, following, kind), kind
-        if (
-            whole
-            and before[2] in _NAMED
-            and text[before[1] : span[0]] == " "
-            and _ends_capital(text, before[1])
-            and _begins_capital(text, span[0])
-        ):
-            longer = before if before[1] - before[0] >= span[1] - span[0] else span
-            whole[-1] = before[0], span[1], longer[2]
+        span = start, end, kind
+        if kind in _NAMED:
+            span = _left(text, start, before), _right(text, end, following, kind), kind
+        if whole and _are_one_name(text, whole[-1], span):
+            longer = max(whole[-1], span, key=lambda each: each[1] - each[0])
+            whole[-1] = whole[-1][0], span[1], longer[2]
         else:
             whole.append(span)
     return whole
+
+
+def _are_one_name(text: str, before: Labelled, span: Labelled) -> bool:
+    kinds = {before[2], span[2]}
+    return (
+        not kinds.isdisjoint(_NAMED)
+        and kinds <= _IN_NAMES
+        and text[before[1] : span[0]] == " "
+        and _ends_capital(text, before[1])
+        and _begins_capital(text, span[0])
+    )
 
 
 def _right(text: str, end: int, limit: int, kind: PiiType) -> int:

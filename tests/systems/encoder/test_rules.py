@@ -103,7 +103,7 @@ def whole_names_of(text: str, *parts: tuple[str, PiiType]) -> list[tuple[str, Pi
     return [(text[start:end], kind) for start, end, kind in found]
 
 
-PER, ORG, LOC = PiiType.PER, PiiType.ORG, PiiType.LOC
+PER, ORG, LOC, DEM = PiiType.PER, PiiType.ORG, PiiType.LOC, PiiType.DEM
 
 
 @pytest.mark.parametrize(
@@ -119,6 +119,7 @@ PER, ORG, LOC = PiiType.PER, PiiType.ORG, PiiType.LOC
         # Parts of one name; the type is the longer one's.
         ("as Sacha Hosaeni says", [("Sacha", ORG), ("Hosaeni", PER)], [("Sacha Hosaeni", PER)]),
         ("PT Tirta Ke", [("PT", PER), ("Tirta", ORG), ("Ke", PER)], [("PT Tirta Ke", ORG)]),
+        ("the Scottish Greens", [("Scottish", DEM), ("Greens", ORG)], [("Scottish Greens", DEM)]),
         # A title, a day, small letters and the first word of a sentence are no part of a name.
         ("and Judge Finn", [("Finn", PER)], [("Finn", PER)]),
         ("with Finn Monday noon", [("Finn", PER)], [("Finn", PER)]),
@@ -129,7 +130,8 @@ PER, ORG, LOC = PiiType.PER, PiiType.ORG, PiiType.LOC
         ("Ann, Bo", [("Ann", PER), ("Bo", PER)], [("Ann", PER), ("Bo", PER)]),
         ("Ann\nBo", [("Ann", PER), ("Bo", PER)], [("Ann", PER), ("Bo", PER)]),
         ("Ann  Bo", [("Ann", PER), ("Bo", PER)], [("Ann", PER), ("Bo", PER)]),
-        ("a Polish Nurse", [("Polish", PiiType.DEM)], [("Polish", PiiType.DEM)]),
+        ("a Polish Nurse", [("Polish", DEM)], [("Polish", DEM)]),
+        ("a Swede Sikh", [("Swede", DEM), ("Sikh", DEM)], [("Swede", DEM), ("Sikh", DEM)]),
     ],
 )  # fmt: skip
 def test_names_are_whole(
