@@ -33,9 +33,9 @@ from pii_bench.construction.marked import (
     resolve,
 )
 from pii_bench.construction.other import OTHER, declared_facts
+from pii_bench.construction.pools import TEXTS, load_voices
 from pii_bench.construction.recorded import Recorded
 from pii_bench.construction.rivals import Rivals
-from pii_bench.construction.voices import TEXTS, load_voices
 from pii_bench.datasets.check.run import sample_problems
 from pii_bench.datasets.check.text import Problem, blanked
 from pii_bench.errors import PiiBenchError

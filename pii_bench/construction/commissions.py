@@ -15,12 +15,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from pii_bench.construction.allot import allot_types
-from pii_bench.construction.people import Names
-from pii_bench.construction.pools import load_pools
-from pii_bench.construction.profiles import Census, Unresolvable
-from pii_bench.construction.relations import RELATIONS
+from pii_bench.construction.people import Census, Unresolvable
+from pii_bench.construction.pools import WRITERS, Theme, Voices, load_pools, load_voices
+from pii_bench.construction.rules import RELATIONS
 from pii_bench.construction.values import draw_value
-from pii_bench.construction.voices import WRITERS, Theme, Voices, load_voices
 from pii_bench.taxonomy import CATEGORIES, TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 
     from pii_bench.construction.people import Fact, Profile
     from pii_bench.construction.pools import Split
-    from pii_bench.construction.relations import Relation
+    from pii_bench.construction.rules import Relation
 
 Item = TypeVar("Item")
 
@@ -57,8 +55,6 @@ _SPARES: Final = 2
 _TRIES: Final = 200
 _ALIAS_SHARE: Final = 0.15
 _OFFERED: Final = 5
-# Two people with the same list of facts read as a table.
-_ECHO_SHARE: Final = 0.35
 # Forms and reports write as the paper does, people seldom: half of all texts.
 _PAPER_SHARE: Final = {"desk": 0.9, "own": 0.3, "near": 0.3}
 
@@ -187,7 +183,7 @@ class Commission:
         return {
             f"{subject}{number}": (subject, fact)
             for subject, profile in self.profiles.items()
-            for number, fact in enumerate((profile.name, *profile.others), start=1)
+            for number, fact in enumerate(profile.facts, start=1)
         }
 
     def allowed(self, tag: str) -> tuple[str, ...]:
@@ -318,8 +314,7 @@ def _people(
     favoured: frozenset[str],
     random: Random,
 ) -> tuple[dict[str, Profile], Relation | None]:
-    pools = load_pools(order.split)
-    census = Census(pools, Names(pools), random, favoured, _ECHO_SHARE)
+    census = Census(load_pools(order.split), random, favoured)
     for _ in range(_TRIES):
         alias = random.random() < _ALIAS_SHARE
         relation = None
@@ -340,7 +335,7 @@ def _spares(profiles: Mapping[str, Profile]) -> dict[tuple[str, str], tuple[str,
     spares: dict[tuple[str, str], tuple[str, ...]] = {}
     for subject, profile in profiles.items():
         for fact in profile.facts:
-            if fact.category in FREE or profile.draw is None:
+            if fact.category in FREE:
                 continue
             count = _SPARES if TYPE_OF_CATEGORY[fact.category] is PiiType.PER else 1
             drawn = [draw_value(fact.category, fact.facet, profile.draw) for _ in range(count)]
@@ -383,10 +378,9 @@ def told(asked: Commission) -> str:
     if asked.relation:
         lines.append(f"relation: {asked.relation.name} (A first)")
     for subject, profile in asked.profiles.items():
-        lines.append(
-            f"{subject}: {profile.pronoun}; lives in {profile.home.country}, for example "
-            f"in {profile.home.city}"
-        )
+        draw = profile.draw
+        home = f"{draw.country.name}, for example in {draw.city.name}"
+        lines.append(f"{subject}: {draw.pronoun}; lives in {home}")
     for tag, (subject, fact) in asked.tags.items():
         if fact.category in FREE:
             lines.append(f"  {tag} {fact.category}: yours")

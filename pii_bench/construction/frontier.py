@@ -13,11 +13,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.commissions import SEED, dealt, numbers_of
-from pii_bench.construction.people import Names
-from pii_bench.construction.pools import load_pools
-from pii_bench.construction.profiles import Census, Unresolvable
+from pii_bench.construction.people import Census, Unresolvable
+from pii_bench.construction.pools import WRITERS, load_pools, load_voices
 from pii_bench.construction.values import draw_value
-from pii_bench.construction.voices import WRITERS, load_voices
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -152,30 +150,29 @@ def _plan() -> Sequence[tuple[str, str]]:
 
 
 def _cast(people: int, random: Random) -> tuple[Member, ...]:
-    pools = load_pools("test")
-    census = Census(pools, Names(pools), random)
+    census = Census(load_pools("test"), random)
     cast: list[Member] = []
     for _ in range(_TRIES):
         try:
             profile = census.single((PiiType.CODE,) * _CODES, alias=False)
         except Unresolvable:
             continue
-        draw = profile.draw
-        if draw is None:  # pragma: no cover - a drawn profile has what it was drawn from
-            continue
-        names = tuple(
-            dict.fromkeys(
-                [profile.name.value, *(draw_value("Full Name", "", draw) for _ in range(2))]
+        draw, (name, *codes) = profile.draw, profile.facts
+        names = dict.fromkeys([name.value, *(draw_value("Full Name", "", draw) for _ in range(2))])
+        cast.append(
+            Member(
+                letter="ABCDEFGH"[len(cast)],
+                pronoun=draw.pronoun,
+                names=tuple(names),
+                home=f"{draw.country.name}, for example in {draw.city.name}",
+                codes={
+                    code.category: tuple(
+                        dict.fromkeys([code.value, draw_value(code.category, code.facet, draw)])
+                    )
+                    for code in codes
+                },
             )
         )
-        codes = {
-            fact.category: tuple(
-                dict.fromkeys([fact.value, draw_value(fact.category, fact.facet, draw)])
-            )
-            for fact in profile.others
-        }
-        home = f"{profile.home.country}, for example in {profile.home.city}"
-        cast.append(Member("ABCDEFGH"[len(cast)], profile.pronoun, names, home, codes))
         if len(cast) == people:
             return tuple(cast)
     raise RuntimeError(f"no {people} people without conflicts in {_TRIES} attempts")

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.construction.accept import accept
 from pii_bench.construction.commissions import commission, told
 from pii_bench.construction.marked import MarkedError, parse_marked
+from pii_bench.construction.pools import load_voices
 from pii_bench.construction.recorded import Recorded
-from pii_bench.construction.voices import load_voices
 from pii_bench.datasets.sample import Sample, write_native
 from pii_bench.models.base import Completion, Message, Request, Sampling
 from pii_bench.prompting.parsing.completion import mend_surrogates, without_thought

@@ -10,7 +10,7 @@ from pii_bench.construction.derived import TWIN_SETS
 from pii_bench.construction.frontier import FRONTIER
 from pii_bench.construction.marked import read_marked, to_samples, to_twins, write_marked
 from pii_bench.construction.other import OTHER
-from pii_bench.construction.voices import TEXTS
+from pii_bench.construction.pools import TEXTS
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import write_whole
 

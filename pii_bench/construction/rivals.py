@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.commissions import FREE, ORDERS
 from pii_bench.construction.marked import to_samples
-from pii_bench.construction.voices import load_voices
+from pii_bench.construction.pools import load_voices
 from pii_bench.datasets.check.sets import word_grams
 from pii_bench.datasets.check.text import Problem, blanked
 from pii_bench.taxonomy import PiiType

@@ -1,4 +1,4 @@
-"""Consistency of what is said about people (paper, construction step 2).
+"""How two people are related, and what may be said of people together (paper, step 2).
 
 Each rule looks at one profile, or at two and their relation, and returns what
 conflicts; the resolver draws those values anew. The checker of finished files
@@ -9,14 +9,65 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from pii_bench.construction.people import Profile
-    from pii_bench.construction.pools import Pools
-    from pii_bench.construction.relations import Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A relation between A and B (paper, construction step 2).
+
+    Attributes:
+        shared: (category, facet) pairs that both may have with one value.
+        least_gap: years by which A is older than B, at the least; negative allows younger.
+        greatest_gap: at the most.
+        binding: who has such a fact at all has it in common.
+        kin: nationality is handed down.
+        senior: A earns no less than B.
+    """
+
+    name: str
+    shared: tuple[tuple[str, str], ...]
+    least_gap: int = -60
+    greatest_gap: int = 60
+    binding: bool = False
+    kin: bool = False
+    senior: bool = False
+
+
+_EMPLOYER: Final = ("Company Name", "employer")
+_HOME: Final = ("Street Address", "home")
+_CITY: Final = ("City/Region", "home")
+_SCHOOL: Final = ("Educational Institution", "current")
+
+RELATIONS: Final[Mapping[str, Relation]] = MappingProxyType(
+    {
+        relation.name: relation
+        for relation in (
+            Relation("parent-child", (_HOME,), 18, 48, kin=True),
+            Relation("grandparent-grandchild", (_CITY,), 38, 64, kin=True),
+            Relation("siblings", (_CITY,), 1, 16, kin=True),
+            Relation("partners", (_HOME, _CITY), -15, 15, binding=True),
+            Relation("colleagues", (_EMPLOYER,), -45, 45, binding=True),
+            Relation("supervisor-report", (_EMPLOYER,), 2, 45, senior=True, binding=True),
+            Relation("mentor-apprentice", (_EMPLOYER,), 8, 50, senior=True, binding=True),
+            Relation("classmates", (_SCHOOL,), -40, 40, binding=True),
+            Relation("flatmates", (_HOME,), -30, 30, binding=True),
+            Relation("neighbours", (("Landmark", "near-home"),)),
+            Relation("friends", (_CITY,), -40, 40),
+            Relation("landlord-tenant", (_CITY,)),
+            Relation("carer-client", (_CITY,)),
+            Relation("teammates", (("NGO", "volunteers"),), -40, 40),
+            Relation("relative", (_CITY,), 8, 55),
+            Relation("cousins", (_CITY,), -20, 20),
+        )
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +93,17 @@ def number(text: str) -> float:
     return float(re.sub(r"[^\d.]", "", text.replace(",", "")).strip("."))
 
 
-def schooling_takes_years(profile: Profile, pools: Pools) -> Iterator[str]:
+def schooling_takes_years(profile: Profile) -> Iterator[str]:
     """A degree or level is not reached before the age it takes at the least."""
     age = _age(profile)
     level, degree = profile.fact("Education Level"), profile.fact("Academic Degree")
-    if age is not None and level and age < pools.education_levels[level.value].age:
+    if age is not None and level and age < profile.pools.education_levels[level.value].age:
         yield "Age"
-    if age is not None and degree and age < pools.degrees[degree.value].age:
+    if age is not None and degree and age < profile.pools.degrees[degree.value].age:
         yield "Age"
 
 
-def working_life_begins_at_sixteen(profile: Profile, _: Pools) -> Iterator[str]:
+def working_life_begins_at_sixteen(profile: Profile) -> Iterator[str]:
     """A post is not held for longer than its holder has been of working age."""
     age, duration, date = _age(profile), profile.fact("Duration"), profile.fact("Date")
     if age is None:
@@ -64,58 +115,57 @@ def working_life_begins_at_sixteen(profile: Profile, _: Pools) -> Iterator[str]:
         yield "Date"
 
 
-def career_stage_fits_age(profile: Profile, pools: Pools) -> Iterator[str]:
+def career_stage_fits_age(profile: Profile) -> Iterator[str]:
     """An occupation is not held before the age that it takes at the least."""
     age, occupation = _age(profile), profile.fact("Occupation")
-    if age is not None and occupation and age < pools.occupations[occupation.value].age:
+    if age is not None and occupation and age < profile.pools.occupations[occupation.value].age:
         yield "Age"
 
 
-def post_and_start_agree(profile: Profile, _: Pools) -> Iterator[str]:
+def post_and_start_agree(profile: Profile) -> Iterator[str]:
     """The days in post and the day the job began say the same or not both."""
     duration, date = profile.fact("Duration"), profile.fact("Date")
     if duration and date and (duration.facet, date.facet) == ("in-post", "job-start"):
         yield "Duration"
 
 
-def occupation_has_its_schooling(profile: Profile, pools: Pools) -> Iterator[str]:
+def occupation_has_its_schooling(profile: Profile) -> Iterator[str]:
     """An occupation is not held below the education that it needs."""
     occupation = profile.fact("Occupation")
     if occupation is None:
         return
-    needed = pools.occupations[occupation.value].education
+    needed = profile.pools.occupations[occupation.value].education
     level, degree = profile.fact("Education Level"), profile.fact("Academic Degree")
     reached = [
-        *([pools.education_levels[level.value].rank] if level else []),
-        *([pools.degrees[degree.value].rank] if degree else []),
+        *([profile.pools.education_levels[level.value].rank] if level else []),
+        *([profile.pools.degrees[degree.value].rank] if degree else []),
     ]
     if reached and max(reached) < needed:
         yield "Occupation"
 
 
-def level_and_degree_agree(profile: Profile, pools: Pools) -> Iterator[str]:
+def level_and_degree_agree(profile: Profile) -> Iterator[str]:
     """The education level is that of the degree."""
     level, degree = profile.fact("Education Level"), profile.fact("Academic Degree")
-    ranks = {pools.education_levels[level.value].rank} if level else set()
-    ranks |= {pools.degrees[degree.value].rank} if degree else set()
+    ranks = {profile.pools.education_levels[level.value].rank} if level else set()
+    ranks |= {profile.pools.degrees[degree.value].rank} if degree else set()
     if len(ranks) > 1:
         yield "Education Level"
 
 
-def pay_fits_occupation(profile: Profile, pools: Pools) -> Iterator[str]:
+def pay_fits_occupation(profile: Profile) -> Iterator[str]:
     """Income lies within half and twice of what the occupation pays."""
     occupation, income = profile.fact("Occupation"), profile.fact("Monthly Income")
     if occupation and income:
-        job = pools.occupations[occupation.value]
-        dollars = number(income.value) / pools.countries[profile.home.country].per_usd
+        job = profile.pools.occupations[occupation.value]
+        dollars = number(income.value) / profile.draw.country.per_usd
         if not job.low / 2 <= dollars <= job.high * 2:
             yield "Monthly Income"
 
 
-def home_is_one_place(profile: Profile, pools: Pools) -> Iterator[str]:
+def home_is_one_place(profile: Profile) -> Iterator[str]:
     """City, landmark, address, agency and current school are of the place of the home."""
-    country = pools.countries[profile.home.country]
-    city = country.cities[profile.home.city]
+    country, city = profile.draw.country, profile.draw.city
     allowed = {
         "Landmark": city.landmarks,
         "Government Agency": country.agencies,
@@ -137,14 +187,14 @@ def home_is_one_place(profile: Profile, pools: Pools) -> Iterator[str]:
         yield "Street Address"
 
 
-def month_can_be_paid(profile: Profile, _: Pools) -> Iterator[str]:
+def month_can_be_paid(profile: Profile) -> Iterator[str]:
     """A month does not cost more than one and a quarter of what comes in."""
     income, expenses = profile.fact("Monthly Income"), profile.fact("Monthly Expenses")
     if income and expenses and number(expenses.value) > 1.25 * number(income.value):
         yield "Monthly Expenses"
 
 
-def tax_and_bonus_below_a_years_pay(profile: Profile, _: Pools) -> Iterator[str]:
+def tax_and_bonus_below_a_years_pay(profile: Profile) -> Iterator[str]:
     """Tax is below half a year's pay, a bonus below half a year's."""
     income = profile.fact("Monthly Income")
     for category in ("Tax Payment", "Annual Bonus"):
@@ -153,7 +203,7 @@ def tax_and_bonus_below_a_years_pay(profile: Profile, _: Pools) -> Iterator[str]
             yield category
 
 
-def loan_can_be_carried(profile: Profile, _: Pools) -> Iterator[str]:
+def loan_can_be_carried(profile: Profile) -> Iterator[str]:
     """A loan is at most eight years' income; under a tenth of debts, at most two years'."""
     income, loan, ratio = (
         profile.fact(name) for name in ("Monthly Income", "Loan Amount", "Debt Ratio")
@@ -164,18 +214,18 @@ def loan_can_be_carried(profile: Profile, _: Pools) -> Iterator[str]:
             yield "Loan Amount"
 
 
-def body_is_possible(profile: Profile, _: Pools) -> Iterator[str]:
+def body_is_possible(profile: Profile) -> Iterator[str]:
     """Height and weight give a body mass index between 16 and 42."""
     height, weight = profile.fact("Height"), profile.fact("Weight")
     if height and weight and not 16 <= kilograms(weight.value) / metres(height.value) ** 2 <= 42:
         yield "Weight"
 
 
-def gender_and_orientation_agree(profile: Profile, pools: Pools) -> Iterator[str]:
+def gender_and_orientation_agree(profile: Profile) -> Iterator[str]:
     """The word for the gender has the pronoun of the text; "lesbian" is not said of a man."""
     gender, orientation = profile.fact("Gender"), profile.fact("Sexual Orientation")
-    pronoun = profile.pronoun
-    if gender and pools.genders[gender.value] != pronoun:
+    pronoun = profile.draw.pronoun
+    if gender and profile.pools.genders[gender.value] != pronoun:
         yield "Gender"
     if orientation and orientation.value == "lesbian" and pronoun == "he":
         yield "Sexual Orientation"
@@ -227,7 +277,7 @@ def senior_is_not_paid_less(a: Profile, b: Profile, relation: Relation) -> Itera
         yield Conflict(b.id, "Monthly Income", "senior_is_not_paid_less")
 
 
-RULES: Final[tuple[Callable[[Profile, Pools], Iterator[str]], ...]] = (
+RULES: Final[tuple[Callable[[Profile], Iterator[str]], ...]] = (
     schooling_takes_years,
     working_life_begins_at_sixteen,
     career_stage_fits_age,
@@ -252,12 +302,12 @@ RELATION_RULES: Final[tuple[Callable[[Profile, Profile, Relation], Iterator[Conf
 )
 
 
-def conflicts(profile: Profile, pools: Pools) -> list[Conflict]:
+def conflicts(profile: Profile) -> list[Conflict]:
     """Everything that the rules find in one profile."""
     return [
         Conflict(profile.id, category, rule.__name__)
         for rule in RULES
-        for category in rule(profile, pools)
+        for category in rule(profile)
     ]
 
 

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from random import Random
 
-    from pii_bench.construction.people import Names, Place
     from pii_bench.construction.pools import City, Country, Pools
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What a value may depend on.
+    """What the values of a person depend on.
 
     Attributes:
+        country: of the home, whether or not the text says so; likewise `city`.
         pronoun: `she`, `he` or `they`.
         income: gross monthly pay in US dollars, around which amounts lie.
         culture: of the name; it need not be that of the home.
@@ -28,21 +28,11 @@ class Draw:
 
     random: Random
     pools: Pools
-    names: Names
-    place: Place
+    country: Country
+    city: City
     pronoun: str
     culture: str
     income: float
-
-    @property
-    def country(self) -> Country:
-        """The country of the home."""
-        return self.pools.countries[self.place.country]
-
-    @property
-    def city(self) -> City:
-        """The city of the home."""
-        return self.country.cities[self.place.city]
 
     def one(self, name: str) -> str:
         """A member of a plain list of the pools."""
@@ -150,7 +140,8 @@ def facets_of(category: str) -> tuple[str, ...]:
 
 
 def _full_name(draw: Draw, _: str) -> str:
-    return draw.names.full_name(draw.random, draw.culture, draw.pronoun)
+    first, last = draw.pools.names(draw.culture, draw.pronoun)
+    return f"{draw.random.choice(first)} {draw.random.choice(last)}"
 
 
 def _handle(draw: Draw, _: str) -> str:
@@ -209,9 +200,9 @@ def _street_address(draw: Draw, _: str) -> str:
 
 def _city(draw: Draw, facet: str) -> str:
     if facet == "home":
-        return draw.place.city
+        return draw.city.name
     cities = {name for country in draw.pools.countries.values() for name in country.cities}
-    return draw.random.choice(sorted(cities - {draw.place.city}))
+    return draw.random.choice(sorted(cities - {draw.city.name}))
 
 
 def _university(draw: Draw, facet: str) -> str:

@@ -2,18 +2,20 @@ from __future__ import annotations
 
 import pytest
 
-from pii_bench.construction.relations import Kind, Relation
 from pii_bench.construction.rules import (
     RELATION_RULES,
+    RELATIONS,
     RULES,
     Conflict,
+    Relation,
     conflicts,
     kilograms,
     metres,
     number,
     relation_conflicts,
 )
-from tests.construction.world import POOLS, person
+from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
+from tests.construction.world import person
 
 Facts = tuple[tuple[str, str], ...]
 
@@ -202,35 +204,33 @@ TABLE: list[tuple[str, str, Facts, Facts]] = [
 def test_a_rule_finds_what_conflicts_and_nothing_just_below(
     rule: str, category: str, violated: Facts, kept: Facts
 ) -> None:
-    assert Conflict("A", category, rule) in conflicts(person(*violated), POOLS)
-    assert not conflicts(person(*kept), POOLS)
+    assert Conflict("A", category, rule) in conflicts(person(*violated))
+    assert not conflicts(person(*kept))
 
 
 def test_lesbian_is_not_said_of_a_man() -> None:
     facts = ("Sexual Orientation", "lesbian")
-    assert conflicts(person(facts, pronoun="he"), POOLS) == [
+    assert conflicts(person(facts, pronoun="he")) == [
         Conflict("A", "Sexual Orientation", "gender_and_orientation_agree")
     ]
-    assert not conflicts(person(facts, pronoun="she"), POOLS)
+    assert not conflicts(person(facts, pronoun="she"))
 
 
 def test_without_the_other_value_nothing_conflicts() -> None:
     for _, _, violated, _ in TABLE:
         if len(violated) > 1:
             for fact in violated:
-                assert not conflicts(person(fact), POOLS)
+                assert not conflicts(person(fact))
 
 
 def test_every_rule_stands_in_the_table() -> None:
     assert {rule.__name__ for rule in RULES} == {row[0] for row in TABLE}
 
 
-PARENT = Relation("parent-child", Kind.HIERARCHICAL, (), 18, 48, kin=True)
-SENIOR = Relation("supervisor-report", Kind.HIERARCHICAL, (), 2, 45, senior=True)
-COLLEAGUES = Relation(
-    "colleagues", Kind.INTERSECTION, (("Company Name", "employer"),), binding=True
+PARENT, SENIOR, COLLEAGUES, LANDLORD = (
+    RELATIONS[name]
+    for name in ("parent-child", "supervisor-report", "colleagues", "landlord-tenant")
 )
-FRIENDS = Relation("friends", Kind.INDEPENDENT)
 
 BETWEEN: list[tuple[str, Relation, str, tuple[str, str], tuple[str, str]]] = [
     # rule, relation, category, values of A and B violated, kept
@@ -278,7 +278,7 @@ def test_a_rule_between_two_finds_what_conflicts(
 
     assert found(violated, relation) == [Conflict(subject, category.split(":")[0], rule)]
     assert not found(kept, relation)
-    assert not found(violated, FRIENDS)
+    assert not found(violated, LANDLORD)
 
 
 def test_only_what_binds_must_be_one() -> None:
@@ -329,3 +329,17 @@ def test_bodies_are_read_in_both_systems() -> None:
     assert metres("5'10\"") == pytest.approx(1.778)  # 70 inches of 0.0254 m
     assert kilograms("64 kg") == 64
     assert kilograms("150 lbs") == pytest.approx(68.03, abs=0.01)
+
+
+@pytest.mark.parametrize("relation", RELATIONS.values(), ids=RELATIONS)
+def test_ages_leave_room_and_names_are_never_shared(relation: Relation) -> None:
+    # Adults of 18 to 83 years.
+    assert relation.least_gap < min(relation.greatest_gap, 83 - 18)
+    assert all(TYPE_OF_CATEGORY[name] is not PiiType.PER for name, _ in relation.shared)
+
+
+def test_the_paper_s_relations() -> None:
+    assert PARENT.least_gap == 18
+    assert COLLEAGUES.shared == (("Company Name", "employer"),)
+    assert RELATIONS["classmates"].shared == (("Educational Institution", "current"),)
+    assert SENIOR.senior
