@@ -15,6 +15,13 @@ from pii_bench.construction.commissions import (
     Commission,
     commission,
 )
+from pii_bench.construction.declared import (
+    FRONTIER,
+    FRONTIER_SIZE,
+    OTHER,
+    declared_facts,
+    frontier_commission,
+)
 from pii_bench.construction.derived import (
     CONVERSATIONS,
     TWIN_SETS,
@@ -23,7 +30,6 @@ from pii_bench.construction.derived import (
     twin_kinds,
     twin_sources,
 )
-from pii_bench.construction.frontier import FRONTIER, FRONTIER_SIZE, frontier_commission
 from pii_bench.construction.marked import (
     Marked,
     MarkedQuery,
@@ -32,7 +38,6 @@ from pii_bench.construction.marked import (
     names_in,
     resolve,
 )
-from pii_bench.construction.other import OTHER, declared_facts
 from pii_bench.construction.pools import TEXTS, load_voices
 from pii_bench.construction.recorded import Recorded
 from pii_bench.construction.rivals import Rivals
@@ -45,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pii_bench.construction.frontier import FrontierCommission
+    from pii_bench.construction.declared import FrontierCommission
     from pii_bench.datasets.sample import Sample
 
 _SLACK: Final = 0.2

@@ -15,7 +15,7 @@ from pii_bench.construction.derived import (
     twin_sources,
 )
 from pii_bench.construction.marked import Marked, MarkedQuery
-from pii_bench.construction.recorded import NAMES, Recorded
+from pii_bench.construction.recorded import SIZES, Recorded
 from pii_bench.errors import PiiBenchError
 
 
@@ -42,7 +42,7 @@ def multi(number: int) -> Marked:
 
 
 def recorded(singles: int = 1214, pairs: int = 1228) -> Recorded:
-    sets: dict[str, dict[str, Marked]] = {name: {} for name in NAMES}
+    sets: dict[str, dict[str, Marked]] = {name: {} for name in SIZES}
     sets["single"] = {(m := single(n)).id: m for n in range(1, singles + 1)}
     sets["multi"] = {(m := multi(n)).id: m for n in range(1, pairs + 1)}
     return Recorded(Path("texts"), sets)
