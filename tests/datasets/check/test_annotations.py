@@ -14,32 +14,12 @@ from tests.datasets.check.samples import ANN, ann, build, rules
 
 _WRITTEN_LIKE_NOTHING_ELSE: Final = frozenset(
     {
-        "Account Balance",
-        "Annual Bonus",
-        "Bank Account",
-        "Credit Card",
-        "Credit Limit",
-        "Date",
-        "Debt Ratio",
-        "Driver's License",
-        "Email Address",
-        "Employee ID",
-        "IP Address",
-        "Investment Return",
-        "Loan Amount",
-        "Monthly Expenses",
-        "Monthly Income",
-        "Passport Number",
-        "Password Hash",
-        "Phone Number",
-        "ROI",
-        "Social Media Handle",
-        "Social Security Number",
-        "Social Security Payment",
-        "Student ID",
-        "Tax ID",
-        "Tax Payment",
-        "Time",
+        *("Account Balance", "Annual Bonus", "Bank Account", "Credit Card", "Credit Limit", "Date"),
+        *("Debt Ratio", "Driver's License", "Email Address", "Employee ID", "IP Address"),
+        *("Investment Return", "Loan Amount", "Monthly Expenses", "Monthly Income"),
+        *("Passport Number", "Password Hash", "Phone Number", "ROI", "Social Media Handle"),
+        *("Social Security Number", "Social Security Payment", "Student ID", "Tax ID"),
+        *("Tax Payment", "Time"),
     }
 )
 
