@@ -30,21 +30,13 @@ def test_only_the_block_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "README.md"
     path.write_text(f"# Größe\n{BLOCK}\n<!-- two:begin -->\nkept\n<!-- two:end -->\n")
 
-    replace_block("one", "new\n", path)
+    for _ in range(2):
+        replace_block("one", "new\n", path)
 
     assert path.read_text() == (
         "# Größe\n<!-- one:begin -->\nnew\n<!-- one:end -->\n"
         "<!-- two:begin -->\nkept\n<!-- two:end -->\n"
     )
-
-
-def test_writing_the_same_again_changes_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "README.md"
-    path.write_text(BLOCK)
-
-    replace_block("one", "old", path)
-
-    assert path.read_text() == BLOCK
 
 
 @pytest.mark.parametrize(
@@ -272,10 +264,6 @@ def test_ids_are_unique_and_references_find_them(metadata: dict[str, Any]) -> No
 
     assert len(defined) == len(set(defined))
     assert {"one.jsonl", "two/id"} <= set(used) <= set(defined)
-
-
-def test_the_metadata_is_the_same_every_time() -> None:
-    assert json.dumps(croissant([make_card()])) == json.dumps(croissant([make_card()]))
 
 
 @pytest.mark.slow
