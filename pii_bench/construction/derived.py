@@ -13,6 +13,7 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Mapping
 
     from pii_bench.construction.marked import Marked
@@ -120,9 +121,11 @@ def twin_sheet(recorded: Recorded, portion: int, name: str = TWINS) -> str:
         source = sources[number - 1]
         query = source.queries[0]
         kinds = ", ".join(twin_kinds(source, name))
+        related = source.header.get("relation")
+        relation = f"relation: {related} (A first)\n" if related else ""
         told.append(
             f"=== {name}-{number:04d}\nof: {source.id}\nwanted: {kinds}\n"
-            f"{_person_lines(source)}--- text\n{source.text}\n"
+            f"{relation}--- text\n{source.text}\n"
             f"--- its own query: {' '.join(query.needs)} | {query.reference} | {query.domain} | "
             f"{query.asker}\n{query.text}\n"
         )
@@ -171,14 +174,11 @@ def conversation(recorded: Recorded, number: int) -> Conversation:
         own = facts_of(source.header["facts"])
         for letter in sorted({tag[0] for tag in own}):
             letters[source.id, letter] = _LETTERS[len(letters)]
+        new = {tag: letters[source.id, tag[0]] + tag[1:] for tag in own}
         found = resolve(source.text, frozenset()).values
-
-        def renamed(tag: str, source_id: str = source.id) -> str:
-            return letters[source_id, tag[0]] + tag[1:]
-
-        texts.append(_retagged(source.text, letters, source.id))
-        facts |= {renamed(tag): category for tag, category in own.items()}
-        values |= {renamed(tag): found[tag][0] for tag in own}
+        texts.append(_retagged(source.text, new))
+        facts |= {new[tag]: category for tag, category in own.items()}
+        values |= {new[tag]: found[tag][0] for tag in own}
     people = [
         random.choice([letter for (s, _), letter in letters.items() if s == source.id])
         for source in random.sample(sources, _ASKED)
@@ -242,18 +242,11 @@ def _joined() -> tuple[tuple[str, ...], ...]:
     return tuple(groups)
 
 
-def _retagged(text: str, letters: Mapping[tuple[str, str], str], source_id: str) -> str:
-    parts, place = [], 0
-    for match in OPENING.finditer(text):
-        tags = [letters[source_id, tag[0]] + tag[1:] for tag in match[1].split("+")]
-        parts += [text[place : match.start()], "{" + "+".join(tags) + "|"]
-        place = match.end()
-    return "".join([*parts, text[place:]])
+def _retagged(text: str, new: Mapping[str, str]) -> str:
+    def opened(mark: re.Match[str]) -> str:
+        return "{" + "+".join(new[tag] for tag in mark[1].split("+")) + "|"
 
-
-def _person_lines(source: Marked) -> str:
-    relation = source.header.get("relation")
-    return f"relation: {relation} (A first)\n" if relation else ""
+    return OPENING.sub(opened, text)
 
 
 def _is_name(category: str) -> bool:

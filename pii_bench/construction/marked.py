@@ -24,7 +24,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.check.text import is_inside, occurrences
+from pii_bench.datasets.check.text import Cover, occurrences
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.errors import PiiBenchError
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType, type_named
@@ -178,10 +178,9 @@ def resolve(marked: str, names: frozenset[str]) -> Resolved:
             values.setdefault(tag, {})[value] = None
     text = "".join([*parts, marked[place:]])
     for tag in names & values.keys():
-        taken = {span for own in spans.values() for span in own}
+        taken = Cover(span for own in spans.values() for span in own)
         for name in values[tag]:
-            found = {s for s in occurrences(name, text) if not is_inside(s, taken)}
-            spans[tag] += sorted(found)
+            spans[tag] += [s for s in occurrences(name, text) if not taken.holds(s)]
     return Resolved(
         text=text,
         spans={tag: tuple(sorted(set(own))) for tag, own in spans.items()},

@@ -194,13 +194,7 @@ def test_every_line_of_demo_comes_back_as_it_was() -> None:
         assert json.dumps(sample_to_record(sample), ensure_ascii=False) == line
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2)
-    ),
-    max_leaves=4,
-)
+json_values = st.none() | st.integers() | st.text(max_size=5) | st.lists(st.none(), max_size=2)
 KNOWN = {"id", "description", "query", "subjects", "related", "meta"} | {
     *("entities", "text", "type", "category", "spans", "subject")
 }
