@@ -212,7 +212,7 @@ class Census:
             found = conflicts(profile)
             if not found:
                 return profile
-            profile = self._redraw(profile, found[0].category, kept.keys())
+            profile = self._redraw(profile, found[0][1], kept.keys())
         raise Unresolvable
 
     def _settle_pair(
@@ -222,10 +222,11 @@ class Census:
             found = [*relation_conflicts(a, b, relation), *conflicts(a), *conflicts(b)]
             if not found:
                 return a, b
-            if found[0].subject == "A":
-                a = self._redraw(a, found[0].category, fixed)
+            subject, category = found[0]
+            if subject == "A":
+                a = self._redraw(a, category, fixed)
             else:
-                b = self._redraw(b, found[0].category, fixed)
+                b = self._redraw(b, category, fixed)
         raise Unresolvable
 
     def _redraw(self, profile: Profile, category: str, fixed: Container[str]) -> Profile:

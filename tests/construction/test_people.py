@@ -92,7 +92,7 @@ def test_resolution_changes_values_never_categories(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_cannot_be_resolved_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    never_content = [Conflict("A", "Age", "never_content")]
+    never_content = [("A", "Age")]
     monkeypatch.setattr(people, "conflicts", lambda _: never_content)
     with pytest.raises(Unresolvable):
         census().single(TYPES, alias=False)

@@ -9,7 +9,6 @@ from pii_bench.construction.rules import (
     RELATION_RULES,
     RELATIONS,
     RULES,
-    Conflict,
     Relation,
     conflicts,
     kilograms,
@@ -69,14 +68,10 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("", "Educational Institution: current = MIT", "Educational Institution: alumni = MIT"),
         ("", "Street Address: home = 14 Abbot Road", "Street Address: home = Storgatan 14"),
     ],
-    "month_can_be_paid": [
+    "pay_covers_what_is_paid": [
         ("Monthly Income = $20,000", "Monthly Expenses = $25,001", "Monthly Expenses = $25,000"),
-    ],
-    "tax_and_bonus_below_a_years_pay": [
         ("Monthly Income = $20,000", "Tax Payment = $120,001", "Tax Payment = $120,000"),
         ("Monthly Income = $20,000", "Annual Bonus = $120,001", "Annual Bonus = $120,000"),
-    ],
-    "loan_can_be_carried": [
         # Eight years are 96 months, two years are 24.
         ("Monthly Income = $100", "Loan Amount = $9,601", "Loan Amount = $9,600"),
         (
@@ -98,6 +93,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     # Of whom the text says "she".
     "gender_and_orientation_agree": [("", "Gender = man", "Gender = woman")],
 }
+NAMED = {rule.__name__: rule for rule in RULES}
 ROWS = [(rule, *row) for rule, rows in TABLE.items() for row in rows]
 
 
@@ -113,7 +109,8 @@ def test_a_rule_finds_what_conflicts_and_nothing_just_below(
 ) -> None:
     category = re.split(": | = ", violated)[0]
 
-    assert Conflict("A", category, rule) in conflicts(told(stays, violated))
+    assert category in NAMED[rule](told(stays, violated))
+    assert ("A", category) in conflicts(told(stays, violated))
     assert not conflicts(told(stays, kept))
     # Without the other value nothing conflicts.
     assert not stays or not conflicts(told(violated))
@@ -126,14 +123,12 @@ def test_a_surgeon_has_a_doctorate() -> None:
 
 def test_lesbian_is_not_said_of_a_man() -> None:
     facts = ("Sexual Orientation", "lesbian")
-    assert conflicts(person(facts, pronoun="he")) == [
-        Conflict("A", "Sexual Orientation", "gender_and_orientation_agree")
-    ]
+    assert conflicts(person(facts, pronoun="he")) == [("A", "Sexual Orientation")]
     assert not conflicts(person(facts, pronoun="she"))
 
 
 def test_every_rule_stands_in_the_table() -> None:
-    assert {rule.__name__ for rule in RULES} == TABLE.keys()
+    assert NAMED.keys() == TABLE.keys()
 
 
 PARENT, SENIOR, COLLEAGUES, LANDLORD = (
@@ -141,6 +136,7 @@ PARENT, SENIOR, COLLEAGUES, LANDLORD = (
     for name in ("parent-child", "supervisor-report", "colleagues", "landlord-tenant")
 )
 
+NAMED_BETWEEN = {rule.__name__: rule for rule in RELATION_RULES}
 BETWEEN: list[tuple[str, Relation, str, tuple[str, str], tuple[str, str]]] = [
     # rule, relation, category, values of A and B violated, kept
     ("relation_is_kept", PARENT, "A Age", ("37", "20"), ("38", "20")),
@@ -152,23 +148,11 @@ BETWEEN: list[tuple[str, Relation, str, tuple[str, str], tuple[str, str]]] = [
         "kin_share_no_impossible_origin",
         PARENT,
         "B Nationality",
-        ("Swedish", "Kenyan"),
-        ("Kenyan", "Kenyan"),
+        ("Thai", "Omani"),
+        ("Thai", "Thai"),
     ),
-    (
-        "what_binds_them_is_one",
-        COLLEAGUES,
-        "B Company Name: employer",
-        ("Hopfenhof", "Tannwerk"),
-        ("Hopfenhof", "Hopfenhof"),
-    ),
-    (
-        "senior_is_not_paid_less",
-        SENIOR,
-        "B Monthly Income",
-        ("SEK 9,999", "SEK 10,000"),
-        ("SEK 10,000", "SEK 10,000"),
-    ),
+    ("what_binds_them_is_one", COLLEAGUES, "B Company Name: employer", ("X", "Y"), ("X", "X")),
+    ("senior_is_not_paid_less", SENIOR, "B Monthly Income", ("$9,999", "$10,000"), ("$9", "$9")),
 ]
 
 
@@ -178,16 +162,13 @@ def test_a_rule_between_two_finds_what_conflicts(
 ) -> None:
     subject, category = changed.split(" ", 1)
 
-    def found(values: tuple[str, str], between: Relation) -> list[Conflict]:
-        a, b = (
-            person((category, value), subject=name)
-            for name, value in zip("AB", values, strict=True)
-        )
-        return relation_conflicts(a, b, between)
+    def pair(values: tuple[str, str]) -> tuple[Profile, Profile]:
+        return person((category, values[0])), person((category, values[1]), subject="B")
 
-    assert found(violated, relation) == [Conflict(subject, category.split(":")[0], rule)]
-    assert not found(kept, relation)
-    assert not found(violated, LANDLORD)
+    found = NAMED_BETWEEN[rule](*pair(violated), relation)
+    assert list(found) == [(subject, category.split(":")[0])]
+    assert not relation_conflicts(*pair(kept), relation)
+    assert not relation_conflicts(*pair(violated), LANDLORD)
 
 
 def test_only_what_binds_must_be_one() -> None:
@@ -197,7 +178,7 @@ def test_only_what_binds_must_be_one() -> None:
 
 
 def test_every_rule_between_two_stands_in_the_table() -> None:
-    assert {rule.__name__ for rule in RELATION_RULES} == {row[0] for row in BETWEEN}
+    assert NAMED_BETWEEN.keys() == {row[0] for row in BETWEEN}
 
 
 def test_between_two_a_value_that_is_not_told_conflicts_with_none() -> None:
