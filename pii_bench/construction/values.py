@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 from dataclasses import dataclass
+from hashlib import sha256
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -149,10 +149,6 @@ def _handle(draw: Draw, _: str) -> str:
     return f"@{stem}{draw.digits(draw.random.choice((2, 2, 3, 4)))}"[:16]
 
 
-def _bank_account(draw: Draw, _: str) -> str:
-    return draw.digits(draw.random.choice((10, 11, 12)))
-
-
 def _credit_card(draw: Draw, _: str) -> str:
     # 9 is not issued to card networks; the last digit is Luhn's.
     head = "9" + draw.digits(14)
@@ -185,17 +181,9 @@ def _email(draw: Draw, _: str) -> str:
     return f"{local}@{draw.one('domains')}"
 
 
-def _password_hash(draw: Draw, _: str) -> str:
-    return hashlib.sha256(draw.random.randbytes(16)).hexdigest()
-
-
 def _social_security_number(draw: Draw, _: str) -> str:
     # Areas 900 to 999 are never issued.
     return f"9{draw.digits(2)}-{draw.random.randrange(10, 100)}-{draw.digits(4)}"
-
-
-def _street_address(draw: Draw, _: str) -> str:
-    return draw.random.choice(draw.country.streets).format(n=draw.random.randrange(2, 190))
 
 
 def _city(draw: Draw, facet: str) -> str:
@@ -295,17 +283,19 @@ _VALUES: Final[Mapping[str, Callable[[Draw, str], str]]] = MappingProxyType(
         "Nickname": _listed("nicknames"),
         "Social Security Number": _social_security_number,
         "Driver's License": lambda draw, _: draw.letter() + draw.digits(8),
-        "Bank Account": _bank_account,
+        "Bank Account": lambda draw, _: draw.digits(draw.random.choice((10, 11, 12))),
         "Credit Card": _credit_card,
         "Phone Number": _phone,
         "IP Address": _ip_address,
         "Email Address": _email,
-        "Password Hash": _password_hash,
+        "Password Hash": lambda draw, _: sha256(draw.random.randbytes(16)).hexdigest(),
         "Passport Number": lambda draw, _: draw.letter() + draw.digits(8),
         "Tax ID": lambda draw, _: draw.digits(9),
         "Employee ID": lambda draw, _: draw.letter() + draw.letter() + draw.digits(6),
         "Student ID": lambda draw, _: draw.digits(8),
-        "Street Address": _street_address,
+        "Street Address": lambda draw, _: draw.random.choice(draw.country.streets).format(
+            n=draw.random.randrange(2, 190)
+        ),
         "City/Region": _city,
         "Landmark": lambda draw, _: draw.random.choice(draw.city.landmarks),
         "Company Name": _listed("companies"),
