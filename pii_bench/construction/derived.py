@@ -34,7 +34,6 @@ _JOINED: Final = 5
 _ASKED: Final = 3
 # The texts of a conversation make up this share of it; greetings and answers are the rest.
 _TEXTS_SHARE: Final = 0.86
-_LETTERS: Final = "ABCDEFGHIJ"
 
 
 def twin_sources(recorded: Recorded, name: str = TWINS) -> list[Marked]:
@@ -138,7 +137,6 @@ class Conversation:
 
     Attributes:
         joined: ids of the five texts.
-        letters: text id and letter of a person there to the letter of that person here.
         texts: of the five, each with the tags of the conversation.
         facts: tag to category.
         values: tag to text.
@@ -149,7 +147,6 @@ class Conversation:
     id: str
     template: str
     joined: tuple[str, ...]
-    letters: Mapping[tuple[str, str], str]
     texts: tuple[str, ...]
     facts: Mapping[str, str]
     values: Mapping[str, str]
@@ -166,40 +163,46 @@ def conversation(recorded: Recorded, number: int) -> Conversation:
     joined = _joined()[number - 1]
     sources = [recorded.find(sample_id) for sample_id in joined]
     random = Random(f"{SEED}/distract/{number}")
-    letters: dict[tuple[str, str], str] = {}
+    free = iter("ABCDEFGHIJ")
+    people: dict[str, list[str]] = {}
     texts: list[str] = []
     facts: dict[str, str] = {}
     values: dict[str, str] = {}
+    chars = 0
     for source in sources:
         own = facts_of(source.header["facts"])
-        for letter in sorted({tag[0] for tag in own}):
-            letters[source.id, letter] = _LETTERS[len(letters)]
-        new = {tag: letters[source.id, tag[0]] + tag[1:] for tag in own}
-        found = resolve(source.text, frozenset()).values
+        letters = {letter: next(free) for letter in sorted({tag[0] for tag in own})}
+        people[source.id] = list(letters.values())
+        new = {tag: letters[tag[0]] + tag[1:] for tag in own}
+        found = resolve(source.text, frozenset())
+        chars += len(found.text)
         texts.append(_retagged(source.text, new))
         facts |= {new[tag]: category for tag, category in own.items()}
-        values |= {new[tag]: found[tag][0] for tag in own}
-    people = [
-        random.choice([letter for (s, _), letter in letters.items() if s == source.id])
-        for source in random.sample(sources, _ASKED)
-    ]
-    plain = sum(len(resolve(source.text, frozenset()).text) for source in sources)
+        values |= {new[tag]: found.values[tag][0] for tag in own}
+    asked = [random.choice(people[source.id]) for source in random.sample(sources, _ASKED)]
     return Conversation(
         id=f"distract-{number:04d}",
         template=TEMPLATES[number % len(TEMPLATES)],
         joined=joined,
-        letters=letters,
         texts=tuple(texts),
         facts=facts,
         values=values,
-        asked=tuple(people),
-        chars=round(plain / _TEXTS_SHARE),
+        asked=tuple(asked),
+        chars=round(chars / _TEXTS_SHARE),
     )
 
 
-def conversation_sheet(recorded: Recorded, number: int) -> str:
-    """One conversation for a writer."""
-    asked = conversation(recorded, number)
+def conversation_sheets(recorded: Recorded, portion: int) -> str:
+    """The conversations of a portion, from 1, for a writer.
+
+    Raises:
+        PiiBenchError: a text that one of them joins is not recorded.
+    """
+    numbers = numbers_of(portion, CONVERSATIONS)
+    return "\n".join(_told(conversation(recorded, n)) for n in numbers)
+
+
+def _told(asked: Conversation) -> str:
     texts = "\n".join(
         f"--- {sample_id}\n{text}"
         for sample_id, text in zip(asked.joined, asked.texts, strict=True)
@@ -212,16 +215,6 @@ def conversation_sheet(recorded: Recorded, number: int) -> str:
         f"query: about {', '.join(asked.asked)}, one after the other; about two facts of each; "
         f"about 860 characters\nfacts:\n{facts}{texts}\n"
     )
-
-
-def conversation_sheets(recorded: Recorded, portion: int) -> str:
-    """The conversations of a portion, from 1, for a writer.
-
-    Raises:
-        PiiBenchError: a text that one of them joins is not recorded.
-    """
-    numbers = numbers_of(portion, CONVERSATIONS)
-    return "\n".join(conversation_sheet(recorded, n) for n in numbers)
 
 
 @cache

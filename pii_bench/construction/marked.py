@@ -21,7 +21,7 @@ Twins have no text of their own: a header line `of: single-0001`, and queries th
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.check.text import Cover, occurrences
@@ -85,14 +85,12 @@ class Marked:
     Attributes:
         header: the lines before the text, key to value.
         text: with its marks.
-        line: of the sample in its file, from 1.
     """
 
     id: str
     header: Mapping[str, str]
     text: str
     queries: tuple[MarkedQuery, ...]
-    line: int = field(default=1, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,9 +286,10 @@ def names_in(facts: Mapping[str, str]) -> frozenset[str]:
 
 def _sample(path: Path, start: int, lines: list[str]) -> Marked:
     sample_id = lines[0].removeprefix("=== ").strip()
+    no_text = MarkedError(path, start + 1, f"{sample_id} has no line '--- text' behind its header")
     sections = [n for n, line in enumerate(lines) if line.startswith("--- ")]
     if not sections:
-        raise MarkedError(path, start + 1, f"{sample_id} has no line '--- text' behind its header")
+        raise no_text
     header: dict[str, str] = {}
     for number, line in enumerate(lines[1 : sections[0]], start=start + 2):
         key, colon, value = line.partition(":")
@@ -306,12 +305,10 @@ def _sample(path: Path, start: int, lines: list[str]) -> Marked:
     if "of" not in header:
         first = sections.pop(0)
         if lines[first].strip() != "--- text":
-            raise MarkedError(
-                path, start + 1, f"{sample_id} has no line '--- text' behind its header"
-            )
+            raise no_text
         text = bodies[first]
     queries = tuple(_query(path, start + n + 1, lines[n], bodies[n]) for n in sections)
-    return Marked(sample_id, header, text, queries, start + 1)
+    return Marked(sample_id, header, text, queries)
 
 
 def _query(path: Path, line: int, heading: str, text: str) -> MarkedQuery:
