@@ -17,7 +17,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.commissions import SEED, dealt, numbers_of
-from pii_bench.construction.marked import facts_of
 from pii_bench.construction.people import Census, Unresolvable
 from pii_bench.construction.pools import WRITERS, load_pools, load_voices
 from pii_bench.construction.values import draw_value
@@ -315,7 +314,7 @@ def declared_facts(marked: Marked) -> dict[str, str]:
         raise PiiBenchError(
             f"header: {kind!r} is no kind of text; there are {', '.join(KINDS_OF_TEXT)}"
         )
-    facts = facts_of(marked.header.get("facts", ""))
+    facts = marked.facts
     for tag, category in facts.items():
         try:
             type_named(category)

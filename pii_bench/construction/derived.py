@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.commissions import ORDERS, SEED, numbers_of
-from pii_bench.construction.marked import OPENING, facts_of, resolve
+from pii_bench.construction.marked import OPENING, resolve
 from pii_bench.errors import PiiBenchError
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
@@ -83,16 +83,16 @@ def twin_kinds(source: Marked, name: str = TWINS) -> tuple[str, ...]:
 
 
 def _has_second(source: Marked) -> bool:
-    facts = facts_of(source.header["facts"])
+    facts = source.facts
     left = [tag for tag in facts if tag not in source.queries[0].needs and not _is_name(facts[tag])]
     return len(left) >= 2
 
 
 def _shares_a_kind(source: Marked) -> bool:
     """Whether two people have a fact of one category with different values."""
-    values = resolve(source.text, frozenset()).values
+    values = resolve(source.text).values
     people: dict[str, dict[str, tuple[str, ...]]] = {}
-    for tag, category in facts_of(source.header["facts"]).items():
+    for tag, category in source.facts.items():
         if not _is_name(category):
             people.setdefault(tag[0], {})[category] = tuple(values[tag])
     if len(people) < 2:
@@ -102,8 +102,8 @@ def _shares_a_kind(source: Marked) -> bool:
 
 
 def _can_be_turned(source: Marked) -> bool:
-    facts = facts_of(source.header["facts"])
-    values = resolve(source.text, frozenset()).values
+    facts = source.facts
+    values = resolve(source.text).values
     needs = source.queries[0].needs
     owners = {tag[0] for tag in needs}
     if "relation" not in source.header or len(owners) > 1:
@@ -170,11 +170,11 @@ def conversation(recorded: Recorded, number: int) -> Conversation:
     values: dict[str, str] = {}
     chars = 0
     for source in sources:
-        own = facts_of(source.header["facts"])
+        own = source.facts
         letters = {letter: next(free) for letter in sorted({tag[0] for tag in own})}
         people[source.id] = list(letters.values())
         new = {tag: letters[tag[0]] + tag[1:] for tag in own}
-        found = resolve(source.text, frozenset())
+        found = resolve(source.text)
         chars += len(found.text)
         texts.append(_retagged(source.text, new))
         facts |= {new[tag]: category for tag, category in own.items()}

@@ -92,6 +92,13 @@ class Marked:
     text: str
     queries: tuple[MarkedQuery, ...]
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """Tag to category, of `A1 Full Name, A2 Age` in the header; "-" says that there are none."""
+        line = self.header.get("facts", "")
+        parts = (part.strip().partition(" ") for part in line.split(", ") if line != "-")
+        return {tag: category for tag, _, category in parts}
+
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
@@ -149,7 +156,7 @@ def write_marked(samples: Iterable[Marked]) -> str:
     return "\n".join(_lines(sample) for sample in samples)
 
 
-def resolve(marked: str, names: frozenset[str]) -> Resolved:
+def resolve(marked: str, names: frozenset[str] = frozenset()) -> Resolved:
     """Take the marks out of a text, and say where their entities are.
 
     Args:
@@ -193,7 +200,7 @@ def to_samples(marked: Marked) -> Iterator[Sample]:
 
     The header names the categories (`facts: A1 Full Name, A2 Age`).
     """
-    categories = facts_of(marked.header["facts"])
+    categories = marked.facts
     found = resolve(marked.text, names_in(categories))
     subjects = annotate(found, categories)
     meta: dict[str, object] = {
@@ -224,7 +231,7 @@ def to_samples(marked: Marked) -> Iterator[Sample]:
 def to_twins(marked: Marked, source: Marked) -> Iterator[Sample]:
     """The twins of a recorded text: its description under other queries."""
     first = next(to_samples(source))
-    values = resolve(source.text, frozenset()).values
+    values = resolve(source.text).values
     for query in marked.queries:
         yield replace(
             first,
@@ -268,15 +275,6 @@ def annotate(found: Resolved, categories: Mapping[str, str]) -> tuple[Subject, .
         )
         for owner in owners
     )
-
-
-def facts_of(line: str) -> dict[str, str]:
-    """Read "A1 Full Name, A2 Age": tag to category; "-" says that there are none."""
-    facts: dict[str, str] = {}
-    for part in line.split(", ") if line != "-" else ():
-        tag, _, category = part.strip().partition(" ")
-        facts[tag] = category
-    return facts
 
 
 def names_in(facts: Mapping[str, str]) -> frozenset[str]:
