@@ -94,7 +94,7 @@ class Marked:
 
     @property
     def facts(self) -> dict[str, str]:
-        """Tag to category, of `A1 Full Name, A2 Age` in the header; "-" says that there are none."""
+        """Tag to category, of `A1 Full Name, A2 Age` in the header; "-" is for none."""
         line = self.header.get("facts", "")
         parts = (part.strip().partition(" ") for part in line.split(", ") if line != "-")
         return {tag: category for tag, _, category in parts}
