@@ -55,11 +55,8 @@ REASONS: Final[Mapping[str, str]] = MappingProxyType(
 """Why a sample is difficult; the texts are what a writer is told."""
 
 # None and most count as one reason, so each of them is dealt half as often.
-_DEALT: Final = (
-    *("several", "time", "chain", "who", "conditions", "length", "forms"),
-    *("several", "time", "chain", "who", "conditions", "length", "forms"),
-    *("none", "most"),
-)
+_USUAL: Final = ("several", "time", "chain", "who", "conditions", "length", "forms")
+_DEALT: Final = (*_USUAL, *_USUAL, "none", "most")
 # Of the last samples: every reason comes to 40 samples, none and most together.
 _LAST: Final = (
     *("length", "chain", "length", "chain", "length", "none", "most"),
