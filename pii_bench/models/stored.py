@@ -1,6 +1,6 @@
 """Completions as JSON: how responses are stored, and a model that answers from a file of them.
 
-One completion's keys stand in the record itself; several draws are the list `draws` of such
+One completion's keys are in the record itself; several draws are the list `draws` of such
 objects.
 """
 
