@@ -159,7 +159,9 @@ class Reader:
         return [
             replace(
                 item,
-                relevance=max(weights.get(span, 0.0) for span in item.spans) if may_be else 0.0,
+                relevance=max((weights.get(span, 0.0) for span in item.spans), default=0.0)
+                if may_be
+                else 0.0,
             )
             for item, may_be in zip(found, asked, strict=True)
         ]

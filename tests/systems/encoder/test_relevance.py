@@ -24,6 +24,12 @@ def test_only_what_the_dial_may_keep_has_a_score() -> None:
     assert (scores[0], scores[2]) == (NEVER, NEVER)
 
 
+def test_what_can_be_read_nowhere_is_not_needed() -> None:
+    scores = EncoderScores().scores("Am I tall?", "I am 190 cm.", [Candidate("M", "DEM", 0)])
+
+    assert scores == [NEVER]
+
+
 def test_the_weights_and_the_threshold_identify_it() -> None:
     relevance = EncoderScores()
 
