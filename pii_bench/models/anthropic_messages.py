@@ -18,9 +18,7 @@ from pii_bench.models.service import (
     NO_SCHEMA_REMEDY,
     NO_TEMPERATURE_REMEDY,
     REDIRECT_REMEDY,
-    EndpointClient,
     ServiceModel,
-    check_key,
     connection_failure,
     failure_kind,
     parse_json,
@@ -29,7 +27,6 @@ from pii_bench.models.service import (
     safe_code,
     turns,
 )
-from pii_bench.models.table import normalise_base_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,69 +85,38 @@ _REFUSED_MESSAGES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
 )
 
 
-class AnthropicModel(ServiceModel):
-    """A model of Anthropic.
+class AnthropicModel(ServiceModel[anthropic.AsyncAnthropic]):
+    """A model of Anthropic."""
 
-    Args:
-        model: its name as the API knows it.
-        api_key: printable ASCII without spaces.
-        base_url: of the endpoint, with or without `/v1` at its end.
-        name: how results name it; None for `anthropic/model`.
-        timeout: seconds that one attempt may take.
+    _added_path = "/v1"
 
-    Raises:
-        PiiBenchError: `base_url` or `api_key` cannot be used, see `normalise_base_url` and
-            `check_key`.
-    """
-
-    def __init__(
-        self,
-        model: str,
-        *,
-        api_key: str,
-        base_url: str,
-        name: str | None = None,
-        timeout: float = 120.0,
-    ) -> None:
-        check_key(PROVIDER, api_key)
-        endpoint = normalise_base_url(base_url).removesuffix("/v1")
-        super().__init__(PROVIDER, model, name, endpoint, timeout)
+    def _connect(self, api_key: str) -> anthropic.AsyncAnthropic:
         # Its DEBUG level, which ANTHROPIC_LOG switches on, writes whole requests.
         logging.getLogger("anthropic").setLevel(logging.WARNING)
-        http = EndpointClient(self._endpoint, timeout, api_key)
-        self._client = anthropic.AsyncAnthropic(
+        return anthropic.AsyncAnthropic(
             api_key=api_key,
-            base_url=self._endpoint,
-            timeout=http.timeout,
+            base_url=self.endpoint,
+            timeout=self._http.timeout,
             # Attempts are counted, paced and paid for in `calls`.
             max_retries=0,
             # Spans may hold the texts, where ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE says so.
             open_telemetry=False,
-            http_client=http,
+            http_client=self._http,
         )
 
-    @property
-    def client(self) -> anthropic.AsyncAnthropic:
-        """The SDK's client, for the API's other parts; `close` closes it."""
-        return self._client
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._client.close()
-
     async def _ask(self, request: Request) -> Outcome:
-        body = request_body(self._model, request)
+        body = request_body(self.model, request)
         # The method has no argument for it: the API's newest version refuses it.
         temperature = {key: body.pop(key) for key in ("temperature",) if key in body}
         try:
             # Raw, because the SDK's types turn `true` and `"7"` into counts.
-            answer = await self._client.messages.with_raw_response.create(
+            answer = await self.client.messages.with_raw_response.create(
                 **body,
                 extra_body=temperature,
                 extra_headers=version_headers(request.sampling.temperature),
             )
         except anthropic.APIError as error:
-            return read_failure(error, model=self._model)
+            return read_failure(error, model=self.model)
         return read_completion(parse_json(answer.http_response.content))
 
 

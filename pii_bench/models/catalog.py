@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from pii_bench.errors import MissingKeyError, PiiBenchError, UnknownNameError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pii_bench.models.base import Model
+    from pii_bench.models.service import ServiceModel
     from pii_bench.models.table import ModelCard
 
 REPLAY: Final = "replay"
@@ -168,30 +169,25 @@ def _connect(provider: str, model: str, options: ModelOptions) -> Model:
         key = "none"
     elif not (key := os.environ.get(settings.key_variable, "")):
         raise MissingKeyError(provider, settings.key_variable)
-    match settings.protocol:
+    return _adapter(settings.protocol)(
+        provider, model, api_key=key, base_url=base_url, name=name, timeout=options.timeout
+    )
+
+
+def _adapter(protocol: Protocol) -> type[ServiceModel[Any]]:
+    match protocol:
         case Protocol.MESSAGES:
             from pii_bench.models.anthropic_messages import AnthropicModel
 
-            return AnthropicModel(
-                model, api_key=key, base_url=base_url, name=name, timeout=options.timeout
-            )
+            return AnthropicModel
         case Protocol.MISTRAL:
             from pii_bench.models.mistral_chat import MistralModel
 
-            return MistralModel(
-                model, api_key=key, base_url=base_url, name=name, timeout=options.timeout
-            )
+            return MistralModel
         case Protocol.CHAT_COMPLETIONS:
             from pii_bench.models.openai_compatible import OpenAICompatibleModel
 
-            return OpenAICompatibleModel(
-                provider,
-                model,
-                api_key=key,
-                base_url=base_url,
-                name=name,
-                timeout=options.timeout,
-            )
+            return OpenAICompatibleModel
 
 
 def _refuse_base_url(name: str, options: ModelOptions) -> None:

@@ -24,9 +24,7 @@ from pii_bench.models.service import (
     NO_SCHEMA_REMEDY,
     NO_TEMPERATURE_REMEDY,
     REDIRECT_REMEDY,
-    EndpointClient,
     ServiceModel,
-    check_key,
     connection_failure,
     failure_kind,
     parse_json,
@@ -35,7 +33,6 @@ from pii_bench.models.service import (
     safe_code,
     turns,
 )
-from pii_bench.models.table import normalise_base_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -82,62 +79,32 @@ CALL_ERRORS: Final = (MistralError, httpx2.RequestError, TelemetryConfigurationE
 """What a call may raise."""
 
 
-class MistralModel(ServiceModel):
-    """A model of Mistral.
+class MistralModel(ServiceModel[Mistral]):
+    """A model of Mistral."""
 
-    Args:
-        model: its name as the API knows it.
-        api_key: printable ASCII without spaces.
-        base_url: of the endpoint, with or without `/v1` at its end.
-        name: how results name it; None for `mistral/model`.
-        timeout: seconds that one attempt may take.
+    _added_path = "/v1"
 
-    Raises:
-        PiiBenchError: `base_url` or `api_key` cannot be used, see `normalise_base_url` and
-            `check_key`.
-    """
-
-    def __init__(
-        self,
-        model: str,
-        *,
-        api_key: str,
-        base_url: str,
-        name: str | None = None,
-        timeout: float = 120.0,
-    ) -> None:
-        check_key(PROVIDER, api_key)
-        endpoint = normalise_base_url(base_url).removesuffix("/v1")
-        super().__init__(PROVIDER, model, name, endpoint, timeout)
-        self._http = EndpointClient(self._endpoint, timeout, api_key)
+    def _connect(self, api_key: str) -> Mistral:
         # It makes one attempt a call where no `retry_config` is given.
-        self._client = Mistral(
+        client = Mistral(
             api_key=api_key,
-            server_url=self._endpoint,
+            server_url=self.endpoint,
             async_client=self._http,
             # Another one would write whole requests where MISTRAL_DEBUG is set.
             debug_logger=NoOpLogger(),
         )
         if os.environ.get("MISTRAL_SDK_TELEMETRY"):
             # It would send elsewhere what was asked and answered.
-            configure_telemetry(self._client, provider=NoOpTracerProvider())
-
-    @property
-    def client(self) -> Mistral:
-        """The SDK's client, for the API's other parts; `close` closes it."""
-        return self._client
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._http.aclose()
+            configure_telemetry(client, provider=NoOpTracerProvider())
+        return client
 
     async def _ask(self, request: Request) -> Outcome:
         try:
-            answer = await self._client.chat.complete_async(**request_body(self._model, request))
+            answer = await self.client.chat.complete_async(**request_body(self.model, request))
             body = as_json(answer)
         except CALL_ERRORS as error:
             if not is_answer(error):
-                return read_failure(error, model=self._model)
+                return read_failure(error, model=self.model)
             body = parse_json(error.body)
         return read_completion(body)
 

@@ -22,7 +22,6 @@ from pii_bench.models.service import (
     REDIRECT_REMEDY,
     EndpointClient,
     ServiceModel,
-    check_key,
     connection_failure,
     failure_kind,
     parse_json,
@@ -31,7 +30,6 @@ from pii_bench.models.service import (
     safe_code,
     turns,
 )
-from pii_bench.models.table import normalise_base_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -110,64 +108,34 @@ class _EndpointClient(EndpointClient, openai.DefaultAioHttpClient):
     """
 
 
-class OpenAICompatibleModel(ServiceModel):
+class OpenAICompatibleModel(ServiceModel[openai.AsyncOpenAI]):
     """A model of any server that speaks Chat Completions.
 
     Organization, project and headers of the SDK's own variables (OPENAI_ORG_ID,
     OPENAI_PROJECT_ID, OPENAI_CUSTOM_HEADERS) go to OpenAI and to no other endpoint.
-
-    Args:
-        provider: names the protocol's speaker in results.
-        model: the model's name as the server knows it.
-        api_key: printable ASCII without spaces; a server that wants none takes any.
-        base_url: of the endpoint.
-        name: how results name it; None for `provider/model`.
-        timeout: seconds that one attempt may take.
-
-    Raises:
-        PiiBenchError: `base_url` or `api_key` cannot be used, see `normalise_base_url` and
-            `check_key`.
     """
 
-    def __init__(
-        self,
-        provider: str,
-        model: str,
-        *,
-        api_key: str,
-        base_url: str,
-        name: str | None = None,
-        timeout: float = 120.0,
-    ) -> None:
-        check_key(provider, api_key)
-        super().__init__(provider, model, name, normalise_base_url(base_url), timeout)
-        key = None if _is_host(self._endpoint, _OPENAI) else api_key
-        http = _EndpointClient(self._endpoint, timeout, key)
-        self._client = openai.AsyncOpenAI(
+    def _open(self, api_key: str) -> EndpointClient:
+        key = None if _is_host(self.endpoint, _OPENAI) else api_key
+        return _EndpointClient(self.endpoint, self._timeout, key)
+
+    def _connect(self, api_key: str) -> openai.AsyncOpenAI:
+        return openai.AsyncOpenAI(
             api_key=api_key,
-            base_url=self._endpoint,
-            timeout=http.timeout,
+            base_url=self.endpoint,
+            timeout=self._http.timeout,
             # Attempts are counted, paced and paid for in `calls`.
             max_retries=0,
-            http_client=http,
+            http_client=self._http,
         )
 
-    @property
-    def client(self) -> openai.AsyncOpenAI:
-        """The SDK's client, for the API's other parts; `close` closes it."""
-        return self._client
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._client.close()
-
     async def _ask(self, request: Request) -> Outcome:
-        body = request_body(self._model, request, endpoint=self._endpoint)
+        body = request_body(self.model, request, endpoint=self.endpoint)
         try:
             # Raw, because the SDK's types turn `true` and `"7"` into counts.
-            answer = await self._client.chat.completions.with_raw_response.create(**body)
+            answer = await self.client.chat.completions.with_raw_response.create(**body)
         except CALL_ERRORS as error:
-            return read_failure(error, provider=self._provider, model=self._model)
+            return read_failure(error, provider=self.provider, model=self.model)
         return read_completion(parse_json(answer.http_response.content))
 
 

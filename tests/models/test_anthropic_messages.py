@@ -214,19 +214,21 @@ class TestPrivacy:
     @pytest.mark.parametrize("key", ["", f"{KEY}\n"])
     def test_a_key_that_cannot_be_sent_is_refused_unseen(self, key: str) -> None:
         with pytest.raises(PiiBenchError, match="key for provider 'anthropic'") as caught:
-            AnthropicModel("m", api_key=key, base_url=ANTHROPIC)
+            AnthropicModel("anthropic", "m", api_key=key, base_url=ANTHROPIC)
         assert KEY not in str(caught.value)
 
 
 class TestIdentity:
     @pytest.mark.parametrize("base_url", [ANTHROPIC, f"{ANTHROPIC}/", f"{ANTHROPIC}/v1"])
     def test_name_and_endpoint(self, base_url: str) -> None:
-        model = AnthropicModel("model-test", api_key=KEY, base_url=base_url)
+        model = AnthropicModel("anthropic", "model-test", api_key=KEY, base_url=base_url)
         asyncio.run(model.close())
         assert (model.name, model.model) == ("anthropic/model-test", "model-test")
         assert (model.endpoint, model.identity) == (ANTHROPIC, {"endpoint": ANTHROPIC})
 
     def test_another_name(self) -> None:
-        model = AnthropicModel("m", api_key=KEY, base_url=ANTHROPIC, name="anthropic/m@host")
+        model = AnthropicModel(
+            "anthropic", "m", api_key=KEY, base_url=ANTHROPIC, name="anthropic/m@host"
+        )
         asyncio.run(model.close())
         assert model.name == "anthropic/m@host"

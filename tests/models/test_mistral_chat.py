@@ -188,7 +188,7 @@ class TestPrivacy:
     @pytest.mark.parametrize("key", ["", f"{KEY}\n"])
     def test_a_key_that_cannot_be_sent_is_refused_unseen(self, key: str) -> None:
         with pytest.raises(PiiBenchError, match="key for provider 'mistral'") as caught:
-            MistralModel("m", api_key=key, base_url=MISTRAL)
+            MistralModel("mistral", "m", api_key=key, base_url=MISTRAL)
         assert KEY not in str(caught.value)
 
 
@@ -199,7 +199,7 @@ class TestConnections:
         seen: list[object] = []
 
         async def run() -> None:
-            model = MistralModel("m", api_key=KEY, base_url=server.url, timeout=60.0)
+            model = MistralModel("mistral", "m", api_key=KEY, base_url=server.url, timeout=60.0)
             http = model.client.sdk_configuration.async_client
 
             async def look(request: Any) -> None:
@@ -219,12 +219,12 @@ class TestConnections:
 class TestIdentity:
     @pytest.mark.parametrize("base_url", [MISTRAL, f"{MISTRAL}/", f"{MISTRAL}/v1"])
     def test_name_and_endpoint(self, base_url: str) -> None:
-        model = MistralModel("model-test", api_key=KEY, base_url=base_url)
+        model = MistralModel("mistral", "model-test", api_key=KEY, base_url=base_url)
         asyncio.run(model.close())
         assert (model.name, model.model) == ("mistral/model-test", "model-test")
         assert (model.endpoint, model.identity) == (MISTRAL, {"endpoint": MISTRAL})
 
     def test_another_name(self) -> None:
-        model = MistralModel("m", api_key=KEY, base_url=MISTRAL, name="mistral/m@host")
+        model = MistralModel("mistral", "m", api_key=KEY, base_url=MISTRAL, name="mistral/m@host")
         asyncio.run(model.close())
         assert model.name == "mistral/m@host"

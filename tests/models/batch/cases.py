@@ -97,7 +97,7 @@ ALL: Final = (
         "anthropic",
         AnthropicBatches,
         lambda url, timeout: AnthropicModel(
-            "claude-test", api_key=KEY, base_url=url, timeout=timeout
+            "anthropic", "claude-test", api_key=KEY, base_url=url, timeout=timeout
         ),
         (
             "POST /v1/messages/batches",
@@ -109,7 +109,7 @@ ALL: Final = (
         "mistral",
         MistralBatches,
         lambda url, timeout: MistralModel(
-            "mistral-test", api_key=KEY, base_url=url, timeout=timeout
+            "mistral", "mistral-test", api_key=KEY, base_url=url, timeout=timeout
         ),
         (
             "POST /v1/files",
