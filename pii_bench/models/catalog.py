@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pii_bench.models.base import Model
+    from pii_bench.models.batch import BatchService
     from pii_bench.models.service import ServiceModel
     from pii_bench.models.table import ModelCard
 
@@ -188,6 +189,37 @@ def _adapter(protocol: Protocol) -> type[ServiceModel[Any]]:
             from pii_bench.models.openai_compatible import OpenAICompatibleModel
 
             return OpenAICompatibleModel
+
+
+def build_batch_service(model: Model) -> BatchService:
+    """The batch API of a model's provider; it uses the model's connections, and closes none.
+
+    Raises:
+        PiiBenchError: the provider has none.
+    """
+    # Only the SDK that the model has imported already is imported here.
+    match model.name.partition("/")[0]:
+        case "openai":
+            from pii_bench.models.openai_compatible import (
+                OpenAIBatchService,
+                OpenAICompatibleModel,
+            )
+
+            if isinstance(model, OpenAICompatibleModel):
+                return OpenAIBatchService(model)
+        case "anthropic":
+            from pii_bench.models.anthropic_messages import AnthropicBatchService, AnthropicModel
+
+            if isinstance(model, AnthropicModel):
+                return AnthropicBatchService(model)
+        case "mistral":
+            from pii_bench.models.mistral_chat import MistralBatchService, MistralModel
+
+            if isinstance(model, MistralModel):
+                return MistralBatchService(model)
+    raise PiiBenchError(
+        f"model {model.name!r} has no batch API (those of openai, anthropic and mistral have one)"
+    )
 
 
 def _refuse_base_url(name: str, options: ModelOptions) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion
-from pii_bench.models.batch.base import RESULTS_GONE, Absence, UnknownJobError
+from pii_bench.models.batch import RESULTS_GONE, Absence, UnknownJobError
 from pii_bench.runs.batch_jobs import Job, JobsFile
 from pii_bench.runs.records import Failure, RunRecord, encode_record
 from pii_bench.runs.run import Observer
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import Outcome
-    from pii_bench.models.batch.base import BatchService, BatchState
+    from pii_bench.models.batch import BatchService, BatchState
     from pii_bench.models.calls.budget import Ledger
     from pii_bench.runs.store import RunFiles, RunStore
     from pii_bench.systems.base import System

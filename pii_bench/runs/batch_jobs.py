@@ -45,7 +45,7 @@ class Job:
     @property
     def custom_ids(self) -> dict[str, str]:
         """Custom id to sample id."""
-        from pii_bench.models.batch.base import custom_id
+        from pii_bench.models.batch import custom_id
 
         return {custom_id(self.tag, number): name for number, name in enumerate(self.requests)}
 

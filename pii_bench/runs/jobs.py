@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import Response
-    from pii_bench.models.batch.base import BatchService
+    from pii_bench.models.batch import BatchService
     from pii_bench.models.calls.budget import Ledger
     from pii_bench.runs.records import RunRecord
     from pii_bench.runs.run import Progress
@@ -155,7 +155,7 @@ def batch_service(system: System) -> BatchService:
     Raises:
         PiiBenchError: it cannot be run in batches, or its provider has none.
     """
-    from pii_bench.models.batch.base import build_batch_service
+    from pii_bench.models.catalog import build_batch_service
     from pii_bench.runs.batch import require_prompted
 
     model = require_prompted(system).model

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pii_bench.models.base import Completion
-from pii_bench.models.batch.base import (
+from pii_bench.models.batch import (
     Absence,
     BatchLimits,
     BatchState,

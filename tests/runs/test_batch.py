@@ -8,7 +8,7 @@ import pytest
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, Sampling
-from pii_bench.models.batch.base import BatchLimits
+from pii_bench.models.batch import BatchLimits
 from pii_bench.runs.batch import require_prompted
 from pii_bench.runs.batch_jobs import jobs_path
 from pii_bench.runs.records import Failure

@@ -9,7 +9,8 @@ import pytest
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.files import ResultsError
 from pii_bench.models.base import CallError, Completion
-from pii_bench.models.batch.base import RESULTS_GONE, BatchLimits, build_batch_service
+from pii_bench.models.batch import RESULTS_GONE, BatchLimits
+from pii_bench.models.catalog import build_batch_service
 from pii_bench.runs.batch import run_batch
 from pii_bench.runs.batch_jobs import jobs_path
 from pii_bench.runs.records import Failure, RunRecord

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pii_bench.models.anthropic_messages import AnthropicModel
 from pii_bench.models.base import Message, Request, Sampling
-from pii_bench.models.batch.base import build_batch_service
+from pii_bench.models.catalog import build_batch_service
 from pii_bench.models.mistral_chat import MistralModel
 from pii_bench.models.openai_compatible import OpenAICompatibleModel
 from tests.batch_protocols import AnthropicBatches, MistralBatches, OpenAIBatches
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from pii_bench.models.base import Model, Outcome
-    from pii_bench.models.batch.base import BatchService
+    from pii_bench.models.batch import BatchService
     from tests.batch_server import BatchServer
 
     T = TypeVar("T")

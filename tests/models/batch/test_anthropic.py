@@ -6,7 +6,7 @@ import pytest
 
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import CallError, Sampling
-from pii_bench.models.batch.base import Absence
+from pii_bench.models.batch import Absence
 from tests.batch_protocols import AnthropicBatches, json_lines
 from tests.batch_server import Answer, Fault, Item
 from tests.models.batch.cases import CASES, SAMPLE_TEXT, TAG, request, submit_and_read

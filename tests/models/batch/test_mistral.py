@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.models.base import CallError, Completion
-from pii_bench.models.batch.base import Absence
+from pii_bench.models.batch import Absence
 from tests.batch_protocols import MistralBatches, chat_completion, json_lines, read_lines
 from tests.batch_server import ABSENT, Answer, Fault, Item
 from tests.models.batch.cases import CASES, SAMPLE_TEXT, TAG, request, submit_and_read
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pii_bench.models.base import Outcome
-    from pii_bench.models.batch.base import BatchService, BatchState
+    from pii_bench.models.batch import BatchService, BatchState
 
 MISTRAL = CASES["mistral"]
 

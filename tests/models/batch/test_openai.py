@@ -8,7 +8,7 @@ import pytest
 
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, Finish
-from pii_bench.models.batch.base import build_batch_service
+from pii_bench.models.catalog import build_batch_service
 from pii_bench.models.openai_compatible import OpenAICompatibleModel
 from tests.batch_protocols import OpenAIBatches, json_lines, read_lines
 from tests.batch_server import Answer, Fault, Item
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pii_bench.models.base import Outcome
-    from pii_bench.models.batch.base import BatchService, BatchState
+    from pii_bench.models.batch import BatchService, BatchState
 
 OPENAI = CASES["openai"]
 

@@ -12,13 +12,13 @@ import pytest
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import AnswerSchema, CallError, Completion, Finish, Usage
-from pii_bench.models.batch.base import (
+from pii_bench.models.batch import (
     RESULTS_GONE,
     Absence,
     UnknownJobError,
-    build_batch_service,
     custom_id,
 )
+from pii_bench.models.catalog import build_batch_service
 from pii_bench.models.openai_compatible import OpenAICompatibleModel
 from pii_bench.models.service import LARGEST_BODY
 from tests.batch_server import ABSENT, CANCELLED, EXPIRED, Answer, BatchServer, Fault, Item
@@ -37,7 +37,7 @@ from tests.models.batch.cases import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pii_bench.models.batch.base import BatchService
+    from pii_bench.models.batch import BatchService
 
 NOW = 1_800_000_000.0
 
