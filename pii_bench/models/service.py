@@ -19,7 +19,7 @@ import httpx2
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion
-from pii_bench.models.table import is_loopback, normalise_base_url
+from pii_bench.models.catalog import is_loopback, normalise_base_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

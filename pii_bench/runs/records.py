@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import CallError, Completion, Response
-    from pii_bench.models.table import Price
+    from pii_bench.models.catalog import Price
     from pii_bench.prompting.strategies import Output
     from pii_bench.systems.base import System
 

@@ -14,7 +14,7 @@ from pii_bench.cli import INCOMPLETE
 from pii_bench.cli.terminal import RunProgress, counted, say_json
 from pii_bench.models.base import Usage
 from pii_bench.models.calls.budget import Ledger
-from pii_bench.models.table import Price
+from pii_bench.models.catalog import Price
 from tests.cli.command import COMMAND, environment
 from tests.models.calls.simulated import make_request
 

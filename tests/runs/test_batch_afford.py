@@ -7,7 +7,7 @@ import pytest
 
 from pii_bench.models.base import SKIPPED_BUDGET, Completion, Sampling
 from pii_bench.models.calls.budget import Ledger
-from pii_bench.models.table import Price
+from pii_bench.models.catalog import Price
 from pii_bench.runs.batch import afford
 from pii_bench.runs.batch_jobs import Job, JobsFile
 from pii_bench.runs.records import Failure, RunRecord

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pii_bench.models.base import Request
-    from pii_bench.models.table import Price
+    from pii_bench.models.catalog import Price
 
 
 Number = TypeVar("Number", int, float)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pii_bench.models.base import Completion, Model, Request, Usage
-    from pii_bench.models.table import Price
+    from pii_bench.models.catalog import Price
 
 
 @dataclass(frozen=True, slots=True)

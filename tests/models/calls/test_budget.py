@@ -19,7 +19,7 @@ from pii_bench.models.calls.budget import (
     input_tokens,
     output_tokens,
 )
-from pii_bench.models.table import Price
+from pii_bench.models.catalog import Price
 from pii_bench.prompting.strategies import STRATEGIES
 from tests.models.calls.simulated import DOLLAR_A_TOKEN, make_request, now, run
 

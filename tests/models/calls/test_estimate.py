@@ -6,7 +6,7 @@ import pytest
 
 from pii_bench.models.base import Usage
 from pii_bench.models.calls.budget import Estimate, Ledger, Range, estimate
-from pii_bench.models.table import Price
+from pii_bench.models.catalog import Price
 from tests.models.calls.simulated import make_request
 
 PRICE = Price(2.0, 10.0, date(2026, 1, 1), "test", batch_factor=0.5)

@@ -9,7 +9,7 @@ import pytest
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.base import SKIPPED_BUDGET, CallError
 from pii_bench.models.calls.guarded import CallPolicy
-from pii_bench.models.table import Price
+from pii_bench.models.catalog import Price
 from tests.models.calls.simulated import DOLLAR_A_TOKEN, TimedModel, make_request, run
 
 LISTED: Final = Price(2.0, 10.0, date(2026, 1, 1), "the table")
