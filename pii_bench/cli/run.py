@@ -34,7 +34,7 @@ from pii_bench.cli.options import (
 from pii_bench.cli.terminal import RunProgress, say, tell, tell_faults
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
-from pii_bench.models.calls.guarded import CallPolicy
+from pii_bench.models.calls import CallPolicy
 from pii_bench.models.catalog import ModelStatus, Price, find_card, resolve
 from pii_bench.ranking.rows import Source
 from pii_bench.runs.jobs import (

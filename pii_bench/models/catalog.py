@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from pii_bench.errors import MissingKeyError, PiiBenchError, UnknownNameError
+from pii_bench.models.base import ReplayModel
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -290,8 +291,6 @@ def build_model(name: str, options: ModelOptions) -> Model:
     """
     check_model(name)
     if name.startswith(f"{REPLAY}:"):
-        from pii_bench.models.stored import ReplayModel
-
         _refuse_base_url(name, options)
         return ReplayModel(Path(name.removeprefix(f"{REPLAY}:")))
     provider, _, model = resolve(name).partition("/")

@@ -26,7 +26,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.models.calls.budget import Range, text_tokens
+from pii_bench.models.budget import Range, text_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

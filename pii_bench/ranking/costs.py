@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pii_bench.models.base import CallError
-from pii_bench.models.calls.budget import cost
+from pii_bench.models.budget import cost
 from pii_bench.models.catalog import find_card
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import Outcome
     from pii_bench.models.batch import BatchService, BatchState
-    from pii_bench.models.calls.budget import Ledger
+    from pii_bench.models.budget import Ledger
     from pii_bench.runs.store import RunFiles, RunStore
     from pii_bench.systems.base import System
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
-from pii_bench.models.calls.guarded import GuardedModel
+from pii_bench.models.calls import GuardedModel
 from pii_bench.runs.batch_jobs import JobsFile, jobs_path
 from pii_bench.runs.records import (
     DatasetRef,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import Response
     from pii_bench.models.batch import BatchService
-    from pii_bench.models.calls.budget import Ledger
+    from pii_bench.models.budget import Ledger
     from pii_bench.runs.records import RunRecord
     from pii_bench.runs.run import Progress
     from pii_bench.systems.base import System

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import Response
-    from pii_bench.models.calls.budget import Ledger
+    from pii_bench.models.budget import Ledger
     from pii_bench.runs.store import RunStore
     from pii_bench.tasks import Task
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.models.base import Sampling
-from pii_bench.models.calls.guarded import CallPolicy
+from pii_bench.models.calls import CallPolicy
 from pii_bench.models.catalog import (
     LOCAL,
     REPLAY,

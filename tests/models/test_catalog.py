@@ -92,7 +92,8 @@ KINDS: Final = {
 
 @pytest.mark.parametrize("card", MODELS.values(), ids=MODELS)
 def test_every_row_is_right(card: ModelCard) -> None:
-    for part in filter(None, (card, card.price)):
+    parts: list[ModelCard | Price] = [card, *([card.price] if card.price else [])]
+    for part in parts:
         for name, kinds in KINDS[type(part)].items():
             value = getattr(part, name)
             kind = "None" if value is None else type(value).__name__

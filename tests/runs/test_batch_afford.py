@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pii_bench.models.base import SKIPPED_BUDGET, Completion, Sampling
-from pii_bench.models.calls.budget import Ledger
+from pii_bench.models.budget import Ledger
 from pii_bench.models.catalog import Price
 from pii_bench.runs.batch import afford
 from pii_bench.runs.batch_jobs import Job, JobsFile
