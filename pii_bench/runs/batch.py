@@ -8,18 +8,17 @@ moment between; the next one goes on from there.
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion
-from pii_bench.models.batch import RESULTS_GONE, Absence, UnknownJobError
-from pii_bench.runs.batch_jobs import Job, JobsFile
+from pii_bench.models.batch import RESULTS_GONE, Absence, UnknownJobError, custom_id
 from pii_bench.runs.records import Failure, RunRecord, encode_record
-from pii_bench.runs.run import Observer
-from pii_bench.runs.store import set_aside
+from pii_bench.runs.store import Batch, BatchesFile, set_aside
 from pii_bench.systems.prompted import PromptedSystem
 
 if TYPE_CHECKING:
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from pii_bench.models.base import Outcome
     from pii_bench.models.batch import BatchService, BatchState
     from pii_bench.models.budget import Ledger
+    from pii_bench.runs.run import Observer
     from pii_bench.runs.store import RunFiles, RunStore
     from pii_bench.systems.base import System
 
@@ -50,14 +50,6 @@ _MOST_FAILURES: Final = 30
 # Where no call of a run has been answered yet, the base URL may be wrong.
 _PATIENCE: Final = 30.0
 _LONGEST_RETRY_AFTER: Final = 600.0
-
-
-class BatchObserver(Observer, Protocol):
-    """Is told how a run with batches goes."""
-
-    def waiting(self, *, finished: int, total: int) -> None:
-        """The provider has finished so many requests of the jobs that still run."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +96,7 @@ async def run_batch(
     files: RunFiles,
     requests: Mapping[str, str],
     service: BatchService,
-    observer: BatchObserver,
+    observer: Observer,
     polling: Polling | None = None,
 ) -> int:
     """Submit each sample that has neither a response nor a job; collect all jobs of the run.
@@ -132,7 +124,7 @@ async def run_batch(
         InputFileError: the list of jobs is broken.
     """
     book = _Book(store, files, requests, {sample.id for sample in samples}, observer)
-    run = _BatchRun(system, samples, JobsFile(files), book, service, polling or Polling())
+    run = _BatchRun(system, samples, BatchesFile(files), book, service, polling or Polling())
     observer.started(sum(sample.id in store.done for sample in samples), len(samples))
     running = await run.finish()
     store.sort()
@@ -154,7 +146,7 @@ class _Book:
     files: RunFiles
     hashes: Mapping[str, str]
     shown: set[str]
-    observer: BatchObserver
+    observer: Observer
     refusal: ProviderRefusedError | None = None
     failed: set[str] = field(default_factory=set)
 
@@ -184,7 +176,7 @@ class _BatchRun:
         self,
         system: PromptedSystem,
         samples: Sequence[Sample],
-        jobs: JobsFile,
+        jobs: BatchesFile,
         book: _Book,
         service: BatchService,
         polling: Polling,
@@ -243,7 +235,7 @@ class _BatchRun:
         self._reached = True
         return None
 
-    async def _find(self, job: Job) -> None:
+    async def _find(self, job: Batch) -> None:
         if (age := self._age(job)) < _APPEARS_WITHIN:
             await self._polling.sleep(_APPEARS_WITHIN - age)
         found = await self._service.find(job.tag, since=job.submitted, requests=len(job.requests))
@@ -252,7 +244,7 @@ class _BatchRun:
         elif found is Absence.SURE:
             self._jobs.drop(job)
 
-    async def _submit(self, job: Job) -> None:
+    async def _submit(self, job: Batch) -> None:
         self._jobs.put(job)
         requests = [self._system.request(self._samples[name]) for name in job.requests]
         try:
@@ -268,7 +260,7 @@ class _BatchRun:
             raise
         self._jobs.identify(job, job_id)
 
-    async def _look(self, job: Job, job_id: str) -> None:
+    async def _look(self, job: Batch, job_id: str) -> None:
         try:
             state = await self._service.poll(job_id)
         except UnknownJobError as error:
@@ -280,15 +272,16 @@ class _BatchRun:
         if state.ended:
             await self._collect(job, job_id, state)
 
-    async def _collect(self, job: Job, job_id: str, state: BatchState) -> None:
-        names, read = job.custom_ids, self._read.setdefault(job.tag, set())
+    async def _collect(self, job: Batch, job_id: str, state: BatchState) -> None:
+        names = {custom_id(job.tag, number): name for number, name in enumerate(job.requests)}
+        read = self._read.setdefault(job.tag, set())
         absent = state.absent
         try:
             async with aclosing(self._service.results(job_id)) as results:
-                async for custom_id, outcome in results:
-                    if custom_id in names and custom_id not in read:
-                        read.add(custom_id)
-                        name = names[custom_id]
+                async for own_id, outcome in results:
+                    if own_id in names and own_id not in read:
+                        read.add(own_id)
+                        name = names[own_id]
                         self._book.enter(name, job.requests[name], outcome)
         except CallError as error:
             if error.kind != RESULTS_GONE or self._age(job) < _KEPT_FOR:
@@ -297,11 +290,11 @@ class _BatchRun:
         self._fail(job, [names[each] for each in names if each not in read], absent)
         self._jobs.drop(job)
 
-    def _age(self, job: Job) -> float:
+    def _age(self, job: Batch) -> float:
         return max(self._polling.now() - job.submitted, 0.0)
 
     def _fail(
-        self, job: Job, names: Iterable[str], error: CallError | ProviderRefusedError
+        self, job: Batch, names: Iterable[str], error: CallError | ProviderRefusedError
     ) -> None:
         for name in names:
             self._book.enter(name, job.requests[name], error)
@@ -320,7 +313,7 @@ class _BatchRun:
         settled = submitted | self._book.failed | self._book.store.done
         return [name for name in self._samples if name not in settled]
 
-    def _new_jobs(self) -> Iterator[Job]:
+    def _new_jobs(self) -> Iterator[Batch]:
         """The missing samples in jobs that the provider takes, each as it is asked for."""
         limits, names, size = self._service.limits, list[str](), 0
         for name in self._missing():
@@ -333,9 +326,10 @@ class _BatchRun:
         if names:
             yield self._job(names)
 
-    def _job(self, names: Sequence[str]) -> Job:
+    def _job(self, names: Sequence[str]) -> Batch:
         hashes = self._book.hashes
-        return Job.new({name: hashes[name] for name in names}, self._polling.now())
+        requests = {name: hashes[name] for name in names}
+        return Batch(secrets.token_hex(8), self._polling.now(), requests)
 
     def _abandoned(self, what: str) -> PiiBenchError:
         return PiiBenchError(
@@ -384,7 +378,7 @@ def afford(
     if ledger is None:
         return list(samples)
     # A job without an id may turn out never to have reached the provider.
-    submitted = {pair for job in JobsFile(files) if job.id for pair in job.requests.items()}
+    submitted = {pair for job in BatchesFile(files) if job.id for pair in job.requests.items()}
     kept = []
     for sample in samples:
         request = system.request_hash(sample)

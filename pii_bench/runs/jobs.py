@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import GuardedModel
-from pii_bench.runs.batch_jobs import JobsFile, jobs_path
 from pii_bench.runs.records import (
     DatasetRef,
     Failure,
@@ -21,7 +20,7 @@ from pii_bench.runs.records import (
     write_manifest,
 )
 from pii_bench.runs.run import run_mapped, run_system
-from pii_bench.runs.store import RunFiles, RunStore, locked, read_lines
+from pii_bench.runs.store import BatchesFile, RunFiles, RunStore, locked, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -122,7 +121,7 @@ class Job:
         """The samples about which a batch asks what would be asked today."""
         return {
             name
-            for batch in JobsFile(self.files)
+            for batch in BatchesFile(self.files)
             for name, request in batch.requests.items()
             if request == self.requests.get(name)
         }
@@ -233,7 +232,7 @@ def refuse_uncollected(jobs: Sequence[Job]) -> None:
         if count := len(job.in_batches()):
             raise PiiBenchError(
                 f"{job.label}: {count} samples are in batches that were submitted before: run "
-                f"with --batch to collect them; without {jobs_path(job.files)} they are asked "
+                f"with --batch to collect them; without {job.files.batches} they are asked "
                 "again"
             )
 
