@@ -16,7 +16,8 @@ from pii_bench.runs.records import Failure, RunRecord
 from pii_bench.runs.store import RunFiles, RunStore, read_lines
 from tests.batch_server import Fault
 from tests.fakes import FakeModel, RecordingObserver, fake_system
-from tests.models.batch.cases import ALL, Case
+from tests.models.adapters import SERVICES
+from tests.models.batch_cases import CASES, Case
 from tests.runs.batch_bench import DAY, IDS, SAMPLES, START, Bench, Clock, Crash
 
 if TYPE_CHECKING:
@@ -267,7 +268,7 @@ def test_results_are_given_up_only_when_they_may_have_been_deleted(
 
 
 async def run_for_real(case: Case, url: str, files: RunFiles, clock: Clock) -> None:
-    model = case.build(url, 5.0)
+    model = SERVICES[case.name].connect(url, 5.0)
     system = fake_system(FakeModel())
     requests = {sample.id: system.request_hash(sample) for sample in SAMPLES}
     try:
@@ -286,7 +287,7 @@ async def run_for_real(case: Case, url: str, files: RunFiles, clock: Clock) -> N
         await model.close()
 
 
-@pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.name)
 @pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
 def test_a_connection_that_breaks_at_any_call_costs_nothing(
     case: Case, tmp_path: Path, done: bool
