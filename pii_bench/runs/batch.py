@@ -50,6 +50,11 @@ _MOST_FAILURES: Final = 30
 # Where no call of a run has been answered yet, the base URL may be wrong.
 _PATIENCE: Final = 30.0
 _LONGEST_RETRY_AFTER: Final = 600.0
+# Seconds between the first two looks, and between any two: the pauses grow.
+_SHORTEST_PAUSE: Final = 2.0
+_LONGEST_PAUSE: Final = 60.0
+# Providers end a job after 24 hours.
+_GIVES_UP_AFTER: Final = 26 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +63,11 @@ class Polling:
 
     Attributes:
         wait: whether it does; where not, it leaves what still runs to a later run.
-        shortest: seconds between the first two looks; the pauses grow.
-        longest: seconds between two looks.
-        at_most: seconds in all; providers end a job after 24 hours.
         sleep: how it waits.
         now: Unix time.
     """
 
     wait: bool = True
-    shortest: float = 2.0
-    longest: float = 60.0
-    at_most: float = 26 * 3600.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     now: Callable[[], float] = time.time
 
@@ -191,7 +190,7 @@ class _BatchRun:
     async def finish(self) -> int:
         """Go round until nothing is left to do, or to wait for; how many jobs still run."""
         start = self._polling.now()
-        pause, slept, failures = self._polling.shortest, 0.0, 0
+        pause, slept, failures = _SHORTEST_PAUSE, 0.0, 0
         while True:
             troubles = [error async for error in self._go_round()]
             failures = failures + 1 if troubles else 0
@@ -203,7 +202,7 @@ class _BatchRun:
                 raise self._abandoned(f"failed {failures} times in a row, last with {troubles[-1]}")
             if not self._reached and (waited := self._polling.now() - start) >= _PATIENCE:
                 raise self._abandoned(f"was not reached in {waited:.0f} s")
-            if slept >= self._polling.at_most:
+            if slept >= _GIVES_UP_AFTER:
                 raise self._abandoned(f"has not ended the jobs after {slept / 3600:.0f} hours")
             self._book.observer.waiting(
                 finished=sum(state.finished for state in self._states.values()),
@@ -212,7 +211,7 @@ class _BatchRun:
             length = max([pause, *map(_asked_pause, troubles)])
             await self._polling.sleep(length)
             slept += length
-            pause = min(pause * 1.5, self._polling.longest)
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
 
     async def _go_round(self) -> AsyncIterator[CallError]:
         """Take every job one step on; what failed, to be tried again."""
