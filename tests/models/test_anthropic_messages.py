@@ -26,7 +26,7 @@ from tests.anthropic_replies import (
     thinking_block,
 )
 from tests.batch_protocols import AnthropicBatches, json_lines
-from tests.batch_server import Answer, Fault
+from tests.batch_server import Fault
 from tests.models.adapters import SERVICES
 from tests.models.batch_cases import CASES, TAG, request, submit_and_read
 from tests.models.one_call import MESSAGES, SAMPLE_TEXT, Calls
@@ -308,7 +308,7 @@ def add_ended(batches: AnthropicBatches, *custom_ids: str) -> str:
 
 def read_one(batches: AnthropicBatches, result: object) -> Outcome:
     """What a service makes of one result of a job."""
-    batches.faults = {2: Fault(Answer(body=json_lines([{"custom_id": "a", "result": result}])))}
+    batches.faults = {2: Fault(Reply(body=json_lines([{"custom_id": "a", "result": result}])))}
     outcomes = CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
     return outcomes["a"]
 
@@ -316,7 +316,7 @@ def read_one(batches: AnthropicBatches, result: object) -> Outcome:
 def test_a_job_is_one_call_with_all_requests(batches: AnthropicBatches) -> None:
     CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
 
-    assert batches.received[0].body == {
+    assert batches.requests[0].body == {
         "requests": [
             {
                 "custom_id": f"{TAG}-0",
@@ -340,7 +340,7 @@ def test_a_temperature_is_sent_to_the_version_that_takes_one(
 
     CASE.ask(batches.url, lambda service: submit_and_read(service, [asked]))
 
-    create = batches.received[0]
+    create = batches.requests[0]
     assert (create.headers["anthropic-version"] == "2023-06-01") == old
     assert ("temperature" in create.body["requests"][0]["params"]) == old
 
@@ -369,7 +369,7 @@ def test_results_are_read_at_no_address_that_an_answer_names(batches: AnthropicB
         "request_counts": {"succeeded": 1, "processing": 0},
         "results_url": "https://elsewhere.invalid/results",
     }
-    batches.faults = {1: Fault(Answer(body=described))}
+    batches.faults = {1: Fault(Reply(body=described))}
 
     CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
 
@@ -415,7 +415,7 @@ def test_jobs_from_long_before_are_not_looked_into(batches: AnthropicBatches) ->
 
 def test_an_archived_job_is_not_looked_into(batches: AnthropicBatches) -> None:
     described = {"id": "job-1", "created_at": "2027-01-15T08:00:00Z", "archived_at": "2027-02-15"}
-    batches.faults = {0: Fault(Answer(body={"data": [described], "has_more": False}))}
+    batches.faults = {0: Fault(Reply(body={"data": [described], "has_more": False}))}
 
     assert find(batches) is Absence.SURE
 
@@ -439,7 +439,7 @@ def test_clocks_may_differ(batches: AnthropicBatches) -> None:
     ],
 )
 def test_a_list_of_no_batches_is_a_bad_response(batches: AnthropicBatches, listed: object) -> None:
-    batches.faults = {0: Fault(Answer(body=listed))}
+    batches.faults = {0: Fault(Reply(body=listed))}
 
     with pytest.raises(CallError, match="bad_response"):
         find(batches)

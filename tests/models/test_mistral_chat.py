@@ -19,7 +19,7 @@ from pii_bench.models.base import (
 from pii_bench.models.batch import Absence
 from pii_bench.models.mistral_chat import MistralModel, judge, request_body
 from tests.batch_protocols import MistralBatches, chat_completion, json_lines, read_lines
-from tests.batch_server import ABSENT, Answer, Fault, Item
+from tests.batch_server import ABSENT, Fault, Item
 from tests.mistral_replies import (
     answer,
     answer_body,
@@ -319,7 +319,7 @@ def read_one(
 ) -> Outcome:
     """What a service makes of one line of a job's answers."""
     content = json_lines([{"custom_id": "a", **line}])
-    batches.faults = {4: Fault(Answer(body=content, headers={"content-type": content_type}))}
+    batches.faults = {4: Fault(Reply(body=content, headers={"content-type": content_type}))}
     outcomes = CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
     return outcomes["a"]
 
@@ -327,7 +327,7 @@ def read_one(
 def test_a_job_is_a_file_of_requests_and_a_job_for_it(batches: MistralBatches) -> None:
     CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
 
-    upload, create = batches.received[:2]
+    upload, create = batches.requests[:2]
     file_name, content = upload.body["file"]
     assert (upload.body["purpose"], file_name) == ("batch", f"{TAG}.jsonl")
     assert read_lines(content) == [
@@ -385,7 +385,7 @@ def test_results_may_come_as_any_type(batches: MistralBatches) -> None:
 
 
 def test_an_answer_may_lack_what_the_sdk_asks_for(batches: MistralBatches) -> None:
-    batches.faults = {0: Fault(Answer(body={"id": "file-1"})), 1: Fault(Answer(body={"id": "j"}))}
+    batches.faults = {0: Fault(Reply(body={"id": "file-1"})), 1: Fault(Reply(body={"id": "j"}))}
 
     assert CASE.ask(batches.url, lambda service: service.submit([request()], TAG)) == "j"
 
@@ -422,7 +422,7 @@ def test_a_result_without_an_answer_says_why(
 
 @pytest.mark.parametrize("listed", [[], {"data": []}, {"data": "none", "total": 1}])
 def test_a_list_of_no_jobs_is_a_bad_response(batches: MistralBatches, listed: object) -> None:
-    batches.faults = {0: Fault(Answer(body=listed))}
+    batches.faults = {0: Fault(Reply(body=listed))}
 
     with pytest.raises(CallError, match="bad_response: no list of batches"):
         CASE.ask(batches.url, lambda service: service.find(TAG, since=0.0, requests=1))
@@ -430,8 +430,8 @@ def test_a_list_of_no_jobs_is_a_bad_response(batches: MistralBatches, listed: ob
 
 def test_a_list_that_never_ends_is_read_to_its_total(batches: MistralBatches) -> None:
     page = {"object": "list", "total": 4, "data": [{"id": "a"}, {"id": "b"}]}
-    batches.faults = {number: Fault(Answer(body=page)) for number in range(9)}
+    batches.faults = {number: Fault(Reply(body=page)) for number in range(9)}
 
     found = CASE.ask(batches.url, lambda service: service.find(TAG, since=0.0, requests=1))
 
-    assert (found, len(batches.received)) == (Absence.SURE, 2)
+    assert (found, len(batches.requests)) == (Absence.SURE, 2)

@@ -24,7 +24,7 @@ from pii_bench.models.openai_compatible import (
     request_body,
 )
 from tests.batch_protocols import OpenAIBatches, json_lines, read_lines
-from tests.batch_server import Answer, Fault, Item
+from tests.batch_server import Fault, Item
 from tests.models.adapters import KEY, SERVICES
 from tests.models.batch_cases import CASES, TAG, read, request, submit_and_read
 from tests.models.one_call import REQUEST, SAMPLE_TEXT, Calls
@@ -401,7 +401,7 @@ async def submit_and_look(service: BatchService) -> BatchState:
 
 def read_one(batches: OpenAIBatches, line: dict[str, Any]) -> Outcome:
     """What a service makes of one line of a job's answers."""
-    batches.faults = {4: Fault(Answer(body=json_lines([{"custom_id": "a", **line}])))}
+    batches.faults = {4: Fault(Reply(body=json_lines([{"custom_id": "a", **line}])))}
     outcomes = CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
     return outcomes["a"]
 
@@ -409,7 +409,7 @@ def read_one(batches: OpenAIBatches, line: dict[str, Any]) -> Outcome:
 def test_a_job_is_a_file_of_requests_and_a_batch_of_it(batches: OpenAIBatches) -> None:
     CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
 
-    upload, create = batches.received[:2]
+    upload, create = batches.requests[:2]
     file_name, content = upload.body["file"]
     assert (upload.body["purpose"], file_name) == ("batch", f"{TAG}.jsonl")
     assert read_lines(content) == [
@@ -532,6 +532,6 @@ def test_a_job_is_read_again_from_its_start(batches: OpenAIBatches) -> None:
 def test_lines_are_ascii(batches: OpenAIBatches) -> None:
     CASE.ask(batches.url, lambda service: submit_and_read(service, [request("\u2028é")]))
 
-    _, content = batches.received[0].body["file"]
+    _, content = batches.requests[0].body["file"]
     assert content.isascii()
     assert json.loads(content)["body"]["messages"][1]["content"] == "\u2028é"
