@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import WRITTEN_SETS, add_calls, add_data_folder, positive, usd
 from pii_bench.cli.terminal import RunProgress, say, tell
-from pii_bench.construction.recorded import Recorded
-from pii_bench.construction.sets import build_sets
+from pii_bench.construction.recorded import Recorded, build_sets
 from pii_bench.datasets.catalog import DATASETS
 from pii_bench.datasets.publish import publish
 from pii_bench.datasets.sample import write_native

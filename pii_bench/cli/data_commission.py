@@ -10,6 +10,14 @@ from pii_bench.cli.options import WRITTEN_SETS, positive
 from pii_bench.cli.terminal import say
 from pii_bench.construction.commissions import ORDERS, PORTION
 from pii_bench.construction.commissions import sheet as commission_sheet
+from pii_bench.construction.declared import (
+    FRONTIER,
+    FRONTIER_SIZE,
+    OTHER,
+    OTHER_SIZE,
+    frontier_sheet,
+    other_sheet,
+)
 from pii_bench.construction.derived import (
     CONVERSATIONS,
     TWIN_SETS,
@@ -17,8 +25,6 @@ from pii_bench.construction.derived import (
     twin_sheet,
     twin_sources,
 )
-from pii_bench.construction.frontier import FRONTIER, FRONTIER_SIZE, frontier_sheet
-from pii_bench.construction.other import OTHER, OTHER_SIZE, other_sheet
 from pii_bench.construction.recorded import Recorded
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import write_whole

@@ -31,6 +31,7 @@ from pii_bench.runs.mask_text import (
     Rewriting,
     Traces,
     ask,
+    find_in_query,
     mask_each,
     mask_each_on_ray,
     masking_systems,
@@ -284,7 +285,7 @@ def _mask(arguments: argparse.Namespace) -> bool:
     systems = _systems(arguments)
     text = _read(arguments.file)
     _tell_recipients(systems)
-    answers = asyncio.run(_ask(text, systems, arguments))
+    answers, in_query = asyncio.run(_ask(text, systems, arguments))
     # Weights make room for what finds the answers in a long text.
     del systems
     masked = mask(text, answers.entities, answers.needed or ())
@@ -295,7 +296,7 @@ def _mask(arguments: argparse.Namespace) -> bool:
     else:
         say_exactly(masked.text)
     counts = Counts()
-    counts.add(answers, masked, query)
+    counts.add(answers, masked, query, in_query)
     _tell(counts)
     if arguments.explain:
         tell(tabulate(_found(answers, masked), headers="keys", disable_numparse=True))
@@ -330,9 +331,14 @@ def _read(path: Path) -> str:
     return read_text(path)
 
 
-async def _ask(text: str, systems: Sequence[System], arguments: argparse.Namespace) -> Answers:
+async def _ask(
+    text: str, systems: Sequence[System], arguments: argparse.Namespace
+) -> tuple[Answers, tuple[tuple[str, str], ...]]:
+    """What a system says of the text, and what it finds in the query itself."""
+    query = arguments.query
     try:
-        return await ask(text, arguments.query, systems, on_failure=arguments.on_failure)
+        answers = await ask(text, query, systems, on_failure=arguments.on_failure)
+        return answers, await find_in_query(query, systems)
     finally:
         for system in systems:
             await system.close()
@@ -353,8 +359,9 @@ def _tell(counts: Counts) -> None:
         _say("what the query needs was not told: everything that was found is masked")
     if counts.not_found:
         _say(f"named by the system, but not found in the text: {counts.not_found}")
-    if counts.in_query:
-        _say(f"the query itself holds {counts.in_query} of the masked values: it is not masked")
+    if held := counts.in_query.total():
+        values = "1 value" if held == 1 else f"{held} values"
+        _say(f"the query itself holds {values}{_by_type(counts.in_query)}: it is not masked")
 
 
 def _found(answers: Answers, masked: Masked) -> list[dict[str, str]]:

@@ -15,6 +15,13 @@ from pii_bench.construction.commissions import (
     Commission,
     commission,
 )
+from pii_bench.construction.declared import (
+    FRONTIER,
+    FRONTIER_SIZE,
+    OTHER,
+    declared_facts,
+    frontier_commission,
+)
 from pii_bench.construction.derived import (
     CONVERSATIONS,
     TWIN_SETS,
@@ -23,19 +30,16 @@ from pii_bench.construction.derived import (
     twin_kinds,
     twin_sources,
 )
-from pii_bench.construction.frontier import FRONTIER, FRONTIER_SIZE, frontier_commission
 from pii_bench.construction.marked import (
     Marked,
     MarkedQuery,
     Resolved,
-    facts_of,
     names_in,
     resolve,
 )
-from pii_bench.construction.other import OTHER, declared_facts
+from pii_bench.construction.pools import TEXTS, load_voices
 from pii_bench.construction.recorded import Recorded
 from pii_bench.construction.rivals import Rivals
-from pii_bench.construction.voices import TEXTS, load_voices
 from pii_bench.datasets.check.run import sample_problems
 from pii_bench.datasets.check.text import Problem, blanked
 from pii_bench.errors import PiiBenchError
@@ -45,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pii_bench.construction.frontier import FrontierCommission
+    from pii_bench.construction.declared import FrontierCommission
     from pii_bench.datasets.sample import Sample
 
 _SLACK: Final = 0.2
@@ -150,7 +154,7 @@ def _judge(marked: Marked, recorded: Recorded, rivals: Rivals) -> tuple[Verdict,
     register = {"register": marked.header.get("register", "")} if terms.registers else {}
     completed = replace(marked, header={**register, **terms.header})
     problems = list(_terms_problems(marked, terms))
-    chars = len(resolve(marked.text, frozenset()).text)
+    chars = len(resolve(marked.text).text)
     if not problems:
         samples = recorded.samples_of(completed)
         for sample in samples:
@@ -207,9 +211,9 @@ def _commissioned(asked: Commission) -> Terms:
 
 def _kept(earlier: Marked) -> Terms:
     """A text that is mended keeps the facts, names and numbers that it was recorded with."""
-    found = resolve(earlier.text, frozenset())
+    found = resolve(earlier.text)
     return Terms(
-        facts=facts_of(earlier.header["facts"]),
+        facts=earlier.facts,
         allowed=found.values,
         kinds=tuple(query.kind for query in earlier.queries),
         chars=int(earlier.header.get("chars", len(found.text))),
@@ -220,7 +224,7 @@ def _kept(earlier: Marked) -> Terms:
 
 def _of_twins(source: Marked, name: str) -> Terms:
     return Terms(
-        facts=facts_of(source.header["facts"]),
+        facts=source.facts,
         allowed={},
         kinds=twin_kinds(source, name),
         chars=None,
@@ -247,7 +251,7 @@ def _of_conversation(asked: Conversation) -> Terms:
 
 def _of_frontier(marked: Marked, asked: FrontierCommission) -> Terms:
     """The writer declares the facts; names and numbers are those of the cast."""
-    facts = facts_of(marked.header.get("facts", ""))
+    facts = marked.facts
     cast = {member.letter: member for member in asked.cast}
     for tag, category in facts.items():
         if category not in TYPE_OF_CATEGORY or tag[:1] not in cast:
@@ -279,7 +283,7 @@ def _of_other(marked: Marked) -> Terms:
         facts = declared_facts(marked)
     except PiiBenchError as error:
         raise _UnknownError(str(error)) from error
-    found = resolve(marked.text, frozenset())
+    found = resolve(marked.text)
     return Terms(
         facts=facts,
         allowed=found.values,

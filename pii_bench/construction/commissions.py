@@ -7,20 +7,19 @@ these are the paper's construction steps 1 and 2; the writer does steps 3 and 4.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from math import prod
 from random import Random
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from pii_bench.construction.allot import allot_types
-from pii_bench.construction.people import Names
-from pii_bench.construction.pools import load_pools
-from pii_bench.construction.profiles import Census, Unresolvable
-from pii_bench.construction.relations import RELATIONS
+from pii_bench.construction.people import Census, Unresolvable
+from pii_bench.construction.pools import WRITERS, Theme, Voices, load_pools, load_voices
+from pii_bench.construction.rules import RELATIONS
 from pii_bench.construction.values import draw_value
-from pii_bench.construction.voices import WRITERS, Theme, Voices, load_voices
+from pii_bench.datasets.statistics import published_statistics
 from pii_bench.taxonomy import CATEGORIES, TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from pii_bench.construction.people import Fact, Profile
     from pii_bench.construction.pools import Split
-    from pii_bench.construction.relations import Relation
+    from pii_bench.construction.rules import Relation
 
 Item = TypeVar("Item")
 
@@ -38,10 +37,7 @@ SEED: Final = "pii_bench 2"
 PORTION: Final = 12
 """Commissions in one file."""
 
-Reference = Literal["explicit", "implied", "contrast"]
-Form = Literal["paper", "free"]
-
-REFERENCES: Final[tuple[Reference, ...]] = ("explicit", "implied", "contrast")
+REFERENCES: Final = ("explicit", "implied", "contrast")
 
 FREE: Final = frozenset(
     {
@@ -53,12 +49,13 @@ FREE: Final = frozenset(
 )
 """Categories whose values the writer gives (the paper's table: written by a language model)."""
 
+# Facts of a person beside the name.
+_FEWEST: Final = 3
+_MOST: Final = 15
 _SPARES: Final = 2
 _TRIES: Final = 200
 _ALIAS_SHARE: Final = 0.15
 _OFFERED: Final = 5
-# Two people with the same list of facts read as a table.
-_ECHO_SHARE: Final = 0.35
 # Forms and reports write as the paper does, people seldom: half of all texts.
 _PAPER_SHARE: Final = {"desk": 0.9, "own": 0.3, "near": 0.3}
 
@@ -77,7 +74,6 @@ class Order:
         people: subjects per description, 1 or 2.
         size: descriptions.
         queries: per description.
-        types: type to number of entities over the set.
     """
 
     name: str
@@ -85,54 +81,29 @@ class Order:
     people: int
     size: int
     queries: int
-    types: Mapping[PiiType, int]
+
+    @property
+    def types(self) -> Mapping[PiiType, int]:
+        """Type to its number of entities over the set, in the paper's shares."""
+        return _types(self.people, self.size)
 
 
-# The paper's counts of entities by type (data/published/paper_type_distribution.csv).
-_TYPES: Final[Mapping[int, tuple[int, Mapping[PiiType, int]]]] = {
-    1: (
-        1214,
-        {
-            PiiType.PER: 1214,
-            PiiType.DEM: 1220,
-            PiiType.CODE: 1464,
-            PiiType.ORG: 1590,
-            PiiType.LOC: 1053,
-            PiiType.DATETIME: 1368,
-            PiiType.QUANTITY: 1394,
-        },
-    ),
-    2: (
-        1228,
-        {
-            PiiType.PER: 2456,
-            PiiType.DEM: 2450,
-            PiiType.CODE: 2470,
-            PiiType.ORG: 2544,
-            PiiType.LOC: 1516,
-            PiiType.DATETIME: 2526,
-            PiiType.QUANTITY: 2174,
-        },
-    ),
-}
-
-
-def _order(name: str, split: Split, people: int, size: int, queries: int) -> Order:
-    samples, counts = _TYPES[people]
-    types = {pii_type: round(count * size / samples) for pii_type, count in counts.items()}
-    return Order(name, split, people, size, queries, types)
+@cache
+def _types(people: int, size: int) -> Mapping[PiiType, int]:
+    paper = published_statistics()["single" if people == 1 else "multi"]
+    return {pii_type: round(n * size / paper.samples) for pii_type, n in paper.types.items()}
 
 
 ORDERS: Final[Mapping[str, Order]] = MappingProxyType(
     {
         order.name: order
         for order in (
-            _order("single", "test", 1, 1214, 1),
-            _order("multi", "test", 2, 1228, 1),
-            _order("train-single", "train", 1, 390, 2),
-            _order("train-multi", "train", 2, 390, 2),
-            _order("dev-single", "train", 1, 60, 2),
-            _order("dev-multi", "train", 2, 60, 2),
+            Order("single", "test", 1, 1214, 1),
+            Order("multi", "test", 2, 1228, 1),
+            Order("train-single", "train", 1, 390, 2),
+            Order("train-multi", "train", 2, 390, 2),
+            Order("dev-single", "train", 1, 60, 2),
+            Order("dev-multi", "train", 2, 60, 2),
         )
     }
 )
@@ -149,7 +120,7 @@ class Asked:
     """
 
     needs: int
-    reference: Reference
+    reference: str
     domain: str
     chars: int
 
@@ -162,10 +133,10 @@ class Commission:
         id: of the sample.
         profiles: subject id to person.
         spares: (subject id, category) to further values of the same kind.
-        writer: kind of who types, one of `voices.WRITERS`; `voice` describes them.
-        theme: what the text is about, see `voices.Theme`.
+        writer: kind of who types, one of `pools.WRITERS`; `voice` describes them.
+        theme: what the text is about, see `pools.Theme`.
         registers: kinds of text, one of which the writer chooses.
-        form: how dates, amounts and measures are written.
+        form: how dates, amounts and measures are written, "paper" or "free".
         chars: length of the description.
     """
 
@@ -177,7 +148,7 @@ class Commission:
     voice: str
     theme: str
     registers: tuple[str, ...]
-    form: Form
+    form: str
     chars: int
     asked: tuple[Asked, ...]
 
@@ -187,7 +158,7 @@ class Commission:
         return {
             f"{subject}{number}": (subject, fact)
             for subject, profile in self.profiles.items()
-            for number, fact in enumerate((profile.name, *profile.others), start=1)
+            for number, fact in enumerate(profile.facts, start=1)
         }
 
     def allowed(self, tag: str) -> tuple[str, ...]:
@@ -249,7 +220,7 @@ class _Plan:
     writers: Sequence[str]
     registers: Sequence[tuple[str, ...]]
     needs: Sequence[int]
-    references: Sequence[Reference]
+    references: Sequence[str]
     domains: Sequence[str]
 
 
@@ -272,6 +243,75 @@ def _plan(name: str) -> _Plan:
         references=dealt(REFERENCES, queries, random),
         domains=dealt(voices.domains, queries, random),
     )
+
+
+def allot_types(people: int, counts: Mapping[PiiType, int], random: Random) -> list[list[PiiType]]:
+    """Deal types to people, PER once to each, so that every count is met exactly.
+
+    Args:
+        people: how many subjects.
+        counts: type to its number of entities over all of them; PER is `people`.
+        random: decides.
+
+    Returns:
+        Per subject the types of its entities without PER: 3 to 15 of them, none more often
+        than it has categories.
+    """
+    remaining: Counter[PiiType] = Counter(counts)
+    del remaining[PiiType.PER]
+    sizes = _sizes(people, remaining.total(), random)
+    dealt: list[Counter[PiiType]] = []
+    for size in sizes:
+        own: Counter[PiiType] = Counter()
+        for _ in range(size):
+            chosen = _draw(remaining, own, random)
+            if chosen is None:
+                # Only types of which this person has all: somebody before takes one for another.
+                left = next(t for t in remaining if remaining[t] > 0)
+                chosen = _exchange(dealt, left, own, random)
+                remaining[left] -= 1
+            else:
+                remaining[chosen] -= 1
+            own[chosen] += 1
+        dealt.append(own)
+    return [list(own.elements()) for own in dealt]
+
+
+def _draw(remaining: Counter[PiiType], own: Counter[PiiType], random: Random) -> PiiType | None:
+    possible = [t for t in remaining if remaining[t] > 0 and _has_room(own, t)]
+    if not possible:
+        return None
+    # Types that are rare in this person and plenty in the deck come first.
+    return random.choices(possible, [remaining[t] / (1 + 2 * own[t]) for t in possible])[0]
+
+
+def _exchange(
+    dealt: list[Counter[PiiType]], left: PiiType, own: Counter[PiiType], random: Random
+) -> PiiType:
+    """Give `left` to a person who has room for it, in return for a type that `own` can take."""
+    while True:
+        other = random.choice(dealt)
+        for returned in other:
+            if other[returned] > 0 and _has_room(other, left) and _has_room(own, returned):
+                other[returned] -= 1
+                other[left] += 1
+                return returned
+
+
+def _has_room(own: Counter[PiiType], pii_type: PiiType) -> bool:
+    return own[pii_type] < len(CATEGORIES[pii_type])
+
+
+def _sizes(people: int, total: int, random: Random) -> list[int]:
+    """Entities per person without PER, around the mean, summing to the total."""
+    mean = total / people
+    sizes = [min(max(round(random.gauss(mean, 1.7)), _FEWEST), _MOST) for _ in range(people)]
+    while (excess := sum(sizes) - total) != 0:
+        step = -1 if excess > 0 else 1
+        place = random.randrange(people)
+        if _FEWEST <= sizes[place] + step <= _MOST:
+            sizes[place] += step
+    return sizes
 
 
 def dealt(items: Sequence[Item], size: int, random: Random) -> list[Item]:
@@ -318,8 +358,7 @@ def _people(
     favoured: frozenset[str],
     random: Random,
 ) -> tuple[dict[str, Profile], Relation | None]:
-    pools = load_pools(order.split)
-    census = Census(pools, Names(pools), random, favoured, _ECHO_SHARE)
+    census = Census(load_pools(order.split), random, favoured)
     for _ in range(_TRIES):
         alias = random.random() < _ALIAS_SHARE
         relation = None
@@ -340,7 +379,7 @@ def _spares(profiles: Mapping[str, Profile]) -> dict[tuple[str, str], tuple[str,
     spares: dict[tuple[str, str], tuple[str, ...]] = {}
     for subject, profile in profiles.items():
         for fact in profile.facts:
-            if fact.category in FREE or profile.draw is None:
+            if fact.category in FREE:
                 continue
             count = _SPARES if TYPE_OF_CATEGORY[fact.category] is PiiType.PER else 1
             drawn = [draw_value(fact.category, fact.facet, profile.draw) for _ in range(count)]
@@ -383,10 +422,9 @@ def told(asked: Commission) -> str:
     if asked.relation:
         lines.append(f"relation: {asked.relation.name} (A first)")
     for subject, profile in asked.profiles.items():
-        lines.append(
-            f"{subject}: {profile.pronoun}; lives in {profile.home.country}, for example "
-            f"in {profile.home.city}"
-        )
+        draw = profile.draw
+        home = f"{draw.country.name}, for example in {draw.city.name}"
+        lines.append(f"{subject}: {draw.pronoun}; lives in {home}")
     for tag, (subject, fact) in asked.tags.items():
         if fact.category in FREE:
             lines.append(f"  {tag} {fact.category}: yours")

@@ -8,11 +8,12 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.commissions import ORDERS, SEED, numbers_of
-from pii_bench.construction.marked import OPENING, facts_of, resolve
+from pii_bench.construction.marked import OPENING, resolve
 from pii_bench.errors import PiiBenchError
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Mapping
 
     from pii_bench.construction.marked import Marked
@@ -33,7 +34,6 @@ _JOINED: Final = 5
 _ASKED: Final = 3
 # The texts of a conversation make up this share of it; greetings and answers are the rest.
 _TEXTS_SHARE: Final = 0.86
-_LETTERS: Final = "ABCDEFGHIJ"
 
 
 def twin_sources(recorded: Recorded, name: str = TWINS) -> list[Marked]:
@@ -83,16 +83,16 @@ def twin_kinds(source: Marked, name: str = TWINS) -> tuple[str, ...]:
 
 
 def _has_second(source: Marked) -> bool:
-    facts = facts_of(source.header["facts"])
+    facts = source.facts
     left = [tag for tag in facts if tag not in source.queries[0].needs and not _is_name(facts[tag])]
     return len(left) >= 2
 
 
 def _shares_a_kind(source: Marked) -> bool:
     """Whether two people have a fact of one category with different values."""
-    values = resolve(source.text, frozenset()).values
+    values = resolve(source.text).values
     people: dict[str, dict[str, tuple[str, ...]]] = {}
-    for tag, category in facts_of(source.header["facts"]).items():
+    for tag, category in source.facts.items():
         if not _is_name(category):
             people.setdefault(tag[0], {})[category] = tuple(values[tag])
     if len(people) < 2:
@@ -102,8 +102,8 @@ def _shares_a_kind(source: Marked) -> bool:
 
 
 def _can_be_turned(source: Marked) -> bool:
-    facts = facts_of(source.header["facts"])
-    values = resolve(source.text, frozenset()).values
+    facts = source.facts
+    values = resolve(source.text).values
     needs = source.queries[0].needs
     owners = {tag[0] for tag in needs}
     if "relation" not in source.header or len(owners) > 1:
@@ -120,9 +120,11 @@ def twin_sheet(recorded: Recorded, portion: int, name: str = TWINS) -> str:
         source = sources[number - 1]
         query = source.queries[0]
         kinds = ", ".join(twin_kinds(source, name))
+        related = source.header.get("relation")
+        relation = f"relation: {related} (A first)\n" if related else ""
         told.append(
             f"=== {name}-{number:04d}\nof: {source.id}\nwanted: {kinds}\n"
-            f"{_person_lines(source)}--- text\n{source.text}\n"
+            f"{relation}--- text\n{source.text}\n"
             f"--- its own query: {' '.join(query.needs)} | {query.reference} | {query.domain} | "
             f"{query.asker}\n{query.text}\n"
         )
@@ -135,7 +137,6 @@ class Conversation:
 
     Attributes:
         joined: ids of the five texts.
-        letters: text id and letter of a person there to the letter of that person here.
         texts: of the five, each with the tags of the conversation.
         facts: tag to category.
         values: tag to text.
@@ -146,7 +147,6 @@ class Conversation:
     id: str
     template: str
     joined: tuple[str, ...]
-    letters: Mapping[tuple[str, str], str]
     texts: tuple[str, ...]
     facts: Mapping[str, str]
     values: Mapping[str, str]
@@ -163,43 +163,46 @@ def conversation(recorded: Recorded, number: int) -> Conversation:
     joined = _joined()[number - 1]
     sources = [recorded.find(sample_id) for sample_id in joined]
     random = Random(f"{SEED}/distract/{number}")
-    letters: dict[tuple[str, str], str] = {}
+    free = iter("ABCDEFGHIJ")
+    people: dict[str, list[str]] = {}
     texts: list[str] = []
     facts: dict[str, str] = {}
     values: dict[str, str] = {}
+    chars = 0
     for source in sources:
-        own = facts_of(source.header["facts"])
-        for letter in sorted({tag[0] for tag in own}):
-            letters[source.id, letter] = _LETTERS[len(letters)]
-        found = resolve(source.text, frozenset()).values
-
-        def renamed(tag: str, source_id: str = source.id) -> str:
-            return letters[source_id, tag[0]] + tag[1:]
-
-        texts.append(_retagged(source.text, letters, source.id))
-        facts |= {renamed(tag): category for tag, category in own.items()}
-        values |= {renamed(tag): found[tag][0] for tag in own}
-    people = [
-        random.choice([letter for (s, _), letter in letters.items() if s == source.id])
-        for source in random.sample(sources, _ASKED)
-    ]
-    plain = sum(len(resolve(source.text, frozenset()).text) for source in sources)
+        own = source.facts
+        letters = {letter: next(free) for letter in sorted({tag[0] for tag in own})}
+        people[source.id] = list(letters.values())
+        new = {tag: letters[tag[0]] + tag[1:] for tag in own}
+        found = resolve(source.text)
+        chars += len(found.text)
+        texts.append(_retagged(source.text, new))
+        facts |= {new[tag]: category for tag, category in own.items()}
+        values |= {new[tag]: found.values[tag][0] for tag in own}
+    asked = [random.choice(people[source.id]) for source in random.sample(sources, _ASKED)]
     return Conversation(
         id=f"distract-{number:04d}",
         template=TEMPLATES[number % len(TEMPLATES)],
         joined=joined,
-        letters=letters,
         texts=tuple(texts),
         facts=facts,
         values=values,
-        asked=tuple(people),
-        chars=round(plain / _TEXTS_SHARE),
+        asked=tuple(asked),
+        chars=round(chars / _TEXTS_SHARE),
     )
 
 
-def conversation_sheet(recorded: Recorded, number: int) -> str:
-    """One conversation for a writer."""
-    asked = conversation(recorded, number)
+def conversation_sheets(recorded: Recorded, portion: int) -> str:
+    """The conversations of a portion, from 1, for a writer.
+
+    Raises:
+        PiiBenchError: a text that one of them joins is not recorded.
+    """
+    numbers = numbers_of(portion, CONVERSATIONS)
+    return "\n".join(_told(conversation(recorded, n)) for n in numbers)
+
+
+def _told(asked: Conversation) -> str:
     texts = "\n".join(
         f"--- {sample_id}\n{text}"
         for sample_id, text in zip(asked.joined, asked.texts, strict=True)
@@ -212,16 +215,6 @@ def conversation_sheet(recorded: Recorded, number: int) -> str:
         f"query: about {', '.join(asked.asked)}, one after the other; about two facts of each; "
         f"about 860 characters\nfacts:\n{facts}{texts}\n"
     )
-
-
-def conversation_sheets(recorded: Recorded, portion: int) -> str:
-    """The conversations of a portion, from 1, for a writer.
-
-    Raises:
-        PiiBenchError: a text that one of them joins is not recorded.
-    """
-    numbers = numbers_of(portion, CONVERSATIONS)
-    return "\n".join(conversation_sheet(recorded, n) for n in numbers)
 
 
 @cache
@@ -242,18 +235,11 @@ def _joined() -> tuple[tuple[str, ...], ...]:
     return tuple(groups)
 
 
-def _retagged(text: str, letters: Mapping[tuple[str, str], str], source_id: str) -> str:
-    parts, place = [], 0
-    for match in OPENING.finditer(text):
-        tags = [letters[source_id, tag[0]] + tag[1:] for tag in match[1].split("+")]
-        parts += [text[place : match.start()], "{" + "+".join(tags) + "|"]
-        place = match.end()
-    return "".join([*parts, text[place:]])
+def _retagged(text: str, new: Mapping[str, str]) -> str:
+    def opened(mark: re.Match[str]) -> str:
+        return "{" + "+".join(new[tag] for tag in mark[1].split("+")) + "|"
 
-
-def _person_lines(source: Marked) -> str:
-    relation = source.header.get("relation")
-    return f"relation: {relation} (A first)\n" if relation else ""
+    return OPENING.sub(opened, text)
 
 
 def _is_name(category: str) -> bool:

@@ -21,10 +21,10 @@ Twins have no text of their own: a header line `of: single-0001`, and queries th
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.check.text import is_inside, occurrences
+from pii_bench.datasets.check.text import Cover, occurrences
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.errors import PiiBenchError
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType, type_named
@@ -85,14 +85,19 @@ class Marked:
     Attributes:
         header: the lines before the text, key to value.
         text: with its marks.
-        line: of the sample in its file, from 1.
     """
 
     id: str
     header: Mapping[str, str]
     text: str
     queries: tuple[MarkedQuery, ...]
-    line: int = field(default=1, compare=False)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Tag to category, of `A1 Full Name, A2 Age` in the header; "-" is for none."""
+        line = self.header.get("facts", "")
+        parts = (part.strip().partition(" ") for part in line.split(", ") if line != "-")
+        return {tag: category for tag, _, category in parts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +156,7 @@ def write_marked(samples: Iterable[Marked]) -> str:
     return "\n".join(_lines(sample) for sample in samples)
 
 
-def resolve(marked: str, names: frozenset[str]) -> Resolved:
+def resolve(marked: str, names: frozenset[str] = frozenset()) -> Resolved:
     """Take the marks out of a text, and say where their entities are.
 
     Args:
@@ -178,10 +183,9 @@ def resolve(marked: str, names: frozenset[str]) -> Resolved:
             values.setdefault(tag, {})[value] = None
     text = "".join([*parts, marked[place:]])
     for tag in names & values.keys():
-        taken = {span for own in spans.values() for span in own}
+        taken = Cover(span for own in spans.values() for span in own)
         for name in values[tag]:
-            found = {s for s in occurrences(name, text) if not is_inside(s, taken)}
-            spans[tag] += sorted(found)
+            spans[tag] += [s for s in occurrences(name, text) if not taken.holds(s)]
     return Resolved(
         text=text,
         spans={tag: tuple(sorted(set(own))) for tag, own in spans.items()},
@@ -196,7 +200,7 @@ def to_samples(marked: Marked) -> Iterator[Sample]:
 
     The header names the categories (`facts: A1 Full Name, A2 Age`).
     """
-    categories = facts_of(marked.header["facts"])
+    categories = marked.facts
     found = resolve(marked.text, names_in(categories))
     subjects = annotate(found, categories)
     meta: dict[str, object] = {
@@ -227,7 +231,7 @@ def to_samples(marked: Marked) -> Iterator[Sample]:
 def to_twins(marked: Marked, source: Marked) -> Iterator[Sample]:
     """The twins of a recorded text: its description under other queries."""
     first = next(to_samples(source))
-    values = resolve(source.text, frozenset()).values
+    values = resolve(source.text).values
     for query in marked.queries:
         yield replace(
             first,
@@ -273,15 +277,6 @@ def annotate(found: Resolved, categories: Mapping[str, str]) -> tuple[Subject, .
     )
 
 
-def facts_of(line: str) -> dict[str, str]:
-    """Read "A1 Full Name, A2 Age": tag to category; "-" says that there are none."""
-    facts: dict[str, str] = {}
-    for part in line.split(", ") if line != "-" else ():
-        tag, _, category = part.strip().partition(" ")
-        facts[tag] = category
-    return facts
-
-
 def names_in(facts: Mapping[str, str]) -> frozenset[str]:
     """The tags of people's names, for `resolve`."""
     return frozenset(tag for tag, name in facts.items() if type_named(name) is PiiType.PER)
@@ -289,9 +284,10 @@ def names_in(facts: Mapping[str, str]) -> frozenset[str]:
 
 def _sample(path: Path, start: int, lines: list[str]) -> Marked:
     sample_id = lines[0].removeprefix("=== ").strip()
+    no_text = MarkedError(path, start + 1, f"{sample_id} has no line '--- text' behind its header")
     sections = [n for n, line in enumerate(lines) if line.startswith("--- ")]
     if not sections:
-        raise MarkedError(path, start + 1, f"{sample_id} has no line '--- text' behind its header")
+        raise no_text
     header: dict[str, str] = {}
     for number, line in enumerate(lines[1 : sections[0]], start=start + 2):
         key, colon, value = line.partition(":")
@@ -307,12 +303,10 @@ def _sample(path: Path, start: int, lines: list[str]) -> Marked:
     if "of" not in header:
         first = sections.pop(0)
         if lines[first].strip() != "--- text":
-            raise MarkedError(
-                path, start + 1, f"{sample_id} has no line '--- text' behind its header"
-            )
+            raise no_text
         text = bodies[first]
     queries = tuple(_query(path, start + n + 1, lines[n], bodies[n]) for n in sections)
-    return Marked(sample_id, header, text, queries, start + 1)
+    return Marked(sample_id, header, text, queries)
 
 
 def _query(path: Path, line: int, heading: str, text: str) -> MarkedQuery:

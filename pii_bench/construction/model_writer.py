@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.construction.accept import accept
 from pii_bench.construction.commissions import commission, told
 from pii_bench.construction.marked import MarkedError, parse_marked
+from pii_bench.construction.pools import load_voices
 from pii_bench.construction.recorded import Recorded
-from pii_bench.construction.voices import load_voices
 from pii_bench.datasets.sample import Sample, write_native
 from pii_bench.models.base import Completion, Message, Request, Sampling
 from pii_bench.prompting.parsing.completion import mend_surrogates, without_thought
@@ -60,27 +60,18 @@ class WriterReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """An answer that was refused, and why: what the next round is told."""
-
-    answer: str
-    reasons: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Writer:
     """Asks a model for the texts of commissions; what is asked about stands for a sample.
 
     Attributes:
         commissions: by id.
-        refused: id to the earlier answers to it.
+        refused: id to the earlier answers to it, each with what was wrong.
     """
 
     model: Model
     brief: Template
-    repair: Template
     commissions: Mapping[str, Commission]
-    refused: Mapping[str, tuple[Turn, ...]]
+    refused: Mapping[str, tuple[Message, ...]]
 
     def request(self, sample_id: str) -> Request:
         """The commission, and after each earlier answer what was wrong with it."""
@@ -91,14 +82,9 @@ class Writer:
             "registers": ", ".join(voices.registers),
             "domains": ", ".join(voices.domains),
         }
-        messages = [Message("user", self.brief.render(values))]
-        for turn in self.refused.get(sample_id, ()):
-            listed = "\n".join(f"- {reason}" for reason in turn.reasons)
-            # An empty turn is refused by some providers, and tells the model nothing.
-            if turn.answer.strip():
-                messages.append(Message("assistant", turn.answer))
-                messages.append(Message("user", self.repair.render({"problems": listed})))
-        return Request(sample_id, "writer", tuple(messages), _SAMPLING)
+        brief = Message("user", self.brief.render(values))
+        messages = (brief, *self.refused.get(sample_id, ()))
+        return Request(sample_id, "writer", messages, _SAMPLING)
 
     def request_hash(self, sample: Sample) -> str:
         """SHA-256 over model, identity, brief and messages."""
@@ -143,12 +129,15 @@ async def write_with_model(
     """
     own = folder / _UNSAFE.sub("--", model.name)
     commissions = {asked.id: asked for asked in (commission(order, n) for n in range(1, limit + 1))}
-    brief, repair = _prompts()
-    refused: dict[str, tuple[Turn, ...]] = {}
+    prompts = PROMPTS / "construction"
+    keys = frozenset({"id", "commission", "registers", "domains"})
+    brief = load_template(prompts / "writer.txt", keys)
+    repair = load_template(prompts / "repair.txt", frozenset({"problems"}))
+    refused: dict[str, tuple[Message, ...]] = {}
     reasons: dict[str, tuple[str, ...]] = dict.fromkeys(commissions, ())
     try:
         for number in range(1, ROUNDS + 1):
-            writer = Writer(model, brief, repair, commissions, dict(refused))
+            writer = Writer(model, brief, commissions, dict(refused))
             answers = await _ask(writer, sorted(reasons), own, number, concurrency, observer)
             for sample_id, answer in answers.items():
                 found = _accept(sample_id, answer, own / "texts")
@@ -156,7 +145,14 @@ async def write_with_model(
                     del reasons[sample_id]
                     continue
                 reasons[sample_id] = found
-                refused[sample_id] = (*refused.get(sample_id, ()), Turn(answer, found))
+                # An empty turn is refused by some providers, and tells the model nothing.
+                if answer.strip():
+                    problems = "\n".join(f"- {reason}" for reason in found)
+                    refused[sample_id] = (
+                        *refused.get(sample_id, ()),
+                        Message("assistant", answer),
+                        Message("user", repair.render({"problems": problems})),
+                    )
             if not reasons:
                 break
     finally:
@@ -167,16 +163,6 @@ async def write_with_model(
         if samples:
             write_native(path, samples)
     return WriterReport(path, tuple(sorted(recorded.sets[order.name])), reasons)
-
-
-def _prompts() -> tuple[Template, Template]:
-    return (
-        load_template(
-            PROMPTS / "construction" / "writer.txt",
-            frozenset({"id", "commission", "registers", "domains"}),
-        ),
-        load_template(PROMPTS / "construction" / "repair.txt", frozenset({"problems"})),
-    )
 
 
 async def _ask(

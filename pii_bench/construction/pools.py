@@ -1,23 +1,40 @@
-"""The pools that values are drawn from: `data/values/*.toml`."""
+"""What is drawn from: values (`data/values`), Faker's names, and voices (`data/texts`)."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pii_bench.errors import InputFileError
+from pii_bench.errors import InputFileError, MissingExtraError
 from pii_bench.resources import DATA
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 VALUES: Final = DATA / "values"
+TEXTS: Final = DATA / "texts"
 
 Split = Literal["test", "train"]
+
+WRITERS: Final = ("own", "desk", "near")
+"""The person of the text, somebody who deals with them for a living, somebody near to them."""
+
+_FAKER_LISTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "she": ("first_names_female", "first_names_nonbinary", "first_names"),
+    "he": ("first_names_male", "first_names_nonbinary", "first_names"),
+    "they": ("first_names_nonbinary", "first_names"),
+}
+# One word, or two joined by a hyphen; Faker's lists also hold joined words and remarks.
+_WORD: Final = re.compile(r"[^\W\d_]+(-[^\W\d_]+)?")
+
+# A resume and a self-introduction have one person.
+_OF_ONE: Final = frozenset({"resume", "self-introduction", "profile", "reference-letter"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +123,21 @@ class Pools:
     genders: Mapping[str, str]
     lists: Mapping[str, tuple[str, ...]]
 
+    @property
+    def named_cultures(self) -> list[str]:
+        """Every culture that names can be of: hand-made pools, then countries with locales."""
+        return [*self.cultures, *(c.name for c in self.countries.values() if c.locales)]
+
+    def names(self, culture: str, pronoun: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """First names and family names of a culture, each a single word (taxonomy).
+
+        Raises:
+            MissingExtraError: Faker is not installed.
+        """
+        if own := self.cultures.get(culture):
+            return own.first[pronoun], own.last
+        return _faker_names(self.countries[culture].locales, pronoun, self.split)
+
 
 @cache
 def load_pools(split: Split, folder: Path = VALUES) -> Pools:
@@ -155,8 +187,31 @@ def in_split(name: str, split: Split) -> bool:
     return (hashlib.sha256(name.encode()).digest()[-1] % 3 == 0) == (split == "train")
 
 
-def _half(names: list[str], split: Split) -> tuple[str, ...]:
+def _half(names: Iterable[str], split: Split) -> tuple[str, ...]:
     return tuple(name for name in names if in_split(name, split))
+
+
+@cache
+def _faker_names(
+    locales: tuple[str, ...], pronoun: str, split: Split
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    first: set[str] = set()
+    last: set[str] = set()
+    for locale in locales:
+        try:
+            provider = import_module(f"faker.providers.person.{locale}").Provider
+        except ModuleNotFoundError:
+            raise MissingExtraError("Faker", "pip install 'pii-bench[build]'") from None
+        lists = (getattr(provider, name, ()) for name in _FAKER_LISTS[pronoun])
+        first.update(next(filter(None, lists)))
+        last.update(provider.last_names)
+    return _single_words(first, split), _single_words(last, split)
+
+
+def _single_words(names: set[str], split: Split) -> tuple[str, ...]:
+    # Sorted, since sets have no order.
+    fit = sorted(n for n in names if _WORD.fullmatch(n) and n == n.title() and len(n) > 2)
+    return _half(fit, split)
 
 
 def _country(record: dict[str, Any], split: Split) -> Country:
@@ -192,3 +247,70 @@ def read_values(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise InputFileError(path, f"no pool of values: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """What a text is about.
+
+    Attributes:
+        desk: who deals with such matters for a living.
+        facts: categories that come up there.
+    """
+
+    desk: tuple[str, ...]
+    facts: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Voices:
+    """The lists that a commission draws from.
+
+    Attributes:
+        own: people who write about themselves; `near`, about somebody near to them.
+        on: what they type on.
+        manner: their mood, schooling or habit.
+        domains: what queries are about.
+        registers: kind of text to the kinds of writers that it has.
+        themes: name to theme.
+    """
+
+    own: tuple[str, ...]
+    near: tuple[str, ...]
+    on: tuple[str, ...]
+    manner: tuple[str, ...]
+    domains: tuple[str, ...]
+    registers: Mapping[str, tuple[str, ...]]
+    themes: Mapping[str, Theme]
+
+    def who(self, writer: str, theme: str) -> tuple[str, ...]:
+        """People of a kind of writer who may write of a theme."""
+        if writer == "desk":
+            return self.themes[theme].desk
+        return self.own if writer == "own" else self.near
+
+    def registers_of(self, writer: str, people: int) -> tuple[str, ...]:
+        """Kinds of text that a kind of writer writes about one person or two."""
+        return tuple(
+            name
+            for name, writers in self.registers.items()
+            if writer in writers and (people == 1 or name not in _OF_ONE)
+        )
+
+
+@cache
+def load_voices() -> Voices:
+    """Read who types a text and how, kinds of text and domains of queries.
+
+    Raises:
+        InputFileError: the file is absent or no TOML.
+    """
+    found = read_values(TEXTS / "voices.toml")
+    return Voices(
+        **{key: tuple(found[key]) for key in ("own", "near", "on", "manner", "domains")},
+        registers={name: tuple(writers) for name, writers in found["registers"].items()},
+        themes={
+            name: Theme(tuple(theme["desk"]), frozenset(theme["facts"]))
+            for name, theme in found["themes"].items()
+        },
+    )

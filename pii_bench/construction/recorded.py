@@ -1,29 +1,48 @@
-"""The written texts that are recorded: `data/texts/<set>/<portion>.txt`."""
+"""The written texts that are recorded, `data/texts/<set>/<portion>.txt`, and the sets they make."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.commissions import ORDERS, PORTION
-from pii_bench.construction.derived import TWIN_SETS
-from pii_bench.construction.frontier import FRONTIER
+from pii_bench.construction.declared import FRONTIER, FRONTIER_SIZE, OTHER, OTHER_SIZE
+from pii_bench.construction.derived import CONVERSATIONS, TRAIN_TWINS, TWINS, TWINS_PER_SOURCE
 from pii_bench.construction.marked import read_marked, to_samples, to_twins, write_marked
-from pii_bench.construction.other import OTHER
-from pii_bench.construction.voices import TEXTS
+from pii_bench.construction.pools import TEXTS
+from pii_bench.datasets.check.sets import CANARY, OUR_SETS
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import write_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.construction.marked import Marked
     from pii_bench.datasets.sample import Sample
 
-NAMES: Final = (*ORDERS, *TWIN_SETS, "distract", FRONTIER, OTHER)
-"""Sets whose texts or queries are written."""
+SIZES: Final[Mapping[str, int]] = {
+    **{name: order.size for name, order in ORDERS.items()},
+    TWINS: 2 * TWINS_PER_SOURCE,
+    TRAIN_TWINS: 480,
+    "distract": CONVERSATIONS,
+    FRONTIER: FRONTIER_SIZE,
+    OTHER: OTHER_SIZE,
+}
+"""How many texts, or texts with twins, are recorded for each written set."""
+
+HARD_PER_SOURCE: Final = 100
 
 SUPERSEDED: Final = "superseded"
+
+
+CRITERIA: Final[Mapping[str, Callable[[Sample], tuple[float, ...]]]] = {
+    "longest description": lambda s: (len(s.description),),
+    "highest density": lambda s: (len(s.entities) / len(s.description),),
+    # Many samples need as many entities; among them the one with most to choose from.
+    "most query-related": lambda s: (len(s.related), len(s.entities)),
+}
+"""How the hard set is chosen from single and multi (paper)."""
 
 
 def portion_of(marked_id: str) -> int:
@@ -46,7 +65,7 @@ class Recorded:
             MarkedError: one is not of the format.
         """
         sets: dict[str, dict[str, Marked]] = {}
-        for name in NAMES:
+        for name in SIZES:
             files = sorted((folder / name).glob("*.txt"))
             sets[name] = {m.id: m for path in files for m in read_marked(path)}
         return cls(folder, sets)
@@ -84,10 +103,53 @@ class Recorded:
             path = self.folder / SUPERSEDED / f"{name}.txt"
             before = path.read_text(encoding="utf-8") + "\n" if path.exists() else ""
             write_whole(path, before + write_marked([earlier]))
-        portion = portion_of(marked.id)
-        own = self.sets[name]
+        portion, own = portion_of(marked.id), self.sets[name]
         own[marked.id] = marked
-        first, last = (portion - 1) * PORTION + 1, portion * PORTION
-        ids = [f"{name}-{n:04d}" for n in range(first, last + 1)]
         path = self.folder / name / f"{portion:03d}.txt"
-        write_whole(path, write_marked(own[key] for key in ids if key in own))
+        write_whole(
+            path, write_marked(own[key] for key in sorted(own) if portion_of(key) == portion)
+        )
+
+
+def build_sets(recorded: Recorded) -> dict[str, tuple[Sample, ...]]:
+    """Make every set from the recorded texts; hard is chosen from single and multi.
+
+    Returns:
+        Name to samples. The first sample of each test set has the canary.
+
+    Raises:
+        PiiBenchError: texts of a set are missing.
+    """
+    for name in SIZES:
+        if len(recorded.sets[name]) != SIZES[name]:
+            there = len(recorded.sets[name])
+            raise PiiBenchError(
+                f"{name}: {there} texts are recorded in {recorded.folder / name}, not {SIZES[name]}"
+            )
+    sets = {name: tuple(recorded.samples(name)) for name in SIZES}
+    sets["hard"] = hard_set([sets["single"], sets["multi"]], HARD_PER_SOURCE)
+    for name in OUR_SETS:
+        first, *others = sets[name]
+        sets[name] = (replace(first, meta={**first.meta, "canary": CANARY}), *others)
+    return sets
+
+
+def hard_set(sources: Sequence[Sequence[Sample]], per_source: int) -> tuple[Sample, ...]:
+    """Choose `per_source` samples from each source, each criterion choosing in turn.
+
+    The samples are the sources' own; `meta` says which and by what criterion.
+    """
+    chosen: list[Sample] = []
+    for source in sources:
+        taken: set[str] = set()
+        rankings = {
+            name: iter(sorted(source, key=rank, reverse=True)) for name, rank in CRITERIA.items()
+        }
+        names = list(CRITERIA)
+        while len(taken) < per_source:
+            name = names[len(taken) % len(names)]
+            sample = next(s for s in rankings[name] if s.id not in taken)
+            taken.add(sample.id)
+            meta = {**sample.meta, "hard_of": sample.id, "criterion": name}
+            chosen.append(replace(sample, id=f"hard-{len(chosen) + 1:04d}", meta=meta))
+    return tuple(chosen)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.commissions import FREE, ORDERS
 from pii_bench.construction.marked import to_samples
-from pii_bench.construction.voices import load_voices
+from pii_bench.construction.pools import load_voices
 from pii_bench.datasets.check.sets import word_grams
 from pii_bench.datasets.check.text import Problem, blanked
 from pii_bench.taxonomy import PiiType
@@ -16,13 +16,13 @@ from pii_bench.taxonomy import PiiType
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
 
+    from pii_bench.construction.commissions import Order
     from pii_bench.construction.marked import Marked
     from pii_bench.construction.recorded import Recorded
     from pii_bench.datasets.sample import Sample
 
 _NEAR: Final = 0.3
 _RUN: Final = 8
-_MOST_OF_AN_ORGANISATION: Final = 2
 _MOST_OF_A_REGISTER: Final = 0.148
 # Shares of a set: openings of four words, and first words of organisations.
 _SHARE: Final = 0.005
@@ -44,10 +44,8 @@ class Rivals:
     """What recorded texts have used up: openings, organisations, phrases, values of a split."""
 
     def __init__(self, recorded: Recorded, without: Container[str] = ()) -> None:
-        self.openings: dict[str, Counter[tuple[str, str]]] = {name: Counter() for name in ORDERS}
-        self.organisations: dict[str, Counter[str]] = {name: Counter() for name in ORDERS}
-        self.leads: dict[str, Counter[str]] = {name: Counter() for name in ORDERS}
-        self.registers: dict[str, Counter[str]] = {name: Counter() for name in ORDERS}
+        # How many texts of a set have a feature: set, what it is, and which.
+        self.used: Counter[tuple[str, str, str]] = Counter()
         self.holders: dict[tuple[str, ...], set[str]] = {}
         self.grams: dict[str, int] = {}
         self.values: dict[str, dict[str, str]] = {"test": {}, "train": {}}
@@ -66,35 +64,34 @@ class Rivals:
         if name not in ORDERS:
             # Twins and conversations have the texts of others.
             return []
-        return [
-            Problem(marked.id, rule, reason)
-            for rule, reason in (
-                *self._of_one_kind(name, marked.header["register"]),
-                *self._used_up(name, samples),
-                *self._near(marked.id, samples[0]),
-                *self._of_other_split(name, samples),
-            )
-        ]
+        found = (
+            *self._used_up(ORDERS[name], marked, samples),
+            *self._near(marked.id, samples[0]),
+            *self._of_other_split(name, samples),
+        )
+        return [Problem(marked.id, rule, reason) for rule, reason in found]
 
-    def _of_one_kind(self, name: str, register: str) -> Iterator[tuple[str, str]]:
-        if self.registers[name][register] >= round(ORDERS[name].size * _MOST_OF_A_REGISTER):
-            others = self.registers[name]
-            rare = sorted(load_voices().registers, key=lambda r: others[r])[:5]
-            yield "register", f"too many texts are a {register}: choose another, {', '.join(rare)}"
-
-    def _used_up(self, name: str, samples: Sequence[Sample]) -> Iterator[tuple[str, str]]:
-        order = ORDERS[name]
-        most = max(round(order.size * order.queries * _SHARE), 2)
-        for key in _openings(samples):
-            if self.openings[name][key] >= most:
-                yield "opening", f"{most} {key[0]}s begin {key[1]!r} already"
-        for text in _organisations(samples[0]):
-            if self.organisations[name][text.casefold()] >= _MOST_OF_AN_ORGANISATION:
-                yield "organisation", f"{text!r} has been used twice: choose another"
-        most = max(round(_SHARE * order.types[PiiType.ORG] * _INVENTED_SHARE), 2)
-        for lead in _leads(samples[0]):
-            if self.leads[name][lead] >= most:
-                yield "lead", f"too many organisations begin with {lead!r}: choose another"
+    def _used_up(
+        self, order: Order, marked: Marked, samples: Sequence[Sample]
+    ) -> Iterator[tuple[str, str]]:
+        used, registers = self.used, load_voices().registers
+        rare = sorted(registers, key=lambda name: used[order.name, "register", name])[:5]
+        openings = max(round(order.size * order.queries * _SHARE), 2)
+        leads = max(round(_SHARE * order.types[PiiType.ORG] * _INVENTED_SHARE), 2)
+        allowed = {
+            "register": (
+                round(order.size * _MOST_OF_A_REGISTER),
+                f"too many texts are a {{}}: choose another, {', '.join(rare)}",
+            ),
+            "text": (openings, f"{openings} texts begin {{!r}} already"),
+            "query": (openings, f"{openings} queries begin {{!r}} already"),
+            "organisation": (2, "{!r} has been used twice: choose another"),
+            "lead": (leads, "too many organisations begin with {!r}: choose another"),
+        }
+        for what, which in _features(marked, samples):
+            most, reason = allowed[what]
+            if used[order.name, what, which.casefold()] >= most:
+                yield "opening" if what in {"text", "query"} else what, reason.format(which)
 
     def _near(self, sample_id: str, sample: Sample) -> Iterator[tuple[str, str]]:
         grams = word_grams(blanked(sample))
@@ -122,10 +119,9 @@ class Rivals:
             return
         split, samples = ORDERS[name].split, list(to_samples(marked))
         first = samples[0]
-        self.registers[name][marked.header["register"]] += 1
-        self.openings[name].update(_openings(samples))
-        self.organisations[name].update(text.casefold() for text in _organisations(first))
-        self.leads[name].update(_leads(first))
+        self.used.update(
+            (name, what, which.casefold()) for what, which in _features(marked, samples)
+        )
         grams = word_grams(blanked(first))
         self.grams[marked.id] = len(grams)
         for gram in grams:
@@ -136,23 +132,22 @@ class Rivals:
             self.runs[split].setdefault(run, marked.id)
 
 
-def _openings(samples: Sequence[Sample]) -> list[tuple[str, str]]:
-    keys = [("text", _opening(blanked(samples[0])))]
-    return keys + [("query", _opening(sample.query or "")) for sample in samples]
+def _features(marked: Marked, samples: Sequence[Sample]) -> Iterator[tuple[str, str]]:
+    """What few texts of a set may have in common: what it is, and which."""
+    first = samples[0]
+    yield "register", marked.header["register"]
+    yield "text", _opening(blanked(first))
+    for sample in samples:
+        yield "query", _opening(sample.query or "")
+    for name in sorted({e.text for e in first.entities if e.type == PiiType.ORG}):
+        yield "organisation", name
+    invented = (e.text for e in first.entities if e.category in _INVENTED)
+    for lead in sorted({text.split()[0].casefold() for text in invented}):
+        yield "lead", lead
 
 
 def _opening(text: str) -> str:
     return " ".join(re.findall(r"<[A-Z]+>|[\w'’]+", text)[:4]).lower()
-
-
-def _organisations(sample: Sample) -> Iterator[str]:
-    seen = {e.text for e in sample.entities if e.type == PiiType.ORG}
-    yield from sorted(seen)
-
-
-def _leads(sample: Sample) -> Iterator[str]:
-    texts = {e.text for e in sample.entities if e.category in _INVENTED}
-    yield from sorted({text.split()[0].casefold() for text in texts})
 
 
 def _values(sample: Sample) -> Iterator[str]:

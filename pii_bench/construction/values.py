@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 from dataclasses import dataclass
+from hashlib import sha256
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from random import Random
 
-    from pii_bench.construction.people import Names, Place
     from pii_bench.construction.pools import City, Country, Pools
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What a value may depend on.
+    """What the values of a person depend on.
 
     Attributes:
+        country: of the home, whether or not the text says so; likewise `city`.
         pronoun: `she`, `he` or `they`.
         income: gross monthly pay in US dollars, around which amounts lie.
         culture: of the name; it need not be that of the home.
@@ -28,21 +28,11 @@ class Draw:
 
     random: Random
     pools: Pools
-    names: Names
-    place: Place
+    country: Country
+    city: City
     pronoun: str
     culture: str
     income: float
-
-    @property
-    def country(self) -> Country:
-        """The country of the home."""
-        return self.pools.countries[self.place.country]
-
-    @property
-    def city(self) -> City:
-        """The city of the home."""
-        return self.country.cities[self.place.city]
 
     def one(self, name: str) -> str:
         """A member of a plain list of the pools."""
@@ -150,16 +140,13 @@ def facets_of(category: str) -> tuple[str, ...]:
 
 
 def _full_name(draw: Draw, _: str) -> str:
-    return draw.names.full_name(draw.random, draw.culture, draw.pronoun)
+    first, last = draw.pools.names(draw.culture, draw.pronoun)
+    return f"{draw.random.choice(first)} {draw.random.choice(last)}"
 
 
 def _handle(draw: Draw, _: str) -> str:
     stem = draw.one("handle_stems")
     return f"@{stem}{draw.digits(draw.random.choice((2, 2, 3, 4)))}"[:16]
-
-
-def _bank_account(draw: Draw, _: str) -> str:
-    return draw.digits(draw.random.choice((10, 11, 12)))
 
 
 def _credit_card(draw: Draw, _: str) -> str:
@@ -194,24 +181,16 @@ def _email(draw: Draw, _: str) -> str:
     return f"{local}@{draw.one('domains')}"
 
 
-def _password_hash(draw: Draw, _: str) -> str:
-    return hashlib.sha256(draw.random.randbytes(16)).hexdigest()
-
-
 def _social_security_number(draw: Draw, _: str) -> str:
     # Areas 900 to 999 are never issued.
     return f"9{draw.digits(2)}-{draw.random.randrange(10, 100)}-{draw.digits(4)}"
 
 
-def _street_address(draw: Draw, _: str) -> str:
-    return draw.random.choice(draw.country.streets).format(n=draw.random.randrange(2, 190))
-
-
 def _city(draw: Draw, facet: str) -> str:
     if facet == "home":
-        return draw.place.city
+        return draw.city.name
     cities = {name for country in draw.pools.countries.values() for name in country.cities}
-    return draw.random.choice(sorted(cities - {draw.place.city}))
+    return draw.random.choice(sorted(cities - {draw.city.name}))
 
 
 def _university(draw: Draw, facet: str) -> str:
@@ -304,17 +283,19 @@ _VALUES: Final[Mapping[str, Callable[[Draw, str], str]]] = MappingProxyType(
         "Nickname": _listed("nicknames"),
         "Social Security Number": _social_security_number,
         "Driver's License": lambda draw, _: draw.letter() + draw.digits(8),
-        "Bank Account": _bank_account,
+        "Bank Account": lambda draw, _: draw.digits(draw.random.choice((10, 11, 12))),
         "Credit Card": _credit_card,
         "Phone Number": _phone,
         "IP Address": _ip_address,
         "Email Address": _email,
-        "Password Hash": _password_hash,
+        "Password Hash": lambda draw, _: sha256(draw.random.randbytes(16)).hexdigest(),
         "Passport Number": lambda draw, _: draw.letter() + draw.digits(8),
         "Tax ID": lambda draw, _: draw.digits(9),
         "Employee ID": lambda draw, _: draw.letter() + draw.letter() + draw.digits(6),
         "Student ID": lambda draw, _: draw.digits(8),
-        "Street Address": _street_address,
+        "Street Address": lambda draw, _: draw.random.choice(draw.country.streets).format(
+            n=draw.random.randrange(2, 190)
+        ),
         "City/Region": _city,
         "Landmark": lambda draw, _: draw.random.choice(draw.city.landmarks),
         "Company Name": _listed("companies"),

@@ -111,26 +111,18 @@ def _card(record: dict[str, Any]) -> DatasetCard:
     if not all(isinstance(limit, str) for limit in limits):
         raise RecordError("record: 'known_limits' must be a list of strings")
     pins = get(record, "pins", dict)
+    texts = ("name", "version", "released", "licence", "summary", "construction")
     return DatasetCard(
-        name=get(record, "name", str),
-        version=get(record, "version", str),
-        released=get(record, "released", str),
-        licence=get(record, "licence", str),
+        **{key: get(record, key, str) for key in texts},
         benchmark=get(record, "benchmark", bool),
-        summary=get(record, "summary", str),
-        construction=get(record, "construction", str),
         known_limits=tuple(limits),
         pins={name: _pin(get(pins, name, dict, "pins"), f"pins.{name}") for name in pins},
     )
 
 
 def _pin(record: dict[str, Any], owner: str) -> Pin:
-    return Pin(
-        samples=get(record, "samples", int, owner),
-        subjects=get(record, "subjects", int, owner),
-        entities=get(record, "entities", int, owner),
-        sha256=get(record, "sha256", str, owner),
-    )
+    counts = {key: get(record, key, int, owner) for key in ("samples", "subjects", "entities")}
+    return Pin(**counts, sha256=get(record, "sha256", str, owner))
 
 
 ALL: Final = "all"
@@ -148,7 +140,7 @@ class Entry:
 
     name: str
     card: str
-    remedy: str
+    remedy: str = "run `pii-bench data build`"
 
     @property
     def path(self) -> Path:
@@ -165,28 +157,17 @@ class Entry:
         return data / f"{self.name}.jsonl"
 
 
-_BUILD: Final = "run `pii-bench data build`"
+_SETS: Final = ("single", "multi", "hard", "distract", "twins", "frontier")
+_TRAIN_DEV: Final = (
+    *("train-single", "train-multi", "train-twins", "train-other"),
+    *("dev-single", "dev-multi"),
+)
 
 DATASETS: Final[Mapping[str, Entry]] = MappingProxyType(
     {
-        entry.name: entry
-        for entry in (
-            *(Entry(name, name, _BUILD) for name in ("single", "multi", "hard", "distract")),
-            Entry("twins", "twins", _BUILD),
-            Entry("frontier", "frontier", _BUILD),
-            Entry("demo", "demo", "restore it from the repository"),
-            *(
-                Entry(name, "train-dev", _BUILD)
-                for name in (
-                    "train-single",
-                    "train-multi",
-                    "train-twins",
-                    "train-other",
-                    "dev-single",
-                    "dev-multi",
-                )
-            ),
-        )
+        **{name: Entry(name, name) for name in _SETS},
+        "demo": Entry("demo", "demo", "restore it from the repository"),
+        **{name: Entry(name, "train-dev") for name in _TRAIN_DEV},
     }
 )
 
@@ -246,8 +227,6 @@ FOREIGN_FORMATS: Final[
     Mapping[str, Callable[[Path], tuple[tuple[Sample, ...], tuple[str, ...]]]]
 ] = MappingProxyType({"capid": read_capid, "tab": read_tab})
 
-_PREFIXES: Final = (*FOREIGN_FORMATS, *SPAN_FORMATS)
-
 
 def load_datasets(source: str) -> tuple[Dataset, ...]:
     """Load what `--dataset` names: `all`, a name, `format:path`, or a path.
@@ -273,10 +252,10 @@ def open_dataset(source: str) -> DatasetStream:
         UnknownNameError: neither a name nor a file.
         InputFileError: the file is absent, or ours or foreign and broken.
     """
-    if (path := _own_file(source)) is not None:
-        sha256 = sha256_of(path)
-        name = _file_name(path.stem, sha256)
-        return DatasetStream(name, source, sha256, (), lambda: iterate_native(path))
+    if source in DATASETS:
+        ours = DATASETS[source]
+        sha256, samples = _pinned(ours), read_native(ours.path)
+        return DatasetStream(source, source, sha256, (), lambda: iter(samples))
     if (spans := span_source(source)) is not None:
         misfits = Misfits()
         # Read once to know what does not fit.
@@ -285,11 +264,21 @@ def open_dataset(source: str) -> DatasetStream:
         return DatasetStream(
             name, source, sha256, misfits.messages(), lambda: read_samples(spans, Misfits()), False
         )
-    dataset = load_dataset(source)
-    samples = dataset.samples
-    return DatasetStream(
-        dataset.name, dataset.source, dataset.sha256, dataset.faults, lambda: iter(samples)
-    )
+    prefix, colon, rest = source.partition(":")
+    if colon and prefix in FOREIGN_FORMATS:
+        path = Path(rest)
+        sha256 = sha256_of(path)
+        samples, faults = FOREIGN_FORMATS[prefix](path)
+        name = _file_name(f"{prefix}-{path.stem}", sha256)
+        return DatasetStream(name, source, sha256, faults, lambda: iter(samples))
+    path = Path(source)
+    if path.suffix != ".jsonl" and path.name == source and not _exists(path):
+        prefixes = (*FOREIGN_FORMATS, *SPAN_FORMATS)
+        names = [*DATASETS, *(f"{prefix}:PATH" for prefix in prefixes), "PATH.jsonl"]
+        raise UnknownNameError("dataset", source, names)
+    sha256 = sha256_of(path)
+    name = _file_name(path.stem, sha256)
+    return DatasetStream(name, source, sha256, (), lambda: iterate_native(path))
 
 
 def open_documents(source: str) -> DocumentStream:
@@ -326,35 +315,14 @@ def load_dataset(source: str) -> Dataset:
         UnknownNameError: neither a name nor a file.
         InputFileError: the file is broken, or one of ours is absent or not as pinned.
     """
-    if source in DATASETS:
-        return _load_ours(DATASETS[source])
-    prefix, colon, rest = source.partition(":")
-    if colon and prefix in FOREIGN_FORMATS:
-        path = Path(rest)
-        sha256 = sha256_of(path)
-        samples, faults = FOREIGN_FORMATS[prefix](path)
-        return Dataset(_file_name(f"{prefix}-{path.stem}", sha256), source, sha256, samples, faults)
     if (spans := span_source(source)) is not None:
+        # Without `open_dataset`, which would read it twice.
         misfits = Misfits()
         found = tuple(read_samples(spans, misfits))
         name, sha256 = _named(spans)
         return Dataset(name, source, sha256, found, misfits.messages(), names_subjects=False)
-    own = _own_file(source)
-    if own is None:
-        names = [*DATASETS, *(f"{prefix}:PATH" for prefix in _PREFIXES), "PATH.jsonl"]
-        raise UnknownNameError("dataset", source, names)
-    sha256 = sha256_of(own)
-    return Dataset(_file_name(own.stem, sha256), source, sha256, read_native(own))
-
-
-def _own_file(source: str) -> Path | None:
-    """The path of a file in our format; None where a source is no path."""
-    prefix, colon, _ = source.partition(":")
-    if source in DATASETS or (colon and prefix in _PREFIXES):
-        return None
-    path = Path(source)
-    named = path.suffix == ".jsonl" or path.name != source or _exists(path)
-    return path if named else None
+    opened = open_dataset(source)
+    return Dataset(opened.name, source, opened.sha256, tuple(opened.read()), opened.faults)
 
 
 def _exists(path: Path) -> bool:
@@ -365,7 +333,8 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _load_ours(entry: Entry) -> Dataset:
+def _pinned(entry: Entry) -> str:
+    """The hash of one of our files, which is that of its card."""
     if not entry.path.exists():
         raise InputFileError(entry.path, f"it is not there: {entry.remedy}")
     pinned = read_card(entry.card_path).pins.get(entry.name)
@@ -378,7 +347,7 @@ def _load_ours(entry: Entry) -> Dataset:
             f"pinned to {pinned.sha256} ({pinned.samples} samples): {entry.remedy}"
         )
         raise InputFileError(entry.path, what)
-    return Dataset(entry.name, entry.name, sha256, read_native(entry.path))
+    return sha256
 
 
 def _lines(path: Path) -> int:

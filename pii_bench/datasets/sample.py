@@ -181,7 +181,9 @@ def sample_from_record(record: dict[str, Any]) -> Sample:
         _subject(value, description, f"{owner}, subjects[{number}]")
         for number, value in enumerate(get_objects(record, "subjects", owner))
     )
-    _refuse_repeats([subject.id for subject in subjects], owner)
+    times = Counter(subject.id for subject in subjects)
+    if repeated := [subject_id for subject_id in times if times[subject_id] > 1]:
+        raise RecordError(f"{owner}: subject {min(repeated)!r} comes twice")
     texts = {subject.id: {each.text for each in subject.entities} for subject in subjects}
     related = tuple(
         _related(value, texts, f"{owner}, related[{number}]")
@@ -288,12 +290,6 @@ def _related(record: dict[str, Any], texts: Mapping[str, set[str]], owner: str) 
     if text not in texts[subject_id]:
         raise RecordError(f"{owner}: 'text' is no entity of subject {subject_id!r}")
     return Related(subject_id, text, _extra(record, _RELATED_KEYS))
-
-
-def _refuse_repeats(subject_ids: list[str], owner: str) -> None:
-    repeated = [name for name, times in Counter(subject_ids).items() if times > 1]
-    if repeated:
-        raise RecordError(f"{owner}: subject {min(repeated)!r} comes twice")
 
 
 def _extra(record: dict[str, Any], known: frozenset[str]) -> Mapping[str, Any]:

@@ -9,13 +9,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pii_bench.datasets.check.text import occurrences, spans_of
-from pii_bench.datasets.sample import Related
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from random import Random
 
-    from pii_bench.datasets.sample import Entity, Sample, Subject
+    from pii_bench.datasets.sample import Entity, Sample
     from pii_bench.scorer.locate import Span
 
 Place: TypeAlias = tuple[int, int]
@@ -84,7 +83,42 @@ class CutSample:
         }
         if any(len(found) > 1 or not min(found).strip() for found in held.values()):
             return None
-        return _rebuilt(self.sample, description, spans, {p: min(t) for p, t in held.items()})
+        return self._rebuilt(description, spans, {p: min(t) for p, t in held.items()})
+
+    def _rebuilt(
+        self,
+        description: str,
+        spans: Mapping[Place, tuple[Span, ...]],
+        texts: Mapping[Place, str],
+    ) -> Sample:
+        subjects = tuple(
+            replace(
+                subject,
+                entities=tuple(
+                    replace(
+                        entity,
+                        text=texts.get((number, place), entity.text),
+                        spans=spans[number, place],
+                    )
+                    for place, entity in enumerate(subject.entities)
+                ),
+            )
+            for number, subject in enumerate(self.sample.subjects)
+        )
+        renamed = {
+            (old.id, before.text): after.text
+            for old, new in zip(self.sample.subjects, subjects, strict=True)
+            for before, after in zip(old.entities, new.entities, strict=True)
+        }
+        related = tuple(
+            replace(need, text=renamed[need.subject, need.text]) for need in self.sample.related
+        )
+        meta = dict(self.sample.meta)
+        if public := _public(self.sample):
+            meta["public"] = [texts.get((_PUBLIC, n), value) for n, value in enumerate(public)]
+        return replace(
+            self.sample, description=description, subjects=subjects, related=related, meta=meta
+        )
 
 
 def cut(sample: Sample, *, public: bool = False) -> CutSample:
@@ -122,48 +156,6 @@ def cut(sample: Sample, *, public: bool = False) -> CutSample:
         for start, end in pairwise(edges)
     )
     return CutSample(sample, spans, tuple(edges), pieces)
-
-
-def _rebuilt(
-    sample: Sample,
-    description: str,
-    spans: Mapping[Place, tuple[Span, ...]],
-    texts: Mapping[Place, str],
-) -> Sample:
-    subjects = tuple(
-        _with_texts(subject, number, spans, texts) for number, subject in enumerate(sample.subjects)
-    )
-    renamed = {
-        (old.id, before.text): after.text
-        for old, new in zip(sample.subjects, subjects, strict=True)
-        for before, after in zip(old.entities, new.entities, strict=True)
-    }
-    related = tuple(
-        Related(need.subject, renamed[need.subject, need.text], need.extra)
-        for need in sample.related
-    )
-    meta = dict(sample.meta)
-    if public := _public(sample):
-        found = [texts.get((_PUBLIC, place), value) for place, value in enumerate(public)]
-        meta["public"] = found
-    return replace(sample, description=description, subjects=subjects, related=related, meta=meta)
-
-
-def _with_texts(
-    subject: Subject,
-    number: int,
-    spans: Mapping[Place, tuple[Span, ...]],
-    texts: Mapping[Place, str],
-) -> Subject:
-    entities = tuple(
-        replace(
-            entity,
-            text=texts.get((number, place), entity.text),
-            spans=spans[number, place],
-        )
-        for place, entity in enumerate(subject.entities)
-    )
-    return replace(subject, entities=entities)
 
 
 def _public(sample: Sample) -> list[str]:

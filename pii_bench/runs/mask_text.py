@@ -20,6 +20,7 @@ from pii_bench.runs.predictions import read_response
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import Locator
 from pii_bench.scorer.masked_text import GoldTexts, Told, Trace, tell
+from pii_bench.systems.base import THIS_MACHINE
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.tasks import Task
 
@@ -66,7 +67,7 @@ class Counts:
         values: how many tags there are, and `places` where they stand.
         masked: found values by type, without those left `readable` because a query needs them.
         not_found: texts that the system named and that are nowhere in the text.
-        in_query: masked values that the query itself holds.
+        in_query: values by type that a query itself holds, without those left readable.
         undecided: texts of which everything is masked, as the system did not tell the need.
     """
 
@@ -75,7 +76,7 @@ class Counts:
     masked: Counter[str] = field(default_factory=Counter)
     readable: Counter[str] = field(default_factory=Counter)
     not_found: int = 0
-    in_query: int = 0
+    in_query: Counter[str] = field(default_factory=Counter)
     undecided: int = 0
 
     def include(self, others: Counts) -> None:
@@ -88,8 +89,14 @@ class Counts:
         self.in_query += others.in_query
         self.undecided += others.undecided
 
-    def add(self, answers: Answers, masked: Masked, query: str) -> None:
-        """Count one text more."""
+    def add(
+        self,
+        answers: Answers,
+        masked: Masked,
+        query: str,
+        in_query: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        """Count one text more; `in_query` is what `find_in_query` says."""
         needed = {normalise(text) for text in answers.needed or ()}
         absent = {normalise(text) for text in masked.not_found}
         found = {(normalise(text), pii_type) for text, pii_type in answers.entities}
@@ -102,7 +109,8 @@ class Counts:
         self.values += len(masked.mapping)
         self.places += masked.places
         self.not_found += len(masked.not_found)
-        self.in_query += sum(bool(asked.spans(texts[0])) for texts in masked.mapping.values())
+        for text, pii_type in found | {(normalise(text), each) for text, each in in_query}:
+            self.in_query[pii_type] += text not in needed and bool(asked.spans(text))
         self.undecided += answers.needed is None
 
 
@@ -253,6 +261,22 @@ async def find(text: str, systems: Iterable[System]) -> Subjects:
     return (await _ask(detection, Sample(SAMPLE_ID, text, None, (), ()))).subjects or ()
 
 
+async def find_in_query(query: str, systems: Iterable[System]) -> tuple[tuple[str, str], ...]:
+    """What the detector finds in a query itself, as (text, type) pairs.
+
+    Nothing where it is a chat model or on another machine, where a further call costs, or where
+    it gives no answer.
+    """
+    (detection,) = _answering([Task.DETECTION], systems)
+    if detection.card.prompt_sha256 or detection.card.unmasked_text_to != THIS_MACHINE:
+        return ()
+    try:
+        found = await find(query, [detection])
+    except MaskingError:
+        return ()
+    return tuple(pair for subject in found for pair in subject)
+
+
 def masking_systems(systems: Iterable[System]) -> tuple[System, System]:
     """Those that detect and that tell what a query needs.
 
@@ -396,7 +420,7 @@ async def _mask(
     answers = await ask(text, query, systems, on_failure=on_failure)
     masked = mask(text, answers.entities, answers.needed or ())
     counts = Counts()
-    counts.add(answers, masked, query)
+    counts.add(answers, masked, query, await find_in_query(query, systems))
     return MaskedText(masked.text, counts)
 
 

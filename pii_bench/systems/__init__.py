@@ -11,4 +11,4 @@ ENCODER: Final = "encoder"
 
 BALANCED: Final = "balanced"
 KEEP: Final = ("least", "less", BALANCED, "more", "most")
-"""How much the encoder leaves readable; `systems.encoder.dial` fits a threshold for each."""
+"""How much the encoder leaves readable; `systems.encoder.measure` fits a threshold for each."""

@@ -102,6 +102,18 @@ def test_the_default_system_masks_standard_input_on_this_machine(
     assert os.listdir(own_folder) == []  # noqa: PTH208 -- hidden files too
 
 
+def test_what_only_the_query_holds_is_counted_too(
+    capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe(monkeypatch, "The heating in the flat has been off for a week.")
+
+    assert mask(query="I am ann.lee@mail.example: may I pay less rent?") == 0
+
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "pii-bench mask: the query itself holds 1 value (CODE 1): it is not masked"
+    )
+
+
 def test_nothing_else_is_written_and_no_message_quotes_the_text(
     letter: Path, capsys: Capsys
 ) -> None:
@@ -114,7 +126,7 @@ def test_nothing_else_is_written_and_no_message_quotes_the_text(
         "pii-bench mask: masked: 2 values at 2 places (PER 2)",
         "pii-bench mask: left readable, for the query needs it (DEM 1)",
         "pii-bench mask: named by the system, but not found in the text: 1",
-        "pii-bench mask: the query itself holds 2 of the masked values: it is not masked",
+        "pii-bench mask: the query itself holds 2 values (PER 2): it is not masked",
     ]
     assert {path.name for path in letter.parent.iterdir()} == {"letter.txt", "said.jsonl"}
 

@@ -9,13 +9,13 @@ from pii_bench.construction import derived
 from pii_bench.construction.derived import (
     TRAIN_TWINS,
     conversation,
-    conversation_sheet,
+    conversation_sheets,
     twin_kinds,
     twin_sheet,
     twin_sources,
 )
 from pii_bench.construction.marked import Marked, MarkedQuery
-from pii_bench.construction.recorded import NAMES, Recorded
+from pii_bench.construction.recorded import SIZES, Recorded
 from pii_bench.errors import PiiBenchError
 
 
@@ -42,7 +42,7 @@ def multi(number: int) -> Marked:
 
 
 def recorded(singles: int = 1214, pairs: int = 1228) -> Recorded:
-    sets: dict[str, dict[str, Marked]] = {name: {} for name in NAMES}
+    sets: dict[str, dict[str, Marked]] = {name: {} for name in SIZES}
     sets["single"] = {(m := single(n)).id: m for n in range(1, singles + 1)}
     sets["multi"] = {(m := multi(n)).id: m for n in range(1, pairs + 1)}
     return Recorded(Path("texts"), sets)
@@ -122,13 +122,12 @@ def test_a_conversation_joins_five_texts_and_renames_their_people() -> None:
     asked = conversation(recorded(), 1)
 
     assert len(asked.joined) == 5
-    letters = sorted(asked.letters.values())
+    letters = sorted({tag[0] for tag in asked.facts})
     assert letters == list("ABCDEFGHIJ"[: len(letters)])
     assert len(asked.asked) == 3
     assert set(asked.facts) == set(asked.values)
-    assert {tag[0] for tag in asked.facts} == set(letters)
-    last = asked.letters[asked.joined[-1], "A"]
-    assert f"{{{last}1|Ann Lee}}" in asked.texts[-1]
+    # The last text is of one person or two.
+    assert any(f"{{{letter}1|Ann Lee}}" in asked.texts[-1] for letter in letters[-2:])
 
 
 def test_no_text_is_in_two_conversations() -> None:
@@ -140,8 +139,9 @@ def test_no_text_is_in_two_conversations() -> None:
 
 
 def test_a_sheet_of_a_conversation_lists_facts_and_texts() -> None:
-    told = conversation_sheet(recorded(), 1)
+    told = conversation_sheets(recorded(), 1)
 
     assert told.startswith("=== distract-0001\nplace: knowledge platform\n")
     assert "  A1 Full Name: Ann Lee\n" in told
-    assert told.count("\n--- ") == 5
+    assert told.count("=== distract-") == 12
+    assert told.count("\n--- ") == 12 * 5

@@ -10,7 +10,6 @@ from pii_bench.construction.marked import (
     Marked,
     MarkedError,
     MarkedQuery,
-    facts_of,
     read_marked,
     resolve,
     to_samples,
@@ -124,7 +123,11 @@ def test_a_sample_for_each_query(tmp_path: Path) -> None:
 
 
 def test_facts_of_a_header() -> None:
-    assert facts_of("A1 Full Name, B2 City/Region") == {"A1": "Full Name", "B2": "City/Region"}
+    def facts(line: str) -> dict[str, str]:
+        return Marked("single-0001", {"facts": line}, "", ()).facts
+
+    assert facts("A1 Full Name, B2 City/Region") == {"A1": "Full Name", "B2": "City/Region"}
+    assert facts("-") == {}
 
 
 @given(st.lists(st.tuples(st.text("ab {", max_size=4), st.text("xyz", min_size=1)), max_size=5))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.construction.pools import Pools, in_split, load_pools
+from pii_bench.construction.pools import Pools, load_pools
 from pii_bench.errors import InputFileError
-from tests.construction.world import split_pools
+from tests.construction.world import POOLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Lists that are closed in the world; both splits draw from the whole of them.
 SHARED = {"orientations", "religions", "races", "blood_types"}
+TEST, TRAIN = load_pools("test"), load_pools("train")
+EACH_SPLIT = pytest.mark.parametrize("pools", [TEST, TRAIN], ids=["test", "train"])
 
 
 def values(pools: Pools) -> Iterator[tuple[str, str]]:
@@ -40,26 +42,22 @@ def values(pools: Pools) -> Iterator[tuple[str, str]]:
 
 
 def test_test_and_train_share_no_value() -> None:
-    test, train = (set(values(pools)) for pools in split_pools().values())
-    assert not test & train
+    assert set(values(TEST)).isdisjoint(values(TRAIN))
 
 
 def test_closed_lists_are_the_same_in_both_splits() -> None:
-    test, train = split_pools().values()
-    assert {name: test.lists[name] for name in SHARED} == {
-        name: train.lists[name] for name in SHARED
-    }
-    assert test.genders == train.genders
+    assert all(TEST.lists[name] == TRAIN.lists[name] for name in SHARED)
+    assert TEST.genders == TRAIN.genders
 
 
-@pytest.mark.parametrize("pools", split_pools().values(), ids=split_pools())
+@EACH_SPLIT
 def test_no_value_stands_in_a_pool_twice(pools: Pools) -> None:
     repeated = [value for value, times in Counter(values(pools)).items() if times > 1]
     # Countries of one language may have a street name, a party or a leaning in common.
     assert not [value for value in repeated if value[0] not in {"street", "party"}]
 
 
-@pytest.mark.parametrize("pools", split_pools().values(), ids=split_pools())
+@EACH_SPLIT
 def test_nothing_that_a_person_needs_is_empty(pools: Pools) -> None:
     assert pools.countries
     assert pools.occupations
@@ -74,7 +72,7 @@ def test_nothing_that_a_person_needs_is_empty(pools: Pools) -> None:
         assert all(city.landmarks and city.universities for city in country.cities.values())
 
 
-@pytest.mark.parametrize("pools", split_pools().values(), ids=split_pools())
+@EACH_SPLIT
 def test_templates_have_one_place_to_fill(pools: Pools) -> None:
     for country in pools.countries.values():
         assert country.currency.count("{}") == 1
@@ -85,7 +83,7 @@ def test_templates_have_one_place_to_fill(pools: Pools) -> None:
             assert not re.search(r"\d", street), "the rules read the number of an address"
 
 
-@pytest.mark.parametrize("pools", split_pools().values(), ids=split_pools())
+@EACH_SPLIT
 def test_every_occupation_can_be_held(pools: Pools) -> None:
     ranks = {level.rank for level in pools.education_levels.values()}
     for job in pools.occupations.values():
@@ -94,14 +92,32 @@ def test_every_occupation_can_be_held(pools: Pools) -> None:
         assert job.education <= max(ranks), job.name
 
 
-@pytest.mark.parametrize("split", ["test", "train"])
-def test_a_name_is_of_one_split(split: str) -> None:
-    other = {"test": "train", "train": "test"}[split]
-    names = [f"Name{n}" for n in range(300)]
-    own = [name for name in names if in_split(name, split)]  # type: ignore[arg-type]
-    assert not [name for name in own if in_split(name, other)]  # type: ignore[arg-type]
-    # Two thirds of 300, or one: within four standard deviations (8) of it.
-    assert abs(len(own) - {"test": 200, "train": 100}[split]) < 33
+def parts_of_names(pools: Pools) -> Iterator[str]:
+    for culture in pools.named_cultures:
+        for pronoun in ("she", "he", "they"):
+            first, last = pools.names(culture, pronoun)
+            assert len(first) * len(last) > 1, (culture, pronoun)
+            yield from first + last
+
+
+@EACH_SPLIT
+def test_names_are_single_words(pools: Pools) -> None:
+    assert not [part for part in parts_of_names(pools) if not part.replace("-", "").isalpha()]
+
+
+def test_test_and_train_share_no_part_of_a_name() -> None:
+    # Over all cultures and pronouns: "Maria" is one string in many of their lists.
+    test, train = set(parts_of_names(TEST)), set(parts_of_names(TRAIN))
+
+    assert not test & train
+    # Two thirds of all are of test.
+    assert len(test) / len(test | train) == pytest.approx(2 / 3, abs=0.03)
+
+
+def test_cultures_are_hand_made_pools_and_countries_that_faker_knows() -> None:
+    assert POOLS.named_cultures == ["japanese", "Sweden"]
+    assert POOLS.names("japanese", "he") == (("Goro",), ("Ueno",))
+    assert "Agneta" in POOLS.names("Sweden", "she")[0]
 
 
 def test_an_absent_folder_is_named(tmp_path: Path) -> None:

@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from random import Random
 
-from pii_bench.construction.people import Fact, Place, Profile
-from pii_bench.construction.pools import (
-    City,
-    Country,
-    NameCulture,
-    Occupation,
-    Pools,
-    Schooling,
-    load_pools,
+from pii_bench.construction.people import Fact, Profile
+from pii_bench.construction.pools import City, Country, NameCulture, Occupation, Pools, Schooling
+from pii_bench.construction.values import Draw
+
+LUND = City("Lund", ("Kungshuset",), ("Lund University",))
+SWEDEN = Country(
+    name="Sweden",
+    nationality="Swedish",
+    phone="+46",
+    currency="SEK {}",
+    per_usd=10.0,
+    locales=("sv_SE",),
+    agencies=("Skatteverket", "Land Registry"),
+    parties=("Centre Party",),
+    streets=("Storgatan {n}",),
+    cities={"Lund": LUND},
 )
-
-if TYPE_CHECKING:
-    from pii_bench.construction.pools import Split
-
 POOLS = Pools(
     split="test",
-    countries={
-        "Sweden": Country(
-            name="Sweden",
-            nationality="Swedish",
-            phone="+46",
-            currency="SEK {}",
-            per_usd=10.0,
-            locales=("sv_SE",),
-            agencies=("Skatteverket", "Land Registry"),
-            parties=("Centre Party",),
-            streets=("Storgatan {n}",),
-            cities={"Lund": City("Lund", ("Kungshuset",), ("Lund University",))},
-        )
-    },
+    countries={"Sweden": SWEDEN},
     cultures={
         "japanese": NameCulture({"she": ("Yuka",), "he": ("Goro",), "they": ("Akira",)}, ("Ueno",))
     },
@@ -51,18 +41,13 @@ POOLS = Pools(
     lists={},
 )
 
-HOME = Place("Sweden", "Lund")
-
 
 def person(*facts: tuple[str, str], subject: str = "A", pronoun: str = "she") -> Profile:
     """A person in Lund; "Date: job-start" is a category with its facet."""
-    return Profile(subject, pronoun, HOME, tuple(fact(*each) for each in facts))
+    draw = Draw(Random(1), POOLS, SWEDEN, LUND, pronoun, "japanese", 3000.0)
+    return Profile(subject, tuple(fact(*each) for each in facts), draw)
 
 
 def fact(name: str, value: str) -> Fact:
     category, _, facet = name.partition(": ")
     return Fact(category, facet, value)
-
-
-def split_pools() -> dict[Split, Pools]:
-    return {"test": load_pools("test"), "train": load_pools("train")}

@@ -46,23 +46,15 @@ def test_a_line_becomes_a_sample_of_one_subject(tmp_path: Path) -> None:
     assert faults == ()
 
 
-def test_low_and_high_are_other_words_for_0_and_1(tmp_path: Path) -> None:
-    phrases = {
-        "41": {"type": "age", "relevance": "low"},
-        "asthma": {"type": "health", "relevance": "high"},
-    }
-    (sample,), _ = read_capid(write_lines(tmp_path / "test.jsonl", [LINE | {"piis": phrases}]))
-
-    assert [related.text for related in sample.related] == ["asthma"]
-
-
-def test_a_phrase_is_gold_as_its_context_writes_it(tmp_path: Path) -> None:
+def test_low_and_high_are_other_words_and_a_phrase_is_gold_as_its_context_writes_it(
+    tmp_path: Path,
+) -> None:
     line = {
         "context": "Mo’s sister “Jo” – a vet – is 41.",
         "question": "Is she old?",
         "piis": {
-            "Mo's sister": {"type": "relationship", "relevance": "1"},
-            '"Jo" - a vet': {"type": "name", "relevance": "0"},
+            "Mo's sister": {"type": "relationship", "relevance": "high"},
+            '"Jo" - a vet': {"type": "name", "relevance": "low"},
         },
     }
     (sample,), faults = read_capid(write_lines(tmp_path / "test.jsonl", [line]))
@@ -107,18 +99,16 @@ def test_a_phrase_that_does_not_occur_is_a_fault_and_not_gold(tmp_path: Path) ->
     assert [related.text for related in sample.related] == ["asthma"]
 
 
-def test_a_line_without_question_has_nothing_related(tmp_path: Path) -> None:
-    (sample,), _ = read_capid(write_lines(tmp_path / "test.jsonl", [LINE | {"question": None}]))
+def test_a_line_without_question_has_nothing_related_and_one_without_phrases_no_subject(
+    tmp_path: Path,
+) -> None:
+    lines = [LINE | {"question": None}, LINE | {"piis": {}}]
+    (sample, other), _ = read_capid(write_lines(tmp_path / "test.jsonl", lines))
 
+    assert other.subjects == ()
     assert sample.query is None
     assert sample.related == ()
     assert len(sample.entities) == 3
-
-
-def test_a_line_without_phrases_has_no_subject(tmp_path: Path) -> None:
-    (sample,), _ = read_capid(write_lines(tmp_path / "test.jsonl", [LINE | {"piis": {}}]))
-
-    assert sample.subjects == ()
 
 
 def test_every_type_of_capid_has_one_of_ours() -> None:
@@ -139,17 +129,12 @@ def test_every_type_of_capid_has_one_of_ours() -> None:
                 f"(allowed: {', '.join(CAPID_TYPES)})"
             ),
         ),
-        (
-            {"piis": {"Mo": {"type": "name", "relevance": 1}}},
-            "phrase 1 of 'piis' must have a 'type' and a 'relevance' (one of 0, 1, low, high)",
-        ),
-        (
-            {"piis": {"Mo": {"type": "name", "relevance": "2"}}},
-            "phrase 1 of 'piis' must have a 'type' and a 'relevance' (one of 0, 1, low, high)",
-        ),
-        (
-            {"piis": {"Mo": "name"}},
-            "phrase 1 of 'piis' must have a 'type' and a 'relevance' (one of 0, 1, low, high)",
+        *(
+            (
+                {"piis": {"Mo": label}},
+                "phrase 1 of 'piis' must have a 'type' and a 'relevance' (one of 0, 1, low, high)",
+            )
+            for label in ({"type": "name", "relevance": 1}, {"type": "name", "relevance": "2"}, "a")
         ),
     ],
 )
@@ -250,44 +235,27 @@ def test_a_document_becomes_a_sample_without_query(tmp_path: Path) -> None:
     assert faults == ()
 
 
-def test_what_tells_nothing_about_the_applicant_is_not_gold(tmp_path: Path) -> None:
-    path = written(tmp_path / "tab.json", document(annotator1=[MO, COURT]))
+@pytest.mark.parametrize(
+    ("annotators", "gold"),
+    [
+        # What tells nothing about the applicant, and what has no type.
+        ({"annotator1": [MO, COURT, mention(13, 17, "MISC")]}, {"Mr Mo": ((0, 5),)}),
+        # An entity that is masked in part.
+        ({"annotator1": [ULM[0], ULM[1] | {"identifier_type": "NO_MASK"}]}, {"Ulm": ((9, 12),)}),
+        # The first annotator of the file counts.
+        ({"annotator7": [MO], "annotator1": ULM}, {"Mr Mo": ((0, 5),)}),
+        ({"annotator1": [COURT]}, {}),
+    ],
+)
+def test_what_is_gold(
+    tmp_path: Path, annotators: dict[str, Any], gold: dict[str, tuple[tuple[int, int], ...]]
+) -> None:
+    dataset = load_dataset(f"tab:{written(tmp_path / 'tab.json', document(**annotators))}")
 
-    (sample,), faults = read_tab(path)
-
-    assert [entity.text for entity in sample.entities] == ["Mr Mo"]
-    assert faults == ()
-
-
-def test_of_an_entity_masked_in_part_only_those_places_count(tmp_path: Path) -> None:
-    mentions = [ULM[0], ULM[1] | {"identifier_type": "NO_MASK"}]
-
-    (sample,), _ = read_tab(written(tmp_path / "tab.json", document(annotator1=mentions)))
-
-    assert [entity.spans for entity in sample.entities] == [((9, 12),)]
-
-
-def test_misc_has_no_type_and_is_not_gold(tmp_path: Path) -> None:
-    path = written(tmp_path / "tab.json", document(annotator1=[mention(13, 17, "MISC"), MO]))
-
-    (sample,), faults = read_tab(path)
-
-    assert [entity.text for entity in sample.entities] == ["Mr Mo"]
-    assert faults == ()
-
-
-def test_the_first_annotator_of_the_file_counts(tmp_path: Path) -> None:
-    path = written(tmp_path / "tab.json", document(annotator7=[MO], annotator1=ULM))
-
-    (sample,), _ = read_tab(path)
-
-    assert [entity.text for entity in sample.entities] == ["Mr Mo"]
-
-
-def test_a_document_without_masked_mentions_has_no_subject(tmp_path: Path) -> None:
-    (sample,), _ = read_tab(written(tmp_path / "tab.json", document(annotator1=[COURT])))
-
-    assert sample.subjects == ()
+    (sample,) = dataset.samples
+    assert {entity.text: entity.spans for entity in sample.entities} == gold
+    assert [subject.id for subject in sample.subjects] == (["A"] if gold else [])
+    assert dataset.faults == ()
 
 
 @pytest.mark.parametrize(
@@ -363,15 +331,6 @@ def test_a_file_that_is_none_of_tab(tmp_path: Path, text: str, what: str) -> Non
         read_tab(path)
 
     assert str(caught.value) == f"{path}: {what}"
-
-
-def test_it_is_a_format_of_the_command_line(tmp_path: Path) -> None:
-    path = written(tmp_path / "tab.json", document(annotator1=[MO]))
-
-    dataset = load_dataset(f"tab:{path}")
-
-    assert dataset.name == f"tab-tab-{dataset.sha256[:8]}"
-    assert [sample.id for sample in dataset.samples] == ["001-1"]
 
 
 def test_every_type_of_ours_is_one_of_tabs() -> None:

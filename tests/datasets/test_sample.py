@@ -75,16 +75,8 @@ def changed(**changes: Any) -> Callable[[dict[str, Any]], None]:
     return lambda record: record.update(changes)
 
 
-def without(key: str) -> Callable[[dict[str, Any]], None]:
-    return lambda record: record.pop(key)
-
-
 def entity_changed(**changes: Any) -> Callable[[dict[str, Any]], None]:
     return lambda record: record["subjects"][0]["entities"][0].update(changes)
-
-
-def entity_without(key: str) -> Callable[[dict[str, Any]], None]:
-    return lambda record: record["subjects"][0]["entities"][0].pop(key)
 
 
 ENTITY = "sample 's1', subjects[0].entities[0]"
@@ -95,31 +87,21 @@ NO_SPAN = "must be [start, end] in code points"
 @pytest.mark.parametrize(
     ("break_it", "what"),
     [
-        (without("id"), "record: 'id' is missing"),
+        (lambda record: record.pop("id"), "record: 'id' is missing"),
         (changed(id=7), "record: 'id' must be a string, not a whole number"),
-        (without("description"), "sample 's1': 'description' is missing"),
         (
             changed(description=["Ann Lee"]),
             "sample 's1': 'description' must be a string, not a list",
         ),
         (changed(query=3), "sample 's1': 'query' must be a string, not a whole number"),
         (changed(query=None), "sample 's1': 'related' must be empty where 'query' is null"),
-        (without("subjects"), "sample 's1': 'subjects' is missing"),
         (
             changed(subjects={"A": ["Ann Lee"]}),
             "sample 's1': 'subjects' must be a list, not an object",
         ),
         (
-            changed(subjects=["Ann Lee"]),
-            "sample 's1': subjects[0] must be an object, not a string",
-        ),
-        (
             changed(subjects=[{"entities": []}], related=[]),
             "sample 's1', subjects[0]: 'id' is missing",
-        ),
-        (
-            changed(subjects=[{"id": "A"}], related=[]),
-            "sample 's1', subjects[0]: 'entities' is missing",
         ),
         (
             changed(subjects=[{"id": "A", "entities": []}] * 2, related=[]),
@@ -129,10 +111,8 @@ NO_SPAN = "must be [start, end] in code points"
             changed(subjects=[{"id": "A", "entities": ["Ann Lee"]}]),
             "sample 's1', subjects[0]: entities[0] must be an object, not a string",
         ),
-        (entity_without("text"), f"{ENTITY}: 'text' is missing"),
         (entity_changed(text=32), f"{ENTITY}: 'text' must be a string, not a whole number"),
         (entity_changed(text="  "), f"{ENTITY}: 'text' is empty"),
-        (entity_without("type"), f"{ENTITY}: 'type' is missing"),
         (
             entity_changed(type="PERS"),
             f"{ENTITY}: unknown type 'PERS'; did you mean 'PER'? (allowed: {TYPES})",
@@ -152,18 +132,9 @@ NO_SPAN = "must be [start, end] in code points"
             )
             for span in ([0, 6], [1, 8], [7, 0], [-14, -7], [-3, 7], [900, 907])
         ),
-        (without("related"), "sample 's1': 'related' is missing"),
         (
             changed(related=["32"]),
             "sample 's1': related[0] must be an object, not a string",
-        ),
-        (
-            changed(related=[{"text": "32"}]),
-            "sample 's1', related[0]: 'subject' is missing",
-        ),
-        (
-            changed(related=[{"subject": "A"}]),
-            "sample 's1', related[0]: 'text' is missing",
         ),
         (
             changed(related=[{"subject": "B", "text": "32"}]),
@@ -223,13 +194,7 @@ def test_every_line_of_demo_comes_back_as_it_was() -> None:
         assert json.dumps(sample_to_record(sample), ensure_ascii=False) == line
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2)
-    ),
-    max_leaves=4,
-)
+json_values = st.none() | st.integers() | st.text(max_size=5) | st.lists(st.none(), max_size=2)
 KNOWN = {"id", "description", "query", "subjects", "related", "meta"} | {
     *("entities", "text", "type", "category", "spans", "subject")
 }

@@ -224,6 +224,6 @@ def test_counts_of_several_texts_are_added_up() -> None:
         # "32" is needed of the second text as well, but is not there.
         readable=Counter(DEM=1),
         not_found=1 + 2 + 2,
-        in_query=1,
+        in_query=Counter(PER=1),
         undecided=1,
     )

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Entity, Sample
 
+    Predicate = Callable[[str], bool]
+
 
 def luhn_holds(digits: str) -> bool:
     """Whether the last of some digits is right by Luhn's formula (ISO/IEC 7812-1)."""
@@ -76,13 +78,10 @@ AMOUNT: Final = re.compile(
     rf"(?<!\w)(?:(?P<before>[A-Z]{{0,3}}{_SIGN}|{_CODES}|R(?= ?{_GROUPED})) ?(?P<first>{_DIGITS})"
     rf"|(?P<second>{_DIGITS}) ?(?P<after>{_SIGN}|(?:{_CODES})(?!\w)))"
 )
-PERCENTAGE: Final = re.compile(r"[-−+]?\d+\.\d{2}%")
+_TWO_DECIMALS: Final = re.compile(r"[-−+]?\d+\.\d{2}%")
 
-_DURATION: Final = re.compile(
-    r"(\d+) ?(?:(d|days?)|(h|hours?)|(m|min|minutes?)|(s|sec|seconds?))", re.ASCII
-)
-_SECONDS_A_DAY: Final = 86_400
-_SECONDS: Final = (_SECONDS_A_DAY, 3_600, 60, 1)
+_DURATION: Final = re.compile(r"(\d+) ?(d|days?|h|hours?|m|min|minutes?|s|sec|seconds?)", re.ASCII)
+_SECONDS: Final = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
 _CENTIMETRES: Final = re.compile(r"(\d{3}) ?cm", re.ASCII)
 _FEET: Final = re.compile(r"([2-8])(?:['′’] ?| ?ft ?| feet ?)(\d|1[01])(?:[\"″”]| ?in| inches)?")
@@ -132,7 +131,7 @@ def parse_amount(text: str) -> Amount | None:
 
 def parse_percentage(text: str) -> float | None:
     """Read a percentage of two decimals: "6.85%" is 6.85."""
-    if PERCENTAGE.fullmatch(text) is None:
+    if _TWO_DECIMALS.fullmatch(text) is None:
         return None
     return float(text[:-1].replace("−", "-"))
 
@@ -142,8 +141,7 @@ def parse_days(text: str) -> float | None:
     match = _DURATION.fullmatch(text)
     if match is None:
         return None
-    unit = next(n for n, group in enumerate(match.groups()[1:]) if group)
-    return int(match[1]) * _SECONDS[unit] / _SECONDS_A_DAY
+    return int(match[1]) * _SECONDS[match[2][0]] / _SECONDS["d"]
 
 
 def parse_metres(text: str) -> float | None:
@@ -168,8 +166,10 @@ def parse_rank(text: str) -> Rank | None:
     return next((rank for rank, pattern in _RANKS if pattern.search(text)), None)
 
 
-if TYPE_CHECKING:
-    Predicate = Callable[[str], bool]
+def _like(*patterns: str, flags: int = re.ASCII) -> Predicate:
+    compiled = [re.compile(pattern, flags) for pattern in patterns]
+    return lambda text: any(pattern.fullmatch(text) for pattern in compiled)
+
 
 _ONES: Final = (
     "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen"
@@ -197,16 +197,15 @@ _ORDINALS: Final = (
 _DAY: Final = rf"(?:(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?|{_ORDINALS})"
 _YEAR: Final = r"(?:(?:19|20)\d{2}|['’]\d{2})"
 
-_DATES: Final = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"(?:(?:{_WEEKDAYS})\.?,? )?{_DAY}(?: of)?[ -](?:{_MONTHS})\.?(?:,?[ -]{_YEAR})?",
-        rf"(?:(?:{_WEEKDAYS})\.?,? )?(?:{_MONTHS})\.?[ -]{_DAY}(?:,?[ -]{_YEAR})?",
-        rf"(?:{_MONTHS})\.? (?:of )?{_YEAR}",
-        r"(?:0?[1-9]|[12]\d|3[01])([./-])(?:0?[1-9]|1[0-2])\1(?:(?:19|20)\d{2}|\d{2})",
-        r"(?:0?[1-9]|1[0-2])([/-])(?:0?[1-9]|[12]\d|3[01])\1(?:(?:19|20)\d{2}|\d{2})",
-        r"(?:19|20)\d{2}([./])(?:0?[1-9]|1[0-2])\1(?:0?[1-9]|[12]\d|3[01])",
-    )
+# A day, or a month with its year: "3 March 2024", "March 3rd", "03/04/2021", "May 2019".
+_FREE_DATE: Final = _like(
+    rf"(?:(?:{_WEEKDAYS})\.?,? )?{_DAY}(?: of)?[ -](?:{_MONTHS})\.?(?:,?[ -]{_YEAR})?",
+    rf"(?:(?:{_WEEKDAYS})\.?,? )?(?:{_MONTHS})\.?[ -]{_DAY}(?:,?[ -]{_YEAR})?",
+    rf"(?:{_MONTHS})\.? (?:of )?{_YEAR}",
+    r"(?:0?[1-9]|[12]\d|3[01])([./-])(?:0?[1-9]|1[0-2])\1(?:(?:19|20)\d{2}|\d{2})",
+    r"(?:0?[1-9]|1[0-2])([/-])(?:0?[1-9]|[12]\d|3[01])\1(?:(?:19|20)\d{2}|\d{2})",
+    r"(?:19|20)\d{2}([./])(?:0?[1-9]|1[0-2])\1(?:0?[1-9]|[12]\d|3[01])",
+    flags=re.IGNORECASE,
 )
 
 _HOUR_WORD: Final = (
@@ -223,17 +222,16 @@ _PART_OF_DAY: Final = (
 _PAST_HOUR: Final = (
     "oh[ -]five|fifteen|thirty|forty|forty-five|twenty|ten|fifty|twenty-five|thirty-five|fifty-five"
 )
-_TIMES: Final = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"(?:[01]?\d|2[0-3])[:.h][0-5]\d(?::[0-5]\d)?{_PART_OF_DAY}?",
-        r"(?:[01]\d|2[0-3])[0-5]\d(?: ?(?:hours|hrs|h))?",
-        rf"(?:1[0-2]|[1-9]|{_HOUR_WORD}){_PART_OF_DAY}(?: in the (?:morning|afternoon|evening))?",
-        rf"(?:{_MINUTE_WORD}) (?:past|to|after|before|of|till) (?:{_HOUR_WORD}){_PART_OF_DAY}?",
-        rf"half (?:{_HOUR_WORD}){_PART_OF_DAY}?",
-        rf"(?:{_HOUR_WORD})[ -](?:{_PAST_HOUR}){_PART_OF_DAY}?",
-        r"noon|midnight",
-    )
+# A time of day: "8:30 pm", "20:30", "quarter past nine", "half seven", "noon".
+_FREE_TIME: Final = _like(
+    rf"(?:[01]?\d|2[0-3])[:.h][0-5]\d(?::[0-5]\d)?{_PART_OF_DAY}?",
+    r"(?:[01]\d|2[0-3])[0-5]\d(?: ?(?:hours|hrs|h))?",
+    rf"(?:1[0-2]|[1-9]|{_HOUR_WORD}){_PART_OF_DAY}(?: in the (?:morning|afternoon|evening))?",
+    rf"(?:{_MINUTE_WORD}) (?:past|to|after|before|of|till) (?:{_HOUR_WORD}){_PART_OF_DAY}?",
+    rf"half (?:{_HOUR_WORD}){_PART_OF_DAY}?",
+    rf"(?:{_HOUR_WORD})[ -](?:{_PAST_HOUR}){_PART_OF_DAY}?",
+    r"noon|midnight",
+    flags=re.IGNORECASE,
 )
 
 _UNIT: Final = (
@@ -243,15 +241,14 @@ _UNIT: Final = (
 _SPAN_OF_TIME: Final = (
     rf"(?:(?:{_NUMBER}|an?)[ -]?(?:working |calendar |school |full |whole )?{_UNIT})"
 )
-_DURATIONS: Final = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"{_SPAN_OF_TIME}(?:(?:,| and|, and)? {_SPAN_OF_TIME})*",
-        rf"{_NUMBER} {_UNIT} and (?:a (?:half|quarter|bit)|three quarters)",
-        rf"(?:half|quarter of|three quarters of) an? {_UNIT}",
-        rf"{_UNIT} and a (?:half|quarter)",
-        r"fortnight|decade",
-    )
+# A span of time: "six weeks", "two and a half years", "1 h 45 min", "half an hour".
+_FREE_DURATION: Final = _like(
+    rf"{_SPAN_OF_TIME}(?:(?:,| and|, and)? {_SPAN_OF_TIME})*",
+    rf"{_NUMBER} {_UNIT} and (?:a (?:half|quarter|bit)|three quarters)",
+    rf"(?:half|quarter of|three quarters of) an? {_UNIT}",
+    rf"{_UNIT} and a (?:half|quarter)",
+    r"fortnight|decade",
+    flags=re.IGNORECASE,
 )
 
 _CURRENCY_WORD: Final = (
@@ -265,77 +262,40 @@ _CURRENCY_SIGN: Final = (
     r"(?:[A-Z]{0,3}[$£€¥₣₤₦₩₪₫₱₲₴₵₸₹₺₽]|[A-Z]{3}|Ksh|KSh|TSh|USh|Rp|Rs\.?|R|S/|E£|kr\.?|Kč|Fr\.?)"
 )
 _SCALE: Final = r"(?: ?(?:k|K|m|thousand|million|lakh|lakhs|crore))?"
-_AMOUNTS: Final = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"{_CURRENCY_SIGN} ?{_IN_DIGITS}{_SCALE}(?:[.,]-)?",
-        rf"{_IN_DIGITS}{_SCALE} ?(?:{_CURRENCY_SIGN}|zł|Ft|lei|(?i:{_CURRENCY_WORD}))",
-        (
-            rf"(?i:{_IN_WORDS}) (?:zł|kr|Ft|lei|Kč|(?i:{_CURRENCY_WORD}))"
-            rf"(?: (?i:and {_IN_WORDS})(?: cents)?)?"
-        ),
-    )
+# Money with its currency: "four thousand two hundred euros", "4.200,50 €", "$52k".
+_FREE_AMOUNT: Final = _like(
+    rf"{_CURRENCY_SIGN} ?{_IN_DIGITS}{_SCALE}(?:[.,]-)?",
+    rf"{_IN_DIGITS}{_SCALE} ?(?:{_CURRENCY_SIGN}|zł|Ft|lei|(?i:{_CURRENCY_WORD}))",
+    (
+        rf"(?i:{_IN_WORDS}) (?:zł|kr|Ft|lei|Kč|(?i:{_CURRENCY_WORD}))"
+        rf"(?: (?i:and {_IN_WORDS})(?: cents)?)?"
+    ),
+    flags=0,
 )
 
-_HEIGHTS: Final = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"[12][.,]\d{1,2} ?(?:m|metres?|meters?)",
-        r"1 ?m ?\d{2}(?: ?cm)?|[12]\d{2} ?(?:cm|centimetres?|centimeters?)",
-        r"[2-8] ?(?:['′’]|ft\.?|feet|foot)(?: ?(?:\d|1[01]) ?½?(?:[\"″”]| ?in\.?| ?inch(?:es)?)?)?",
-        rf"(?:{_ONES}) (?:foot|feet)(?: (?:{_ONES})(?:(?: and a half)? inch(?:es)?)?)?",
-        rf"(?:one|two) met(?:re|er)s? (?:{_ONES})(?:[- ](?:{_ONES}))?",
-    )
+# A person's height: "1.68 m", "5 ft 6", "five foot six".
+_FREE_HEIGHT: Final = _like(
+    r"[12][.,]\d{1,2} ?(?:m|metres?|meters?)",
+    r"1 ?m ?\d{2}(?: ?cm)?|[12]\d{2} ?(?:cm|centimetres?|centimeters?)",
+    r"[2-8] ?(?:['′’]|ft\.?|feet|foot)(?: ?(?:\d|1[01]) ?½?(?:[\"″”]| ?in\.?| ?inch(?:es)?)?)?",
+    rf"(?:{_ONES}) (?:foot|feet)(?: (?:{_ONES})(?:(?: and a half)? inch(?:es)?)?)?",
+    rf"(?:one|two) met(?:re|er)s? (?:{_ONES})(?:[- ](?:{_ONES}))?",
+    flags=re.IGNORECASE,
 )
-_WEIGHTS: Final = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"\d{2,3}(?:[.,]\d)? ?(?:kg|kgs|kilos?|kilograms?|kilogrammes?|lbs?\.?|pounds?)",
-        r"\d{1,2} ?(?:st|stone)(?: ?\d{1,2} ?(?:lbs?|pounds?)?)?",
-        rf"{_IN_WORDS} (?:kilos?|kilograms?|pounds?|stone(?: {_IN_WORDS}(?: pounds?)?)?)",
-    )
+# A person's weight: "64 kilos", "10 st 4", "a hundred and fifty pounds".
+_FREE_WEIGHT: Final = _like(
+    r"\d{2,3}(?:[.,]\d)? ?(?:kg|kgs|kilos?|kilograms?|kilogrammes?|lbs?\.?|pounds?)",
+    r"\d{1,2} ?(?:st|stone)(?: ?\d{1,2} ?(?:lbs?|pounds?)?)?",
+    rf"{_IN_WORDS} (?:kilos?|kilograms?|pounds?|stone(?: {_IN_WORDS}(?: pounds?)?)?)",
+    flags=re.IGNORECASE,
 )
 _PHONE: Final = re.compile(r"(?:\+|00)?\(?\d[\d ()./-]{6,20}\d(?: ?(?:ext|x)\.? ?\d{1,4})?")
 
 
-def is_date(text: str) -> bool:
-    """A day, or a month with its year: "3 March 2024", "March 3rd", "03/04/2021", "May 2019"."""
-    return _matches(_DATES, text)
-
-
-def is_time(text: str) -> bool:
-    """A time of day: "8:30 pm", "20:30", "quarter past nine", "half seven", "noon"."""
-    return _matches(_TIMES, text)
-
-
-def is_duration(text: str) -> bool:
-    """A span of time: "six weeks", "two and a half years", "1 h 45 min", "half an hour"."""
-    return _matches(_DURATIONS, text)
-
-
-def is_amount(text: str) -> bool:
-    """Money with its currency: "four thousand two hundred euros", "4.200,50 €", "$52k"."""
-    return _matches(_AMOUNTS, text)
-
-
-def is_height(text: str) -> bool:
-    """A person's height: "1.68 m", "5 ft 6", "five foot six"."""
-    return _matches(_HEIGHTS, text)
-
-
-def is_weight(text: str) -> bool:
-    """A person's weight: "64 kilos", "10 st 4", "a hundred and fifty pounds"."""
-    return _matches(_WEIGHTS, text)
-
-
-def is_phone(text: str) -> bool:
+def _is_phone(text: str) -> bool:
     """A phone number of 8 to 15 digits, in groups or not, with or without country code."""
     digits = sum(character.isdecimal() for character in text)
     return 8 <= digits <= 15 and _PHONE.fullmatch(text) is not None
-
-
-def _matches(patterns: tuple[re.Pattern[str], ...], text: str) -> bool:
-    return any(pattern.fullmatch(text) for pattern in patterns)
 
 
 def format_problems(sample: Sample) -> Iterator[Problem]:
@@ -370,11 +330,6 @@ def _is_line(text: str) -> bool:
     return text == text.strip() and len(text.splitlines()) == 1
 
 
-def _like(pattern: str) -> Predicate:
-    compiled = re.compile(pattern, re.ASCII)
-    return lambda text: compiled.fullmatch(text) is not None
-
-
 def _one_of(words: str) -> Predicate:
     allowed = frozenset(words.split(", "))
     return lambda text: text.lower() in allowed
@@ -395,7 +350,7 @@ def _is_full_name(text: str) -> bool:
 
 def _is_card_number(text: str) -> bool:
     """Sixteen digits whose last one is right by Luhn's formula (ISO/IEC 7812-1)."""
-    return _like(r"\d{16}")(text) and luhn_holds(text)
+    return re.fullmatch(r"\d{16}", text, re.ASCII) is not None and luhn_holds(text)
 
 
 def _is_iso_date(text: str) -> bool:
@@ -407,7 +362,7 @@ def _is_iso_date(text: str) -> bool:
 
 
 _LICENCE: Final = _like(r"[A-Z]\d{8}")
-_AMOUNT: Final = _either(_is_read_by(parse_amount), is_amount)
+_AMOUNT: Final = _either(_is_read_by(parse_amount), _FREE_AMOUNT)
 _PERCENTAGE: Final = _is_read_by(parse_percentage)
 
 FORMATS: Final[Mapping[str, Predicate]] = MappingProxyType(
@@ -418,7 +373,7 @@ FORMATS: Final[Mapping[str, Predicate]] = MappingProxyType(
         "Driver's License": _LICENCE,
         "Bank Account": _like(r"\d{10,12}"),
         "Credit Card": _is_card_number,
-        "Phone Number": _either(_like(r"\+[1-9]\d{0,2}-\d{10}"), is_phone),
+        "Phone Number": _either(_like(r"\+[1-9]\d{0,2}-\d{10}"), _is_phone),
         "IP Address": is_ip_address,
         "Email Address": _like(r"[A-Za-z0-9._%+-]+@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}"),
         "Password Hash": _like(r"[0-9a-fA-F]{64}"),
@@ -431,16 +386,16 @@ FORMATS: Final[Mapping[str, Predicate]] = MappingProxyType(
             "man, woman, male, female, boy, girl, trans man, trans woman, transgender, non-binary, "
             "nonbinary, genderfluid, genderqueer, agender, bigender, intersex"
         ),
-        "Height": _either(_is_read_by(parse_metres), is_height),
-        "Weight": _either(_is_read_by(parse_kilograms), is_weight),
+        "Height": _either(_is_read_by(parse_metres), _FREE_HEIGHT),
+        "Weight": _either(_is_read_by(parse_kilograms), _FREE_WEIGHT),
         "Blood Type": _like(r"(?:A|B|AB|O)[+\-\u2212]"),
         "Sexual Orientation": _one_of(
             "gay, lesbian, bisexual, straight, heterosexual, homosexual, asexual, aromantic, "
             "demisexual, pansexual, queer, questioning"
         ),
-        "Date": _either(_is_iso_date, is_date),
-        "Time": _either(_like(r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"), is_time),
-        "Duration": _either(_is_read_by(parse_days), is_duration),
+        "Date": _either(_is_iso_date, _FREE_DATE),
+        "Time": _either(_like(r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"), _FREE_TIME),
+        "Duration": _either(_is_read_by(parse_days), _FREE_DURATION),
         "Monthly Income": _AMOUNT,
         "Monthly Expenses": _AMOUNT,
         "Account Balance": _AMOUNT,

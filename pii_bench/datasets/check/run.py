@@ -91,20 +91,16 @@ def check_files(
     effort = Effort() if effort is None else effort
     for number, problem in duplicate_problems(list(files.values()), effort):
         problems[order[number]].append(problem)
+    left_out = (
+        f"near-duplicates: {effort.cut_short:,} of {effort.texts:,} descriptions share 5-grams "
+        "with so many others that they were compared with only some of those, the likeliest "
+        "first; some near-duplicates may be missing"
+    )
     return Report(
         samples=sum(map(len, files.values())),
         problems={path: tuple(found) for path, found in problems.items()},
-        left_out=tuple(_left_out(effort)),
+        left_out=(left_out,) if effort.cut_short else (),
     )
-
-
-def _left_out(effort: Effort) -> Iterator[str]:
-    if effort.cut_short:
-        yield (
-            f"near-duplicates: {effort.cut_short:,} of {effort.texts:,} descriptions share 5-grams "
-            "with so many others that they were compared with only some of those, the likeliest "
-            "first; some near-duplicates may be missing"
-        )
 
 
 def _read(path: Path, problems: list[Problem]) -> list[Sample]:

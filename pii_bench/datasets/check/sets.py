@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.check.text import Problem, blanked
 from pii_bench.datasets.sample import perturbation_of
@@ -72,7 +72,7 @@ def set_problems(name: str, samples: Sequence[Sample]) -> Iterator[Problem]:
     used = Counter(map(_made_of, samples))
     for sample in samples:
         if is_derived(sample) and used[_made_of(sample)] > 1:
-            reason = f"another sample is made of {_listed(sorted(origins(sample)))} as well"
+            reason = f"another sample is made of {', '.join(sorted(origins(sample)))} as well"
             yield Problem(sample.id, "source-twice", reason)
 
 
@@ -92,7 +92,7 @@ def source_problems(sample: Sample, sources: Mapping[str, Sample]) -> Iterator[P
     if missing and made_by == "perturbation":
         return
     if missing:
-        reason = f"{_listed(missing)} is neither in the files nor next to them"
+        reason = f"{', '.join(missing)} is neither in the files nor next to them"
         yield Problem(sample.id, "source-missing", reason)
         return
     found = [sources[source] for source in ids]
@@ -181,7 +181,7 @@ def _twin_problems(sample: Sample, source: Sample) -> Iterator[Problem]:
             several = len({subject for subject, _ in own}) > 1
             fault = "asks about more than one person" if several else ""
         case _:
-            fault = f"meta.twin is none of {_listed(_TWINS)}"
+            fault = f"meta.twin is none of {', '.join(_TWINS)}"
     if fault:
         yield Problem(sample.id, "twin-source", fault)
     if sample.query == source.query:
@@ -208,16 +208,12 @@ def _joined_problems(sample: Sample, sources: Sequence[Sample]) -> Iterator[Prob
     ours = Counter(map(_portrait, sample.subjects))
     theirs = Counter(_portrait(subject) for source in sources for subject in source.subjects)
     if ours != theirs:
-        reason = f"subjects differ from those of {_listed(source.id for source in sources)}"
+        reason = f"subjects differ from those of {', '.join(source.id for source in sources)}"
         yield Problem(sample.id, "distract-source", reason)
 
 
 def _portrait(subject: Subject) -> frozenset[tuple[str, str, str | None]]:
     return frozenset((entity.text, entity.type, entity.category) for entity in subject.entities)
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names)
 
 
 NEAR: Final = 0.5
@@ -226,9 +222,6 @@ NEAR: Final = 0.5
 _WORDS: Final = 5
 _AT_LEAST: Final = 16
 _WORD: Final = re.compile(r"<[A-Z]+>|\w+(?:['’]\w+)*")
-
-Near: TypeAlias = tuple[int, int, float]
-"""Two texts, the earlier one first, and their overlap."""
 
 
 @dataclass(slots=True)
@@ -303,8 +296,8 @@ def near_earlier(
     passes: Callable[[int, int], bool] | None = None,
     limit: float = NEAR,
     effort: Effort | None = None,
-) -> Iterator[Near]:
-    """For each text whose overlap with an earlier one is above a limit, such a one.
+) -> Iterator[tuple[int, int, float]]:
+    """For each text whose overlap with an earlier one is above a limit, that one, it, the overlap.
 
     The overlap of two sets A and B of word 5-grams is |A & B| / min(|A|, |B|) (overlap
     coefficient); a text of fewer words has no 5-grams and is near to none.

@@ -49,11 +49,6 @@ def annotated_spans(sample: Sample) -> frozenset[Span]:
     return frozenset(listed).union(*(occurrences(text, sample.description) for text in unlisted))
 
 
-def is_inside(span: Span, spans: Iterable[Span]) -> bool:
-    """Whether one of the spans holds all of a span."""
-    return any(start <= span[0] and span[1] <= end for start, end in spans)
-
-
 class Cover:
     """Spans that are asked about again and again."""
 

@@ -14,12 +14,15 @@ from pii_bench.datasets.checksums import sha256_of
 from pii_bench.errors import InputFileError
 from pii_bench.resources import DATA
 from pii_bench.scorer import normalise
-from pii_bench.systems.encoder.boundaries import with_whole_spans
 from pii_bench.systems.encoder.files import GRAPH, HEADS, TOKENIZER
-from pii_bench.systems.encoder.fixed_forms import (
+from pii_bench.systems.encoder.rules import (
     is_contact,
     may_need_contact,
+    whole_names,
     with_fixed_forms,
+    with_parts_of_names,
+    with_whole_names,
+    with_whole_spans,
     without_labels,
 )
 from pii_bench.systems.encoder.windows import spelled_of, subwords_of, windows_of
@@ -52,6 +55,10 @@ _TYPES: Final = tuple(PiiType)
 _KEPT: Final = 64
 # A person who is at least this surely an owner shares what another owns more surely.
 _SHARED: Final = 0.5
+# Best on dev of 0, 2, 3 and 4; as a log-odds.
+_CHANGE: Final = 2.0
+# From which relevance a code is kept.
+_CLEAR: Final = 0.8
 _SPLIT: Final = frozenset("\n\r\t")
 
 
@@ -110,7 +117,7 @@ class Reader:
         self._transitions = (
             Transitions(*(self._heads[f"crf.{name}"] for name in ("start", "pairs", "end")))
             if "crf.start" in self._heads
-            else None
+            else steady()
         )
 
     def detect(self, text: str) -> list[Found]:
@@ -119,7 +126,8 @@ class Reader:
         kept = [*self._run(windows)] if len(windows) <= self._kept else None
         tags = ((window, own) for window, _, own in kept or self._run(windows))
         labelled = without_labels(text, decode(text, tags, self._transitions))
-        spans = with_fixed_forms(text, with_whole_spans(text, labelled))
+        whole = with_whole_names(text, with_whole_spans(text, labelled))
+        spans = with_parts_of_names(text, with_fixed_forms(text, whole))
         states = ((window, hidden) for window, hidden, _ in kept or self._run(windows))
         return _merge(text, spans, self._owners(text, spans, states)) if spans else []
 
@@ -189,6 +197,8 @@ class Reader:
         names = {
             span: normalise(text[span[0] : span[1]]) for span in spans if span[2] is PiiType.PER
         }
+        whole = whole_names(names.values())
+        names = {span: whole[name] for span, name in names.items()}
         firsts: dict[str, int] = {}
         for span, name in names.items():
             firsts.setdefault(name, span[0])
@@ -248,6 +258,27 @@ class Reader:
         return float(score[0])
 
 
+def is_kept(item: Found, threshold: float) -> bool:
+    """Whether something found is to stay readable.
+
+    Names never are; account, identity and contact numbers only where the query clearly needs
+    them, and the threshold allows it.
+    """
+    if item.type is PiiType.PER:
+        return False
+    least = max(threshold, _CLEAR) if item.type is PiiType.CODE else threshold
+    return item.relevance > 0 and item.relevance >= least
+
+
+def subjects_of(found: Iterable[Found]) -> list[list[tuple[str, str]]]:
+    """The entities by person; those of no named person are one's."""
+    people: dict[str, list[tuple[str, str]]] = {}
+    for item in found:
+        for owner in item.owners or ("",):
+            people.setdefault(owner, []).append((item.text, item.type))
+    return list(people.values())
+
+
 def _best(scores: Mapping[str, float]) -> tuple[str, ...]:
     best = max(scores.values(), default=0.0)
     return tuple(name for name, score in scores.items() if score == best or score >= _SHARED)
@@ -258,17 +289,36 @@ def bucket(gap: int) -> int:
     return sum(gap > edge for edge in DISTANCES)
 
 
+def steady() -> Transitions:
+    """For a head that scores each word by itself: what changes within a name costs `_CHANGE`.
+
+    That is, a label that continues an entity of another type or none, and one that begins an
+    entity right behind another.
+    """
+    labels = np.arange(1 + 2 * len(_TYPES))
+    begins, inside = labels % 2 == 1, (labels % 2 == 0) & (labels > 0)
+    kinds = (labels + 1) // 2
+    breaks = inside & (kinds[:, None] != kinds)
+    adjacent = begins & (kinds[:, None] > 0)
+    none = np.zeros(len(labels), np.float32)
+    return Transitions(
+        np.where(inside, -_CHANGE, 0).astype(np.float32),
+        np.where(breaks | adjacent, -_CHANGE, 0).astype(np.float32),
+        none,
+    )
+
+
 def decode(
     text: str,
     windows: Iterable[tuple[Window, Floats]],
-    transitions: Transitions | None = None,
+    transitions: Transitions,
 ) -> list[Labelled]:
-    """Spans of the best labels, a label for each word; none crosses a line.
+    """Spans of the best sequence of labels, a label for each word; none crosses a line.
 
     Args:
         text: that the windows are of.
         windows: of the text, each with the scores of labels for each of its subwords.
-        transitions: of a conditional random field; None to take each word's best label.
+        transitions: of a conditional random field, or `steady`.
     """
     starts, ends = array("I"), array("I")
     # One array that grows: pieces and their sum would take twice as much.
@@ -287,10 +337,7 @@ def decode(
     if not starts:
         return []
     emissions = np.frombuffer(scores, np.float32).reshape(len(starts), -1)
-    if transitions is None:
-        labels = [int(label) for label in emissions.argmax(axis=1)]
-    else:
-        labels = best_labels(emissions, transitions)
+    labels = best_labels(emissions, transitions)
     return _spans(text, zip(starts, ends, strict=True), labels)
 
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from pii_bench.scorer.locate import locator_of
 from pii_bench.systems import BALANCED, ENCODER
-from pii_bench.systems.encoder.dial import is_kept
 from pii_bench.systems.encoder.files import read_threshold
-from pii_bench.systems.encoder.reader import SHIPPED, Found, Reader
+from pii_bench.systems.encoder.reader import SHIPPED, Found, Reader, is_kept
 from pii_bench.systems.relevance.base import NEVER
 from pii_bench.taxonomy import PiiType
 

@@ -13,10 +13,8 @@ from pii_bench.models.base import Completion, Finish
 from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.systems import BALANCED, ENCODER
 from pii_bench.systems.base import THIS_MACHINE, SystemCard
-from pii_bench.systems.encoder.dial import is_kept
 from pii_bench.systems.encoder.files import read_threshold
-from pii_bench.systems.encoder.measure import subjects_of
-from pii_bench.systems.encoder.reader import SHIPPED, Reader
+from pii_bench.systems.encoder.reader import SHIPPED, Reader, is_kept, subjects_of
 from pii_bench.tasks import Task
 from pii_bench.taxonomy import PiiType
 

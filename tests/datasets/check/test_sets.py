@@ -247,17 +247,14 @@ def test_a_sample_is_fit_for_its_set(name: str, sample: Sample, reason: str) -> 
     assert (problem.rule, problem.reason) == ("set-shape", reason)
 
 
-def test_a_sample_is_chosen_once() -> None:
+def test_a_sample_is_chosen_once_and_a_description_has_a_twin_of_each_kind() -> None:
+    kinds = [made(PAIR, twin_of="multi-1", twin=kind) for kind in ("second", "paraphrase")]
+    assert list(set_problems("other", kinds)) == []
+
     first, again = made(PAIR, hard_of="multi-1"), made(PAIR, hard_of="multi-1")
 
     found = [(problem.rule, problem.reason) for problem in set_problems("other", [first, again])]
     assert found == [("source-twice", "another sample is made of multi-1 as well")] * 2
-
-
-def test_a_description_has_a_twin_of_each_kind() -> None:
-    kinds = [made(PAIR, twin_of="multi-1", twin=kind) for kind in ("second", "paraphrase")]
-
-    assert list(set_problems("other", kinds)) == []
 
 
 def reported(*files: Sequence[Sample]) -> list[tuple[int, str, str]]:
@@ -285,26 +282,24 @@ def test_a_set_may_ask_several_things_of_one_description() -> None:
     assert reported([one], [two]) == [(1, "b", "duplicate")]
 
 
-def test_texts_are_near_with_more_than_half_of_their_5_grams_in_common() -> None:
-    # Each has four 5-grams; the second shares three of the first, the third two of either.
-    eight, three, two = "a b c d e f g h", "a b c d e f g x", "a b c d e f x y"
-
-    assert list(near_earlier([eight, three, two])) == [(0, 1, 0.75)]
-
-
-def test_the_shorter_text_decides() -> None:
-    assert list(near_earlier(["a b c d e f g h i j k l m", "a b c d e"])) == [(0, 1, 1.0)]
-
-
-def test_short_texts_are_near_to_nothing() -> None:
-    assert list(near_earlier(["a b c d", "a b c d"])) == []
-    assert list(near_earlier([])) == []
-
-
-def test_case_and_punctuation_do_not_count() -> None:
-    assert list(near_earlier(["One, two: three four. Five!", "one two three FOUR five"])) == [
-        (0, 1, 1.0)
-    ]
+@pytest.mark.parametrize(
+    ("texts", "near"),
+    [
+        # Each has four 5-grams; the second shares three of the first, the third two of either.
+        (["a b c d e f g h", "a b c d e f g x", "a b c d e f x y"], [(0, 1, 0.75)]),
+        # The shorter one decides.
+        (["a b c d e f g h i j k l m", "a b c d e"], [(0, 1, 1.0)]),
+        (["One, two: three four. Five!", "one two three FOUR five"], [(0, 1, 1.0)]),
+        (["a b c d", "a b c d"], []),
+        ([], []),
+    ],
+)
+def test_texts_are_near_with_more_than_half_of_their_5_grams_in_common(
+    texts: list[str], near: list[tuple[int, int, float]]
+) -> None:
+    assert list(near_earlier(texts)) == near
+    # Few texts are all compared however little is allowed.
+    assert list(near_earlier(texts, effort=Effort(most=0))) == near
 
 
 def test_values_are_blanked_before_texts_are_compared() -> None:
@@ -392,12 +387,6 @@ def test_at_the_bound_those_with_the_rarest_5_grams_are_compared_first() -> None
     again = f"{texts[0]} once more"
 
     assert [pair[:2] for pair in near_earlier([*texts, again], effort=Effort(most=0))] == [(0, 144)]
-
-
-def test_few_texts_are_all_compared_however_little_is_allowed() -> None:
-    texts = ["a b c d e f g h", "a b c d e f g x"]
-
-    assert list(near_earlier(texts, effort=Effort(most=0))) == [(0, 1, 0.75)]
 
 
 @given(

@@ -5,25 +5,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.systems.encoder.reader import SHIPPED, Reader, bucket, decode, pooled
+from pii_bench.systems.encoder.reader import SHIPPED, Reader, bucket, decode, pooled, steady
 from pii_bench.systems.encoder.windows import subwords_of, windows_of
 from pii_bench.systems.tagger.labels import LABELS
 from pii_bench.taxonomy import PiiType
 from tests.systems.encoder.test_windows import tokenizer
 
 
-def labelled(text: str, *labels: str) -> list[tuple[int, int, PiiType]]:
-    """What is decoded of one label for each word of a text."""
+def labelled(text: str, *words: str | dict[str, float]) -> list[tuple[int, int, PiiType]]:
+    """What is decoded of a sure label, or the scores of labels, for each word of a text."""
     windows = windows_of(tokenizer(), text)
     tags = []
-    wanted = iter(labels)
+    wanted = iter(words)
     for window in windows:
         scores = np.zeros((len(window.ids), len(LABELS)), np.float32)
         for place, opens in enumerate(window.opens):
             if opens:
-                scores[window.first + place, LABELS.index(next(wanted))] = 1
+                said = next(wanted)
+                for label, score in ({said: 9.0} if isinstance(said, str) else said).items():
+                    scores[window.first + place, LABELS.index(label)] = score
         tags.append(scores)
-    return decode(text, zip(windows, tags, strict=True))
+    return decode(text, zip(windows, tags, strict=True), steady())
 
 
 @pytest.mark.parametrize(
@@ -40,6 +42,26 @@ def test_labels_become_spans(
     labels: tuple[str, ...], spans: list[tuple[int, int, PiiType]]
 ) -> None:
     assert labelled("ab cd ef", *labels) == spans
+
+
+@pytest.mark.parametrize(
+    ("second", "spans"),
+    [
+        # A change within a name costs 2.
+        ({"I-PER": 5, "I-LOC": 6.9}, [(0, 5, PiiType.PER)]),
+        ({"I-PER": 5, "I-LOC": 7.1}, [(0, 2, PiiType.PER), (3, 5, PiiType.LOC)]),
+        ({"I-PER": 5, "B-LOC": 6.9}, [(0, 5, PiiType.PER)]),
+        ({"I-PER": 5, "B-LOC": 7.1}, [(0, 2, PiiType.PER), (3, 5, PiiType.LOC)]),
+        ({"I-PER": 5, "B-PER": 6.9}, [(0, 5, PiiType.PER)]),
+        ({"I-PER": 5, "B-PER": 7.1}, [(0, 2, PiiType.PER), (3, 5, PiiType.PER)]),
+        # To end it costs nothing.
+        ({"I-PER": 5, "O": 5.1}, [(0, 2, PiiType.PER)]),
+    ],
+)
+def test_a_name_is_left_for_a_clear_reason(
+    second: dict[str, float], spans: list[tuple[int, int, PiiType]]
+) -> None:
+    assert labelled("ab cd", "B-PER", second) == spans
 
 
 def test_no_span_crosses_a_line() -> None:

@@ -4,8 +4,8 @@ import pytest
 
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.systems import KEEP
-from pii_bench.systems.encoder.dial import DialPoint, fit_dial, is_kept
-from pii_bench.systems.encoder.reader import Found
+from pii_bench.systems.encoder.measure import DialPoint, fit_dial
+from pii_bench.systems.encoder.reader import Found, is_kept
 from pii_bench.taxonomy import PiiType
 
 

@@ -1,7 +1,11 @@
-"""Commissions for `frontier`: difficult texts, with the reason for the difficulty.
+"""Commissions whose writers choose the facts, and declare them: `facts: A1 Full Name, A2 Age`.
 
-A commission names reasons for difficulty, a cast with names and numbers, a voice and a length. The
-writer chooses the facts and declares them in the header, as `facts: A1 Full Name, A2 Age`.
+For `frontier`, difficult texts, a commission names reasons for difficulty, a cast with names and
+numbers, a voice and a length.
+
+For `train-other` it names a kind of text that people paste and that the benchmark's own sets do not
+hold. Names, numbers and values are the writer's too; people may go by a first name or a surname
+alone, queries may name them, and a text may hold nothing personal.
 """
 
 from __future__ import annotations
@@ -13,15 +17,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.commissions import SEED, dealt, numbers_of
-from pii_bench.construction.people import Names
-from pii_bench.construction.pools import load_pools
-from pii_bench.construction.profiles import Census, Unresolvable
+from pii_bench.construction.people import Census, Unresolvable
+from pii_bench.construction.pools import WRITERS, load_pools, load_voices
 from pii_bench.construction.values import draw_value
-from pii_bench.construction.voices import WRITERS, load_voices
-from pii_bench.taxonomy import PiiType
+from pii_bench.errors import PiiBenchError
+from pii_bench.taxonomy import PiiType, type_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from pii_bench.construction.marked import Marked
 
 FRONTIER: Final = "frontier"
 FRONTIER_SIZE: Final = 300
@@ -50,11 +55,8 @@ REASONS: Final[Mapping[str, str]] = MappingProxyType(
 """Why a sample is difficult; the texts are what a writer is told."""
 
 # None and most count as one reason, so each of them is dealt half as often.
-_DEALT: Final = (
-    *("several", "time", "chain", "who", "conditions", "length", "forms"),
-    *("several", "time", "chain", "who", "conditions", "length", "forms"),
-    *("none", "most"),
-)
+_USUAL: Final = ("several", "time", "chain", "who", "conditions", "length", "forms")
+_DEALT: Final = (*_USUAL, *_USUAL, "none", "most")
 # Of the last samples: every reason comes to 40 samples, none and most together.
 _LAST: Final = (
     *("length", "chain", "length", "chain", "length", "none", "most"),
@@ -152,30 +154,29 @@ def _plan() -> Sequence[tuple[str, str]]:
 
 
 def _cast(people: int, random: Random) -> tuple[Member, ...]:
-    pools = load_pools("test")
-    census = Census(pools, Names(pools), random)
+    census = Census(load_pools("test"), random)
     cast: list[Member] = []
     for _ in range(_TRIES):
         try:
             profile = census.single((PiiType.CODE,) * _CODES, alias=False)
         except Unresolvable:
             continue
-        draw = profile.draw
-        if draw is None:  # pragma: no cover - a drawn profile has what it was drawn from
-            continue
-        names = tuple(
-            dict.fromkeys(
-                [profile.name.value, *(draw_value("Full Name", "", draw) for _ in range(2))]
+        draw, (name, *codes) = profile.draw, profile.facts
+        names = dict.fromkeys([name.value, *(draw_value("Full Name", "", draw) for _ in range(2))])
+        cast.append(
+            Member(
+                letter="ABCDEFGH"[len(cast)],
+                pronoun=draw.pronoun,
+                names=tuple(names),
+                home=f"{draw.country.name}, for example in {draw.city.name}",
+                codes={
+                    code.category: tuple(
+                        dict.fromkeys([code.value, draw_value(code.category, code.facet, draw)])
+                    )
+                    for code in codes
+                },
             )
         )
-        codes = {
-            fact.category: tuple(
-                dict.fromkeys([fact.value, draw_value(fact.category, fact.facet, draw)])
-            )
-            for fact in profile.others
-        }
-        home = f"{profile.home.country}, for example in {profile.home.city}"
-        cast.append(Member("ABCDEFGH"[len(cast)], profile.pronoun, names, home, codes))
         if len(cast) == people:
             return tuple(cast)
     raise RuntimeError(f"no {people} people without conflicts in {_TRIES} attempts")
@@ -184,10 +185,10 @@ def _cast(people: int, random: Random) -> tuple[Member, ...]:
 def frontier_sheet(portion: int) -> str:
     """The commissions of a portion, from 1, for a writer to read."""
     numbers = numbers_of(portion, FRONTIER_SIZE)
-    return "\n".join(_told(frontier_commission(n)) for n in numbers)
+    return "\n".join(_frontier_told(frontier_commission(n)) for n in numbers)
 
 
-def _told(asked: FrontierCommission) -> str:
+def _frontier_told(asked: FrontierCommission) -> str:
     least, most = round(asked.chars * 0.85), round(asked.chars * 1.15)
     lines = [
         f"=== {asked.id}",
@@ -206,3 +207,116 @@ def _told(asked: FrontierCommission) -> str:
         )
         lines += [f"  {category}: {' or '.join(v)}" for category, v in member.codes.items()]
     return "\n".join(lines) + "\n"
+
+
+OTHER: Final = "train-other"
+OTHER_SIZE: Final = 576
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of text, as it is commissioned.
+
+    Attributes:
+        weight: how often, next to the others.
+        chars: least and greatest length.
+        people: how many, one of these.
+        named: by what they go, one of these.
+    """
+
+    weight: int
+    chars: tuple[int, int]
+    people: tuple[int, ...]
+    named: tuple[str, ...]
+
+
+KINDS_OF_TEXT: Final[Mapping[str, Kind]] = {
+    "chat": Kind(3, (20, 300), (1, 2, 3), ("first names", "handles and first names")),
+    "contract": Kind(2, (300, 900), (2,), ("full names",)),
+    "court": Kind(
+        4,
+        (600, 1300),
+        (1, 2, 3),
+        (
+            "full name once, then Mr or Ms and surname",
+            "initials with a surname (J. Novak)",
+            "full names",
+        ),
+    ),
+    "cv": Kind(2, (300, 800), (1,), ("full name",)),
+    "dictation": Kind(2, (30, 200), (1, 2), ("first names", "full name")),
+    "email": Kind(
+        3,
+        (200, 800),
+        (1, 2, 3),
+        ("full name in header and signature, first name in the greeting", "first names"),
+    ),
+    "family": Kind(3, (150, 600), (2, 3, 4, 5), ("first names", "first names and relations")),
+    "form": Kind(2, (120, 600), (1, 2), ("full name", "surname, first name (as forms print it)")),
+    "forum": Kind(
+        4,
+        (350, 1100),
+        (1, 2, 3),
+        ("none: I, my sister, OP", "first names", "handle", "none: I, my husband"),
+    ),
+    "impersonal": Kind(2, (60, 500), (0,), ("-",)),
+    "medical": Kind(3, (200, 800), (1, 2), ("full name", "surname with Mr or Ms", "none: I")),
+    "minutes": Kind(
+        2, (250, 800), (3, 4), ("first names as speakers", "full names, then initials")
+    ),
+    "news": Kind(3, (250, 800), (1, 2, 3), ("full name once, then surname alone", "full names")),
+    "note": Kind(4, (12, 150), (1, 2), ("first names", "full name", "surname with Mr, Ms, Dr")),
+    "payment": Kind(3, (60, 450), (1, 2), ("full name", "first name")),
+    "prompt": Kind(3, (120, 700), (1, 2), ("none: I", "first names", "full name")),
+    "review": Kind(2, (60, 450), (1, 2), ("first names", "none: I", "surname with Dr")),
+    "ticket": Kind(3, (150, 700), (1, 2), ("full name", "user name", "surname with Mr or Ms")),
+}
+"""What the header of such a text may say after `kind:`."""
+
+_QUERIES: Final = (
+    "one needs one or two facts; the other needs others, or nothing",
+    "one needs the number, account or address that the text holds; the other nothing personal",
+    "one is about one person; the other is the same about another person or another fact",
+    "both need facts; one of them names a person as users do",
+    "one long and chatty that needs one or two facts; one of under 40 characters",
+)
+
+
+def other_sheet(portion: int) -> str:
+    """The commissions of a portion, from 1, for a writer, who chooses names, facts and values."""
+    return "\n".join(_other_told(number) for number in numbers_of(portion, OTHER_SIZE))
+
+
+def _other_told(number: int) -> str:
+    random = Random(f"{SEED}/{OTHER}/{number}")
+    weights = [kind.weight for kind in KINDS_OF_TEXT.values()]
+    ((name, kind),) = random.choices([*KINDS_OF_TEXT.items()], weights)
+    people = random.choice(kind.people)
+    queries = random.choice(_QUERIES) if people else "one, which needs nothing"
+    return (
+        f"=== {OTHER}-{number:04d}\nkind: {name}\n"
+        f"length: about {round(random.uniform(*kind.chars), -1):.0f} characters\n"
+        f"people: {people}, named by: {random.choice(kind.named)}\nqueries: {queries}\n"
+    )
+
+
+def declared_facts(marked: Marked) -> dict[str, str]:
+    """Tag to category, or to a type where no category fits.
+
+    Raises:
+        PiiBenchError: the header names an unknown kind of text or category.
+    """
+    kind = marked.header.get("kind", "")
+    if kind not in KINDS_OF_TEXT:
+        raise PiiBenchError(
+            f"header: {kind!r} is no kind of text; there are {', '.join(KINDS_OF_TEXT)}"
+        )
+    facts = marked.facts
+    for tag, category in facts.items():
+        try:
+            type_named(category)
+        except KeyError:
+            raise PiiBenchError(
+                f"header: {f'{tag} {category}'!r} is no tag with a category or type"
+            ) from None
+    return facts

@@ -1,0 +1,362 @@
+"""What rules know more surely than a network that labels word by word.
+
+Where a span begins and ends: the network may take a part of a date ("July" of "3 July 2001") or of
+a reference ("22072" of "22072/02"), or the bracket in front of a name. Parts of a person's full
+name, and whose they are. Codes by their form, labels of forms, and which queries have no use for
+contact data.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.datasets.check.formats import is_ip_address, luhn_holds
+from pii_bench.taxonomy import PiiType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from pii_bench.systems.encoder.reader import Labelled
+
+_MONTH: Final = (
+    "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+)
+_DAY: Final = r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"
+_YEAR: Final = r"(?:1[89]|20)\d\d"
+_DATES: Final = re.compile(
+    rf"(?<![\w./-])(?:{_DAY}(?: of)? {_MONTH}(?:,? {_YEAR})?|{_MONTH} {_DAY}(?:,? {_YEAR})?"
+    rf"|{_MONTH},? {_YEAR}|{_YEAR}-\d\d-\d\d)(?![\w/-])",
+    re.IGNORECASE,
+)
+# Parts with a digit each, joined without a space: 22072/02, 1,769.50, 14.03.1962.
+_NUMBERS: Final = re.compile(r"(?<![\w/.,:])\d\w*+(?:[/.,:]\w*\d\w*+)++(?![\w/])")
+_NUMBERED: Final = frozenset({PiiType.CODE, PiiType.DATETIME, PiiType.QUANTITY})
+_NUMBER_OF: Final = re.compile(r"(?:nos?|nr)\b\.?\s+(?=\S*\d)", re.IGNORECASE)
+_FIRST: Final = "+@(-−#_"
+_LAST: Final = "%\"'+-−).°_′″"
+
+
+def with_whole_spans(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
+    """Spans of a text, in order, with the dates and numbers whole that they are a part of.
+
+    Spans that come to overlap become one, of the first one's type; a span without a letter
+    or digit is dropped.
+    """
+    dates = [match.span() for match in _DATES.finditer(text)]
+    numbers = [match.span() for match in _NUMBERS.finditer(text)]
+    whole = [
+        _tidied(
+            text,
+            _grown(
+                _grown(span, numbers if span[2] in _NUMBERED else ()),
+                dates if span[2] is PiiType.DATETIME else (),
+            ),
+        )
+        for span in spans
+    ]
+    found: list[Labelled] = []
+    for start, end, kind in sorted(whole):
+        if not any(map(str.isalnum, text[start:end])):
+            continue
+        if found and start < found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end), found[-1][2])
+        else:
+            found.append((start, end, kind))
+    return found
+
+
+def _grown(span: Labelled, places: Sequence[tuple[int, int]]) -> Labelled:
+    """A span with those places that it overlaps; these are in order and do not overlap."""
+    start, end, kind = span
+    for number in range(bisect_right(places, start, key=itemgetter(1)), len(places)):
+        begin, stop = places[number]
+        if begin >= end:
+            break
+        start, end = min(start, begin), max(end, stop)
+    return start, end, kind
+
+
+def _tidied(text: str, span: Labelled) -> Labelled:
+    """A span without "no." in front of a number, stray punctuation, or half a pair of brackets."""
+    start, end, kind = span
+    if kind is PiiType.CODE and (match := _NUMBER_OF.match(text, start, end)):
+        start = match.end()
+    while start < end and not _may_be(text[start], _FIRST):
+        start += 1
+    while start < end and not _may_be(text[end - 1], _LAST):
+        end -= 1
+    missing = text.count("(", start, end) - text.count(")", start, end)
+    if missing == 1 and text.startswith("(", start):
+        start += 1
+    elif missing == 1 and text.startswith(")", end):
+        end += 1
+    elif missing == -1 and text.endswith(")", start, end):
+        end -= 1
+    elif missing == -1 and text.endswith("(", 0, start):
+        start -= 1
+    return start, end, kind
+
+
+def _may_be(character: str, others: str) -> bool:
+    """Whether a span may begin or end so: with a letter, mark, digit, currency sign or another."""
+    category = unicodedata.category(character)
+    return category[0] in "LMN" or category == "Sc" or character in others
+
+
+_NAMED: Final = frozenset({PiiType.PER, PiiType.ORG, PiiType.LOC})
+# A name may begin or end with what alone is an origin or a trade ("Scottish Greens").
+_IN_NAMES: Final = _NAMED | {PiiType.DEM}
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_SHORTEST: Final = 3
+# Capitalised words next to names, and in them, that are no names.
+_NO_NAMES: Final = frozenset(
+    {
+        *("aunt", "auntie", "brother", "captain", "dame", "dear", "doctor", "dr", "father"),
+        *("hello", "hi", "judge", "justice", "king", "lady", "lord", "madam", "miss", "mother"),
+        *("mr", "mrs", "ms", "nurse", "officer", "president", "prince", "princess", "prof"),
+        *("professor", "queen", "sir", "sister", "uncle"),
+        *("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
+        *("january", "february", "march", "april", "may", "june", "july", "august", "september"),
+        *("october", "november", "december", "will"),
+        *("and", "bin", "das", "del", "den", "der", "dos", "for", "los", "the", "van", "von"),
+    }
+)
+_BEFORE_A_NAME_GOES_ON: Final = re.compile(r"[ \t]+(?=[^\W\d_])")
+_OPENS_CAPITAL: Final = re.compile(r"[\W_]*[^\W\d_]")
+_LAST_WORD: Final = re.compile(r"[^\W_][\w'’-]*\W*$")
+_NEXT_WORD: Final = re.compile(r" ([^\W\d_][\w'’-]+)")
+_WORD_BEFORE: Final = re.compile(r"(?<=[\w,;] )([^\W\d_][\w'’-]+) $")
+_LONGEST_WORD: Final = 40
+
+
+def with_whole_names(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
+    """Spans of a text, in order, with names whole of which the network took a part or two.
+
+    The name of a person, organisation or place goes on over the capitalised words next to it, but
+    not over titles, months and days or the first word of a sentence. Two such names with one space
+    between them are one, of the longer one's type, and so is a name with a capitalised fact.
+    """
+    whole: list[Labelled] = []
+    for number, (start, end, kind) in enumerate(spans):
+        before = whole[-1][1] if whole else 0
+        following = spans[number + 1][0] if number + 1 < len(spans) else len(text)
+        span = start, end, kind
+        if kind in _NAMED:
+            span = _left(text, start, before), _right(text, end, following, kind), kind
+        if whole and _are_one_name(text, whole[-1], span):
+            longer = max(whole[-1], span, key=lambda each: each[1] - each[0])
+            whole[-1] = whole[-1][0], span[1], longer[2]
+        else:
+            whole.append(span)
+    return whole
+
+
+def _are_one_name(text: str, before: Labelled, span: Labelled) -> bool:
+    kinds = {before[2], span[2]}
+    return (
+        not kinds.isdisjoint(_NAMED)
+        and kinds <= _IN_NAMES
+        and text[before[1] : span[0]] == " "
+        and _ends_capital(text, before[1])
+        and _begins_capital(text, span[0])
+    )
+
+
+def _right(text: str, end: int, limit: int, kind: PiiType) -> int:
+    if not _ends_capital(text, end) or (text[end - 1].isdigit() and kind is not PiiType.LOC):
+        return end
+    while (word := _NEXT_WORD.match(text, end, limit)) and _is_of_a_name(word[1]):
+        end = word.end()
+    return end
+
+
+def _left(text: str, start: int, limit: int) -> int:
+    while (
+        _begins_capital(text, start)
+        and (word := _WORD_BEFORE.search(text, max(limit, start - _LONGEST_WORD), start))
+        and _is_of_a_name(word[1])
+    ):
+        start = word.start()
+    return start
+
+
+def _is_of_a_name(word: str) -> bool:
+    return word[0].isupper() and word.lower() not in _NO_NAMES
+
+
+def _begins_capital(text: str, start: int) -> bool:
+    first = _OPENS_CAPITAL.match(text, start)
+    return first is not None and first[0][-1].isupper()
+
+
+def _ends_capital(text: str, end: int) -> bool:
+    """Whether the last word in front of a place begins with a capital or a digit."""
+    last = _LAST_WORD.search(text, max(0, end - _LONGEST_WORD), end)
+    return last is not None and (last[0][0].isupper() or last[0][0].isdigit())
+
+
+def with_parts_of_names(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
+    """Spans of a text, in order, with the places where a part of a full name is alone.
+
+    A part is a capitalised word of a person's name of two words or more, which the text never
+    writes in small letters. In front of another capitalised word that is in no span ("Wilk
+    Street") it is taken for a part of another name.
+    """
+    taken = bytearray(len(text))
+    for start, end, _ in spans:
+        taken[start:end] = b"\1" * (end - start)
+    parts = {
+        part
+        for start, end, kind in spans
+        if kind is PiiType.PER
+        for part in _parts(text[start:end])
+    }
+    alone = [
+        match
+        for match in _WORD.finditer(text)
+        if match[0] in parts and not any(taken[slice(*match.span())])
+    ]
+    if not alone:
+        return [*spans]
+    written = set(_WORD.findall(text))
+    found = [
+        (*match.span(), PiiType.PER)
+        for match in alone
+        if match[0].lower() not in written and not _goes_on(text, match.end(), taken)
+    ]
+    return sorted([*spans, *found])
+
+
+def whole_names(names: Iterable[str]) -> dict[str, str]:
+    """Each name of a text by the one name whose words hold all of its own, or else by itself.
+
+    Args:
+        names: normalised.
+    """
+    words = {name: frozenset(_WORD.findall(name)) for name in names}
+    whole: dict[str, str] = {}
+    for name, own in words.items():
+        longer = [other for other, theirs in words.items() if own and own < theirs]
+        whole[name] = longer[0] if len(longer) == 1 else name
+    return whole
+
+
+def _parts(name: str) -> list[str]:
+    words = _WORD.findall(name)
+    if len(words) < 2 or any(map(str.isdecimal, name)):
+        return []
+    return [
+        word
+        for word in words
+        if len(word) >= _SHORTEST
+        and word[0].isupper()
+        and word[1:].islower()
+        and word.lower() not in _NO_NAMES
+    ]
+
+
+def _goes_on(text: str, end: int, taken: bytearray) -> bool:
+    """Whether a capitalised word follows that is in no span."""
+    gap = _BEFORE_A_NAME_GOES_ON.match(text, end)
+    return gap is not None and text[gap.end()].isupper() and not taken[gap.end()]
+
+
+def _is_card(text: str) -> bool:
+    return luhn_holds("".join(filter(str.isdecimal, text)))
+
+
+def _is_iban(text: str) -> bool:
+    """Whether the check digits are right (ISO 13616)."""
+    bare = text.replace(" ", "")
+    return int("".join(str(int(c, 36)) for c in bare[4:] + bare[:4])) % 97 == 1
+
+
+def _always(_: str) -> bool:
+    return True
+
+
+_FORMS: Final[tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...]] = (
+    # What is in front of no @ is matched as well, so that it is read once and not from each letter.
+    (re.compile(r"[\w.%+-]++(?:(?<=\w)@\w[\w-]*(?:\.[\w-]*\w)+)?"), lambda text: "@" in text),
+    (re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?!\.?\d)"), is_ip_address),
+    (
+        re.compile(r"(?<![\w:])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:])"),
+        lambda text: is_ip_address(text) and len(text) > len("1:2:3:4"),
+    ),
+    (re.compile(r"(?<!\w)[0-9a-f]{32,128}(?!\w)", re.IGNORECASE), _always),
+    (
+        re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?!\w)"),
+        _is_iban,
+    ),
+    (re.compile(r"(?<![\w-])\d{4}([ -]?)\d{4}\1\d{4}\1\d{4}(?![\w-])"), _is_card),
+    (re.compile(r"(?<![\w+])\+\d{1,3}(?:[ .()-]{0,2}\d){7,12}(?!\w)"), _always),
+    (re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])"), _always),
+)
+
+
+_CONTACT: Final = re.compile(r"\S+@\S+\.\S+|\+\d{1,3}(?:[ .()-]{0,2}\d){7,12}")
+_REACHING: Final = re.compile(
+    r"\b(?:phone|number|call|ring|text|mobile|cell|dial|sms|whatsapp|e-?mail|mail|contact|reach"
+    r"|writ|wrot|repl|answer|send|sent|message|address|label|signature|card|form\b|slip)",
+    re.IGNORECASE,
+)
+
+_LABELS: Final = frozenset(
+    {
+        *("address", "age", "born", "cc", "city", "company", "curriculum vitae", "cv", "date"),
+        *("date of birth", "dob", "doctor", "education", "email", "e-mail", "employer"),
+        *("experience", "from", "gender", "height", "iban", "ip", "job", "languages", "mobile"),
+        *("name", "nationality", "notes", "occupation", "patient", "phone", "position"),
+        *("profile", "reference", "references", "religion", "remarks", "resume", "school"),
+        *("skills", "ssn", "street", "subject", "summary", "tel", "telephone", "to", "weight"),
+        *("ticket", "user", "work experience"),
+    }
+)
+# A line that is a heading, or what is in front of its colon.
+_OPENING: Final = re.compile(r"^[^\S\n]*([A-Za-z][A-Za-z -]{0,30}?)[^\S\n]*(?::|$)", re.MULTILINE)
+
+
+def fixed_forms(text: str) -> Iterator[tuple[int, int]]:
+    """E-mail and IP addresses, hashes, IBANs, card, phone and social security numbers."""
+    for pattern, holds in _FORMS:
+        for match in pattern.finditer(text):
+            if holds(match[0]):
+                yield match.span()
+
+
+def is_contact(text: str) -> bool:
+    """Whether it is an e-mail address, or a phone number with its country code."""
+    return _CONTACT.fullmatch(text) is not None
+
+
+def may_need_contact(query: str) -> bool:
+    """Whether a query has a word for reaching somebody, or for what an address is put on."""
+    return _REACHING.search(query) is not None
+
+
+def with_fixed_forms(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
+    """Spans of a text, in order, where a code that a rule finds replaces what overlaps it."""
+    taken = bytearray(len(text))
+    fixed: list[tuple[int, int]] = []
+    for start, end in fixed_forms(text):
+        if not any(taken[start:end]):
+            taken[start:end] = b"\1" * (end - start)
+            fixed.append((start, end))
+    kept = [span for span in spans if not any(taken[span[0] : span[1]])]
+    return sorted([*kept, *((start, end, PiiType.CODE) for start, end in fixed)])
+
+
+def without_labels(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
+    """Spans of a text but for labels of a form ("Street:") and headings of a document."""
+    labels = {
+        place
+        for match in _OPENING.finditer(text)
+        if match[1].lower() in _LABELS
+        for place in range(*match.span(1))
+    }
+    return [span for span in spans if not labels.issuperset(range(span[0], span[1]))]
