@@ -174,7 +174,7 @@ def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
 
 
 def _place(each: Headline) -> tuple[int, str]:
-    # The datasets of a pair stand in this order.
+    # The datasets of a pair are in this order.
     dataset = each.run.dataset
     return _ORDER.index(dataset) if dataset in _ORDER else len(_ORDER), dataset
 

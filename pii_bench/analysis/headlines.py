@@ -112,7 +112,7 @@ def _weighted(values: Mapping[str, float], sizes: Mapping[str, int]) -> float:
 class Drop:
     """A figure of a system on a harder set, against that on single and multi together.
 
-    The samples of hard stand in single and multi too: its drop is from a mean that they are
+    The samples of hard are in single and multi too: its drop is from a mean that they are
     part of.
 
     Attributes:

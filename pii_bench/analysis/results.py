@@ -98,7 +98,7 @@ def records(analysis: Analysis) -> list[dict[str, object]]:
 def to_csv(kind: type, results: Iterable[object]) -> str:
     """Results of one kind as CSV: figures with four decimals, what is None empty.
 
-    A run's name takes the first columns; rates that follow from counts stand after them.
+    A run's name takes the first columns; rates that follow from counts come after them.
     """
     return csv_text(_columns(kind), map(_cells, results))
 

@@ -90,7 +90,7 @@ class Terms:
         query_chars: length of a query, likewise.
         registers: kinds of text, one of which the header names; none for twins.
         exact: whether every value, not only names and numbers, is one of `allowed`.
-        any_form: whether names may stand in another script, and numbers be grouped or broken.
+        any_form: whether names may be in another script, and numbers be grouped or broken.
         waived: rules that its samples are free from.
     """
 

@@ -3,7 +3,7 @@
 A `Model` turns a `Request` into a `Completion`, or raises `CallError` where the
 call itself failed: a failed call is no answer, and never scored as one.
 
-As JSON, a completion's keys stand in the record itself; several draws are the list `draws` of such
+As JSON, a completion's keys are in the record itself; several draws are the list `draws` of such
 objects. `ReplayModel` answers from a file of them.
 """
 

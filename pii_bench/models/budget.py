@@ -36,7 +36,7 @@ class Range(Generic[Number]):
 
 # Bytes of a request that make one token.
 _BYTES: Final = Range(low=5.0, expected=3.5, high=1.0)
-# Beside the texts: marks of roles and turns, and what a provider adds to ask for a schema.
+# In addition to the texts: marks of roles and turns, and what a provider adds to ask for a schema.
 _OVERHEAD: Final = Range(low=0, expected=10, high=500)
 
 # Bytes of detection's answer for one byte of the request, and that make one token: JSON is

@@ -72,7 +72,7 @@ def paper_table(number: int, rows: Iterable[Row], published: Iterable[Row]) -> s
     """One table of the paper as Markdown, our rows under the published ones.
 
     A figure of ours has its difference from the published figure above it; the samples
-    scored stand in its place where some are missing, since such a mean is of other samples.
+    scored take its place where some are missing, since such a mean is of other samples.
 
     Args:
         number: a key of `PAPER_TABLES`.
@@ -413,7 +413,7 @@ PAPER_TABLES: Final[Mapping[int, PaperTable]] = MappingProxyType(
                 (),
                 (),
                 missing="It needs answers to masked prompts, and a judge of them: no command "
-                "asks for either. The published figures stand in "
+                "asks for either. The published figures are in "
                 "`data/published/paper_results.csv`.",
             ),
             _detection(12, "detection by small models", _SMALL, _DETECTION_METRICS),

@@ -143,7 +143,7 @@ class Row:
     def competes(self) -> bool:
         """Whether it is ranked.
 
-        Published figures stand on data that was never released, readings made the gold, people
+        Published figures come from data that was never released, readings made the gold, people
         are no system, oracle rows are told it, and incomplete rows lack samples: none of them is.
         Nor are rows without a headline.
         """

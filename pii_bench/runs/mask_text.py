@@ -64,7 +64,7 @@ class Counts:
     """What became of any number of texts, without a word of them.
 
     Attributes:
-        values: how many tags there are, and `places` where they stand.
+        values: how many tags there are, and `places` where they are.
         masked: found values by type, without those left `readable` because a query needs them.
         not_found: texts that the system named and that are nowhere in the text.
         in_query: values by type that a query itself holds, without those left readable.

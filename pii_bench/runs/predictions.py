@@ -114,7 +114,7 @@ def vote(draws: Sequence[Prediction]) -> Prediction:
     """The majority of several answers to one query-related question.
 
     A text is chosen if more than half of the draws that have an answer name it, as the scorer
-    compares texts; a half is not enough. Texts stand in the order and the writing in which
+    compares texts; a half is not enough. Texts are in the order and the writing in which
     the draws first name them. Draws without an answer do not vote; where none has one, the
     first tells the status. The vote is as repaired as its draws are.
 
@@ -316,7 +316,7 @@ def unknown_types(predictions: Mapping[str, Prediction]) -> Counter[str]:
 
 
 def predicted_tasks(predictions: Mapping[str, Prediction]) -> list[Task]:
-    """The tasks that a file answers: those whose parts stand in its answered lines."""
+    """The tasks that a file answers: those whose parts are in its answered lines."""
     answered = next((each for each in predictions.values() if each.status.answered), None)
     return [
         task
@@ -359,7 +359,7 @@ def _prediction(record: dict[str, Any]) -> tuple[str, Prediction]:
     sample_id = get(record, "id", str)
     owner = f"prediction {sample_id!r}"
     for key in record.keys() - _KEYS:
-        # Others of a user's own may stand there; one that is nearly ours is a slip.
+        # A user may have keys of their own; one that is nearly ours is a slip.
         if near := difflib.get_close_matches(key, _KEYS, n=1, cutoff=0.8):
             raise RecordError(f"{owner}: unknown key {key!r}; did you mean {near[0]!r}?")
     name = get(record, "status", str, owner) if "status" in record else "ok"

@@ -1,6 +1,6 @@
 """Where responses are kept: one append-only file per model, prompt and dataset.
 
-Next to it stands the list of the batches that are still out.
+Next to it is the list of the batches that are not collected yet.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def unmask_answer(
 
 
 def escaped(mapping: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """A mapping whose texts can stand in a string of JSON."""
+    """A mapping whose texts fit into a string of JSON."""
     return {
         tag: tuple(json.dumps(text, ensure_ascii=False)[1:-1] for text in texts)
         for tag, texts in mapping.items()

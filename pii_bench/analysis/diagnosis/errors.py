@@ -73,7 +73,7 @@ class ErrorClass(StrEnum):
         4. `not-relevant`: all others.
 
     Where there is no detection answer, nothing counts as missed or wrong type
-    (`NEED_DETECTION`): those errors stand under `not-chosen` and `not-relevant`.
+    (`NEED_DETECTION`): those errors are listed under `not-chosen` and `not-relevant`.
     """
 
     MISSED = "missed"

@@ -183,7 +183,7 @@ def account(samples: Sequence[Sample], answers: Mapping[str, Prediction]) -> Acc
     """Account for masking predictions (sample id to prediction).
 
     Samples that were never answered for want of the network or of money are not failures of
-    the model: they stand in `samples` alone.
+    the model: they are in `samples` alone.
     """
     asked = [sample for sample in samples if sample.query is not None]
     answered = failed = 0

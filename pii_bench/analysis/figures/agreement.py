@@ -57,7 +57,7 @@ def _draw_table(panel: Axes, title: str, cells: Sequence[Agreement], height: int
     columns = list(dict.fromkeys(cell.dataset_b for cell in cells))
     for cell in cells:
         x, y = columns.index(cell.dataset_b), rows.index(cell.dataset_a)
-        # From white to a grey that black letters still stand on.
+        # From white to a grey on which black letters can be read.
         tint = "white" if cell.rho is None else str(1 - 0.35 * max(cell.rho, 0))
         panel.add_patch(
             Rectangle(

@@ -130,7 +130,7 @@ def _label_bins(panel: Axes, factor: Factor, points: Sequence[CurvePoint]) -> No
         places = range(first, last + 1)
         panel.set_xticks(places, [f"{p}+" if p == open_bin else f"{p}" for p in places])
     else:
-        # Numbers stand between two bins: the last of the one on their left.
+        # A number between two bins is the last of the one on its left.
         ends = range(max(first - 1, 0), min(last + 1, open_bin))
         panel.set_xticks([p + 0.5 for p in ends], [f"{factor.ends[p]}" for p in ends])
     panel.set_xlim(first - 0.6, last + 0.6)

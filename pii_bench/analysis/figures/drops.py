@@ -40,7 +40,7 @@ _COLUMNS: Final = 3
 def draw_drops(headlines: Sequence[Headline], label: str) -> Figure:
     """The figures of each system on the three sets, with the intervals of ours.
 
-    Ours stand above the published ones, the best on single and multi first, those that are
+    Ours are above the published ones, the best on single and multi first, those that are
     told gold last.
 
     Args:

@@ -1,6 +1,6 @@
 """The page: one HTML file that loads nothing.
 
-Texts of samples stand in one block of JSON, in which `<` never occurs, so that no text can end
+Texts of samples are in one block of JSON, in which `<` never occurs, so that no text can end
 it; the script makes text nodes of them and no markup.
 """
 
@@ -68,7 +68,7 @@ def render_page(report: Report) -> str:
 
 
 def to_json(record: Record) -> str:
-    """JSON that can stand in an element of script, whatever its texts are."""
+    """JSON that is safe in an element of script, whatever its texts are."""
     text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
     return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 

@@ -189,7 +189,7 @@ class ConditionAnswers:
 
 
 class StaleAnswersError(PiiBenchError):
-    """Stored answers are not to what would be asked today, or stand alone."""
+    """Stored answers are not to what would be asked today, or lack the other half."""
 
 
 def hold_answers(

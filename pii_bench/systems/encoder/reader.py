@@ -16,6 +16,7 @@ from pii_bench.resources import DATA
 from pii_bench.scorer import normalise
 from pii_bench.systems.encoder.files import GRAPH, HEADS, TOKENIZER
 from pii_bench.systems.encoder.rules import (
+    VERSION,
     is_contact,
     may_need_contact,
     whole_names,
@@ -89,6 +90,9 @@ class Reader:
         kept: windows of a text whose hidden states are kept, 0.7 MB each; those of a text that
             has more are run a second time.
 
+    Attributes:
+        sha256: over the files of the weights and the version of the rules.
+
     Raises:
         InputFileError: a file of the folder is missing or broken.
     """
@@ -99,7 +103,7 @@ class Reader:
 
         self._kept = kept
         hashes = "".join(sha256_of(folder / name) for name in (GRAPH, HEADS, TOKENIZER))
-        self.sha256 = hashlib.sha256(hashes.encode()).hexdigest()
+        self.sha256 = hashlib.sha256(f"{hashes} {VERSION}".encode()).hexdigest()
         self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
         with np.load(folder / HEADS) as heads:
             self._heads: Mapping[str, Floats] = dict(heads)

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
     from pii_bench.systems.encoder.reader import Labelled
 
+VERSION: Final = 2
+"""To be raised with any change to what is found here or decoded in `reader`.
+
+Answers that are stored were made with the weights and this version: others are asked anew.
+"""
+
 _MONTH: Final = (
     "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
     r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"

@@ -167,7 +167,7 @@ def emissions_of(
     """Scores of all tokens of a text, of which the network sees one piece at a time.
 
     Texts longer than those of training would ask of it what it never learned. The pieces'
-    scores make one sequence, so that a span may stand across two of them.
+    scores make one sequence, so that a span may reach across two of them.
 
     Returns:
         Shape (tokens, labels).
