@@ -11,12 +11,14 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from tests.batch_server import Answer, BatchServer
+from tests.batch_server import BatchServer
+from tests.protocol_server import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tests.batch_server import Received, StoredJob
+    from tests.batch_server import StoredJob
+    from tests.protocol_server import ReceivedRequest
 
 
 def json_lines(records: list[dict[str, Any]]) -> bytes:
@@ -37,7 +39,7 @@ def unique_ids(requests: list[dict[str, Any]], pattern: str) -> bool:
 class OpenAIBatches(BatchServer):
     """Files, Batches: https://platform.openai.com/docs/api-reference/batch."""
 
-    def handle(self, call: Received) -> Answer:
+    def handle(self, call: ReceivedRequest) -> Reply:
         match call.method, call.path.removeprefix("/v1").split("/")[1:]:
             case "POST", ["files"]:
                 return self._upload(call)
@@ -46,24 +48,24 @@ class OpenAIBatches(BatchServer):
             case "GET", ["batches"]:
                 return self._list(call.query)
             case "GET", ["batches", name] if name in self.jobs:
-                return Answer(body=self._describe(self.look_at(name)))
+                return Reply(body=self._describe(self.look_at(name)))
             case "GET", ["files", name, "content"] if name in self.files:
-                return Answer(body=self.files[name])
+                return Reply(body=self.files[name])
         return self.error(404, "not_found")
 
-    def error(self, status: int, code: str) -> Answer:
+    def error(self, status: int, code: str) -> Reply:
         error = {"message": f"refused: {code}", "type": code, "param": None, "code": code}
-        return Answer(status, {"error": error})
+        return Reply(status, {"error": error})
 
-    def _upload(self, call: Received) -> Answer:
+    def _upload(self, call: ReceivedRequest) -> Reply:
         file_name, content = call.body["file"]
         if call.body["purpose"] != "batch" or not file_name.endswith(".jsonl"):
             return self.error(400, "invalid_file")
         name = f"file-{len(self.files) + 1}"
         self.files[name] = content
-        return Answer(body={"id": name, "object": "file", "purpose": "batch"})
+        return Reply(body={"id": name, "object": "file", "purpose": "batch"})
 
-    def _create(self, body: dict[str, Any]) -> Answer:
+    def _create(self, body: dict[str, Any]) -> Reply:
         if body["completion_window"] != "24h" or body["input_file_id"] not in self.files:
             return self.error(400, "invalid_request")
         requests = read_lines(self.files[body["input_file_id"]])
@@ -75,15 +77,15 @@ class OpenAIBatches(BatchServer):
         name = self.add_job(
             {each["custom_id"]: each["body"] for each in requests}, body["metadata"]
         )
-        return Answer(body=self._describe(self.jobs[name]))
+        return Reply(body=self._describe(self.jobs[name]))
 
-    def _list(self, query: Mapping[str, list[str]]) -> Answer:
+    def _list(self, query: Mapping[str, list[str]]) -> Reply:
         newest_first = list(reversed(self.jobs.values()))
         names = [job.id for job in newest_first]
         start = names.index(query["after"][0]) + 1 if "after" in query else 0
         page = newest_first[start : start + 2]
         more = start + 2 < len(newest_first)
-        return Answer(
+        return Reply(
             body={
                 "object": "list",
                 "data": [self._describe(job) for job in page],
@@ -140,33 +142,33 @@ class OpenAIBatches(BatchServer):
 class AnthropicBatches(BatchServer):
     """Message Batches: https://platform.claude.com/docs/en/api/messages/batches."""
 
-    def handle(self, call: Received) -> Answer:
+    def handle(self, call: ReceivedRequest) -> Reply:
         match call.method, call.path.split("/")[1:]:
             case "POST", ["v1", "messages", "batches"]:
                 return self._create(call.body["requests"])
             case "GET", ["v1", "messages", "batches"]:
                 return self._list(call.query)
             case "GET", ["v1", "messages", "batches", name] if name in self.jobs:
-                return Answer(body=self._describe(self.look_at(name)))
+                return Reply(body=self._describe(self.look_at(name)))
             case "GET", ["v1", "messages", "batches", name, "results"] if name in self.jobs:
-                return Answer(body=self._results(self.jobs[name]))
+                return Reply(body=self._results(self.jobs[name]))
         return self.error(404, "not_found_error")
 
-    def error(self, status: int, kind: str) -> Answer:
-        return Answer(status, {"type": "error", "error": {"type": kind, "message": "refused"}})
+    def error(self, status: int, kind: str) -> Reply:
+        return Reply(status, {"type": "error", "error": {"type": kind, "message": "refused"}})
 
-    def _create(self, requests: list[dict[str, Any]]) -> Answer:
+    def _create(self, requests: list[dict[str, Any]]) -> Reply:
         if not unique_ids(requests, "[a-zA-Z0-9_-]{1,64}"):
             return self.error(400, "invalid_request_error")
         name = self.add_job({each["custom_id"]: each["params"] for each in requests})
-        return Answer(body=self._describe(self.jobs[name]))
+        return Reply(body=self._describe(self.jobs[name]))
 
-    def _list(self, query: Mapping[str, list[str]]) -> Answer:
+    def _list(self, query: Mapping[str, list[str]]) -> Reply:
         newest_first = sorted(self.jobs.values(), key=lambda job: -job.created)
         names = [job.id for job in newest_first]
         start = names.index(query["after_id"][0]) + 1 if "after_id" in query else 0
         page = newest_first[start : start + 2]
-        return Answer(
+        return Reply(
             body={
                 "data": [self._describe(self.look_at(job.id)) for job in page],
                 "has_more": start + 2 < len(newest_first),
@@ -211,7 +213,7 @@ class AnthropicBatches(BatchServer):
 class MistralBatches(BatchServer):
     """Files, Batch: https://docs.mistral.ai/api/endpoint/batch."""
 
-    def handle(self, call: Received) -> Answer:
+    def handle(self, call: ReceivedRequest) -> Reply:
         match call.method, call.path.split("/")[1:]:
             case "POST", ["v1", "files"]:
                 return self._upload(call)
@@ -220,16 +222,16 @@ class MistralBatches(BatchServer):
             case "GET", ["v1", "batch", "jobs"]:
                 return self._list(call.query)
             case "GET", ["v1", "batch", "jobs", name] if name in self.jobs:
-                return Answer(body=self._describe(self.look_at(name)))
+                return Reply(body=self._describe(self.look_at(name)))
             case "GET", ["v1", "files", name, "content"] if name in self.files:
-                return Answer(body=self.files[name])
+                return Reply(body=self.files[name])
         return self.error(404, "not_found")
 
-    def error(self, status: int, code: str) -> Answer:
+    def error(self, status: int, code: str) -> Reply:
         body = {"object": "error", "message": "refused", "type": code, "param": None, "code": code}
-        return Answer(status, body)
+        return Reply(status, body)
 
-    def _upload(self, call: Received) -> Answer:
+    def _upload(self, call: ReceivedRequest) -> Reply:
         file_name, content = call.body["file"]
         if call.body["purpose"] != "batch":
             return self.error(400, "invalid_file")
@@ -237,9 +239,9 @@ class MistralBatches(BatchServer):
         self.files[name] = content
         stored = {"id": name, "object": "file", "bytes": len(content), "filename": file_name}
         extra = {"created_at": int(self.clock), "sample_type": "batch_request", "source": "upload"}
-        return Answer(body=stored | extra | {"purpose": "batch"})
+        return Reply(body=stored | extra | {"purpose": "batch"})
 
-    def _create(self, body: dict[str, Any]) -> Answer:
+    def _create(self, body: dict[str, Any]) -> Reply:
         [source] = body["input_files"]
         if source not in self.files or body["endpoint"] != "/v1/chat/completions":
             return self.error(400, "invalid_request")
@@ -251,13 +253,13 @@ class MistralBatches(BatchServer):
         name = self.add_job(
             {each["custom_id"]: each["body"] for each in requests}, body["metadata"]
         )
-        return Answer(body=self._describe(self.jobs[name]))
+        return Reply(body=self._describe(self.jobs[name]))
 
-    def _list(self, query: Mapping[str, list[str]]) -> Answer:
+    def _list(self, query: Mapping[str, list[str]]) -> Reply:
         page = int(query["page"][0])
         newest_first = list(reversed(self.jobs.values()))
         described = [self._describe(job) for job in newest_first[2 * page : 2 * page + 2]]
-        return Answer(body={"object": "list", "total": len(self.jobs), "data": described})
+        return Reply(body={"object": "list", "total": len(self.jobs), "data": described})
 
     def _describe(self, job: StoredJob) -> dict[str, Any]:
         ended = self.ended(job)

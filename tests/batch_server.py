@@ -6,52 +6,16 @@ providers are in `batch_protocols`.
 
 from __future__ import annotations
 
-import contextlib
-import json
-import socket
-import struct
 import threading
-from dataclasses import dataclass, field
-from email import message_from_bytes
-from email.policy import HTTP
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import parse_qs, urlsplit
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tests.protocol_server import RESET, ProtocolServer, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import TracebackType
 
-
-@dataclass(frozen=True, slots=True)
-class Received:
-    """One call; header names are lower-case, `body` is JSON, a form, or None."""
-
-    method: str
-    path: str
-    query: Mapping[str, list[str]]
-    headers: Mapping[str, str]
-    body: Any
-
-    @property
-    def line(self) -> str:
-        return f"{self.method} {self.path}"
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the server says; bytes go as they are, all else as JSON.
-
-    Attributes:
-        cut: break the connection after so many bytes of the body.
-        delay: seconds before it is said.
-    """
-
-    status: int = 200
-    body: object = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    cut: int | None = None
-    delay: float = 0.0
+    from tests.protocol_server import ReceivedRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +44,11 @@ class Fault:
     """What goes wrong at a call.
 
     Attributes:
-        answer: said instead; None to break the connection.
+        answer: said instead.
         done: whether the call has its effect all the same.
     """
 
-    answer: Answer | None = None
+    answer: Reply = RESET
     done: bool = False
 
 
@@ -99,11 +63,10 @@ class StoredJob:
     looks: int = 0
 
 
-class BatchServer:
-    """What the three protocols share; a context manager.
+class BatchServer(ProtocolServer):
+    """What the three protocols share.
 
     Attributes:
-        received: all calls in order.
         outcome: what becomes of a request, by its number in the job.
         looks: how often a job is found running before it has ended.
         final: the status in which jobs end, where it is not the usual one.
@@ -113,8 +76,10 @@ class BatchServer:
         clock: Unix time at which jobs are made.
     """
 
+    bytes_type = "application/octet-stream"
+
     def __init__(self) -> None:
-        self.received: list[Received] = []
+        super().__init__()
         self.outcome: Callable[[int], Item] = lambda number: Item(text=f"answer {number}")
         self.looks = 0
         self.final = ""
@@ -122,50 +87,26 @@ class BatchServer:
         self.jobs: dict[str, StoredJob] = {}
         self.files: dict[str, bytes] = {}
         self.clock = 1_800_000_000.0
-        self.stopping = threading.Event()
-        self._lock = threading.Lock()
-        self._http = _HTTPServer(self)
-        self._thread = threading.Thread(
-            target=self._http.serve_forever, kwargs={"poll_interval": 0.01}
-        )
-
-    @property
-    def url(self) -> str:
-        """Base URL, without a path."""
-        return f"http://127.0.0.1:{self._http.server_address[1]}"
+        self._one_by_one = threading.Lock()
+        self._calls = 0
+        self.script(self._serve)
 
     @property
     def lines(self) -> list[str]:
         """Method and path of every call."""
-        return [call.line for call in self.received]
+        return [f"{call.method} {call.path}" for call in self.requests]
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stopping.set()
-        self._http.shutdown()
-        self._thread.join()
-        self._http.server_close()
-
-    def serve(self, call: Received) -> Answer | None:
-        """The answer to a call; None breaks the connection."""
-        with self._lock:
-            fault = self.faults.get(len(self.received))
-            self.received.append(call)
+    def _serve(self, call: ReceivedRequest) -> Reply:
+        with self._one_by_one:
+            fault = self.faults.get(self._calls)
+            self._calls += 1
             if fault is None:
                 return self.handle(call)
             if fault.done:
                 self.handle(call)
             return fault.answer
 
-    def handle(self, call: Received) -> Answer:
+    def handle(self, call: ReceivedRequest) -> Reply:
         raise NotImplementedError
 
     def add_job(self, requests: dict[str, Any], metadata: Mapping[str, str] | None = None) -> str:
@@ -184,72 +125,3 @@ class BatchServer:
 
     def outcomes(self, job: StoredJob) -> dict[str, Item]:
         return {name: self.outcome(number) for number, name in enumerate(job.requests)}
-
-
-class _HTTPServer(ThreadingHTTPServer):
-    # server_close() then waits for the threads, so that no socket outlives a test.
-    daemon_threads = False
-    request_queue_size = 128
-
-    def __init__(self, batches: BatchServer) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.batches = batches
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: _HTTPServer
-
-    def do_GET(self) -> None:
-        self._answer("GET", None)
-
-    def do_POST(self) -> None:
-        raw = self.rfile.read(int(self.headers["Content-Length"]))
-        kind = self.headers["Content-Type"]
-        self._answer("POST", json.loads(raw) if "json" in kind else _form(kind, raw))
-
-    def _answer(self, method: str, body: object) -> None:
-        url = urlsplit(self.path)
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        call = Received(method, url.path, parse_qs(url.query), headers, body)
-        answer = self.server.batches.serve(call)
-        if answer is None:
-            self._reset()
-            return
-        self.server.batches.stopping.wait(answer.delay)
-        raw = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
-        with contextlib.suppress(ConnectionError):  # the client has stopped waiting
-            self.send_response(answer.status)
-            octets = isinstance(answer.body, bytes)
-            kind = "application/octet-stream" if octets else "application/json"
-            self.send_header("Content-Type", answer.headers.get("content-type", kind))
-            self.send_header("Content-Length", str(len(raw)))
-            for name in answer.headers.keys() - {"content-type"}:
-                self.send_header(name, answer.headers[name])
-            self.end_headers()
-            self.wfile.write(raw[: answer.cut])
-        if answer.cut is not None:
-            self.close_connection = True
-
-    def _reset(self) -> None:
-        # Closing with a linger time of zero sends RST instead of FIN. The socket only
-        # closes with the last file on it.
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.rfile.close()
-        self.connection.close()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - overridden
-        pass
-
-
-def _form(kind: str, raw: bytes) -> dict[str, Any]:
-    """The fields of a multipart form: text, or (file name, content)."""
-    message = message_from_bytes(b"Content-Type: " + kind.encode() + b"\r\n\r\n" + raw, policy=HTTP)
-    form: dict[str, Any] = {}
-    for part in message.iter_parts():
-        content = part.get_payload(decode=True)
-        assert isinstance(content, bytes)
-        name = part.get_param("name", header="content-disposition")
-        form[str(name)] = (
-            (part.get_filename(), content) if part.get_filename() else content.decode()
-        )
-    return form

@@ -71,9 +71,13 @@ class RecordingObserver:
     def __init__(self) -> None:
         self.start: tuple[int, int] | None = None
         self.failed: list[bool] = []
+        self.waits: list[tuple[int, int]] = []
 
     def started(self, done: int, total: int) -> None:
         self.start = done, total
 
     def advanced(self, *, failed: bool) -> None:
         self.failed.append(failed)
+
+    def waiting(self, *, finished: int, total: int) -> None:
+        self.waits.append((finished, total))

@@ -13,8 +13,11 @@ import struct
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from email import message_from_bytes
+from email.policy import HTTP
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Final, Self
+from urllib.parse import parse_qs
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -22,9 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """What a client sent; header names are lower-case."""
+    """What a client sent; header names are lower-case, `body` is JSON, a form, or None."""
 
+    method: str
     path: str
+    query: Mapping[str, list[str]]
     headers: Mapping[str, str]
     body: Any
 
@@ -36,9 +41,10 @@ class Reply:
     Attributes:
         status: of the answer.
         body: sent as it is where it is bytes, else as JSON.
-        headers: beside Content-Type and Content-Length.
+        headers: beside Content-Length; may hold a `content-type`.
         delay: seconds before the answer.
         trickle: seconds before every byte of the body.
+        cut: break the connection after so many bytes of the body.
         reset: break the connection (RST) instead of answering.
         raw: sent in the place of an HTTP answer, after which the connection is closed.
     """
@@ -48,6 +54,7 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
     trickle: float = 0.0
+    cut: int | None = None
     reset: bool = False
     raw: bytes | None = None
 
@@ -64,7 +71,10 @@ class ProtocolServer:
     Attributes:
         requests: all that came, in order of arrival.
         peak: the most requests that were open at the same time.
+        bytes_type: the Content-Type of a body of bytes, where none is given.
     """
+
+    bytes_type = "application/json"
 
     def __init__(self) -> None:
         self.requests: list[ReceivedRequest] = []
@@ -131,11 +141,19 @@ class _HTTPServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: _HTTPServer
 
+    def do_GET(self) -> None:
+        self._answer("GET", None)
+
     def do_POST(self) -> None:
-        script = self.server.script
         raw = self.rfile.read(int(self.headers["Content-Length"]))
+        kind = self.headers["Content-Type"]
+        self._answer("POST", _form(kind, raw) if "multipart" in kind else json.loads(raw))
+
+    def _answer(self, method: str, body: object) -> None:
+        script = self.server.script
+        path, _, query = self.path.partition("?")
         headers = {name.lower(): value for name, value in self.headers.items()}
-        request = ReceivedRequest(self.path, headers, json.loads(raw))
+        request = ReceivedRequest(method, path, parse_qs(query), headers, body)
         step = script.arrive(request)
         try:
             reply = step if isinstance(step, Reply) else step(request)
@@ -155,13 +173,15 @@ class _Handler(BaseHTTPRequestHandler):
             return
         body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
         self.send_response(reply.status)
-        self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
-        for name, value in reply.headers.items():
+        octets = isinstance(reply.body, bytes)
+        kind = self.server.script.bytes_type if octets else "application/json"
+        for name, value in {"content-type": kind, **reply.headers}.items():
             self.send_header(name, value)
         self.end_headers()
         if not reply.trickle:
-            self.wfile.write(body)
+            self.wfile.write(body[: reply.cut])
+            self.close_connection |= reply.cut is not None
             return
         for position in range(len(body)):
             if self.server.script.stopping.wait(reply.trickle):
@@ -177,6 +197,20 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - overridden
         pass
+
+
+def _form(kind: str, raw: bytes) -> dict[str, Any]:
+    """The fields of a multipart form: text, or (file name, content)."""
+    message = message_from_bytes(b"Content-Type: " + kind.encode() + b"\r\n\r\n" + raw, policy=HTTP)
+    form: dict[str, Any] = {}
+    for part in message.iter_parts():
+        content = part.get_payload(decode=True)
+        assert isinstance(content, bytes)
+        name = part.get_param("name", header="content-disposition")
+        form[str(name)] = (
+            (part.get_filename(), content) if part.get_filename() else content.decode()
+        )
+    return form
 
 
 def completion(

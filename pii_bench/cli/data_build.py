@@ -78,9 +78,8 @@ def _build_by_model(arguments: argparse.Namespace) -> bool:
     """Say what was refused and why; whether every commission brought a text."""
     from pii_bench.construction.commissions import ORDERS
     from pii_bench.construction.model_writer import write_with_model
-    from pii_bench.models.calls.guarded import CallPolicy
-    from pii_bench.models.catalog import ModelOptions, build_model
-    from pii_bench.models.table import find_card
+    from pii_bench.models.calls import CallPolicy
+    from pii_bench.models.catalog import ModelOptions, build_model, find_card
 
     options = ModelOptions(base_url=arguments.base_url, timeout=float(arguments.timeout))
     concurrency = arguments.concurrency or 8

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pii_bench.cli.terminal import say, say_json
 from pii_bench.escaping import markdown_table
-from pii_bench.models.calls.budget import Estimate, Range, estimate
+from pii_bench.models.budget import Estimate, Range, estimate
 from pii_bench.runs.jobs import Job, ledger_of
 from pii_bench.systems.prompted import ChunkedSystem, PromptedSystem, VotedSystem
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.models.calls.budget import Range
+    from pii_bench.models.budget import Range
     from pii_bench.models.tuning import Example
 
 LEARNT: Final = (*TRAIN, "dev-single", "dev-multi")

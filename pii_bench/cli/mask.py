@@ -26,15 +26,17 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.files import decode, read_text
 from pii_bench.masking import absent_tags, inexact_tags, mask, unmask
 from pii_bench.masking.mapping_file import check_target, read_mapping, write_mapping
-from pii_bench.runs.mask_many import mask_each, mask_each_on_ray, rewrite_each
 from pii_bench.runs.mask_text import (
     Counts,
     Rewriting,
     Traces,
     ask,
     find_in_query,
+    mask_each,
+    mask_each_on_ray,
     masking_systems,
     rewrite,
+    rewrite_each,
     rewriting_system,
 )
 from pii_bench.scorer import normalise

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator
 
-    from pii_bench.runs.mask_many import MaskedText
+    from pii_bench.runs.mask_text import MaskedText
 
     Maskings = Callable[[Iterator[tuple[str | None, str]]], Iterator[MaskedText]]
 

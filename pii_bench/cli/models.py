@@ -10,14 +10,14 @@ from tabulate import tabulate
 from pii_bench.cli.options import add_json
 from pii_bench.cli.terminal import say, say_json
 from pii_bench.errors import UnknownNameError
-from pii_bench.models.table import MODELS
+from pii_bench.models.catalog import MODELS
 
 if TYPE_CHECKING:
     import argparse
     import datetime as dt
     from collections.abc import Iterator
 
-    from pii_bench.models.table import ModelCard
+    from pii_bench.models.catalog import ModelCard
 
 _HEADER: Final = (
     "alias",

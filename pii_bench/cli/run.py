@@ -34,9 +34,8 @@ from pii_bench.cli.options import (
 from pii_bench.cli.terminal import RunProgress, say, tell, tell_faults
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
-from pii_bench.models.calls.guarded import CallPolicy
-from pii_bench.models.catalog import resolve
-from pii_bench.models.table import ModelStatus, Price, find_card
+from pii_bench.models.calls import CallPolicy
+from pii_bench.models.catalog import ModelStatus, Price, find_card, resolve
 from pii_bench.ranking.rows import Source
 from pii_bench.runs.jobs import (
     Job,
@@ -58,7 +57,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from pii_bench.datasets.catalog import Dataset
-    from pii_bench.models.table import ModelCard
+    from pii_bench.models.catalog import ModelCard
     from pii_bench.prompting.labelled import Shots
     from pii_bench.ranking.rows import Row
     from pii_bench.runs.jobs import MapSamples

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
-    from pii_bench.models.calls.budget import Estimate
+    from pii_bench.models.budget import Estimate
     from pii_bench.runs.jobs import Job
 
 _OVERRIDING: Final = frozenset({"task", "concurrency", "max_usd", "results"})

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from pii_bench.datasets.catalog import Dataset, DatasetStream
-    from pii_bench.models.calls.budget import Ledger
+    from pii_bench.models.budget import Ledger
 
 
 class OutputError(PiiBenchError):

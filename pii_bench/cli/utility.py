@@ -62,7 +62,7 @@ from pii_bench.cli.terminal import RunProgress, say, say_json, tell
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
-from pii_bench.models.calls.guarded import CallPolicy
+from pii_bench.models.calls import CallPolicy
 from pii_bench.models.catalog import PROVIDERS, ModelOptions, resolve
 from pii_bench.runs.jobs import Job, refuse_uncollected, reserved, run_jobs
 from pii_bench.runs.mask_text import rewriting_system

@@ -23,8 +23,7 @@ import pii_bench
 from pii_bench.errors import InputFileError
 from pii_bench.files import encode, write_whole, writing
 from pii_bench.integrations.every_eval_ever_figures import METRICS, ScoredTask, sample_lines
-from pii_bench.models.catalog import LOCAL, PROVIDERS, REPLAY
-from pii_bench.models.table import find_card
+from pii_bench.models.catalog import LOCAL, PROVIDERS, REPLAY, find_card
 from pii_bench.ranking.collect import rows_of
 from pii_bench.ranking.rows import Source, with_intervals
 from pii_bench.ranking.scores import LEVEL, RESAMPLES

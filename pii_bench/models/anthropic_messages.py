@@ -1,26 +1,46 @@
-"""Models behind Anthropic's Messages API.
+"""Models behind Anthropic's Messages API, and its batches.
 
-Sources: the API's reference (platform.claude.com/docs/en/api: messages, errors, versioning),
-and anthropic 2.12.0.
+Sources: the API's reference (platform.claude.com/docs/en/api: messages, errors, versioning,
+messages/batches), its guide to batch processing, and anthropic 2.12.0.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import re
+from contextlib import aclosing
+from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anthropic
 
 from pii_bench.models.base import CallError, Completion, Finish, Usage, is_count
+from pii_bench.models.batch import (
+    LIMITS,
+    RESULTS_GONE,
+    Absence,
+    BatchState,
+    RawAnswer,
+    UnknownJobError,
+    absent_from_results,
+    answer_of,
+    batched,
+    count_of,
+    custom_id,
+    id_of,
+    is_id,
+    raised,
+    read_results,
+)
 from pii_bench.models.service import (
     MAX_TOKENS_REMEDY,
     NO_SCHEMA_REMEDY,
     NO_TEMPERATURE_REMEDY,
     REDIRECT_REMEDY,
-    EndpointClient,
     ServiceModel,
-    check_key,
+    attempt,
     connection_failure,
     failure_kind,
     parse_json,
@@ -29,10 +49,9 @@ from pii_bench.models.service import (
     safe_code,
     turns,
 )
-from pii_bench.models.table import normalise_base_url
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
 
     from pii_bench.models.base import Outcome, Request
 
@@ -88,69 +107,38 @@ _REFUSED_MESSAGES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
 )
 
 
-class AnthropicModel(ServiceModel):
-    """A model of Anthropic.
+class AnthropicModel(ServiceModel[anthropic.AsyncAnthropic]):
+    """A model of Anthropic."""
 
-    Args:
-        model: its name as the API knows it.
-        api_key: printable ASCII without spaces.
-        base_url: of the endpoint, with or without `/v1` at its end.
-        name: how results name it; None for `anthropic/model`.
-        timeout: seconds that one attempt may take.
+    _added_path = "/v1"
 
-    Raises:
-        PiiBenchError: `base_url` or `api_key` cannot be used, see `normalise_base_url` and
-            `check_key`.
-    """
-
-    def __init__(
-        self,
-        model: str,
-        *,
-        api_key: str,
-        base_url: str,
-        name: str | None = None,
-        timeout: float = 120.0,
-    ) -> None:
-        check_key(PROVIDER, api_key)
-        endpoint = normalise_base_url(base_url).removesuffix("/v1")
-        super().__init__(PROVIDER, model, name, endpoint, timeout)
+    def _connect(self, api_key: str) -> anthropic.AsyncAnthropic:
         # Its DEBUG level, which ANTHROPIC_LOG switches on, writes whole requests.
         logging.getLogger("anthropic").setLevel(logging.WARNING)
-        http = EndpointClient(self._endpoint, timeout, api_key)
-        self._client = anthropic.AsyncAnthropic(
+        return anthropic.AsyncAnthropic(
             api_key=api_key,
-            base_url=self._endpoint,
-            timeout=http.timeout,
+            base_url=self.endpoint,
+            timeout=self._http.timeout,
             # Attempts are counted, paced and paid for in `calls`.
             max_retries=0,
             # Spans may hold the texts, where ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE says so.
             open_telemetry=False,
-            http_client=http,
+            http_client=self._http,
         )
 
-    @property
-    def client(self) -> anthropic.AsyncAnthropic:
-        """The SDK's client, for the API's other parts; `close` closes it."""
-        return self._client
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._client.close()
-
     async def _ask(self, request: Request) -> Outcome:
-        body = request_body(self._model, request)
+        body = request_body(self.model, request)
         # The method has no argument for it: the API's newest version refuses it.
         temperature = {key: body.pop(key) for key in ("temperature",) if key in body}
         try:
             # Raw, because the SDK's types turn `true` and `"7"` into counts.
-            answer = await self._client.messages.with_raw_response.create(
+            answer = await self.client.messages.with_raw_response.create(
                 **body,
                 extra_body=temperature,
                 extra_headers=version_headers(request.sampling.temperature),
             )
         except anthropic.APIError as error:
-            return read_failure(error, model=self._model)
+            return read_failure(error, model=self.model)
         return read_completion(parse_json(answer.http_response.content))
 
 
@@ -297,3 +285,154 @@ def _kind(status: int, error_type: str) -> str:
     if status == 529 or error_type == "overloaded_error":
         return "overloaded"
     return failure_kind(status)
+
+
+_PAGE: Final = 100
+# Our clock and the provider's may differ by so many seconds.
+_CLOCKS: Final = 3600.0
+# The custom id and the keys around a request.
+_OVERHEAD: Final = 200
+
+
+class AnthropicBatchService:
+    """Batches for one model of Anthropic (`BatchService`).
+
+    Args:
+        model: who made it closes it.
+    """
+
+    # Half of what the API allows (100,000 requests, 256 MB), and less.
+    limits = LIMITS
+
+    def __init__(self, model: AnthropicModel) -> None:
+        self._client, self._model = model.client, model.model
+
+    def size(self, request: Request) -> int:
+        """The bytes of its parameters, and of the keys around them."""
+        return len(json.dumps(request_body(self._model, request))) + _OVERHEAD
+
+    async def submit(self, requests: Sequence[Request], tag: str) -> str:
+        """Create a batch; see `BatchService`."""
+        batches = self._client.messages.batches.with_raw_response
+        items: list[Any] = [
+            {"custom_id": custom_id(tag, number), "params": request_body(self._model, request)}
+            for number, request in enumerate(requests)
+        ]
+        headers = version_headers(requests[0].sampling.temperature)
+        return id_of(await self._call(batches.create(requests=items, extra_headers=headers)))
+
+    async def find(self, tag: str, *, since: float, requests: int) -> str | Absence:
+        """Look into the results of batches of that time and size; see `BatchService`."""
+        absence = Absence.SURE
+        async for job, state in self._created_since(since - _CLOCKS):
+            if state.total != requests:
+                continue
+            if not state.ended:
+                absence = Absence.UNDECIDED
+            elif (await self._first_custom_id(job)).startswith(f"{tag}-"):
+                return job
+        return absence
+
+    async def poll(self, job: str) -> BatchState:
+        """Retrieve a batch; see `BatchService`."""
+        batches = self._client.messages.batches.with_raw_response
+        missing = UnknownJobError(PROVIDER, job)
+        return _state(await self._call(batches.retrieve(job), missing=missing))
+
+    async def results(self, job: str) -> AsyncGenerator[tuple[str, Outcome], None]:
+        """Read a batch's results; see `BatchService`."""
+        async with aclosing(self._lines(job)) as lines:
+            async for name, line in lines:
+                yield name, batched(_outcome(line.get("result"), self._model))
+
+    async def _created_since(self, moment: float) -> AsyncIterator[tuple[str, BatchState]]:
+        # The newest come first.
+        batches = self._client.messages.batches.with_raw_response
+        after: str | anthropic.Omit = anthropic.omit
+        while True:
+            match await self._call(batches.list(limit=_PAGE, after_id=after)):
+                case {"data": list() as jobs, "has_more": bool() as more}:
+                    pass
+                case _:
+                    raise CallError("bad_response", "no list of batches")
+            for job in jobs:
+                if _created(job) < moment:
+                    return
+                after = job["id"]
+                # The results of an archived one are gone: it cannot be told from another.
+                if job.get("archived_at") is None:
+                    yield job["id"], _state(job)
+            if not more or not jobs:
+                return
+
+    async def _first_custom_id(self, job: str) -> str:
+        async with aclosing(self._lines(job)) as lines:
+            async for name, _ in lines:
+                return name
+        return ""
+
+    async def _lines(self, job: str) -> AsyncGenerator[tuple[str, dict[str, Any]], None]:
+        # Not `batches.results`: it sends the key to the address that an answer names.
+        call = self._client.get(
+            f"/v1/messages/batches/{job}/results",
+            cast_to=object,
+            stream=True,
+            stream_cls=anthropic.AsyncStream[object],
+        )
+        gone = CallError(RESULTS_GONE)
+        stream = await answer_of(call, anthropic.APIError, partial(self._failure, gone))
+        async with stream, aclosing(read_results(stream.response)) as lines:
+            async for item in lines:
+                yield item
+
+    async def _call(
+        self, call: Awaitable[RawAnswer], *, missing: UnknownJobError | None = None
+    ) -> object:
+        answer = await answer_of(call, anthropic.APIError, partial(self._failure, missing))
+        return parse_json(answer.http_response.content)
+
+    def _failure(self, missing: Exception | None, error: anthropic.APIError) -> Exception:
+        if missing is not None and isinstance(error, anthropic.NotFoundError):
+            return missing
+        return raised(read_failure(error, model=self._model))
+
+
+def _state(job: object) -> BatchState:
+    match job:
+        case {"processing_status": str() as status, "request_counts": dict() as counts}:
+            pass
+        case _:
+            raise CallError("bad_response", "a batch without a status")
+    total = sum(map(count_of, counts.values()))
+    return BatchState(
+        ended=status == "ended",
+        finished=total - count_of(counts.get("processing")),
+        total=total,
+        absent=absent_from_results(),
+    )
+
+
+def _created(job: object) -> float:
+    match job:
+        case {"id": name, "created_at": str() as moment} if is_id(name):
+            pass
+        case _:
+            raise CallError("bad_response", "a batch without a date")
+    try:
+        return datetime.fromisoformat(moment).timestamp()
+    except (ValueError, OverflowError):
+        pass
+    raise CallError("bad_response", "a batch without a date")
+
+
+def _outcome(result: object, model: str) -> Outcome:
+    match result:
+        case {"type": "succeeded", "message": message}:
+            return attempt(read_completion, message)
+        case {"type": "errored", "error": error}:
+            return judge(None, error, model=model)
+        case {"type": "expired"}:
+            return CallError("expired")
+        case {"type": "canceled"}:
+            return CallError("cancelled")
+    return CallError("bad_response", "a result of unknown type")

@@ -82,12 +82,17 @@ class LocalModel:
     Args:
         model: a name of `WEIGHTS`, or the path of a `.gguf` file.
 
+    Attributes:
+        name: `local/model`, a file by its name without folder and ending.
+
     Raises:
         UnknownNameError: no such model.
         MissingExtraError: the runtime or the weights are not installed.
         InputFileError: the file of weights is absent, not the pinned one, no whole GGUF file,
             or one that the runtime cannot load.
     """
+
+    endpoint = None
 
     def __init__(self, model: str) -> None:
         check_local(model)
@@ -100,6 +105,7 @@ class LocalModel:
             path = Path(model)
             # Results name no folder of this machine; the hash tells files of one name apart.
             self._model, self._sha256 = path.stem, hash_gguf(path)
+        self.name = f"{_PROVIDER}/{self._model}"
         self._server: xllamacpp.Server | None = _serve(path)
         _RUNNING.add(self._server)
         self._client = OpenAICompatibleModel(
@@ -112,11 +118,6 @@ class LocalModel:
         self._turn = asyncio.Lock()
 
     @property
-    def name(self) -> str:
-        """`local/model`, a file by its name without folder and ending."""
-        return f"{_PROVIDER}/{self._model}"
-
-    @property
     def identity(self) -> Mapping[str, str]:
         """Weights, runtime and context size."""
         return {
@@ -124,10 +125,6 @@ class LocalModel:
             "runtime": f"xllamacpp {importlib.metadata.version('xllamacpp')}",
             "context": str(CONTEXT_TOKENS),
         }
-
-    @property
-    def endpoint(self) -> None:
-        """None: nothing leaves this process."""
 
     async def complete(self, request: Request) -> Completion:
         """Answer one request; others wait their turn.

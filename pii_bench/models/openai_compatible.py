@@ -1,13 +1,18 @@
 """Models behind the Chat Completions protocol: OpenAI, DeepSeek, vLLM, llama.cpp, Ollama.
 
-Sources: OpenAI's API reference and its guides on errors and structured outputs,
+And the batches of OpenAI, which no other of them has.
+
+Sources: OpenAI's API reference and its guides on errors, structured outputs and batches,
 api-docs.deepseek.com (create-chat-completion, guides/json_mode, quick_start/error_codes),
 docs.vllm.ai (features: reasoning_outputs, structured_outputs) and openai 3.54.0.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from contextlib import AsyncExitStack, aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -15,6 +20,26 @@ import aiohttp
 import openai
 
 from pii_bench.models.base import CallError, Completion, Finish, Usage
+from pii_bench.models.batch import (
+    CHAT_COMPLETIONS,
+    LIMITS,
+    RESULTS_GONE,
+    TAG_KEY,
+    Absence,
+    BatchState,
+    RawAnswer,
+    UnknownJobError,
+    absent_from_results,
+    answer_of,
+    batched,
+    count_of,
+    custom_id,
+    find_tagged,
+    id_of,
+    is_id,
+    raised,
+    read_results,
+)
 from pii_bench.models.service import (
     MAX_TOKENS_REMEDY,
     NO_SCHEMA_REMEDY,
@@ -22,7 +47,7 @@ from pii_bench.models.service import (
     REDIRECT_REMEDY,
     EndpointClient,
     ServiceModel,
-    check_key,
+    attempt,
     connection_failure,
     failure_kind,
     parse_json,
@@ -31,12 +56,15 @@ from pii_bench.models.service import (
     safe_code,
     turns,
 )
-from pii_bench.models.table import normalise_base_url
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
 
+    from pii_bench.errors import ProviderRefusedError
     from pii_bench.models.base import Outcome, Request
+
+PROVIDER: Final = "openai"
+"""The one of them that has batches."""
 
 _OPENAI: Final = "api.openai.com"
 _DEEPSEEK: Final = "api.deepseek.com"
@@ -110,64 +138,34 @@ class _EndpointClient(EndpointClient, openai.DefaultAioHttpClient):
     """
 
 
-class OpenAICompatibleModel(ServiceModel):
+class OpenAICompatibleModel(ServiceModel[openai.AsyncOpenAI]):
     """A model of any server that speaks Chat Completions.
 
     Organization, project and headers of the SDK's own variables (OPENAI_ORG_ID,
     OPENAI_PROJECT_ID, OPENAI_CUSTOM_HEADERS) go to OpenAI and to no other endpoint.
-
-    Args:
-        provider: names the protocol's speaker in results.
-        model: the model's name as the server knows it.
-        api_key: printable ASCII without spaces; a server that wants none takes any.
-        base_url: of the endpoint.
-        name: how results name it; None for `provider/model`.
-        timeout: seconds that one attempt may take.
-
-    Raises:
-        PiiBenchError: `base_url` or `api_key` cannot be used, see `normalise_base_url` and
-            `check_key`.
     """
 
-    def __init__(
-        self,
-        provider: str,
-        model: str,
-        *,
-        api_key: str,
-        base_url: str,
-        name: str | None = None,
-        timeout: float = 120.0,
-    ) -> None:
-        check_key(provider, api_key)
-        super().__init__(provider, model, name, normalise_base_url(base_url), timeout)
-        key = None if _is_host(self._endpoint, _OPENAI) else api_key
-        http = _EndpointClient(self._endpoint, timeout, key)
-        self._client = openai.AsyncOpenAI(
+    def _open(self, api_key: str) -> EndpointClient:
+        key = None if _is_host(self.endpoint, _OPENAI) else api_key
+        return _EndpointClient(self.endpoint, self._timeout, key)
+
+    def _connect(self, api_key: str) -> openai.AsyncOpenAI:
+        return openai.AsyncOpenAI(
             api_key=api_key,
-            base_url=self._endpoint,
-            timeout=http.timeout,
+            base_url=self.endpoint,
+            timeout=self._http.timeout,
             # Attempts are counted, paced and paid for in `calls`.
             max_retries=0,
-            http_client=http,
+            http_client=self._http,
         )
 
-    @property
-    def client(self) -> openai.AsyncOpenAI:
-        """The SDK's client, for the API's other parts; `close` closes it."""
-        return self._client
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._client.close()
-
     async def _ask(self, request: Request) -> Outcome:
-        body = request_body(self._model, request, endpoint=self._endpoint)
+        body = request_body(self.model, request, endpoint=self.endpoint)
         try:
             # Raw, because the SDK's types turn `true` and `"7"` into counts.
-            answer = await self._client.chat.completions.with_raw_response.create(**body)
+            answer = await self.client.chat.completions.with_raw_response.create(**body)
         except CALL_ERRORS as error:
-            return read_failure(error, provider=self._provider, model=self._model)
+            return read_failure(error, provider=self.provider, model=self.model)
         return read_completion(parse_json(answer.http_response.content))
 
 
@@ -339,3 +337,160 @@ def _detail(counts: object, name: str) -> Any:
 def _is_host(endpoint: str, host: str) -> bool:
     named = urlsplit(endpoint).hostname or ""
     return named == host or named.endswith(f".{host}")
+
+
+_PAGE: Final = 100
+
+_ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
+_ABSENT: Final[Mapping[str, str]] = {"expired": "expired", "cancelled": "cancelled"}
+_ITEM_CODES: Final[Mapping[str, str]] = {
+    "batch_expired": "expired",
+    "batch_cancelled": "cancelled",
+}
+
+_TOO_MUCH: Final = "token_limit_exceeded"
+_TOO_MUCH_REMEDY: Final = (
+    "more tokens than the account may have queued: run again when its other batches have ended, "
+    "or with a lower --limit"
+)
+_FAILED_REMEDY: Final = "the provider's list of batches says why"
+
+
+class OpenAIBatchService:
+    """Batches for one model of OpenAI (`BatchService`).
+
+    Args:
+        model: who made it closes it.
+    """
+
+    # A tenth of what the API allows (50,000 requests, 200 MB), and less.
+    limits = LIMITS
+
+    def __init__(self, model: OpenAICompatibleModel) -> None:
+        self._client, self._model, self._endpoint = model.client, model.model, model.endpoint
+
+    def size(self, request: Request) -> int:
+        """The bytes of its line, whatever its custom id."""
+        return len(self._line("x" * 64, request))
+
+    async def submit(self, requests: Sequence[Request], tag: str) -> str:
+        """Upload the requests as a file and create a batch of it; see `BatchService`."""
+        lines = [self._line(custom_id(tag, number), each) for number, each in enumerate(requests)]
+        upload = await self._call(
+            self._client.files.with_raw_response.create(
+                file=(f"{tag}.jsonl", b"".join(lines)), purpose="batch"
+            )
+        )
+        created = await self._call(
+            self._client.batches.with_raw_response.create(
+                input_file_id=id_of(upload),
+                endpoint=CHAT_COMPLETIONS,
+                completion_window="24h",
+                metadata={TAG_KEY: tag},
+            )
+        )
+        return id_of(created)
+
+    async def find(self, tag: str, *, since: float, requests: int) -> str | Absence:  # noqa: ARG002 - of the protocol
+        """Look for the tag in the metadata of all batches; see `BatchService`."""
+        return await find_tagged(self._jobs(), tag)
+
+    async def poll(self, job: str) -> BatchState:
+        """Retrieve a batch; see `BatchService`."""
+        return self._state(await self._job(job))
+
+    async def results(self, job: str) -> AsyncGenerator[tuple[str, Outcome], None]:
+        """Read the file of answers and the one of errors; see `BatchService`."""
+        described = await self._job(job)
+        for file in (described.get("output_file_id"), described.get("error_file_id")):
+            if not is_id(file):
+                continue
+            content = self._client.files.with_streaming_response.content(file)
+            async with AsyncExitStack() as stack:
+                opening = stack.enter_async_context(content)
+                gone = CallError(RESULTS_GONE)
+                answer = await answer_of(opening, CALL_ERRORS, partial(self._failure, gone))
+                read = read_results(answer.http_response)
+                async for name, line in await stack.enter_async_context(aclosing(read)):
+                    yield name, batched(self._outcome(line))
+
+    def _line(self, name: str, request: Request) -> bytes:
+        record = {
+            "custom_id": name,
+            "method": "POST",
+            "url": CHAT_COMPLETIONS,
+            "body": request_body(self._model, request, endpoint=self._endpoint),
+        }
+        return json.dumps(record).encode() + b"\n"
+
+    async def _jobs(self) -> AsyncIterator[object]:
+        after: str | openai.Omit = openai.omit
+        while True:
+            match await self._call(
+                self._client.batches.with_raw_response.list(limit=_PAGE, after=after)
+            ):
+                case {"data": list() as jobs, **rest}:
+                    pass
+                case _:
+                    raise CallError("bad_response", "no list of batches")
+            for job in jobs:
+                yield job
+            if not jobs or not rest.get("has_more"):
+                return
+            after = id_of(jobs[-1])
+
+    async def _job(self, job: str) -> dict[str, Any]:
+        described = await self._call(
+            self._client.batches.with_raw_response.retrieve(job),
+            missing=UnknownJobError(PROVIDER, job),
+        )
+        if not isinstance(described, dict):
+            raise CallError("bad_response", "no batch")
+        return described
+
+    async def _call(
+        self, call: Awaitable[RawAnswer], *, missing: UnknownJobError | None = None
+    ) -> object:
+        answer = await answer_of(call, CALL_ERRORS, partial(self._failure, missing))
+        return parse_json(answer.http_response.content)
+
+    def _failure(self, missing: Exception | None, error: Exception) -> Exception:
+        if missing is not None and isinstance(error, openai.NotFoundError):
+            return missing
+        return raised(read_failure(error, provider=PROVIDER, model=self._model))
+
+    def _state(self, job: dict[str, Any]) -> BatchState:
+        counts = job.get("request_counts")
+        counts = counts if isinstance(counts, dict) else {}
+        done = [count_of(counts.get(name)) for name in ("completed", "failed")]
+        return BatchState(
+            ended=str(job.get("status")) in _ENDED,
+            finished=sum(done),
+            total=count_of(counts.get("total")),
+            absent=self._absent(job),
+        )
+
+    def _absent(self, job: dict[str, Any]) -> CallError | ProviderRefusedError:
+        status = str(job.get("status"))
+        if status != "failed":
+            kind = _ABSENT.get(status)
+            return absent_from_results() if kind is None else CallError(kind)
+        # It was refused whole, before any of its requests was tried.
+        match job.get("errors"):
+            case {"data": [{"code": found}, *_]}:
+                code = safe_code(found)
+            case _:
+                code = ""
+        remedy = _TOO_MUCH_REMEDY if code == _TOO_MUCH else _FAILED_REMEDY
+        return refusal(PROVIDER, self._model, f"batch failed {code}".rstrip(), remedy)
+
+    def _outcome(self, line: dict[str, Any]) -> Outcome:
+        match line:
+            case {"response": {"status_code": 200, "body": body}}:
+                return attempt(read_completion, body)
+            case {"response": {"status_code": int(status), "body": body}}:
+                return judge(status, body, provider=PROVIDER, model=self._model)
+            case {"error": {"code": code}}:
+                kind = _ITEM_CODES.get(str(code), "server_error")
+                return CallError(kind, safe_code(code))
+        return CallError("bad_response", "a result without an answer")

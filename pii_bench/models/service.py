@@ -13,18 +13,20 @@ import math
 import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 import httpx2
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion
-from pii_bench.models.table import is_loopback
+from pii_bench.models.catalog import is_loopback, normalise_base_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pii_bench.models.base import Outcome, Request
+
+Client = TypeVar("Client")
 
 LARGEST_BODY: Final = 32_000_000
 """Bytes of the longest answer that is read, after decompression."""
@@ -152,43 +154,64 @@ def connection_failure(error: BaseException | None) -> CallError:
     return CallError("connection")
 
 
-class ServiceModel:
+class ServiceModel(Generic[Client]):
     """The part of a `Model` behind an endpoint that no protocol changes.
 
     Args:
         provider: names the protocol's speaker in results.
-        model: its name as the service knows it.
+        model: the model's name as the service knows it.
+        api_key: printable ASCII without spaces; a server that wants none takes any.
+        base_url: of the endpoint; where the SDK adds `/v1`, with or without it at its end.
         name: how results name it; None for `provider/model`.
-        endpoint: the base URL in the form that results name.
         timeout: seconds that one attempt may take.
+
+    Attributes:
+        provider: as it was given.
+        model: likewise.
+        name: `provider/model`, or the name that was given.
+        endpoint: the base URL in the form that results name.
+        client: the SDK's client, for the API's other parts; `close` closes it.
+
+    Raises:
+        PiiBenchError: `base_url` or `api_key` cannot be used, see `normalise_base_url` and
+            `check_key`.
     """
 
-    def __init__(
-        self, provider: str, model: str, name: str | None, endpoint: str, timeout: float
-    ) -> None:
-        self._provider, self._model = provider, model
-        self._name = name or f"{provider}/{model}"
-        self._endpoint, self._timeout = endpoint, timeout
+    _added_path: ClassVar[str] = ""
 
-    @property
-    def name(self) -> str:
-        """`provider/model`, or the name that was given."""
-        return self._name
+    def __init__(
+        self,
+        provider: str,
+        model: str,
+        *,
+        api_key: str,
+        base_url: str,
+        name: str | None = None,
+        timeout: float = 120.0,
+    ) -> None:
+        check_key(provider, api_key)
+        self.provider, self.model = provider, model
+        self.name = name or f"{provider}/{model}"
+        self.endpoint = normalise_base_url(base_url).removesuffix(self._added_path)
+        self._timeout = timeout
+        self._http = self._open(api_key)
+        self.client = self._connect(api_key)
 
     @property
     def identity(self) -> Mapping[str, str]:
         """The endpoint."""
-        return {"endpoint": self._endpoint}
+        return {"endpoint": self.endpoint}
 
-    @property
-    def endpoint(self) -> str:
-        """The base URL."""
-        return self._endpoint
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
 
-    @property
-    def model(self) -> str:
-        """The model's name as the service knows it."""
-        return self._model
+    def _open(self, api_key: str) -> EndpointClient:
+        return EndpointClient(self.endpoint, self._timeout, api_key)
+
+    def _connect(self, api_key: str) -> Client:
+        """The SDK's client, over `_http`."""
+        raise NotImplementedError
 
     async def complete(self, request: Request) -> Completion:
         """Answer one request with one attempt.

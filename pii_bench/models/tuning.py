@@ -26,7 +26,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.models.calls.budget import Range, text_tokens
+from pii_bench.models.budget import Range, text_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -155,7 +155,7 @@ def tuning_file(
         least = service.least_examples
         raise PiiBenchError(f"{len(examples)} examples; {form} takes at least {least}")
     text = "".join(
-        json.dumps(_LINES[form](example), ensure_ascii=False) + "\n" for example in examples
+        json.dumps(_line(example, form), ensure_ascii=False) + "\n" for example in examples
     )
     size = len(text.encode())
     if service.most_bytes is not None and size > service.most_bytes:
@@ -183,26 +183,9 @@ def _tokens(example: Example, count: Callable[[str], int] | None) -> Range[int]:
     return Range(exact, exact, exact)
 
 
-def _messages(example: Example) -> dict[str, Any]:
-    return {"messages": [*_turns(example), _answer(example)]}
-
-
-def _prompt_and_completion(example: Example) -> dict[str, Any]:
-    return {"prompt": _turns(example), "completion": [_answer(example)]}
-
-
-def _turns(example: Example) -> list[dict[str, str]]:
-    return [{"role": turn.role, "content": turn.content} for turn in example.prompt]
-
-
-def _answer(example: Example) -> dict[str, str]:
-    return {"role": "assistant", "content": example.answer}
-
-
-_LINES: Final[Mapping[Format, Callable[[Example], dict[str, Any]]]] = MappingProxyType(
-    {
-        Format.OPENAI: _messages,
-        Format.MISTRAL: _messages,
-        Format.TRANSFORMERS: _prompt_and_completion,
-    }
-)
+def _line(example: Example, form: Format) -> dict[str, Any]:
+    prompt = [{"role": turn.role, "content": turn.content} for turn in example.prompt]
+    answer = [{"role": "assistant", "content": example.answer}]
+    if form is Format.TRANSFORMERS:
+        return {"prompt": prompt, "completion": answer}
+    return {"messages": prompt + answer}

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pii_bench.models.base import CallError
-from pii_bench.models.calls.budget import cost
-from pii_bench.models.table import find_card
+from pii_bench.models.budget import cost
+from pii_bench.models.catalog import find_card
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.models.table import Price
+    from pii_bench.models.catalog import Price
     from pii_bench.runs.records import RunRecord
     from pii_bench.systems.base import System
     from pii_bench.tasks import Status

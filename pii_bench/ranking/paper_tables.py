@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import UnknownNameError
 from pii_bench.escaping import markdown_table
-from pii_bench.models.table import MODELS, find_card
+from pii_bench.models.catalog import MODELS, find_card
 from pii_bench.prompting.strategies import DETECTION
 from pii_bench.ranking.rows import Row, Source, undefined_metrics
 from pii_bench.tasks import Task
@@ -17,7 +17,7 @@ from pii_bench.tasks import Task
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pii_bench.models.table import ModelCard
+    from pii_bench.models.catalog import ModelCard
 
 BOTH: Final = "single+multi"
 """The samples of both sets taken as one, as the paper's tables of masking do."""

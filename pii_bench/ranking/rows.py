@@ -9,7 +9,7 @@ from math import fsum
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.models.table import MODELS
+from pii_bench.models.catalog import MODELS
 from pii_bench.prompting.strategies import STRATEGIES
 from pii_bench.ranking.scores import MASKED_TEXT, intervals, scores_of
 from pii_bench.ranking.significance import ranked

@@ -8,18 +8,17 @@ moment between; the next one goes on from there.
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion
-from pii_bench.models.batch.base import RESULTS_GONE, Absence, UnknownJobError
-from pii_bench.runs.batch_jobs import Job, JobsFile
+from pii_bench.models.batch import RESULTS_GONE, Absence, UnknownJobError, custom_id
 from pii_bench.runs.records import Failure, RunRecord, encode_record
-from pii_bench.runs.run import Observer
-from pii_bench.runs.store import set_aside
+from pii_bench.runs.store import Batch, BatchesFile, set_aside
 from pii_bench.systems.prompted import PromptedSystem
 
 if TYPE_CHECKING:
@@ -35,8 +34,9 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import Outcome
-    from pii_bench.models.batch.base import BatchService, BatchState
-    from pii_bench.models.calls.budget import Ledger
+    from pii_bench.models.batch import BatchService, BatchState
+    from pii_bench.models.budget import Ledger
+    from pii_bench.runs.run import Observer
     from pii_bench.runs.store import RunFiles, RunStore
     from pii_bench.systems.base import System
 
@@ -50,14 +50,11 @@ _MOST_FAILURES: Final = 30
 # Where no call of a run has been answered yet, the base URL may be wrong.
 _PATIENCE: Final = 30.0
 _LONGEST_RETRY_AFTER: Final = 600.0
-
-
-class BatchObserver(Observer, Protocol):
-    """Is told how a run with batches goes."""
-
-    def waiting(self, *, finished: int, total: int) -> None:
-        """The provider has finished so many requests of the jobs that still run."""
-        ...
+# Seconds between the first two looks, and between any two: the pauses grow.
+_SHORTEST_PAUSE: Final = 2.0
+_LONGEST_PAUSE: Final = 60.0
+# Providers end a job after 24 hours.
+_GIVES_UP_AFTER: Final = 26 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +63,11 @@ class Polling:
 
     Attributes:
         wait: whether it does; where not, it leaves what still runs to a later run.
-        shortest: seconds between the first two looks; the pauses grow.
-        longest: seconds between two looks.
-        at_most: seconds in all; providers end a job after 24 hours.
         sleep: how it waits.
         now: Unix time.
     """
 
     wait: bool = True
-    shortest: float = 2.0
-    longest: float = 60.0
-    at_most: float = 26 * 3600.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     now: Callable[[], float] = time.time
 
@@ -104,7 +95,7 @@ async def run_batch(
     files: RunFiles,
     requests: Mapping[str, str],
     service: BatchService,
-    observer: BatchObserver,
+    observer: Observer,
     polling: Polling | None = None,
 ) -> int:
     """Submit each sample that has neither a response nor a job; collect all jobs of the run.
@@ -132,7 +123,7 @@ async def run_batch(
         InputFileError: the list of jobs is broken.
     """
     book = _Book(store, files, requests, {sample.id for sample in samples}, observer)
-    run = _BatchRun(system, samples, JobsFile(files), book, service, polling or Polling())
+    run = _BatchRun(system, samples, BatchesFile(files), book, service, polling or Polling())
     observer.started(sum(sample.id in store.done for sample in samples), len(samples))
     running = await run.finish()
     store.sort()
@@ -154,7 +145,7 @@ class _Book:
     files: RunFiles
     hashes: Mapping[str, str]
     shown: set[str]
-    observer: BatchObserver
+    observer: Observer
     refusal: ProviderRefusedError | None = None
     failed: set[str] = field(default_factory=set)
 
@@ -184,7 +175,7 @@ class _BatchRun:
         self,
         system: PromptedSystem,
         samples: Sequence[Sample],
-        jobs: JobsFile,
+        jobs: BatchesFile,
         book: _Book,
         service: BatchService,
         polling: Polling,
@@ -199,7 +190,7 @@ class _BatchRun:
     async def finish(self) -> int:
         """Go round until nothing is left to do, or to wait for; how many jobs still run."""
         start = self._polling.now()
-        pause, slept, failures = self._polling.shortest, 0.0, 0
+        pause, slept, failures = _SHORTEST_PAUSE, 0.0, 0
         while True:
             troubles = [error async for error in self._go_round()]
             failures = failures + 1 if troubles else 0
@@ -211,7 +202,7 @@ class _BatchRun:
                 raise self._abandoned(f"failed {failures} times in a row, last with {troubles[-1]}")
             if not self._reached and (waited := self._polling.now() - start) >= _PATIENCE:
                 raise self._abandoned(f"was not reached in {waited:.0f} s")
-            if slept >= self._polling.at_most:
+            if slept >= _GIVES_UP_AFTER:
                 raise self._abandoned(f"has not ended the jobs after {slept / 3600:.0f} hours")
             self._book.observer.waiting(
                 finished=sum(state.finished for state in self._states.values()),
@@ -220,7 +211,7 @@ class _BatchRun:
             length = max([pause, *map(_asked_pause, troubles)])
             await self._polling.sleep(length)
             slept += length
-            pause = min(pause * 1.5, self._polling.longest)
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
 
     async def _go_round(self) -> AsyncIterator[CallError]:
         """Take every job one step on; what failed, to be tried again."""
@@ -243,7 +234,7 @@ class _BatchRun:
         self._reached = True
         return None
 
-    async def _find(self, job: Job) -> None:
+    async def _find(self, job: Batch) -> None:
         if (age := self._age(job)) < _APPEARS_WITHIN:
             await self._polling.sleep(_APPEARS_WITHIN - age)
         found = await self._service.find(job.tag, since=job.submitted, requests=len(job.requests))
@@ -252,7 +243,7 @@ class _BatchRun:
         elif found is Absence.SURE:
             self._jobs.drop(job)
 
-    async def _submit(self, job: Job) -> None:
+    async def _submit(self, job: Batch) -> None:
         self._jobs.put(job)
         requests = [self._system.request(self._samples[name]) for name in job.requests]
         try:
@@ -268,7 +259,7 @@ class _BatchRun:
             raise
         self._jobs.identify(job, job_id)
 
-    async def _look(self, job: Job, job_id: str) -> None:
+    async def _look(self, job: Batch, job_id: str) -> None:
         try:
             state = await self._service.poll(job_id)
         except UnknownJobError as error:
@@ -280,15 +271,16 @@ class _BatchRun:
         if state.ended:
             await self._collect(job, job_id, state)
 
-    async def _collect(self, job: Job, job_id: str, state: BatchState) -> None:
-        names, read = job.custom_ids, self._read.setdefault(job.tag, set())
+    async def _collect(self, job: Batch, job_id: str, state: BatchState) -> None:
+        names = {custom_id(job.tag, number): name for number, name in enumerate(job.requests)}
+        read = self._read.setdefault(job.tag, set())
         absent = state.absent
         try:
             async with aclosing(self._service.results(job_id)) as results:
-                async for custom_id, outcome in results:
-                    if custom_id in names and custom_id not in read:
-                        read.add(custom_id)
-                        name = names[custom_id]
+                async for own_id, outcome in results:
+                    if own_id in names and own_id not in read:
+                        read.add(own_id)
+                        name = names[own_id]
                         self._book.enter(name, job.requests[name], outcome)
         except CallError as error:
             if error.kind != RESULTS_GONE or self._age(job) < _KEPT_FOR:
@@ -297,11 +289,11 @@ class _BatchRun:
         self._fail(job, [names[each] for each in names if each not in read], absent)
         self._jobs.drop(job)
 
-    def _age(self, job: Job) -> float:
+    def _age(self, job: Batch) -> float:
         return max(self._polling.now() - job.submitted, 0.0)
 
     def _fail(
-        self, job: Job, names: Iterable[str], error: CallError | ProviderRefusedError
+        self, job: Batch, names: Iterable[str], error: CallError | ProviderRefusedError
     ) -> None:
         for name in names:
             self._book.enter(name, job.requests[name], error)
@@ -320,7 +312,7 @@ class _BatchRun:
         settled = submitted | self._book.failed | self._book.store.done
         return [name for name in self._samples if name not in settled]
 
-    def _new_jobs(self) -> Iterator[Job]:
+    def _new_jobs(self) -> Iterator[Batch]:
         """The missing samples in jobs that the provider takes, each as it is asked for."""
         limits, names, size = self._service.limits, list[str](), 0
         for name in self._missing():
@@ -333,9 +325,10 @@ class _BatchRun:
         if names:
             yield self._job(names)
 
-    def _job(self, names: Sequence[str]) -> Job:
+    def _job(self, names: Sequence[str]) -> Batch:
         hashes = self._book.hashes
-        return Job.new({name: hashes[name] for name in names}, self._polling.now())
+        requests = {name: hashes[name] for name in names}
+        return Batch(secrets.token_hex(8), self._polling.now(), requests)
 
     def _abandoned(self, what: str) -> PiiBenchError:
         return PiiBenchError(
@@ -384,7 +377,7 @@ def afford(
     if ledger is None:
         return list(samples)
     # A job without an id may turn out never to have reached the provider.
-    submitted = {pair for job in JobsFile(files) if job.id for pair in job.requests.items()}
+    submitted = {pair for job in BatchesFile(files) if job.id for pair in job.requests.items()}
     kept = []
     for sample in samples:
         request = system.request_hash(sample)

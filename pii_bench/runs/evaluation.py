@@ -23,7 +23,15 @@ from pii_bench.scorer import (
     score_query_related,
 )
 from pii_bench.scorer.locate import Strictness, locator_of
-from pii_bench.scorer.masked_text import GoldTexts, Told, Trace, judge, score_judgement, tell
+from pii_bench.scorer.masked_text import (
+    GoldTexts,
+    Judgement,
+    Told,
+    Trace,
+    judge,
+    score_judgement,
+    tell,
+)
 from pii_bench.tasks import Task
 from pii_bench.taxonomy import sensitivity
 
@@ -189,12 +197,17 @@ def score_sample(task: Task, sample: Sample, prediction: Prediction) -> SampleSc
             metrics = {"exact": masking.exact, "rouge_l": masking.rouge_l}
             counts = {"exact": masking.counts}
             texts = (found or set()) - set(related or ())
-            left, weighted = _score_text(sample, prediction)
+            standard = gold_texts(sample)
+            plan = plan_of(sample.description, subjects, related)
+            judgement = None if plan is None else standard.judge(plan.spans)
+            left, weighted = _left(sample, standard, judgement)
         case Task.REWRITE:
             told = tell_of(sample, prediction.rewritten)
             metrics, counts = _score_sets(sample, told)
             texts = set()
-            left, weighted = _score_rewriting(sample, told)
+            standard = gold_texts(sample)
+            judgement = None if told is None else judge(standard, told)
+            left, weighted = _left(sample, standard, judgement)
     distinct = {normalise(text) for text in texts}
     locator = locator_of(sample.description)
     return SampleScore(
@@ -226,13 +239,10 @@ def tiers_of(sample: Sample) -> dict[str, int]:
     return tiers
 
 
-def _score_text(sample: Sample, prediction: Prediction) -> tuple[MaskedTextScore, float]:
-    """What is left of the text; and its protection by tier."""
-    gold, plan = (
-        gold_texts(sample),
-        plan_of(sample.description, prediction.subjects, prediction.related),
-    )
-    judgement = None if plan is None else gold.judge(plan.spans)
+def _left(
+    sample: Sample, gold: GoldTexts, judgement: Judgement | None
+) -> tuple[MaskedTextScore, float]:
+    """What is left of the text, None of a failure; and its protection by tier."""
     weighted = score_judgement(gold, judgement, tiers_of(sample))
     return score_judgement(gold, judgement), weighted.protection
 
@@ -262,14 +272,6 @@ def _score_sets(
         leaks = sum(each.trace is trace for each in unneeded)
         counts[f"leak_{trace}"] = Counts(leaks, leaks, len(unneeded))
     return {"exact": sets.exact, "rouge_l": sets.rouge_l}, counts
-
-
-def _score_rewriting(sample: Sample, told: Sequence[Told] | None) -> tuple[MaskedTextScore, float]:
-    """What is left in a rewriting; and its protection by tier."""
-    gold = gold_texts(sample)
-    judgement = None if told is None else judge(gold, told)
-    weighted = score_judgement(gold, judgement, tiers_of(sample))
-    return score_judgement(gold, judgement), weighted.protection
 
 
 def _texts(subjects: Sequence[Sequence[tuple[str, str]]] | None) -> set[str]:

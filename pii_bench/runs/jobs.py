@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
-from pii_bench.models.calls.guarded import GuardedModel
-from pii_bench.runs.batch_jobs import JobsFile, jobs_path
+from pii_bench.models.calls import GuardedModel
+from pii_bench.models.catalog import build_batch_service
 from pii_bench.runs.records import (
     DatasetRef,
     Failure,
@@ -21,7 +21,7 @@ from pii_bench.runs.records import (
     write_manifest,
 )
 from pii_bench.runs.run import run_mapped, run_system
-from pii_bench.runs.store import RunFiles, RunStore, locked, read_lines
+from pii_bench.runs.store import BatchesFile, RunFiles, RunStore, locked, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import Response
-    from pii_bench.models.batch.base import BatchService
-    from pii_bench.models.calls.budget import Ledger
+    from pii_bench.models.batch import BatchService
+    from pii_bench.models.budget import Ledger
     from pii_bench.runs.records import RunRecord
     from pii_bench.runs.run import Progress
     from pii_bench.systems.base import System
@@ -122,7 +122,7 @@ class Job:
         """The samples about which a batch asks what would be asked today."""
         return {
             name
-            for batch in JobsFile(self.files)
+            for batch in BatchesFile(self.files)
             for name, request in batch.requests.items()
             if request == self.requests.get(name)
         }
@@ -155,7 +155,6 @@ def batch_service(system: System) -> BatchService:
     Raises:
         PiiBenchError: it cannot be run in batches, or its provider has none.
     """
-    from pii_bench.models.batch.base import build_batch_service
     from pii_bench.runs.batch import require_prompted
 
     model = require_prompted(system).model
@@ -233,7 +232,7 @@ def refuse_uncollected(jobs: Sequence[Job]) -> None:
         if count := len(job.in_batches()):
             raise PiiBenchError(
                 f"{job.label}: {count} samples are in batches that were submitted before: run "
-                f"with --batch to collect them; without {jobs_path(job.files)} they are asked "
+                f"with --batch to collect them; without {job.files.batches} they are asked "
                 "again"
             )
 
@@ -242,19 +241,14 @@ async def _ask(
     job: Job, concurrency: int, progress: Progress, map_samples: MapSamples | None
 ) -> bool:
     """Ask one by one; whether every sample has an answer."""
-    task = job.system.card.task
-    manifest = _begin(job, progress, ledger_of(job.system))
-    with RunStore(job.files, job.requests) as store:
-        _announce(store, job, progress)
-        write_manifest(job.files.manifest, manifest)
-        _reuse(store, job, progress)
+    with _opened(job, progress, ledger_of(job.system)) as store:
         if map_samples is None:
             await run_system(
                 job.system, job.samples, store, concurrency=concurrency, observer=progress
             )
         else:
-            run_mapped(partial(map_samples, task), job.samples, store, progress)
-    _end(job, manifest)
+            mapped = partial(map_samples, job.system.card.task)
+            run_mapped(mapped, job.samples, store, progress)
     return all(sample.id in store.done for sample in job.samples)
 
 
@@ -263,11 +257,7 @@ async def _collect(job: Job, earlier: Sequence[Job], progress: Progress, *, wait
     from pii_bench.runs.batch import Polling, afford, require_prompted, run_batch
 
     system = require_prompted(job.system)
-    manifest = _begin(job, progress, None)
-    with RunStore(job.files, job.requests) as store:
-        _announce(store, job, progress)
-        write_manifest(job.files.manifest, manifest)
-        _reuse(store, job, progress)
+    with _opened(job, progress, None) as store:
         shared = job.in_batches_of(earlier) - store.done - job.in_batches()
         if shared:
             progress.note(f"{len(shared)} requests are in batches of other datasets: asked once")
@@ -283,13 +273,23 @@ async def _collect(job: Job, earlier: Sequence[Job], progress: Progress, *, wait
             observer=progress,
             polling=Polling(wait=wait),
         )
-    _end(job, manifest)
     return running > 0 or bool(shared)
 
 
-def _begin(job: Job, progress: Progress, ledger: Ledger | None) -> Manifest:
+@contextmanager
+def _opened(job: Job, progress: Progress, ledger: Ledger | None) -> Iterator[RunStore]:
+    """The responses of a job, with what other datasets have of them; at the end they are summed."""
     progress.label(job.label, ledger)
-    return Manifest(job.system.card, DatasetRef.of(job.dataset))
+    manifest = Manifest(job.system.card, DatasetRef.of(job.dataset))
+    with RunStore(job.files, job.requests) as store:
+        _announce(store, job, progress)
+        write_manifest(job.files.manifest, manifest)
+        _reuse(store, job, progress)
+        yield store
+    own = ledger_of(job.system)
+    records = (record for _, record in read_lines(job.files.responses, unreadable=[]))
+    totals = total(records, own.price if own else None)
+    write_manifest(job.files.manifest, replace(manifest, totals=totals))
 
 
 def _announce(store: RunStore, job: Job, progress: Progress) -> None:
@@ -313,13 +313,6 @@ def _reuse(store: RunStore, job: Job, progress: Progress) -> None:
     if found:
         what = "answers to the same requests are used again, from other datasets"
         progress.note(f"{len(found)} {what}")
-
-
-def _end(job: Job, manifest: Manifest) -> None:
-    ledger = ledger_of(job.system)
-    records = (record for _, record in read_lines(job.files.responses, unreadable=[]))
-    totals = total(records, ledger.price if ledger else None)
-    write_manifest(job.files.manifest, replace(manifest, totals=totals))
 
 
 def missing(jobs: Sequence[Job]) -> list[str]:

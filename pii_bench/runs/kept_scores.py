@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from pii_bench.runs.store import RunFiles
 
 _PACKAGES: Final = ("scorer", "prompting", "masking", "datasets", "runs")
-_FILES: Final = ("files.py", "labels.csv", "ranking/stored.py", "tasks.py", "taxonomy.py")
+_FILES: Final = (
+    *("files.py", "labels.csv", "models/base.py", "ranking/stored.py"),
+    *("tasks.py", "taxonomy.py"),
+)
 
 
 @dataclass(frozen=True, slots=True)

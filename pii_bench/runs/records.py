@@ -13,9 +13,8 @@ import pii_bench
 from pii_bench.errors import UnknownNameError
 from pii_bench.escaping import visible
 from pii_bench.files import RecordError, get, read_object, write_json
-from pii_bench.models.base import Draws
-from pii_bench.models.calls.budget import cost
-from pii_bench.models.stored import decode_response, encode_response
+from pii_bench.models.base import Draws, decode_response, encode_response
+from pii_bench.models.budget import cost
 from pii_bench.prompting.parsing import PARSER
 from pii_bench.scorer import MATCHER, NORMALISER, ROUGE_L_TOKENISER
 from pii_bench.scorer.masked_text import LEAKS
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import CallError, Completion, Response
-    from pii_bench.models.table import Price
+    from pii_bench.models.catalog import Price
     from pii_bench.prompting.strategies import Output
     from pii_bench.systems.base import System
 

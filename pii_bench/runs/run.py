@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import Response
-    from pii_bench.models.calls.budget import Ledger
+    from pii_bench.models.budget import Ledger
     from pii_bench.runs.store import RunStore
     from pii_bench.tasks import Task
 
@@ -42,6 +42,10 @@ class Observer(Protocol):
         """One more sample was answered, or its call failed."""
         ...
 
+    def waiting(self, *, finished: int, total: int) -> None:
+        """The provider has finished so many requests of the batches that still run."""
+        ...
+
 
 class Progress(Observer, Protocol):
     """Is told how several runs go, one after another."""
@@ -52,10 +56,6 @@ class Progress(Observer, Protocol):
 
     def note(self, what: str) -> None:
         """Something that the user should know of the run."""
-        ...
-
-    def waiting(self, *, finished: int, total: int) -> None:
-        """Batches of the provider are being waited for."""
         ...
 
 

@@ -1,4 +1,7 @@
-"""Where responses are kept: one append-only file per model, prompt and dataset."""
+"""Where responses are kept: one append-only file per model, prompt and dataset.
+
+Next to it is the list of the batches that are not collected yet.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,23 @@ import json
 import os
 import re
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import IO, TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from filelock import FileLock, Timeout
 
 from pii_bench.errors import InputFileError
-from pii_bench.files import RecordError, ResultsError, remove_leftovers, replacing, writing
+from pii_bench.files import (
+    RecordError,
+    ResultsError,
+    get,
+    get_objects,
+    read_object,
+    remove_leftovers,
+    replacing,
+    write_whole,
+    writing,
+)
 from pii_bench.runs.records import Failure, RunRecord, decode_record, encode_record, read_manifest
 
 if TYPE_CHECKING:
@@ -28,6 +41,10 @@ MANIFEST_REMEDY: Final = "run again: it is written anew, and the answers next to
 
 LINE_REMEDY: Final = "run again: the line is moved away, and only its sample is asked again"
 """What mends a line that cannot be read: `RunStore` moves it to the superseded file."""
+
+_BATCHES_REMEDY: Final = (
+    "move the file away and run again: what its batches ask is asked, and paid, again"
+)
 
 # Where a line is: its file, and in it the first byte and the length, in bytes.
 _Place: TypeAlias = "tuple[Path, int, int]"
@@ -77,11 +94,13 @@ class RunFiles:
         manifest: `<dataset>.run.json`, what was run.
         superseded: lines that today's requests have no use for: responses to other requests,
             which a later run that makes them again reads, and lines that cannot be read.
+        batches: `<dataset>.batch.json`, the batches that are not collected yet.
     """
 
     responses: Path
     manifest: Path
     superseded: Path
+    batches: Path
 
     @classmethod
     def at(cls, root: Path, model: str, prompt: str, dataset: str) -> RunFiles:
@@ -108,6 +127,7 @@ class RunFiles:
             responses=manifest.with_name(f"{stem}.jsonl"),
             manifest=manifest,
             superseded=manifest.with_name(f"{stem}.superseded.jsonl"),
+            batches=manifest.with_name(f"{stem}.batch.json"),
         )
 
 
@@ -364,3 +384,102 @@ def _distinct(name: str) -> str:
         return plain
     digits = hashlib.sha256(name.encode("utf-8", "backslashreplace")).hexdigest()[:8]
     return f"{plain[:_LONGEST_NAME]}-{digits}"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One batch.
+
+    Attributes:
+        tag: random; the provider's metadata or the custom ids hold it.
+        submitted: Unix time just before it was submitted.
+        requests: sample id to request hash, in the order of the custom ids.
+        id: the provider's; None while its answer is not stored.
+    """
+
+    tag: str
+    submitted: float
+    requests: Mapping[str, str]
+    id: str | None = None
+
+
+class BatchesFile:
+    """`<dataset>.batch.json`: the batches of a run that are not collected yet.
+
+    A batch is written before it is submitted, so that a crash at any moment leaves its trace.
+    Every change is on the disk when a method returns.
+
+    Args:
+        files: of the run.
+
+    Raises:
+        InputFileError: the file is not of its format.
+    """
+
+    def __init__(self, files: RunFiles) -> None:
+        self.path = files.batches
+        self._jobs = {job.tag: job for job in _read_batches(self.path)}
+
+    def __iter__(self) -> Iterator[Batch]:
+        """The jobs, oldest first; the file may change meanwhile."""
+        return iter(list(self._jobs.values()))
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def put(self, job: Batch) -> None:
+        """Add a job, or replace the one of its tag.
+
+        Raises:
+            ResultsError: it cannot be written.
+        """
+        self._jobs[job.tag] = job
+        self._write()
+
+    def drop(self, job: Batch) -> None:
+        """Take a job out; the file goes with the last one.
+
+        Raises:
+            ResultsError: it cannot be written.
+        """
+        del self._jobs[job.tag]
+        self._write()
+
+    def identify(self, job: Batch, job_id: str) -> None:
+        """Store the provider's id of a job.
+
+        Raises:
+            ResultsError: it cannot be written.
+        """
+        self.put(replace(job, id=job_id))
+
+    def _write(self) -> None:
+        if self._jobs:
+            jobs = {"jobs": [asdict(job) for job in self]}
+            write_whole(self.path, json.dumps(jobs, indent=2, ensure_ascii=False) + "\n")
+        else:
+            with writing(self.path):
+                self.path.unlink(missing_ok=True)
+
+
+def _read_batches(path: Path) -> list[Batch]:
+    if not path.exists():
+        return []
+    try:
+        return read_object(
+            path,
+            "list of batches",
+            lambda content: [_decode_batch(record) for record in get_objects(content, "jobs")],
+        )
+    except InputFileError as error:
+        raise InputFileError(path, f"{error.what}; {_BATCHES_REMEDY}") from None
+
+
+def _decode_batch(record: dict[str, Any]) -> Batch:
+    requests = get(record, "requests", dict, "job")
+    return Batch(
+        tag=get(record, "tag", str, "job"),
+        submitted=get(record, "submitted", float, "job"),
+        requests={name: get(requests, name, str, "requests") for name in requests},
+        id=None if record.get("id") is None else get(record, "id", str, "job"),
+    )

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.models.base import Sampling
-from pii_bench.models.calls.guarded import CallPolicy
+from pii_bench.models.calls import CallPolicy
 from pii_bench.models.catalog import (
     LOCAL,
     REPLAY,
     ModelOptions,
     build_model,
     check_model,
+    find_card,
     model_names,
     resolve,
 )
-from pii_bench.models.table import find_card
 from pii_bench.prompting.labelled import PAPER
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
 from pii_bench.systems import BALANCED, ENCODER
@@ -42,7 +42,7 @@ from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     from pii_bench.models.base import Model
-    from pii_bench.models.table import ModelCard
+    from pii_bench.models.catalog import ModelCard
     from pii_bench.prompting.labelled import Shots
     from pii_bench.prompting.strategies import Output, Strategy
 

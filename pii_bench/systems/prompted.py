@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Draws, Request
-from pii_bench.models.table import is_loopback
+from pii_bench.models.catalog import is_loopback
 from pii_bench.systems.base import THIS_MACHINE, SystemCard
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import Final
 import httpx2
 
 from pii_bench.errors import MissingKeyError, UnknownNameError
-from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, PROVIDERS, Protocol
-from pii_bench.models.table import normalise_base_url
+from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, PROVIDERS, Protocol, normalise_base_url
 
 _TIMEOUT: Final = httpx2.Timeout(600.0, connect=20.0)
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import pytest
 
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.models.calls import guarded
-from pii_bench.models.calls.pace import Retry
+from pii_bench.models import calls
+from pii_bench.models.calls import Retry
 from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, PROVIDERS
 from tests.builders import write_lines
 from tests.protocol_server import ProtocolServer
@@ -44,7 +44,7 @@ def protocol_server() -> Iterator[ProtocolServer]:
 @pytest.fixture
 def no_jitter(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait before another attempt no longer than the server asks."""
-    monkeypatch.setattr(guarded, "Retry", partial(Retry, first_wait=0.0))
+    monkeypatch.setattr(calls, "Retry", partial(Retry, first_wait=0.0))
 
 
 @pytest.fixture

@@ -124,13 +124,13 @@ def test_a_dry_run_of_what_is_submitted_is_of_nothing(
 ) -> None:
     batches.looks = 9
     detect(batches, "--batch", "submit")
-    before, calls = read_folder(own_folder), len(batches.received)
+    before, calls = read_folder(own_folder), len(batches.requests)
     capsys.readouterr()
 
     assert detect(batches, "--batch", "--dry-run") == 0
 
     assert "| detection | demo      |       0 |" in capsys.readouterr().out
-    assert (read_folder(own_folder), len(batches.received)) == (before, calls)
+    assert (read_folder(own_folder), len(batches.requests)) == (before, calls)
 
 
 def test_what_is_submitted_is_not_paid_for_again_one_by_one(
@@ -138,7 +138,7 @@ def test_what_is_submitted_is_not_paid_for_again_one_by_one(
 ) -> None:
     batches.looks = 9
     detect(batches, "--batch", "submit", "--limit", "2")
-    before, calls = read_folder(own_folder), len(batches.received)
+    before, calls = read_folder(own_folder), len(batches.requests)
     capsys.readouterr()
 
     assert detect(batches) == 2
@@ -149,7 +149,7 @@ def test_what_is_submitted_is_not_paid_for_again_one_by_one(
         f"with --batch to collect them; without {path.relative_to(own_folder)} they are asked "
         "again\n"
     )
-    assert (read_folder(own_folder), len(batches.received)) == (before, calls)
+    assert (read_folder(own_folder), len(batches.requests)) == (before, calls)
 
 
 def test_what_fails_in_a_batch_is_asked_again_by_the_next_run(

@@ -8,7 +8,7 @@ import pytest
 
 from pii_bench.cli import models
 from pii_bench.errors import UnknownNameError
-from pii_bench.models.table import MODELS, read_table
+from pii_bench.models.catalog import MODELS, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,10 +13,10 @@ from rich.console import Console
 from pii_bench.cli import INCOMPLETE
 from pii_bench.cli.terminal import RunProgress, counted, say_json
 from pii_bench.models.base import Usage
-from pii_bench.models.calls.budget import Ledger
-from pii_bench.models.table import Price
+from pii_bench.models.budget import Ledger
+from pii_bench.models.catalog import Price
 from tests.cli.command import COMMAND, environment
-from tests.models.calls.simulated import make_request
+from tests.models.simulated import make_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

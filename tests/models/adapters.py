@@ -168,13 +168,15 @@ SERVICES: Final[Mapping[str, Adapter]] = {
     "anthropic": Adapter(
         "anthropic",
         lambda url, timeout: AnthropicModel(
-            "model-test", api_key=KEY, base_url=url, timeout=timeout
+            "anthropic", "model-test", api_key=KEY, base_url=url, timeout=timeout
         ),
         _messages(),
     ),
     "mistral": Adapter(
         "mistral",
-        lambda url, timeout: MistralModel("model-test", api_key=KEY, base_url=url, timeout=timeout),
+        lambda url, timeout: MistralModel(
+            "mistral", "model-test", api_key=KEY, base_url=url, timeout=timeout
+        ),
         _mistral(),
     ),
 }

@@ -61,11 +61,3 @@ class Calls:
         with pytest.raises(ProviderRefusedError) as caught:
             self.ask(url)
         return str(caught.value)
-
-
-def outcome_of(read: Callable[[object], Completion], body: object) -> str:
-    """How an answer ends, or fails."""
-    try:
-        return read(body).finish
-    except CallError as error:
-        return error.kind

@@ -1,18 +1,14 @@
 from __future__ import annotations
 
-import asyncio
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.errors import PiiBenchError
-from pii_bench.models.anthropic_messages import (
-    AnthropicModel,
-    read_completion,
-    request_body,
-    version_headers,
-)
+from pii_bench.errors import ProviderRefusedError
+from pii_bench.models.anthropic_messages import judge, read_completion, request_body
 from pii_bench.models.base import (
     AnswerSchema,
+    CallError,
     Completion,
     Finish,
     Message,
@@ -20,15 +16,29 @@ from pii_bench.models.base import (
     Sampling,
     Usage,
 )
-from tests.anthropic_replies import failure, message, message_body, text_block, thinking_block
-from tests.models.adapters import KEY, SERVICES
+from pii_bench.models.batch import Absence
+from tests.anthropic_replies import (
+    error_body,
+    failure,
+    message,
+    message_body,
+    text_block,
+    thinking_block,
+)
+from tests.batch_protocols import AnthropicBatches, json_lines
+from tests.batch_server import Fault
+from tests.models.adapters import SERVICES
+from tests.models.batch_cases import CASES, TAG, request, submit_and_read
 from tests.models.one_call import MESSAGES, SAMPLE_TEXT, Calls
 from tests.protocol_server import ProtocolServer, Reply
 
-calls = Calls(SERVICES["anthropic"].connect)
-ask = calls.ask
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-ANTHROPIC = "https://api.anthropic.com"
+    from pii_bench.models.base import Outcome
+
+ask = Calls(SERVICES["anthropic"].connect).ask
+
 UNSAMPLED = Request("s1", "naive", MESSAGES, Sampling(temperature=None, max_tokens=321))
 SCHEMA = {
     "type": "object",
@@ -46,8 +56,9 @@ class TestRequest:
         ask(server.url)
         (request,) = server.requests
         assert request.path == "/v1/messages"
-        assert request.headers["authorization"] == f"Bearer {KEY}"
         assert request.headers["content-type"] == "application/json"
+        # The version that still has a temperature.
+        assert request.headers["anthropic-version"] == "2023-06-01"
         assert request.body == {
             "model": "model-test",
             "max_tokens": 321,
@@ -55,13 +66,6 @@ class TestRequest:
             "messages": [{"role": "user", "content": SAMPLE_TEXT}],
             "temperature": 0.0,
         }
-
-    def test_a_temperature_is_sent_in_the_api_version_that_still_has_one(
-        self, server: ProtocolServer
-    ) -> None:
-        server.script(message())
-        ask(server.url)
-        assert server.requests[0].headers["anthropic-version"] == "2023-06-01"
 
     def test_no_temperature_is_sent_where_none_is_asked_for(self, server: ProtocolServer) -> None:
         server.script(message())
@@ -76,12 +80,6 @@ class TestRequest:
         assert server.requests[0].body["output_config"] == {
             "format": {"type": "json_schema", "schema": SCHEMA}
         }
-
-    @pytest.mark.parametrize("path", ["", "/", "/v1", "/v1/"])
-    def test_the_base_url_may_name_the_version(self, server: ProtocolServer, path: str) -> None:
-        server.script(message())
-        ask(f"{server.url}{path}")
-        assert server.requests[0].path == "/v1/messages"
 
     def test_a_long_answer_needs_no_stream(self, server: ProtocolServer) -> None:
         server.script(message())
@@ -106,34 +104,8 @@ class TestRequestBody:
         body = request_body("m", Request("s", "p", turns, Sampling()))
         assert [turn["role"] for turn in body["messages"]] == ["user", "assistant", "user"]
 
-    def test_the_version_follows_the_temperature(self) -> None:
-        assert version_headers(0.7) == {"anthropic-version": "2023-06-01"}
-        assert version_headers(None) == {"anthropic-version": "2026-10-21"}
-
 
 class TestEnvironment:
-    def test_it_neither_redirects_nor_adds_anything(
-        self, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        for name, value in {
-            "ANTHROPIC_API_KEY": "sk-ant-other",
-            "ANTHROPIC_AUTH_TOKEN": "other-token",
-            "ANTHROPIC_BASE_URL": "http://127.0.0.1:9",
-            "ANTHROPIC_CUSTOM_HEADERS": "x-planted: 1\nanthropic-version: 1999-01-01",
-            "ANTHROPIC_PROFILE": "planted",
-            "ANTHROPIC_WORKSPACE_ID": "planted",
-        }.items():
-            monkeypatch.setenv(name, value)
-        server.script(message())
-        assert ask(server.url, UNSAMPLED).text == "hello"
-        headers = server.requests[0].headers
-        assert headers["authorization"] == f"Bearer {KEY}"
-        assert headers["anthropic-version"] == "2026-10-21"
-        assert not {"x-planted", "x-api-key", "anthropic-workspace-id", "traceparent"} & set(
-            headers
-        )
-        assert "planted" not in str({**headers, "authorization": ""})
-
     def test_no_span_is_opened_that_could_hold_the_texts(
         self, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -210,23 +182,264 @@ class TestAnswers:
         assert read_completion(message_body(usage=usage)).usage == Usage(11, 7)
 
 
-class TestPrivacy:
-    @pytest.mark.parametrize("key", ["", f"{KEY}\n"])
-    def test_a_key_that_cannot_be_sent_is_refused_unseen(self, key: str) -> None:
-        with pytest.raises(PiiBenchError, match="key for provider 'anthropic'") as caught:
-            AnthropicModel("m", api_key=key, base_url=ANTHROPIC)
-        assert KEY not in str(caught.value)
+class TestAnswersOutsideTheProtocol:
+    @pytest.mark.parametrize(
+        ("body", "detail"),
+        [
+            (None, "not JSON"),
+            ([], "no content"),
+            ({"content": "hello"}, "no content"),
+            (error_body("api_error"), "no content"),
+            ({"content": [{"type": "text"}]}, "a content block without text"),
+            ({"content": [{"type": "thinking", "thinking": 1}]}, "a content block without text"),
+        ],
+    )
+    def test_are_bad_responses(self, body: object, detail: str) -> None:
+        with pytest.raises(CallError, match=f"^bad_response: {detail}$"):
+            read_completion(body)
 
 
-class TestIdentity:
-    @pytest.mark.parametrize("base_url", [ANTHROPIC, f"{ANTHROPIC}/", f"{ANTHROPIC}/v1"])
-    def test_name_and_endpoint(self, base_url: str) -> None:
-        model = AnthropicModel("model-test", api_key=KEY, base_url=base_url)
-        asyncio.run(model.close())
-        assert (model.name, model.model) == ("anthropic/model-test", "model-test")
-        assert (model.endpoint, model.identity) == (ANTHROPIC, {"endpoint": ANTHROPIC})
+def judged(reply: Reply) -> Outcome:
+    return judge(reply.status, reply.body, model="model-test")
 
-    def test_another_name(self) -> None:
-        model = AnthropicModel("m", api_key=KEY, base_url=ANTHROPIC, name="anthropic/m@host")
-        asyncio.run(model.close())
-        assert model.name == "anthropic/m@host"
+
+class TestFailedCalls:
+    @pytest.mark.parametrize(
+        ("reply", "told"),
+        [
+            (failure(400, text="prompt is too long: 210000 tokens > 200000 maximum"),
+             "bad_request: HTTP 400 invalid_request_error"),
+            (failure(400, text="input length and `max_tokens` exceed context limit"),
+             "bad_request: HTTP 400 invalid_request_error"),
+            (failure(429, "rate_limit_error", code="ramp_limit_exceeded"),
+             "rate_limit: HTTP 429 rate_limit_error"),
+            (failure(429, "rate_limit_error", code=["organization_on_hold"]),
+             "rate_limit: HTTP 429 rate_limit_error"),
+            (failure(504, "timeout_error"), "server_error: HTTP 504 timeout_error"),
+            (failure(503, "overloaded_error"), "overloaded: HTTP 503 overloaded_error"),
+        ],
+    )  # fmt: skip
+    def test_are_told_apart(self, reply: Reply, told: str) -> None:
+        assert isinstance(judged(reply), CallError)
+        assert str(judged(reply)) == told
+
+    @pytest.mark.parametrize(
+        ("reply", "says"),
+        [
+            (failure(401, "authentication_error"), "HTTP 401 authentication_error: check the API"),
+            (failure(402, "billing_error"), "no credit left"),
+            (failure(403, "permission_error"), "the key may not use this model"),
+            (failure(404, "not_found_error"), "check the model's name and the base URL"),
+            (failure(400, text="Your credit balance is too low to access the Anthropic API."),
+             "no credit left"),
+            (failure(400, text="You have reached your specified API usage limits."),
+             "spend limit is reached"),
+            (failure(400, text="This organization has been disabled."), "account is closed"),
+            (failure(400, code="organization_on_hold"), "account is closed or on hold"),
+            (failure(429, "rate_limit_error", code="enforced_spend_limit_reached"),
+             "spend limit is reached"),
+            (failure(400, text="`temperature` is deprecated for this model."),
+             "`temperature`: run with `--temperature default`"),
+            (failure(400, text="temperature: Extra inputs are not permitted"),
+             "`temperature`: run with `--temperature default`"),
+            (failure(400, text="output_config.format: Extra inputs are not permitted"),
+             "run without `--output schema`"),
+            (failure(400, text="'model-test' does not support structured outputs."),
+             "run without `--output schema`"),
+            (failure(400, text="max_tokens: 9000 > 8192, which is the maximum for model-test"),
+             "run with a lower `--max-tokens`"),
+        ],
+    )  # fmt: skip
+    def test_that_every_call_would_meet_are_a_refusal(self, reply: Reply, says: str) -> None:
+        outcome = judged(reply)
+        assert isinstance(outcome, ProviderRefusedError)
+        assert says in str(outcome)
+
+    @pytest.mark.parametrize(
+        ("kind", "outcome"),
+        [
+            ("overloaded_error", "overloaded: overloaded_error"),
+            ("rate_limit_error", "rate_limit: rate_limit_error"),
+            ("invalid_request_error", "bad_request: invalid_request_error"),
+            ("api_error", "server_error: api_error"),
+            ("of_a_later_version", "server_error: of_a_later_version"),
+        ],
+    )
+    def test_of_a_batch_are_told_apart_by_type(self, kind: str, outcome: str) -> None:
+        assert str(judge(None, error_body(kind), model="m")) == outcome
+
+    def test_of_a_batch_may_be_refused_or_filtered(self) -> None:
+        refused = judge(None, error_body("authentication_error"), model="m")
+        filtered = judge(
+            None,
+            error_body("invalid_request_error", "blocked by content filtering policy"),
+            model="m",
+        )
+        assert isinstance(refused, ProviderRefusedError)
+        assert filtered == Completion("", Finish.FILTER)
+
+    @pytest.mark.parametrize("body", [None, [], {"error": "text"}, {"error": None}])
+    def test_of_a_batch_may_say_nothing(self, body: object) -> None:
+        outcome = judge(None, body, model="m")
+        assert isinstance(outcome, CallError)
+        assert (outcome.kind, outcome.detail) == ("server_error", "")
+
+
+CASE = CASES["anthropic"]
+NOW = 1_800_000_000.0
+HOUR = 3600.0
+
+
+@pytest.fixture
+def batches() -> Iterator[AnthropicBatches]:
+    with AnthropicBatches() as batches:
+        yield batches
+
+
+def find(batches: AnthropicBatches, requests: int = 1) -> str | Absence:
+    return CASE.ask(batches.url, lambda service: service.find(TAG, since=NOW, requests=requests))
+
+
+def add_ended(batches: AnthropicBatches, *custom_ids: str) -> str:
+    job = batches.add_job({name: {} for name in custom_ids})
+    batches.look_at(job)
+    return job
+
+
+def read_one(batches: AnthropicBatches, result: object) -> Outcome:
+    """What a service makes of one result of a job."""
+    batches.faults = {2: Fault(Reply(body=json_lines([{"custom_id": "a", "result": result}])))}
+    outcomes = CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
+    return outcomes["a"]
+
+
+def test_a_job_is_one_call_with_all_requests(batches: AnthropicBatches) -> None:
+    CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
+
+    assert batches.requests[0].body == {
+        "requests": [
+            {
+                "custom_id": f"{TAG}-0",
+                "params": {
+                    "model": "model-test",
+                    "max_tokens": 321,
+                    "messages": [{"role": "user", "content": SAMPLE_TEXT}],
+                    "system": "Be brief.",
+                    "temperature": 0.0,
+                },
+            }
+        ]
+    }
+
+
+@pytest.mark.parametrize(("temperature", "old"), [(0.0, True), (None, False)])
+def test_a_temperature_is_sent_to_the_version_that_takes_one(
+    batches: AnthropicBatches, temperature: float | None, old: bool
+) -> None:
+    asked = request(sampling=Sampling(temperature=temperature))
+
+    CASE.ask(batches.url, lambda service: submit_and_read(service, [asked]))
+
+    create = batches.requests[0]
+    assert (create.headers["anthropic-version"] == "2023-06-01") == old
+    assert ("temperature" in create.body["requests"][0]["params"]) == old
+
+
+@pytest.mark.parametrize(
+    ("result", "told"),
+    [
+        ({"type": "succeeded", "message": {}}, "bad_response: no content"),
+        ({"type": "unheard_of"}, "bad_response: a result of unknown type"),
+        (SAMPLE_TEXT, "bad_response: a result of unknown type"),
+    ],
+)
+def test_a_result_without_an_answer_is_a_bad_response(
+    batches: AnthropicBatches, result: object, told: str
+) -> None:
+    outcome = read_one(batches, result)
+
+    assert isinstance(outcome, CallError)
+    assert str(outcome) == told
+
+
+def test_results_are_read_at_no_address_that_an_answer_names(batches: AnthropicBatches) -> None:
+    described: dict[str, Any] = {
+        "id": "job-1",
+        "processing_status": "ended",
+        "request_counts": {"succeeded": 1, "processing": 0},
+        "results_url": "https://elsewhere.invalid/results",
+    }
+    batches.faults = {1: Fault(Reply(body=described))}
+
+    CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
+
+    assert batches.lines[-1] == "GET /v1/messages/batches/job-1/results"
+
+
+def test_a_lost_job_is_the_one_whose_custom_ids_hold_the_tag(batches: AnthropicBatches) -> None:
+    add_ended(batches, "somebody-0")
+    ours = add_ended(batches, f"{TAG}-0")
+    add_ended(batches, "else-0")
+
+    assert find(batches) == ours
+
+
+def test_only_jobs_of_its_size_may_be_the_lost_one(batches: AnthropicBatches) -> None:
+    add_ended(batches, f"{TAG}-0")
+    batches.add_job({"somebody-0": {}, "somebody-1": {}, "somebody-2": {}})
+
+    assert find(batches, requests=2) is Absence.SURE
+
+
+def test_while_a_job_of_its_size_runs_it_may_be_the_lost_one(batches: AnthropicBatches) -> None:
+    batches.looks = 1
+    add_ended(batches, "somebody-0")
+    running = batches.add_job({f"{TAG}-0": {}})
+
+    assert find(batches) is Absence.UNDECIDED
+    assert find(batches) == running
+
+
+def test_jobs_from_long_before_are_not_looked_into(batches: AnthropicBatches) -> None:
+    batches.clock = NOW - 2 * HOUR
+    add_ended(batches, f"{TAG}-0")
+    batches.clock = NOW - HOUR / 2
+    add_ended(batches, "somebody-0")
+
+    assert find(batches) is Absence.SURE
+    assert batches.lines == [
+        "GET /v1/messages/batches",
+        "GET /v1/messages/batches/job-2/results",
+    ]
+
+
+def test_an_archived_job_is_not_looked_into(batches: AnthropicBatches) -> None:
+    described = {"id": "job-1", "created_at": "2027-01-15T08:00:00Z", "archived_at": "2027-02-15"}
+    batches.faults = {0: Fault(Reply(body={"data": [described], "has_more": False}))}
+
+    assert find(batches) is Absence.SURE
+
+
+def test_clocks_may_differ(batches: AnthropicBatches) -> None:
+    batches.clock = NOW - HOUR / 2
+
+    assert find(batches) is Absence.SURE
+    ours = add_ended(batches, f"{TAG}-0")
+    assert find(batches) == ours
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        [],
+        {"data": "none", "has_more": False},
+        {"data": [{"id": "job-1"}], "has_more": False},
+        {"data": [{"id": "job-1", "created_at": "today"}], "has_more": False},
+        {"data": [{"id": "job-1", "created_at": "2027-01-15T08:00:00Z"}], "has_more": False},
+    ],
+)
+def test_a_list_of_no_batches_is_a_bad_response(batches: AnthropicBatches, listed: object) -> None:
+    batches.faults = {0: Fault(Reply(body=listed))}
+
+    with pytest.raises(CallError, match="bad_response"):
+        find(batches)

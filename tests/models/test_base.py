@@ -1,12 +1,38 @@
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.models.base import MOST_TOKENS, Completion, Usage, is_count
+from pii_bench.errors import InputFileError
+from pii_bench.files import RecordError
+from pii_bench.models.base import (
+    MOST_TOKENS,
+    CallError,
+    Completion,
+    Draws,
+    Finish,
+    Message,
+    ReplayModel,
+    Request,
+    Response,
+    Sampling,
+    Usage,
+    decode_completion,
+    decode_response,
+    encode_completion,
+    encode_response,
+    is_count,
+)
+from pii_bench.runs.records import Failure, RunRecord, encode_record
+from tests.builders import write_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 anything: Any = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
 
@@ -89,3 +115,218 @@ def test_whatever_is_counted_a_completion_holds_counts_or_nothing(text: str, usa
         )
         assert 0 <= kept.cached_tokens <= kept.input_tokens
         assert kept.output_tokens > 0 or not text
+
+
+counts = st.integers(min_value=0, max_value=10**9)
+completions = st.builds(
+    Completion,
+    text=st.text(),
+    finish=st.sampled_from(Finish),
+    model=st.none() | st.text(max_size=8),
+    usage=st.none() | st.builds(Usage, counts, counts, counts, counts),
+    reasoning=st.none() | st.text(),
+    batched=st.booleans(),
+)
+
+
+@given(completions)
+def test_a_completion_comes_back_from_json(completion: Completion) -> None:
+    assert decode_completion(json.loads(json.dumps(encode_completion(completion)))) == completion
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    assert encode_completion(Completion("32", Finish.STOP)) == {"text": "32", "finish": "stop"}
+
+
+def test_all_that_is_known_is_kept() -> None:
+    completion = Completion("32", Finish.LENGTH, "gpt-4o-2024-08-06", Usage(11, 7))
+
+    assert encode_completion(completion) == {
+        "text": "32",
+        "finish": "length",
+        "model": "gpt-4o-2024-08-06",
+        "usage": {"input_tokens": 11, "output_tokens": 7},
+    }
+
+
+def test_only_the_text_is_required() -> None:
+    assert decode_completion({"text": "32"}) == Completion("32", Finish.UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("record", "what"),
+    [
+        ({}, "record: 'text' is missing"),
+        ({"text": None}, "record: 'text' must be a string, not null"),
+        (
+            {"text": "", "finish": "done"},
+            "record: 'finish' is 'done' (allowed: stop, length, refusal, filter, unknown)",
+        ),
+        ({"text": "", "model": 4}, "record: 'model' must be a string, not a whole number"),
+        ({"text": "", "usage": 18}, "record: 'usage' must be an object, not a whole number"),
+        ({"text": "", "usage": {"input_tokens": 11}}, "usage: 'output_tokens' is missing"),
+    ],
+)
+def test_a_record_that_is_no_completion(record: dict[str, object], what: str) -> None:
+    with pytest.raises(RecordError) as caught:
+        decode_completion(record)
+
+    assert str(caught.value) == what
+
+
+draws = st.lists(completions, min_size=1, max_size=3).map(lambda each: Draws(tuple(each)))
+
+
+@given(completions | draws)
+def test_a_response_comes_back_from_json(response: Response) -> None:
+    assert decode_response(json.loads(json.dumps(encode_response(response)))) == response
+
+
+def test_one_completion_is_stored_without_draws() -> None:
+    completion = Completion("32", Finish.STOP)
+
+    assert encode_response(completion) == encode_completion(completion)
+    assert encode_response(Draws((completion, Completion("40")))) == {
+        "draws": [{"text": "32", "finish": "stop"}, {"text": "40", "finish": "unknown"}]
+    }
+
+
+@pytest.mark.parametrize(
+    ("record", "what"),
+    [
+        ({"draws": []}, "'draws' must not be empty"),
+        ({"draws": "32"}, "record: 'draws' must be a list, not a string"),
+        ({"draws": ["32"]}, "record: draws[0] must be an object, not a string"),
+        ({"draws": [{"text": "32"}, {}]}, "draws[1]: 'text' is missing"),
+        ({}, "record: 'text' is missing"),
+    ],
+)
+def test_a_record_that_is_no_response(record: dict[str, object], what: str) -> None:
+    with pytest.raises(RecordError) as caught:
+        decode_response(record)
+
+    assert str(caught.value) == what
+
+
+def replay(folder: Path, *records: object) -> ReplayModel:
+    return ReplayModel(write_lines(folder / "answers.jsonl", records))
+
+
+def ask(model: ReplayModel, sample_id: str, prompt: str = "naive", draw: int = 0) -> str:
+    request = Request(sample_id, prompt, (Message("user", "Why?"),), Sampling(), draw=draw)
+    return asyncio.run(model.complete(request)).text
+
+
+def test_each_sample_has_its_answer(tmp_path: Path) -> None:
+    model = replay(tmp_path, {"id": "s1", "text": "one"}, {"id": "s2", "text": "two"})
+
+    assert [ask(model, "s2"), ask(model, "s1"), ask(model, "s1")] == ["two", "one", "one"]
+
+
+def test_an_answer_to_one_prompt_goes_before_one_to_any(tmp_path: Path) -> None:
+    model = replay(
+        tmp_path,
+        {"id": "s1", "text": "any"},
+        {"id": "s1", "prompt": "detection", "text": "detected"},
+    )
+
+    assert ask(model, "s1", "detection") == "detected"
+    assert ask(model, "s1", "naive") == ask(model, "s1", "self-cot") == "any"
+
+
+@pytest.mark.parametrize(("sample_id", "prompt"), [("s1", "naive"), ("s2", "detection")])
+def test_a_sample_without_answer_is_a_failed_call(
+    tmp_path: Path, sample_id: str, prompt: str
+) -> None:
+    model = replay(tmp_path, {"id": "s1", "prompt": "detection", "text": "detected"})
+
+    with pytest.raises(CallError) as caught:
+        ask(model, sample_id, prompt)
+
+    assert caught.value.kind == "no_stored_response"
+
+
+def test_the_file_of_a_run_is_a_replay_file(tmp_path: Path) -> None:
+    path = tmp_path / "demo.jsonl"
+    path.write_bytes(
+        encode_record(RunRecord("s1", "hash", Completion("one", Finish.STOP, "m")))
+        + encode_record(RunRecord("s2", "hash", Failure("timeout", "")))
+    )
+
+    model = ReplayModel(path)
+
+    assert ask(model, "s1") == "one"
+    with pytest.raises(CallError):
+        ask(model, "s2")
+
+
+def test_each_draw_has_the_answer_of_its_place(tmp_path: Path) -> None:
+    model = replay(tmp_path, {"id": "s1", "draws": [{"text": "one"}, {"text": "two"}]})
+
+    assert [ask(model, "s1", draw=draw) for draw in (1, 0)] == ["two", "one"]
+    assert ask(model, "s1") == "one"
+
+
+@pytest.mark.parametrize(
+    "line", [{"text": "one"}, {"draws": [{"text": "one"}]}, {"prompt": "naive", "text": "one"}]
+)
+def test_one_answer_is_no_second_draw(tmp_path: Path, line: dict[str, object]) -> None:
+    model = replay(tmp_path, {"id": "s1", **line})
+
+    with pytest.raises(CallError, match=r"^no_stored_response$"):
+        ask(model, "s1", draw=1)
+
+
+def test_the_file_of_a_vote_is_a_replay_file(tmp_path: Path) -> None:
+    path = tmp_path / "demo.jsonl"
+    response = Draws((Completion("one", Finish.STOP), Completion("two", Finish.STOP)))
+    path.write_bytes(encode_record(RunRecord("s1", "hash", response)))
+
+    assert ask(ReplayModel(path), "s1", draw=1) == "two"
+
+
+def test_it_is_named_by_its_file(tmp_path: Path) -> None:
+    assert replay(tmp_path, {"id": "s1", "text": "one"}).name == "replay/answers"
+
+
+def test_its_identity_is_what_it_answers(tmp_path: Path) -> None:
+    line = {"id": "s1", "text": "one", "finish": "stop"}
+    identity = replay(tmp_path, line).identity
+
+    assert identity["answers"].startswith("sha256:")
+    assert replay(tmp_path, line | {"note": "read by nobody"}).identity == identity
+    for change in (
+        {"id": "s2"},
+        {"text": "two"},
+        {"finish": "length"},
+        {"prompt": "naive"},
+        {"draws": [{"text": "one", "finish": "stop"}]},
+    ):
+        assert replay(tmp_path, line | change).identity != identity
+
+
+@pytest.mark.parametrize(
+    ("record", "what"),
+    [
+        ({"text": "Ann"}, "record: 'id' is missing"),
+        ({"id": "s2"}, "record: 'text' is missing"),
+        ({"id": "s1", "text": "Ann"}, "a second answer for id 's1'"),
+        (
+            {"id": "s2", "text": "Ann", "prompt": None},
+            "record: 'prompt' must be a string, not null",
+        ),
+        ("Ann", "a line must be a JSON object, not a string"),
+    ],
+)
+def test_a_broken_line_is_named_and_its_text_is_not_told(
+    tmp_path: Path, record: object, what: str
+) -> None:
+    with pytest.raises(InputFileError) as caught:
+        replay(tmp_path, {"id": "s1", "text": "Ann"}, record)
+
+    assert str(caught.value) == f"{tmp_path / 'answers.jsonl'}:2: {what}"
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputFileError, match=r"gone\.jsonl: No such file or directory$"):
+        ReplayModel(tmp_path / "gone.jsonl")

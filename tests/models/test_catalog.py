@@ -1,18 +1,242 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import datetime as dt
+import traceback
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from pii_bench.errors import InputFileError, MissingKeyError, PiiBenchError, UnknownNameError
-from pii_bench.models.catalog import PROVIDERS, ModelOptions, build_model, model_names, resolve
-from pii_bench.models.table import MODELS
+from pii_bench.models.catalog import (
+    MODELS,
+    PROVIDERS,
+    ModelCard,
+    ModelOptions,
+    ModelStatus,
+    Price,
+    build_model,
+    find_card,
+    is_loopback,
+    model_names,
+    normalise_base_url,
+    read_table,
+    resolve,
+)
 from tests.builders import write_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.models.base import Model
+
+KEY: Final = "sk-planted-key-0123456789"
+
+
+def test_a_table_has_what_its_rows_say_and_the_rest_is_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "models.toml"
+    path.write_text(
+        """
+[small]
+provider = "openai"
+id = "small-1"
+source = "https://example.org/small"
+status = "deprecated"
+retirement = 2027-01-14
+substitute = "other"
+
+[other]
+provider = "mistral"
+id = "small-1"
+source = "https://example.org/other"
+
+[other.price]
+input = 1.5
+output = 3
+date = 2026-11-01
+source = "https://example.org/prices"
+batch_factor = 0.5
+"""
+    )
+
+    assert read_table(path) == {
+        "small": ModelCard(
+            "small",
+            "openai",
+            "small-1",
+            "https://example.org/small",
+            status=ModelStatus.DEPRECATED,
+            retirement=dt.date(2027, 1, 14),
+            substitute="other",
+        ),
+        "other": ModelCard(
+            "other",
+            "mistral",
+            "small-1",
+            "https://example.org/other",
+            price=Price(
+                1.5, 3, dt.date(2026, 11, 1), "https://example.org/prices", batch_factor=0.5
+            ),
+        ),
+    }
+
+
+KINDS: Final = {
+    each: {
+        field.name: [kind.strip() for kind in str(field.type).replace("dt.", "").split("|")]
+        for field in fields(each)
+    }
+    for each in (ModelCard, Price)
+}
+
+
+@pytest.mark.parametrize("card", MODELS.values(), ids=MODELS)
+def test_every_row_is_right(card: ModelCard) -> None:
+    parts: list[ModelCard | Price] = [card, *([card.price] if card.price else [])]
+    for part in parts:
+        for name, kinds in KINDS[type(part)].items():
+            value = getattr(part, name)
+            kind = "None" if value is None else type(value).__name__
+            # A boolean is no number here, but a whole number is a price.
+            assert kind in kinds or (kind, kinds[0]) == ("int", "float"), name
+            assert kind not in {"int", "float"} or value >= 0, name
+    assert card.provider in {*PROVIDERS, "local"}
+    assert not set(card.alias) & set("/+: ")
+    if card.price is not None:
+        assert 0 < (card.price.batch_factor or 1) <= 1
+    if card.status is not ModelStatus.CURRENT:
+        assert card.retirement
+        assert card.substitute
+    if card.substitute is not None:
+        assert MODELS[card.substitute].status is not ModelStatus.RETIRED
+
+
+def test_no_two_rows_are_of_one_model() -> None:
+    assert len({card.full_name for card in MODELS.values()}) == len(MODELS)
+
+
+@pytest.mark.parametrize(
+    ("more", "standing"),
+    [
+        ({}, "current"),
+        (
+            {
+                "status": ModelStatus.DEPRECATED,
+                "retirement": dt.date(2027, 1, 14),
+                "substitute": "other",
+            },
+            "deprecated, until 2027-01-14: use other",
+        ),
+        ({"needs_base_url": True}, "needs --base-url"),
+        ({"needs_base_url": True, "substitute": "other"}, "needs --base-url, or use other"),
+    ],
+)
+def test_the_standing_of_a_model_in_words(more: dict[str, Any], standing: str) -> None:
+    assert ModelCard("small", "openai", "small-1", "https://a.example", **more).standing == standing
+
+
+def test_a_card_is_found_by_provider_and_id_together() -> None:
+    assert find_card("openai", "gpt-4o-2024-08-06") is MODELS["gpt4o"]
+    assert find_card("deepseek", "gpt-4o-2024-08-06") is None
+
+
+def test_every_model_of_the_paper_has_a_row() -> None:
+    assert {
+        "gpt4o",
+        "claude-3.5-sonnet",
+        "deepseek-v3",
+        "llama-3.1-70b-instruct",
+        "qwen2.5-72b-instruct",
+        "llama-3.1-8b-instruct",
+        "qwen2.5-7b-instruct",
+        "qwen2.5-3b-instruct",
+        "qwen2.5-1.5b-instruct",
+        "qwen2.5-0.5b-instruct",
+        "gpt-5",
+        "deepseek-v3.2",
+        "deepseek-r1",
+        "qwen3-30b-instruct",
+        "qwen3-30b-thinking",
+        "qwen3-8b-think",
+        "qwen3-8b-no-think",
+    } <= set(MODELS)
+
+
+def test_what_runs_here_costs_nothing_and_what_runs_on_ones_own_server_is_unknown() -> None:
+    free = MODELS["smollm2"].price
+
+    assert free is not None
+    assert (free.input, free.output, free.source) == (0, 0, "runs on this machine")
+    assert {card.price for card in MODELS.values() if card.needs_base_url} == {None}
+    assert all(
+        card.price is None or card.price.input > 0
+        for card in MODELS.values()
+        if card.provider != "local"
+    )
+
+
+class TestBaseURL:
+    @pytest.mark.parametrize(
+        ("url", "normal"),
+        [
+            ("http://localhost:8000/v1/", "http://localhost:8000/v1"),
+            ("HTTPS://API.Example.org", "https://api.example.org"),
+            ("https://api.example.org/Some/Path//", "https://api.example.org/Some/Path"),
+            ("http://[::1]:8080/v1", "http://[::1]:8080/v1"),
+            ("http://my_host.lan.:80/v1", "http://my_host.lan.:80/v1"),
+            ("https://xn--bcher-kva.example/v1", "https://xn--bcher-kva.example/v1"),
+        ],
+    )
+    def test_one_form_for_one_endpoint(self, url: str, normal: str) -> None:
+        assert normalise_base_url(url) == normal
+
+    @pytest.mark.parametrize(
+        ("url", "says"),
+        [
+            ("", "must start with http"),
+            ("localhost:8000/v1", "must start with http"),
+            ("ftp://example.org", "must start with http"),
+            ("http://", "no valid host"),
+            ("http:///v1", "no valid host"),
+            ("http://a host/v1", "no valid host"),
+            # A client reads it as `localhost`; who looks at it does not.
+            ("http://\u24dbocalhost/v1", "host must be ASCII"),
+            ("http://b\u00fccher.example/v1", "host must be ASCII"),
+            ("http://a..example/v1", "no valid host"),
+            ("http://-.example:8000\x00/v1", "not valid"),
+            ("http://example.org/\x00", "not valid"),
+            ("http://[v1.x]/v1", "valid"),
+            (f"http://{'a' * 64}.example/v1", "no valid host"),
+            (f"http://example.org/{'a' * 70_000}", "not valid"),
+            ("http://example.org:port", "not valid"),
+            ("http://example.org:99999", "not valid"),
+            ("http://[::1", "not valid"),
+            (f"https://user:{KEY}@example.org/v1", "user information"),
+            (f"https://{KEY}@example.org/v1", "user information"),
+            (f"https://example.org/v1?api_key={KEY}", "query"),
+            (f"https://example.org/v1#{KEY}", "query"),
+        ],
+    )
+    def test_what_is_refused_is_never_quoted(self, url: str, says: str) -> None:
+        with pytest.raises(PiiBenchError, match=says) as caught:
+            normalise_base_url(url)
+        assert KEY not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "loopback"),
+    [
+        ("http://localhost:8000/v1", True),
+        ("http://127.0.0.1:9", True),
+        ("http://127.3.2.1", True),
+        ("http://[::1]:8080/v1", True),
+        ("https://api.openai.com/v1", False),
+        ("http://192.168.0.7:8000", False),
+        ("http://localhost.example.org", False),
+    ],
+)
+def test_only_this_machine_is_loopback(endpoint: str, loopback: bool) -> None:
+    assert is_loopback(endpoint) is loopback
 
 
 def build(name: str, base_url: str | None = None) -> Model:
@@ -30,10 +254,6 @@ def test_an_alias_has_a_full_name_and_a_full_name_is_itself() -> None:
     # As the leaderboard names it.
     assert resolve("gpt-4o-2024-08-06") == "openai/gpt-4o-2024-08-06"
     assert resolve("openai/o9") == "openai/o9"
-
-
-def test_every_alias_leads_to_a_provider() -> None:
-    assert {card.provider for card in MODELS.values()} <= {*PROVIDERS, "local"}
 
 
 def test_what_can_be_written_is_listed_once() -> None:

@@ -24,7 +24,7 @@ from tests.models.one_call import REQUEST, SAMPLE_TEXT, Calls
 from tests.protocol_server import HANG, RESET, ProtocolServer, Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from pii_bench.models.base import Outcome, Request
@@ -41,12 +41,6 @@ def adapter(
     if request.param == LOCAL:
         return local_adapter(tmp_path, monkeypatch)
     return SERVICES[request.param]
-
-
-@pytest.fixture
-def server() -> Iterator[ProtocolServer]:
-    with ProtocolServer() as server:
-        yield server
 
 
 class Asker:
@@ -396,7 +390,10 @@ class TestWhatIsSent:
             "ANTHROPIC_API_KEY": "planted-other",
             "ANTHROPIC_AUTH_TOKEN": "planted-other",
             "ANTHROPIC_BASE_URL": "http://127.0.0.1:9",
-            "ANTHROPIC_CUSTOM_HEADERS": "X-Mine: mine\nx-api-key: mine\nAnthropic-Beta: mine",
+            "ANTHROPIC_CUSTOM_HEADERS": (
+                "X-Mine: mine\nx-api-key: mine\nAnthropic-Beta: mine\nanthropic-version: mine"
+            ),
+            "ANTHROPIC_PROFILE": "mine",
             "ANTHROPIC_WORKSPACE_ID": "mine",
             "ANTHROPIC_LOG": "debug",
             "MISTRAL_API_KEY": "planted-other",

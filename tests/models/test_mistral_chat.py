@@ -1,29 +1,47 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.errors import PiiBenchError
+from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import (
     AnswerSchema,
+    CallError,
     Completion,
     Finish,
     Request,
     Sampling,
     Usage,
 )
-from pii_bench.models.mistral_chat import MistralModel, request_body
-from tests.mistral_replies import answer, answer_body, text_chunk, thinking_chunk
+from pii_bench.models.batch import Absence
+from pii_bench.models.mistral_chat import MistralModel, judge, request_body
+from tests.batch_protocols import MistralBatches, chat_completion, json_lines, read_lines
+from tests.batch_server import ABSENT, Fault, Item
+from tests.mistral_replies import (
+    answer,
+    answer_body,
+    failure,
+    invalid,
+    text_chunk,
+    thinking_chunk,
+)
 from tests.models.adapters import KEY, SERVICES
+from tests.models.batch_cases import CASES, TAG, request, submit_and_read
 from tests.models.one_call import MESSAGES, REQUEST, SAMPLE_TEXT, Calls
 from tests.protocol_server import ProtocolServer, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pii_bench.models.base import Outcome
+    from pii_bench.models.batch import BatchService, BatchState
 
 calls = Calls(SERVICES["mistral"].connect)
 ask, refusal_of = calls.ask, calls.refusal_of
 
-MISTRAL = "https://api.mistral.ai"
 SCHEMA = {
     "type": "object",
     "properties": {"answer": {"type": "array", "items": {"type": "string"}}},
@@ -44,7 +62,6 @@ class TestRequest:
         ask(server.url)
         (request,) = server.requests
         assert request.path == "/v1/chat/completions"
-        assert request.headers["authorization"] == f"Bearer {KEY}"
         assert request.headers["content-type"] == "application/json"
         assert request.body == {
             "model": "model-test",
@@ -81,12 +98,6 @@ class TestRequest:
             "type": "json_schema",
             "json_schema": {"name": "answer", "schema": SCHEMA, "strict": True},
         }
-
-    @pytest.mark.parametrize("path", ["", "/", "/v1", "/v1/"])
-    def test_the_base_url_may_name_the_version(self, server: ProtocolServer, path: str) -> None:
-        server.script(answer())
-        ask(f"{server.url}{path}")
-        assert server.requests[0].path == "/v1/chat/completions"
 
 
 class TestEnvironment:
@@ -174,22 +185,12 @@ class TestAnswers:
         server.script(Reply(body=body))
         assert ask(server.url) == Completion("hello", Finish.UNKNOWN)
 
-    def test_usage_without_counts_is_none(self, server: ProtocolServer) -> None:
-        server.script(Reply(body={**answer_body(), "usage": {}}))
-        assert ask(server.url).usage is None
-
 
 class TestPrivacy:
     def test_no_warning_quotes_what_the_sdk_does_not_know(self, server: ProtocolServer) -> None:
         # Warnings are errors in tests.
         server.script(answer([{"type": SAMPLE_TEXT, "text": SAMPLE_TEXT}], finish_reason="Achebe"))
         assert ask(server.url).finish is Finish.UNKNOWN
-
-    @pytest.mark.parametrize("key", ["", f"{KEY}\n"])
-    def test_a_key_that_cannot_be_sent_is_refused_unseen(self, key: str) -> None:
-        with pytest.raises(PiiBenchError, match="key for provider 'mistral'") as caught:
-            MistralModel("m", api_key=key, base_url=MISTRAL)
-        assert KEY not in str(caught.value)
 
 
 class TestConnections:
@@ -199,7 +200,7 @@ class TestConnections:
         seen: list[object] = []
 
         async def run() -> None:
-            model = MistralModel("m", api_key=KEY, base_url=server.url, timeout=60.0)
+            model = MistralModel("mistral", "m", api_key=KEY, base_url=server.url, timeout=60.0)
             http = model.client.sdk_configuration.async_client
 
             async def look(request: Any) -> None:
@@ -216,15 +217,221 @@ class TestConnections:
         assert seen == [{"connect": 10.0, "read": 60.0, "write": 60.0, "pool": 60.0}]
 
 
-class TestIdentity:
-    @pytest.mark.parametrize("base_url", [MISTRAL, f"{MISTRAL}/", f"{MISTRAL}/v1"])
-    def test_name_and_endpoint(self, base_url: str) -> None:
-        model = MistralModel("model-test", api_key=KEY, base_url=base_url)
-        asyncio.run(model.close())
-        assert (model.name, model.model) == ("mistral/model-test", "model-test")
-        assert (model.endpoint, model.identity) == (MISTRAL, {"endpoint": MISTRAL})
+class TestAnswersOutsideTheProtocol:
+    @pytest.mark.parametrize(
+        ("reply", "told"),
+        [
+            (Reply(body=b'{"choices": [{"mess'), "bad_response: not JSON"),
+            (Reply(body=[]), "bad_response: no choices"),
+            (Reply(body={"choices": []}), "bad_response: no choices"),
+            (Reply(body={"choices": [{"message": None}]}), "bad_response: no choices"),
+            (Reply(body={"choices": [{"message": {"content": {"a": 1}}}]}),
+             "bad_response: content is not text"),
+            (answer([{"type": "text"}]), "bad_response: a content chunk without text"),
+            (answer([{"type": "thinking", "thinking": 1}]),
+             "bad_response: a content chunk without text"),
+            (answer("ha", finish_reason="error"), "server_error: finish_reason error"),
+        ],
+    )  # fmt: skip
+    def test_are_failures(self, server: ProtocolServer, reply: Reply, told: str) -> None:
+        server.script(reply)
+        assert str(calls.failure_of(server.url)) == told
 
-    def test_another_name(self) -> None:
-        model = MistralModel("m", api_key=KEY, base_url=MISTRAL, name="mistral/m@host")
-        asyncio.run(model.close())
-        assert model.name == "mistral/m@host"
+
+def judged(reply: Reply) -> Outcome:
+    return judge(reply.status, reply.body, model="model-test")
+
+
+class TestFailedCalls:
+    @pytest.mark.parametrize(
+        ("reply", "told"),
+        [
+            (failure(400, text="Prompt contains 65673 tokens, too large for model", code="3051"),
+             "bad_request: HTTP 400 invalid_request_error"),
+            (failure(422, text=invalid("body", "messages")),
+             "bad_request: HTTP 422 invalid_request_error"),
+            (Reply(status=422, body={"detail": "no list"}), "bad_request: HTTP 422"),
+            (failure(429, "rate_limited", "Rate limit exceeded", code="1300"),
+             "rate_limit: HTTP 429 rate_limited"),
+            (Reply(status=429, body={"message": "Requests rate limit exceeded"}),
+             "rate_limit: HTTP 429"),
+            (failure(429, text="Service tier capacity exceeded for this model.", code="3505"),
+             "overloaded: HTTP 429 invalid_request_error"),
+            (failure(503, text="Service tier capacity exceeded for this model."),
+             "overloaded: HTTP 503 invalid_request_error"),
+            (failure(500, "internal_server_error", "Service unavailable.", code="1000"),
+             "server_error: HTTP 500 internal_server_error"),
+        ],
+    )  # fmt: skip
+    def test_are_told_apart(self, reply: Reply, told: str) -> None:
+        assert isinstance(judged(reply), CallError)
+        assert str(judged(reply)) == told
+
+    @pytest.mark.parametrize(
+        ("reply", "says"),
+        [
+            (Reply(status=401, body={"detail": "Unauthorized"}),
+             "HTTP 401: check the API key, and whether its plan has quota left"),
+            (failure(402), "no credit left"),
+            (failure(403), "the key may not use this model"),
+            (failure(404), "check the model's name and the base URL"),
+            (failure(400, "invalid_model", "Invalid model: model-test", code="1500"),
+             "HTTP 400 invalid_model: check the model's name"),
+            (failure(400, param="model", code="unknown_model"),
+             "HTTP 400 unknown_model: check the model's name"),
+            (failure(422, text=invalid("body", "temperature")),
+             "`temperature`: run with `--temperature default`"),
+            (Reply(status=422, body=invalid("body", "temperature")),
+             "`temperature`: run with `--temperature default`"),
+            (failure(400, param="temperature"), "run with `--temperature default`"),
+            (failure(400, text="temperature is not supported by this model"),
+             "run with `--temperature default`"),
+            (failure(400, text="top_p must be 1 when using greedy sampling."),
+             "run with `--temperature default`"),
+            (failure(422, text=invalid("body", "response_format", "json_schema")),
+             "run without `--output schema`"),
+            (failure(400, text="Structured output is not enabled for this model"),
+             "run without `--output schema`"),
+            (failure(422, text=invalid("body", "max_tokens")), "run with a lower `--max-tokens`"),
+        ],
+    )  # fmt: skip
+    def test_that_every_call_would_meet_are_a_refusal(self, reply: Reply, says: str) -> None:
+        outcome = judged(reply)
+        assert isinstance(outcome, ProviderRefusedError)
+        assert says in str(outcome)
+
+
+CASE = CASES["mistral"]
+
+
+@pytest.fixture
+def batches() -> Iterator[MistralBatches]:
+    with MistralBatches() as batches:
+        yield batches
+
+
+async def submit_and_look(service: BatchService) -> BatchState:
+    return await service.poll(await service.submit([request()] * 2, TAG))
+
+
+def read_one(
+    batches: MistralBatches, line: dict[str, Any], content_type: str = "application/octet-stream"
+) -> Outcome:
+    """What a service makes of one line of a job's answers."""
+    content = json_lines([{"custom_id": "a", **line}])
+    batches.faults = {4: Fault(Reply(body=content, headers={"content-type": content_type}))}
+    outcomes = CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
+    return outcomes["a"]
+
+
+def test_a_job_is_a_file_of_requests_and_a_job_for_it(batches: MistralBatches) -> None:
+    CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
+
+    upload, create = batches.requests[:2]
+    file_name, content = upload.body["file"]
+    assert (upload.body["purpose"], file_name) == ("batch", f"{TAG}.jsonl")
+    assert read_lines(content) == [
+        {
+            "custom_id": f"{TAG}-0",
+            "body": {
+                "model": "model-test",
+                "messages": [
+                    {"role": "system", "content": "Be brief."},
+                    {"role": "user", "content": SAMPLE_TEXT},
+                ],
+                "max_tokens": 321,
+                "temperature": 0.0,
+                "top_p": 1.0,
+            },
+        }
+    ]
+    assert create.body == {
+        "input_files": ["file-1"],
+        "model": "model-test",
+        "endpoint": "/v1/chat/completions",
+        "metadata": {"pii_bench": TAG},
+        "timeout_hours": 24,
+    }
+
+
+@pytest.mark.parametrize("status", ["QUEUED", "CANCELLATION_REQUESTED", "UNHEARD_OF"])
+def test_a_job_runs_until_its_status_says_otherwise(batches: MistralBatches, status: str) -> None:
+    batches.final = status
+
+    assert not CASE.ask(batches.url, submit_and_look).ended
+
+
+def test_a_job_that_failed_keeps_what_it_has(batches: MistralBatches) -> None:
+    batches.final = "FAILED"
+    batches.outcome = lambda number: ABSENT if number else Item(text="in time")
+
+    state = CASE.ask(batches.url, submit_and_look)
+    outcomes = CASE.ask(batches.url, lambda service: submit_and_read(service, [request()] * 2))
+
+    assert state.ended
+    assert str(state.absent) == "batch_failed"
+    [completion] = outcomes.values()
+    assert isinstance(completion, Completion)
+    assert completion.text == "in time"
+
+
+def test_results_may_come_as_any_type(batches: MistralBatches) -> None:
+    answered = {"response": {"status_code": 200, "body": chat_completion("é\u2028")}}
+
+    outcome = read_one(batches, answered, "application/json")
+
+    assert isinstance(outcome, Completion)
+    assert outcome.text == "é\u2028"
+
+
+def test_an_answer_may_lack_what_the_sdk_asks_for(batches: MistralBatches) -> None:
+    batches.faults = {0: Fault(Reply(body={"id": "file-1"})), 1: Fault(Reply(body={"id": "j"}))}
+
+    assert CASE.ask(batches.url, lambda service: service.submit([request()], TAG)) == "j"
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_an_error_of_a_request_is_judged_as_one_of_a_call(
+    batches: MistralBatches, as_text: bool
+) -> None:
+    error = {"object": "error", "message": SAMPLE_TEXT, "type": "invalid_value", "code": None}
+    body = json.dumps(error) if as_text else error
+
+    outcome = read_one(batches, {"response": {"status_code": 400, "body": body}, "error": None})
+
+    assert isinstance(outcome, CallError)
+    assert str(outcome) == "bad_request: HTTP 400 invalid_value"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ({"response": None, "error": SAMPLE_TEXT}, "server_error: an error of the batch"),
+        ({"error": {"message": SAMPLE_TEXT}}, "server_error: an error of the batch"),
+        ({"response": {"status_code": 200, "body": {}}}, "bad_response: no choices"),
+    ],
+)
+def test_a_result_without_an_answer_says_why(
+    batches: MistralBatches, line: dict[str, Any], told: str
+) -> None:
+    outcome = read_one(batches, line)
+
+    assert isinstance(outcome, CallError)
+    assert str(outcome) == told
+
+
+@pytest.mark.parametrize("listed", [[], {"data": []}, {"data": "none", "total": 1}])
+def test_a_list_of_no_jobs_is_a_bad_response(batches: MistralBatches, listed: object) -> None:
+    batches.faults = {0: Fault(Reply(body=listed))}
+
+    with pytest.raises(CallError, match="bad_response: no list of batches"):
+        CASE.ask(batches.url, lambda service: service.find(TAG, since=0.0, requests=1))
+
+
+def test_a_list_that_never_ends_is_read_to_its_total(batches: MistralBatches) -> None:
+    page = {"object": "list", "total": 4, "data": [{"id": "a"}, {"id": "b"}]}
+    batches.faults = {number: Fault(Reply(body=page)) for number in range(9)}
+
+    found = CASE.ask(batches.url, lambda service: service.find(TAG, since=0.0, requests=1))
+
+    assert (found, len(batches.requests)) == (Absence.SURE, 2)

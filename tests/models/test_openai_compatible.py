@@ -1,33 +1,42 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.errors import PiiBenchError
+from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import (
     AnswerSchema,
+    CallError,
     Completion,
     Finish,
     Sampling,
     Usage,
 )
+from pii_bench.models.catalog import build_batch_service
 from pii_bench.models.openai_compatible import (
     OpenAICompatibleModel,
+    judge,
     read_completion,
     request_body,
 )
+from tests.batch_protocols import OpenAIBatches, json_lines, read_lines
+from tests.batch_server import Fault, Item
 from tests.models.adapters import KEY, SERVICES
+from tests.models.batch_cases import CASES, TAG, read, request, submit_and_read
 from tests.models.one_call import REQUEST, SAMPLE_TEXT, Calls
 from tests.protocol_server import ProtocolServer, Reply, api_error, completion
 
 if TYPE_CHECKING:
-    from pii_bench.models.base import Request
+    from collections.abc import Iterator
 
-calls = Calls(SERVICES["openai"].connect)
-ask = calls.ask
+    from pii_bench.models.base import Outcome, Request
+    from pii_bench.models.batch import BatchService, BatchState
+
+ask = Calls(SERVICES["openai"].connect).ask
 
 OPENAI = "https://api.openai.com/v1"
 DEEPSEEK = "https://api.deepseek.com"
@@ -52,7 +61,6 @@ class TestRequest:
         ask(server.url)
         (request,) = server.requests
         assert request.path == "/v1/chat/completions"
-        assert request.headers["authorization"] == f"Bearer {KEY}"
         assert request.body == {
             "model": "model-test",
             "messages": [
@@ -226,27 +234,304 @@ class TestAnswers:
         assert ask(server.url) == Completion(text="", finish=Finish.FILTER)
 
 
-class TestPrivacy:
+class TestAnswersOutsideTheProtocol:
     @pytest.mark.parametrize(
-        "key", ["", f"{KEY}\n", f"{KEY} ", f"\N{LEFT DOUBLE QUOTATION MARK}{KEY}"]
-    )
-    def test_a_key_that_cannot_be_sent_is_refused_unseen(self, key: str) -> None:
-        with pytest.raises(PiiBenchError, match="key for provider 'openai'") as caught:
-            OpenAICompatibleModel("openai", "m", api_key=key, base_url=OPENAI)
-        assert KEY not in str(caught.value)
+        ("body", "told"),
+        [
+            (None, "bad_response: not JSON"),
+            ([], "bad_response: no choices"),
+            ({"error": {"message": "overloaded"}}, "bad_response: no choices"),
+            ({"choices": []}, "bad_response: no choices"),
+            ({"choices": None}, "bad_response: no choices"),
+            ({"choices": [{"message": None}]}, "bad_response: no choices"),
+            ({"choices": [{"message": {"content": [{"type": "text"}]}}]},
+             "bad_response: content is not text"),
+            (completion("half", finish_reason="insufficient_system_resource").body,
+             "server_error: insufficient_system_resource"),
+        ],
+    )  # fmt: skip
+    def test_are_failures(self, body: object, told: str) -> None:
+        with pytest.raises(CallError, match=f"^{told}$"):
+            read_completion(body)
 
 
-class TestIdentity:
-    def test_name_and_endpoint(self) -> None:
-        model = OpenAICompatibleModel("openai", "some-model", api_key=KEY, base_url=f"{OPENAI}/")
-        asyncio.run(model.close())
-        assert (model.name, model.identity) == ("openai/some-model", {"endpoint": OPENAI})
-        assert (model.model, model.endpoint) == ("some-model", OPENAI)
+def judged(reply: Reply) -> Outcome:
+    return judge(reply.status, reply.body, provider="openai", model="model-test")
 
-    def test_the_environment_does_not_move_the_endpoint(
-        self, monkeypatch: pytest.MonkeyPatch
+
+class TestFailedCalls:
+    @pytest.mark.parametrize(
+        ("reply", "told"),
+        [
+            (api_error(400, "context_length_exceeded"),
+             "bad_request: HTTP 400 context_length_exceeded"),
+            (api_error(400, 400, kind="exceed_context_size_error"),
+             "bad_request: HTTP 400 exceed_context_size_error"),
+            (api_error(422, "two words", kind="x" * 65), "bad_request: HTTP 422"),
+            (api_error(429, "rate_limit_exceeded"), "rate_limit: HTTP 429 rate_limit_exceeded"),
+            (Reply(status=409, body={}), "server_error: HTTP 409"),
+            (Reply(status=415), "bad_request: HTTP 415"),
+            (Reply(status=503), "overloaded: HTTP 503"),
+            (Reply(status=504), "server_error: HTTP 504"),
+            (Reply(status=529, body={"error": "busy"}), "overloaded: HTTP 529"),
+        ],
+    )  # fmt: skip
+    def test_are_told_apart(self, reply: Reply, told: str) -> None:
+        assert isinstance(judged(reply), CallError)
+        assert str(judged(reply)) == told
+
+    @pytest.mark.parametrize(
+        ("reply", "says"),
+        [
+            (api_error(401, "invalid_api_key"), "HTTP 401 invalid_api_key: check the API key"),
+            (api_error(402, "invalid_request_error"), "no credit or quota left"),
+            (api_error(403, "model_not_allowed"), "HTTP 403 model_not_allowed"),
+            (api_error(404, "model_not_found"), "check the model's name and the base URL"),
+            (api_error(400, message="Model Not Exist"), "check the model's name"),
+            (Reply(status=405), "check the model's name and the base URL"),
+            (api_error(429, "insufficient_quota"), "no credit or quota left"),
+            (api_error(429, "project_spend_limit_exceeded", kind="insufficient_quota"),
+             "HTTP 429 project_spend_limit_exceeded: the account has no credit or quota left"),
+            (api_error(429, "credit_balance_exhausted"), "no credit or quota left"),
+        ],
+    )  # fmt: skip
+    def test_that_every_call_would_meet_are_a_refusal(self, reply: Reply, says: str) -> None:
+        outcome = judged(reply)
+        assert isinstance(outcome, ProviderRefusedError)
+        assert says in str(outcome)
+
+
+class TestTooLongPrompts:
+    @pytest.mark.parametrize(
+        ("message", "param", "code"),
+        [
+            ("This model's maximum context length is 128000 tokens.", "messages",
+             "context_length_exceeded"),
+            ("This model's maximum context length is 65536 tokens. However, you requested",
+             None, "invalid_request_error"),
+            ("'max_tokens' is too large: 2048. This model's maximum context length is 4096",
+             "max_tokens", 400),
+            ("This model's maximum context length is 2048 tokens.", "input_tokens, max_tokens",
+             400),
+        ],
+    )  # fmt: skip
+    def test_they_are_a_failure_of_one_call(
+        self, message: str, param: str | None, code: object
     ) -> None:
-        monkeypatch.setenv("OPENAI_BASE_URL", "https://elsewhere.example/v1")
-        model = OpenAICompatibleModel("openai", "m", api_key=KEY, base_url=OPENAI)
-        asyncio.run(model.close())
-        assert str(model.client.base_url) == f"{OPENAI}/"
+        failure = judged(api_error(400, code, message=message, param=param))
+        assert isinstance(failure, CallError)
+        assert str(failure) == "bad_request: HTTP 400 context_length_exceeded"
+
+
+class TestRefusedParameters:
+    @pytest.mark.parametrize(
+        ("param", "code", "message", "says"),
+        [
+            ("temperature", "unsupported_value",
+             "Unsupported value: 'temperature' does not support 0 with this model.",
+             "`--temperature default`"),
+            ("temperature", "unsupported_parameter", "", "`--temperature default`"),
+            (None, None, "Unsupported value: 'temperature' does not support 0 with this model.",
+             "`--temperature default`"),
+            (None, None, "openai does not support parameters: ['temperature']",
+             "`--temperature default`"),
+            (None, None, "invalid temperature: only 1 is allowed for this model",
+             "`--temperature default`"),
+            ("max_tokens", "invalid_value", "max_tokens is too large: 20480.", "`--max-tokens`"),
+            ("max_completion_tokens", None, "", "`--max-tokens`"),
+            ("max_tokens", "unsupported_parameter", "Use 'max_completion_tokens' instead.",
+             "takes no `max_tokens`"),
+            ("response_format", None, "Invalid schema for response_format 'answer'",
+             "`--output schema`"),
+            ("response_format.json_schema", "unknown_parameter", "", "`--output schema`"),
+            (None, "invalid_request_error", "This response_format type is unavailable now",
+             "`--output schema`"),
+            ("model", None, "invalid model ID", "check the model's name"),
+        ],
+    )  # fmt: skip
+    @pytest.mark.parametrize("status", [400, 422])
+    def test_every_call_would_fail(
+        self, status: int, param: str | None, code: str | None, message: str, says: str
+    ) -> None:
+        outcome = judged(api_error(status, code, message=message, param=param))
+        assert isinstance(outcome, ProviderRefusedError)
+        assert f"HTTP {status}" in str(outcome)
+        assert says in str(outcome)
+
+    @pytest.mark.parametrize(
+        ("param", "message"),
+        [
+            ("messages", "Invalid value"),
+            ("messages", "'temperature' is not supported"),
+            (None, "This model does not support images"),
+            (None, "temperature"),
+            (["temperature"], ""),
+        ],
+    )
+    def test_other_faults_are_of_one_call(self, param: object, message: str) -> None:
+        error = {"error": {"param": param, "message": message}}
+        assert isinstance(judged(Reply(status=400, body=error)), CallError)
+
+    @pytest.mark.parametrize(
+        "body", [None, [], "refused", {"error": None}, {"error": ["x"]}, {"error": {"code": [1]}}]
+    )
+    def test_an_error_outside_the_protocol_says_nothing(self, body: object) -> None:
+        outcome = judge(400, body, provider="openai", model="m", wait=2.0)
+        assert isinstance(outcome, CallError)
+        assert (str(outcome), outcome.retry_after) == ("bad_request: HTTP 400", 2.0)
+
+    def test_an_error_without_its_wrapping(self) -> None:
+        bare = {"object": "error", "message": "?", "type": "BadRequestError", "code": 400}
+        outcome = judge(400, bare, provider="openai", model="m")
+        assert str(outcome) == "bad_request: HTTP 400 BadRequestError"
+
+
+CASE = CASES["openai"]
+
+
+@pytest.fixture
+def batches() -> Iterator[OpenAIBatches]:
+    with OpenAIBatches() as batches:
+        yield batches
+
+
+async def submit_and_look(service: BatchService) -> BatchState:
+    return await service.poll(await service.submit([request()], TAG))
+
+
+def read_one(batches: OpenAIBatches, line: dict[str, Any]) -> Outcome:
+    """What a service makes of one line of a job's answers."""
+    batches.faults = {4: Fault(Reply(body=json_lines([{"custom_id": "a", **line}])))}
+    outcomes = CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
+    return outcomes["a"]
+
+
+def test_a_job_is_a_file_of_requests_and_a_batch_of_it(batches: OpenAIBatches) -> None:
+    CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
+
+    upload, create = batches.requests[:2]
+    file_name, content = upload.body["file"]
+    assert (upload.body["purpose"], file_name) == ("batch", f"{TAG}.jsonl")
+    assert read_lines(content) == [
+        {
+            "custom_id": f"{TAG}-0",
+            "method": "POST",
+            "url": "/v1/chat/completions",
+            "body": {
+                "model": "model-test",
+                "messages": [
+                    {"role": "system", "content": "Be brief."},
+                    {"role": "user", "content": SAMPLE_TEXT},
+                ],
+                "max_tokens": 321,
+                "temperature": 0.0,
+            },
+        }
+    ]
+    assert create.body == {
+        "input_file_id": "file-1",
+        "endpoint": "/v1/chat/completions",
+        "completion_window": "24h",
+        "metadata": {"pii_bench": TAG},
+    }
+
+
+def test_openai_itself_is_asked_with_its_own_parameters() -> None:
+    async def size_of(base_url: str) -> int:
+        model = OpenAICompatibleModel("openai", "model-test", api_key=KEY, base_url=base_url)
+        try:
+            return build_batch_service(model).size(request())
+        finally:
+            await model.close()
+
+    # Its `max_completion_tokens` is longer than the `max_tokens` of all others.
+    other = asyncio.run(size_of("https://models.example/v1"))
+    assert asyncio.run(size_of("https://api.openai.com/v1")) == other + len("_completion")
+
+
+@pytest.mark.parametrize("status", ["validating", "finalizing", "cancelling", "unheard_of"])
+def test_a_job_runs_until_its_status_says_otherwise(batches: OpenAIBatches, status: str) -> None:
+    batches.final = status
+
+    assert not CASE.ask(batches.url, submit_and_look).ended
+
+
+@pytest.mark.parametrize("code", ["token_limit_exceeded", "invalid_json_line"])
+def test_a_job_that_is_refused_whole_says_why(batches: OpenAIBatches, code: str) -> None:
+    batches.final, batches.outcome = "failed", lambda _: Item(code=code)
+
+    state = CASE.ask(batches.url, submit_and_look)
+
+    assert state.ended
+    assert isinstance(state.absent, ProviderRefusedError)
+    assert f"provider 'openai' refuses model 'model-test': batch failed {code}: " in str(
+        state.absent
+    )
+    assert ("--limit" in str(state.absent)) == (code == "token_limit_exceeded")
+
+
+def test_a_job_that_is_refused_whole_has_no_results(batches: OpenAIBatches) -> None:
+    batches.final = "failed"
+
+    assert not CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind", "detail"),
+    [
+        (400, {"code": "invalid_value"}, "bad_request", "HTTP 400 invalid_value"),
+        (429, {"code": "rate_limit_exceeded"}, "rate_limit", "HTTP 429 rate_limit_exceeded"),
+        (503, {"code": None}, "overloaded", "HTTP 503"),
+    ],
+)
+def test_an_error_of_a_request_is_judged_as_one_of_a_call(
+    batches: OpenAIBatches, status: int, error: dict[str, Any], kind: str, detail: str
+) -> None:
+    outcome = read_one(batches, {"response": {"status_code": status, "body": {"error": error}}})
+
+    assert isinstance(outcome, CallError)
+    assert (outcome.kind, outcome.detail) == (kind, detail)
+
+
+def test_a_filtered_prompt_is_an_answer_that_a_batch_brought(batches: OpenAIBatches) -> None:
+    error = {"code": "content_filter", "message": SAMPLE_TEXT}
+    outcome = read_one(batches, {"response": {"status_code": 400, "body": {"error": error}}})
+
+    assert outcome == Completion("", Finish.FILTER, batched=True)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ({"error": {"code": "batch_expired", "message": "late"}}, "expired: batch_expired"),
+        ({"error": {"code": "batch_cancelled"}}, "cancelled: batch_cancelled"),
+        ({"error": {"code": "batch_lost"}}, "server_error: batch_lost"),
+        ({"error": {"code": SAMPLE_TEXT}}, "server_error"),
+        ({"response": None, "error": None}, "bad_response: a result without an answer"),
+        ({"response": {"status_code": 200, "body": {}}}, "bad_response: no choices"),
+    ],
+)
+def test_a_result_without_an_answer_says_why(
+    batches: OpenAIBatches, line: dict[str, Any], told: str
+) -> None:
+    outcome = read_one(batches, {"response": None} | line)
+
+    assert isinstance(outcome, CallError)
+    assert str(outcome) == told
+
+
+def test_a_job_is_read_again_from_its_start(batches: OpenAIBatches) -> None:
+    async def twice(service: BatchService) -> list[list[str]]:
+        job = await service.submit([request()] * 2, TAG)
+        await service.poll(job)
+        return [sorted(await read(service, job)) for _ in range(2)]
+
+    assert CASE.ask(batches.url, twice) == [[f"{TAG}-0", f"{TAG}-1"]] * 2
+
+
+def test_lines_are_ascii(batches: OpenAIBatches) -> None:
+    CASE.ask(batches.url, lambda service: submit_and_read(service, [request("\u2028é")]))
+
+    _, content = batches.requests[0].body["file"]
+    assert content.isascii()
+    assert json.loads(content)["body"]["messages"][1]["content"] == "\u2028é"

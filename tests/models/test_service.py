@@ -6,6 +6,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
@@ -13,17 +14,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.models.base import CallError
+from pii_bench.models.anthropic_messages import AnthropicModel
+from pii_bench.models.anthropic_messages import read_completion as read_message
+from pii_bench.models.base import CallError, Completion
+from pii_bench.models.mistral_chat import MistralModel
+from pii_bench.models.mistral_chat import read_completion as read_answer
+from pii_bench.models.openai_compatible import OpenAICompatibleModel
+from pii_bench.models.openai_compatible import read_completion as read_chat_completion
 from pii_bench.models.service import (
     BodyTooLargeError,
     EndpointClient,
-    check_key,
+    ServiceModel,
+    attempt,
     connection_failure,
     parse_json,
     refusal,
     retry_after,
     safe_code,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 KEY = "sk-planted-key-0123456789"
 
@@ -66,10 +77,35 @@ def test_why_no_answer_came(error: Exception | None, told: str) -> None:
     assert str(failure) == told
 
 
-def test_a_key_of_printable_ascii_is_taken() -> None:
-    check_key("openai", "!sk-Az09_~")
+@pytest.mark.parametrize(
+    ("kind", "base_url", "endpoint"),
+    [
+        (OpenAICompatibleModel, "https://a.example/v1/", "https://a.example/v1"),
+        *(
+            (kind, f"https://a.example{path}", "https://a.example")
+            for kind in (AnthropicModel, MistralModel)
+            for path in ("", "/", "/v1", "/v1/")
+        ),
+    ],
+)
+def test_a_model_is_named_and_told_apart_by_its_endpoint(
+    kind: type[ServiceModel[Any]], base_url: str, endpoint: str
+) -> None:
+    model = kind("some", "m", api_key="!sk-Az09_~", base_url=base_url)
+    asyncio.run(model.close())
+
+    assert (model.name, model.model) == ("some/m", "m")
+    assert (model.endpoint, model.identity) == (endpoint, {"endpoint": endpoint})
 
 
+def test_a_model_may_have_another_name() -> None:
+    model = MistralModel("some", "m", api_key=KEY, base_url="https://a", name="some/m@a")
+    asyncio.run(model.close())
+
+    assert model.name == "some/m@a"
+
+
+@pytest.mark.parametrize("kind", [AnthropicModel, MistralModel, OpenAICompatibleModel])
 @pytest.mark.parametrize(
     "key",
     [
@@ -81,10 +117,36 @@ def test_a_key_of_printable_ascii_is_taken() -> None:
         f"Bearer {KEY}",
     ],
 )
-def test_a_key_that_no_header_may_hold_is_refused_unseen(key: str) -> None:
-    with pytest.raises(PiiBenchError, match="the key for provider 'mistral' is empty") as caught:
-        check_key("mistral", key)
+def test_a_key_that_no_header_may_hold_is_refused_unseen(
+    kind: type[ServiceModel[Any]], key: str
+) -> None:
+    with pytest.raises(PiiBenchError, match="the key for provider 'some' is empty") as caught:
+        kind("some", "m", api_key=key, base_url="https://a.example")
     assert KEY not in str(caught.value)
+
+
+JSON = st.recursive(
+    st.none() | st.integers() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["choices", "message", "content", "type", "text", "thinking", "usage", "model"]
+            ),
+            inner | st.sampled_from(["text", "thinking"]),
+        )
+    ),
+)
+
+
+@pytest.mark.parametrize("read", [read_message, read_answer, read_chat_completion])
+@given(content=JSON)
+def test_any_json_is_an_answer_or_a_bad_response(
+    read: Callable[[object], Completion], content: object
+) -> None:
+    for body in (content, {"content": content, "choices": [{"message": {"content": content}}]}):
+        outcome = attempt(read, body)
+        assert isinstance(outcome, Completion) or str(outcome).startswith("bad_response: ")
 
 
 class TestRetryAfter:

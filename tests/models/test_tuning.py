@@ -4,7 +4,7 @@ import pytest
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.base import Message
-from pii_bench.models.calls.budget import Range
+from pii_bench.models.budget import Range
 from pii_bench.models.tuning import Example, Format, training_usd, tuning_file
 
 ONE = Example("s1", (Message("system", "Be brief."), Message("user", "Göteborg?\n")), '["yes"]')

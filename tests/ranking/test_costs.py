@@ -8,7 +8,7 @@ import pytest
 
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.models.base import CallError, Completion, Draws, Usage
-from pii_bench.models.table import Price
+from pii_bench.models.catalog import Price
 from pii_bench.ranking.costs import (
     Assumptions,
     Bill,

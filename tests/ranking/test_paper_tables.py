@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.errors import UnknownNameError
-from pii_bench.models.table import MODELS
+from pii_bench.models.catalog import MODELS
 from pii_bench.ranking.paper_tables import (
     PAPER_TABLES,
     paper_table,

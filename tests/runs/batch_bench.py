@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pii_bench.models.base import Completion
-from pii_bench.models.batch.base import (
+from pii_bench.models.batch import (
     Absence,
     BatchLimits,
     BatchState,
@@ -140,17 +140,6 @@ class FakeService:
             raise fault
 
 
-class WaitingObserver(RecordingObserver):
-    """Notes what it is told (`BatchObserver`)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.waits: list[tuple[int, int]] = []
-
-    def waiting(self, *, finished: int, total: int) -> None:
-        self.waits.append((finished, total))
-
-
 @dataclass
 class Bench:
     """A folder, a system, a provider and a clock, for one run after another."""
@@ -159,12 +148,12 @@ class Bench:
     service: FakeService = field(default_factory=FakeService)
     clock: Clock = field(default_factory=Clock)
     system: PromptedSystem = field(default_factory=lambda: fake_system(FakeModel()))
-    observer: WaitingObserver = field(default_factory=WaitingObserver)
+    observer: RecordingObserver = field(default_factory=RecordingObserver)
     running: int = 0
 
     def run(self, samples: Sequence[Sample] = SAMPLES, *, wait: bool = True) -> None:
         requests = self.hashes()
-        self.observer = WaitingObserver()
+        self.observer = RecordingObserver()
         with RunStore(self.files, requests) as store:
             self.running = asyncio.run(
                 run_batch(

@@ -8,9 +8,8 @@ import pytest
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, Sampling
-from pii_bench.models.batch.base import BatchLimits
+from pii_bench.models.batch import BatchLimits
 from pii_bench.runs.batch import require_prompted
-from pii_bench.runs.batch_jobs import jobs_path
 from pii_bench.runs.records import Failure
 from pii_bench.runs.store import RunFiles, read_lines
 from pii_bench.systems.prompted import VotedSystem
@@ -59,11 +58,11 @@ def test_when_all_is_answered_the_provider_is_not_asked(bench: Bench) -> None:
 
 def test_the_list_of_jobs_is_there_only_while_a_job_is(bench: Bench) -> None:
     bench.run(wait=False)
-    assert jobs_path(bench.files).name == "tiny.batch.json"
-    assert jobs_path(bench.files).exists()
+    assert bench.files.batches.name == "tiny.batch.json"
+    assert bench.files.batches.exists()
 
     bench.run()
-    assert not jobs_path(bench.files).exists()
+    assert not bench.files.batches.exists()
 
 
 def test_a_run_that_does_not_wait_leaves_its_job_to_the_next(bench: Bench) -> None:
@@ -78,7 +77,7 @@ def test_a_run_that_does_not_wait_leaves_its_job_to_the_next(bench: Bench) -> No
 def test_the_list_of_jobs_holds_ids_and_hashes_and_no_text(bench: Bench) -> None:
     bench.run(SAMPLES[:1], wait=False)
 
-    [job] = json.loads(jobs_path(bench.files).read_text())["jobs"]
+    [job] = json.loads(bench.files.batches.read_text())["jobs"]
     tag = job.pop("tag")
     requests = {"s1": bench.system.request_hash(SAMPLES[0])}
     assert job == {"submitted": START, "requests": requests, "id": "job-1"}
@@ -199,7 +198,7 @@ def test_a_refusal_of_every_request_is_raised_when_the_rest_is_saved(bench: Benc
 
     assert bench.stored()[0].response == Completion("fine")
     assert bench.stored()[1].response == Failure("provider_refused", "no such model")
-    assert not jobs_path(bench.files).exists()
+    assert not bench.files.batches.exists()
 
 
 def test_a_job_that_was_refused_whole_is_raised(bench: Bench) -> None:
@@ -209,7 +208,7 @@ def test_a_job_that_was_refused_whole_is_raised(bench: Bench) -> None:
     with pytest.raises(ProviderRefusedError, match="batch failed"):
         bench.run()
 
-    assert not jobs_path(bench.files).exists()
+    assert not bench.files.batches.exists()
 
 
 def change_request(bench: Bench) -> None:

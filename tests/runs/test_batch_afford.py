@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pii_bench.models.base import SKIPPED_BUDGET, Completion, Sampling
-from pii_bench.models.calls.budget import Ledger
-from pii_bench.models.table import Price
+from pii_bench.models.budget import Ledger
+from pii_bench.models.catalog import Price
 from pii_bench.runs.batch import afford
-from pii_bench.runs.batch_jobs import Job, JobsFile
 from pii_bench.runs.records import Failure, RunRecord
-from pii_bench.runs.store import RunFiles, RunStore, read_lines
+from pii_bench.runs.store import Batch, BatchesFile, RunFiles, RunStore, read_lines
 from tests.builders import make_sample
 from tests.fakes import FakeModel, fake_system
 
@@ -47,11 +46,7 @@ def answer(files: RunFiles, *names: str) -> None:
 
 
 def submit(files: RunFiles, requests: dict[str, str], job_id: str | None = "job-1") -> None:
-    jobs = JobsFile(files)
-    job = Job.new(requests, 0.0)
-    jobs.put(job)
-    if job_id is not None:
-        jobs.identify(job, job_id)
+    BatchesFile(files).put(Batch("00ff", 0.0, requests, job_id))
 
 
 def test_without_a_ledger_all_may_be_submitted(files: RunFiles) -> None:

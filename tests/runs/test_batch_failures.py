@@ -9,15 +9,16 @@ import pytest
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.files import ResultsError
 from pii_bench.models.base import CallError, Completion
-from pii_bench.models.batch.base import RESULTS_GONE, BatchLimits, build_batch_service
+from pii_bench.models.batch import RESULTS_GONE, BatchLimits
+from pii_bench.models.catalog import build_batch_service
 from pii_bench.runs.batch import run_batch
-from pii_bench.runs.batch_jobs import jobs_path
 from pii_bench.runs.records import Failure, RunRecord
 from pii_bench.runs.store import RunFiles, RunStore, read_lines
 from tests.batch_server import Fault
-from tests.fakes import FakeModel, fake_system
-from tests.models.batch.cases import ALL, Case
-from tests.runs.batch_bench import DAY, IDS, SAMPLES, START, Bench, Clock, Crash, WaitingObserver
+from tests.fakes import FakeModel, RecordingObserver, fake_system
+from tests.models.adapters import SERVICES
+from tests.models.batch_cases import CASES, Case
+from tests.runs.batch_bench import DAY, IDS, SAMPLES, START, Bench, Clock, Crash
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +48,7 @@ def test_a_crash_at_any_step_loses_nothing_and_submits_nothing_twice(tmp_path: P
 
         assert bench.service.submitted == [IDS], (number, late)
         assert bench.files.responses.read_bytes() == undisturbed.files.responses.read_bytes()
-        assert not jobs_path(bench.files).exists()
+        assert not bench.files.batches.exists()
 
 
 def test_what_a_crash_left_saved_is_not_counted_again(bench: Bench) -> None:
@@ -122,7 +123,7 @@ def test_a_full_disk_stops_the_run_before_anything_is_submitted(
     def refuse(*_: object) -> None:
         raise ResultsError("no space left")
 
-    monkeypatch.setattr("pii_bench.runs.batch_jobs.write_json", refuse)
+    monkeypatch.setattr("pii_bench.runs.store.write_whole", refuse)
 
     with pytest.raises(ResultsError):
         bench.run()
@@ -197,7 +198,7 @@ def test_a_job_that_is_wrong_fails_each_of_its_samples(bench: Bench) -> None:
 
     assert {record.response for record in bench.stored()} == {Failure("bad_request", "HTTP 413")}
     assert bench.service.steps == ["submit"]
-    assert not jobs_path(bench.files).exists()
+    assert not bench.files.batches.exists()
 
 
 def test_a_refused_submission_leaves_no_job(bench: Bench) -> None:
@@ -206,7 +207,7 @@ def test_a_refused_submission_leaves_no_job(bench: Bench) -> None:
     with pytest.raises(ProviderRefusedError):
         bench.run()
 
-    assert not jobs_path(bench.files).exists()
+    assert not bench.files.batches.exists()
 
 
 def test_nothing_is_tried_forever(bench: Bench) -> None:
@@ -247,8 +248,8 @@ def test_a_job_that_the_provider_does_not_know_names_the_file(bench: Bench) -> N
     with pytest.raises(PiiBenchError, match="knows no batch 'job-1'") as raised:
         bench.run()
 
-    assert str(jobs_path(bench.files)) in str(raised.value)
-    assert jobs_path(bench.files).exists()
+    assert str(bench.files.batches) in str(raised.value)
+    assert bench.files.batches.exists()
 
 
 @pytest.mark.parametrize(("age", "gone"), [(DAY, False), (8 * DAY, True)])
@@ -263,11 +264,11 @@ def test_results_are_given_up_only_when_they_may_have_been_deleted(
 
     gone_ones = [r.id for r in bench.stored() if r.response == Failure(RESULTS_GONE, "")]
     assert gone_ones == (["s1", "s2", "s3", "s4", "s5"] if gone else [])
-    assert not jobs_path(bench.files).exists()
+    assert not bench.files.batches.exists()
 
 
 async def run_for_real(case: Case, url: str, files: RunFiles, clock: Clock) -> None:
-    model = case.build(url, 5.0)
+    model = SERVICES[case.name].connect(url, 5.0)
     system = fake_system(FakeModel())
     requests = {sample.id: system.request_hash(sample) for sample in SAMPLES}
     try:
@@ -279,14 +280,14 @@ async def run_for_real(case: Case, url: str, files: RunFiles, clock: Clock) -> N
                 files=files,
                 requests=requests,
                 service=build_batch_service(model),
-                observer=WaitingObserver(),
+                observer=RecordingObserver(),
                 polling=clock.polling(),
             )
     finally:
         await model.close()
 
 
-@pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.name)
 @pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
 def test_a_connection_that_breaks_at_any_call_costs_nothing(
     case: Case, tmp_path: Path, done: bool

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pii_bench.datasets.catalog import load_dataset
-from pii_bench.runs.evaluation import CompactScores, Evaluation, evaluate, score_sample
+from pii_bench.runs.evaluation import CompactScores, Evaluation, Tally, evaluate, score_sample
 from pii_bench.runs.predictions import Prediction
 from pii_bench.scorer import PRF, Counts, MaskedTextScore
 from pii_bench.tasks import Status, Task
@@ -159,17 +158,48 @@ def test_a_rewriting_by_hand() -> None:
     assert score.metrics["exact"] == ZERO
 
 
-@pytest.mark.parametrize("task", Task)
-@pytest.mark.parametrize("status", [Status.OK, Status.REFUSED])
-def test_what_is_kept_in_little_memory_comes_back_whole(task: Task, status: Status) -> None:
-    kept, whole = CompactScores(), []
-    for sample in load_dataset("demo").samples:
-        gold = tuple(tuple((e.text, e.type) for e in s.entities[1:]) for s in sample.subjects)
-        related = tuple(need.text for need in sample.related)
-        told = Prediction(status, gold, related) if status.answered else Prediction(status)
-        score = score_sample(task, sample, told)
-        kept.append(score)
-        whole.append(score)
+SAMPLES = [
+    make_sample("s1"),
+    make_sample("s2", query=None, related=[]),
+    make_sample("s3", subjects=[], related=[]),
+    make_sample("s4"),
+]
+PREDICTIONS = {
+    "s1": Prediction(
+        Status.REPAIRED,
+        subjects=((("Ann Lee", "PER"), ("Bo", "PER")),),
+        related=("32", "Bo"),
+        repairs=("no-marker",),
+        rewritten="Ann is 32.",
+    ),
+    "s2": Prediction(Status.REFUSED),
+    "s3": Prediction(Status.OK, subjects=(), related=()),
+    "s4": Prediction(Status.INFRA_ERROR),
+}
 
-    assert list(kept) == whole
-    assert (len(kept), kept[3], kept[-2:]) == (12, whole[3], whole[-2:])
+
+@pytest.mark.parametrize("task", Task)
+def test_scores_in_little_memory_are_those_that_went_in(task: Task) -> None:
+    whole = evaluate(task, SAMPLES, PREDICTIONS)
+    tally = Tally(task, CompactScores())
+    for sample in SAMPLES:
+        tally.add(sample, PREDICTIONS[sample.id])
+    compact = tally.evaluation
+
+    assert tuple(compact.scores) == whole.scores
+    assert compact.scores[0] == whole.scores[0]
+    assert compact.scores[-1] == whole.scores[-1]
+    assert list(compact.scores[1:]) == list(whole.scores[1:])
+    assert (compact.gold, compact.complete) == (whole.gold, whole.complete)
+    assert (compact.statuses, compact.repairs) == (whole.statuses, whole.repairs)
+    for metric in whole.scores[0].metrics:
+        assert compact.macro(metric) == whole.macro(metric)
+    assert (compact.predicted, compact.hallucinated) == (whole.predicted, whole.hallucinated)
+
+
+def test_without_any_score_there_is_none() -> None:
+    scores = CompactScores()
+
+    assert list(scores) == []
+    with pytest.raises(IndexError):
+        scores[0]

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
+    from pii_bench.prompting.strategies import Output
+
 
 FOUND = ((("Ann Lee", "PER"), ("32", "DEM")),)
 
@@ -33,22 +35,31 @@ DETECTED = Prediction(Status.OK, subjects=FOUND)
 RELATED = Prediction(Status.OK, related=("32",))
 
 
-def test_a_response_to_the_detection_prompt() -> None:
-    response = Completion('Subject1{"Ann Lee": "PER", "32": "DEM"}', Finish.STOP)
-
-    assert read_response(Task.DETECTION, response) == DETECTED
-
-
-def test_a_response_to_a_query_related_prompt() -> None:
-    response = Completion('### Answer: ["32"]', Finish.STOP)
-
-    assert read_response(Task.QUERY_RELATED, response) == RELATED
-
-
-def test_repairs_are_kept() -> None:
-    prediction = read_response(Task.QUERY_RELATED, Completion("### Answer: ['32']", Finish.STOP))
-
-    assert prediction == Prediction(Status.REPAIRED, related=("32",), repairs=("single-quotes",))
+@pytest.mark.parametrize(
+    ("task", "said", "output", "prediction"),
+    [
+        (Task.DETECTION, 'Subject1{"Ann Lee": "PER", "32": "DEM"}', "text", DETECTED),
+        (Task.QUERY_RELATED, '### Answer: ["32"]', "text", RELATED),
+        (
+            Task.QUERY_RELATED,
+            "### Answer: ['32']",
+            "text",
+            Prediction(Status.REPAIRED, related=("32",), repairs=("single-quotes",)),
+        ),
+        (
+            Task.DETECTION,
+            '{"subjects": [{"entities": [{"text": "32", "type": "DEM"}]}]}',
+            "schema",
+            Prediction(Status.OK, subjects=((("32", "DEM"),),)),
+        ),
+        (Task.QUERY_RELATED, '{"thought": "An age.", "answer": ["32"]}', "schema", RELATED),
+        (Task.QUERY_RELATED, '### Answer: ["32"]', "schema", Prediction(Status.MALFORMED)),
+    ],
+)
+def test_a_response_is_read_as_what_was_asked(
+    task: Task, said: str, output: Output, prediction: Prediction
+) -> None:
+    assert read_response(task, Completion(said, Finish.STOP), output) == prediction
 
 
 @pytest.mark.parametrize("task", [Task.DETECTION, Task.QUERY_RELATED])
@@ -66,19 +77,6 @@ def test_a_response_without_an_answer_is_no_prediction(
     task: Task, response: Completion, status: Status
 ) -> None:
     assert read_response(task, response) == Prediction(status)
-
-
-def test_a_schema_is_read_as_one() -> None:
-    subjects = '{"subjects": [{"entities": [{"text": "32", "type": "DEM"}]}]}'
-    answer = '{"thought": "An age.", "answer": ["32"]}'
-
-    assert read_response(Task.DETECTION, Completion(subjects), "schema") == Prediction(
-        Status.OK, subjects=((("32", "DEM"),),)
-    )
-    assert read_response(Task.QUERY_RELATED, Completion(answer), "schema") == RELATED
-    assert read_response(
-        Task.QUERY_RELATED, Completion('### Answer: ["32"]'), "schema"
-    ) == Prediction(Status.MALFORMED)
 
 
 def test_draws_are_read_one_by_one_and_vote() -> None:
@@ -297,33 +295,29 @@ def read(folder: Path, *records: object, ids: list[str] | None = None) -> dict[s
     return read_predictions(write_lines(folder / "answers.jsonl", records), ids or ["s1"])
 
 
-def test_a_line_is_read(tmp_path: Path) -> None:
-    assert read(tmp_path, FULL) == {
-        "s1": Prediction(Status.OK, subjects=((("Ann Lee", "PER"),), ()), related=("32",))
-    }
-
-
-def test_the_status_is_ok_where_none_is_told(tmp_path: Path) -> None:
-    assert read(tmp_path, {"id": "s1", "related": []})["s1"] == Prediction(Status.OK, related=())
-
-
-def test_a_part_may_be_null(tmp_path: Path) -> None:
-    assert read(tmp_path, FULL | {"subjects": None})["s1"].subjects is None
-
-
-def test_keys_of_a_user_s_own_may_stand_there(tmp_path: Path) -> None:
-    assert read(tmp_path, FULL | {"model": "m", "seconds": 2})["s1"].related == ("32",)
+@pytest.mark.parametrize(
+    ("record", "prediction"),
+    [
+        (FULL, Prediction(Status.OK, subjects=((("Ann Lee", "PER"),), ()), related=("32",))),
+        ({"id": "s1", "related": []}, Prediction(Status.OK, related=())),
+        (FULL | {"subjects": None}, Prediction(Status.OK, related=("32",))),
+        # Keys of a user's own.
+        (
+            {"id": "s1", "related": ["32"], "model": "m", "seconds": 2},
+            Prediction(Status.OK, related=("32",)),
+        ),
+    ],
+)
+def test_a_line_is_read(tmp_path: Path, record: dict[str, Any], prediction: Prediction) -> None:
+    assert read(tmp_path, record) == {"s1": prediction}
 
 
 def test_the_order_of_the_lines_does_not_matter(tmp_path: Path) -> None:
-    found = read(
-        tmp_path,
-        {"id": "s2", "related": ["b"]},
-        {"id": "s1", "related": ["a"]},
-        ids=["s1", "s2"],
-    )
+    lines = [{"id": name, "related": [name]} for name in ("s2", "s1")]
 
-    assert found["s1"].related == ("a",)
+    found = read(tmp_path, *lines, ids=["s1", "s2"])
+
+    assert (found["s1"].related, found["s2"].related) == (("s1",), ("s2",))
 
 
 @pytest.mark.parametrize("status", [s.value for s in Status if not s.answered])

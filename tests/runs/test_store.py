@@ -1,8 +1,12 @@
 from __future__ import annotations
 
-import errno
 import os
 import re
+import signal
+import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,9 +25,10 @@ from pii_bench.runs.records import (
     encode_record,
     write_manifest,
 )
-from pii_bench.runs.store import RunFiles, RunStore, read_lines
+from pii_bench.runs.store import Batch, BatchesFile, RunFiles, RunStore, locked, read_lines
 from pii_bench.systems.base import SystemCard
 from pii_bench.tasks import Task
+from tests.cli.command import environment
 from tests.full_disk import no_file_longer_than
 
 if TYPE_CHECKING:
@@ -121,11 +126,6 @@ def test_a_run_of_an_earlier_version_is_found_without_the_hash(tmp_path: Path) -
     assert RunFiles.at(tmp_path, "local--m", "naive", "demo").manifest == manifest
     assert RunFiles.at(tmp_path, "local/m", "naive", "demo").manifest == manifest
     assert RunFiles.at(tmp_path, "local m", "naive", "demo").model_folder != folder
-
-
-def test_a_new_store_is_empty(files: RunFiles) -> None:
-    assert done_after_opening(files) == set()
-    assert files.responses.read_bytes() == b""
 
 
 def test_what_is_appended_is_there_at_once_and_next_time(files: RunFiles) -> None:
@@ -294,18 +294,6 @@ def test_a_line_is_whole_even_if_the_system_writes_a_byte_at_a_time(
     assert files.responses.read_bytes() == lines(TWO)
 
 
-def test_a_full_disk_is_named(files: RunFiles, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with RunStore(files, REQUESTS) as store:
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "write", full)
-            with pytest.raises(ResultsError, match=r"demo\.jsonl: cannot be written: No space"):
-                store.append(ONE)
-        assert store.done == set()
-
-
 def test_of_a_line_that_does_not_fit_nothing_stays(files: RunFiles) -> None:
     fits = len(lines(ONE)) + 5
     with RunStore(files, REQUESTS) as store:
@@ -374,14 +362,6 @@ def test_a_file_in_the_place_of_the_folder_is_named(files: RunFiles) -> None:
         RunStore(files, REQUESTS)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_read_only_folder_is_named(files: RunFiles, tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-
-    with pytest.raises(ResultsError, match=r"demo\.jsonl: cannot be written: Permission denied$"):
-        RunStore(files, REQUESTS)
-
-
 def test_reading_leaves_a_torn_last_line_out(files: RunFiles) -> None:
     left_by_a_run(files, lines(ONE, TWO) + b'{"id": "s3"')
 
@@ -399,3 +379,149 @@ def test_reading_tells_a_broken_line_or_goes_on_behind_it(files: RunFiles) -> No
     unreadable: list[str] = []
     assert [record for _, record in read_lines(files.responses, unreadable)] == [ONE, TWO]
     assert unreadable == [told]
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from pii_bench.runs.store import locked
+with locked(Path(sys.argv[1])):
+    print("locked", flush=True)
+    time.sleep(3600)
+"""
+
+
+def test_a_folder_is_made_and_free_again_afterwards(tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "openai--m"
+    for _ in range(2):
+        with locked(folder):
+            assert folder.is_dir()
+
+
+def test_a_second_run_is_refused_and_the_first_one_keeps_its_lock(tmp_path: Path) -> None:
+    message = f"{tmp_path}: another run is writing there: let it end, or give another --results"
+    with locked(tmp_path):
+        for _ in range(2):
+            with pytest.raises(ResultsError, match=f"^{re.escape(message)}$"), locked(tmp_path):
+                pass
+
+
+def test_another_folder_is_free(tmp_path: Path) -> None:
+    with locked(tmp_path / "openai--m"), locked(tmp_path / "openai--n"), locked(tmp_path):
+        pass
+
+
+def test_one_can_wait_for_it(tmp_path: Path) -> None:
+    inside, entered = threading.Event(), []
+
+    def hold() -> None:
+        with locked(tmp_path):
+            inside.set()
+            time.sleep(0.02)
+            entered.append("first")
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert inside.wait(timeout=60)
+    with locked(tmp_path, wait=60.0):
+        entered.append("second")
+    thread.join()
+
+    assert entered == ["first", "second"]
+
+
+def test_a_process_that_is_killed_leaves_no_lock(tmp_path: Path) -> None:
+    holder = subprocess.Popen(  # noqa: S603 -- our own interpreter and code
+        [sys.executable, "-c", HOLD, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    assert holder.stdout is not None
+    with holder, holder.stdout:
+        assert holder.stdout.readline() == "locked\n"
+        with pytest.raises(ResultsError, match="another run"), locked(tmp_path):
+            pass
+        holder.kill()
+    assert holder.returncode == -signal.SIGKILL
+
+    assert (tmp_path / ".lock").exists()
+    with locked(tmp_path):
+        pass
+
+
+def test_what_a_killed_process_left_half_written_is_removed(tmp_path: Path) -> None:
+    prompt = tmp_path / "naive"
+    prompt.mkdir()
+    kept = [".hidden", ".demo.jsonl.new", ".notes.k2_a9xyz.txt", "demo.jsonl", "demo.abcdefgh.new"]
+    leftover = ".demo.jsonl.k2_a9xyz.new"
+    for name in (*kept, leftover):
+        for folder in (tmp_path, prompt):
+            (folder / name).write_text("half of it")
+
+    with locked(tmp_path):
+        assert sorted(path.name for path in prompt.iterdir()) == sorted(kept)
+        assert not (tmp_path / leftover).exists()
+
+
+def test_who_is_refused_removes_nothing(tmp_path: Path) -> None:
+    with locked(tmp_path):
+        (tmp_path / ".demo.jsonl.k2_a9xyz.new").write_text("being written")
+        with pytest.raises(ResultsError), locked(tmp_path):
+            pass
+        assert (tmp_path / ".demo.jsonl.k2_a9xyz.new").exists()
+
+
+def test_a_file_in_the_place_of_a_locked_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("a file")
+
+    with (
+        pytest.raises(ResultsError, match=r"runs/m: cannot be written: Not a directory$"),
+        locked(tmp_path / "runs" / "m"),
+    ):
+        pass
+
+
+def test_batches_are_read_back_in_their_order(files: RunFiles) -> None:
+    first, second = Batch("00ff", 1.5, {"s2": "h2", "s1": "h1"}), Batch("aa00", 2.0, {"s3": "h3"})
+    batches = BatchesFile(files)
+    batches.put(first)
+    batches.put(second)
+    batches.identify(first, "job-1")
+
+    read = list(BatchesFile(files))
+
+    assert files.batches == files.responses.with_name("demo.batch.json")
+    assert read == [Batch("00ff", 1.5, {"s2": "h2", "s1": "h1"}, "job-1"), second]
+    assert list(read[0].requests) == ["s2", "s1"]
+
+
+def test_batches_may_be_dropped_while_they_are_gone_through(files: RunFiles) -> None:
+    batches = BatchesFile(files)
+    for tag in ("00", "11"):
+        batches.put(Batch(tag, 1.5, {"s1": "h1"}))
+
+    for batch in batches:
+        batches.drop(batch)
+
+    assert len(batches) == 0
+    assert not files.batches.exists()
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"jobs": [{}]}', '{"jobs": [{"tag": 3}]}'])
+def test_a_broken_list_of_batches_is_named(files: RunFiles, content: str) -> None:
+    files.batches.parent.mkdir(parents=True)
+    files.batches.write_text(content)
+
+    with pytest.raises(InputFileError, match=r"demo\.batch\.json: no list of batches") as caught:
+        BatchesFile(files)
+
+    remedy = "move the file away and run again: what its batches ask is asked, and paid, again"
+    assert str(caught.value).endswith(f"; {remedy}")
+
+
+def test_a_list_of_batches_that_cannot_be_written_is_named(files: RunFiles) -> None:
+    files.responses.parent.parent.parent.write_text("in the way")
+
+    with pytest.raises(ResultsError, match=r"demo\.batch\.json: cannot be written"):
+        BatchesFile(files).put(Batch("00", 1.5, {"s1": "h1"}))

@@ -10,8 +10,7 @@ import pytest
 
 from pii_bench.cli import main
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.models.catalog import ModelOptions
-from pii_bench.models.table import ModelCard
+from pii_bench.models.catalog import ModelCard, ModelOptions
 from pii_bench.systems import catalog
 from pii_bench.systems.catalog import (
     SystemOptions,

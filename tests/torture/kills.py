@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.batch_server import Answer, Received
+    from tests.protocol_server import ReceivedRequest, Reply
 
 CHATS: Final = 105
 BATCHES: Final = 60
@@ -80,7 +80,7 @@ class _Batches(OpenAIBatches):
         self.outcome = lambda number: Item(text=f'### Answer: ["{number}"]')
         self.looks = 2
 
-    def handle(self, call: Received) -> Answer:
+    def handle(self, call: ReceivedRequest) -> Reply:
         self.calls += 1
         if self.calls >= self.number:
             self.reached.set()

@@ -186,7 +186,7 @@ def test_with_accounts_the_clients_key_is_a_token(team: Server) -> None:
 
 def test_models_are_the_providers(proxy: Server, protocol_server: ProtocolServer) -> None:
     assert proxy.program().get("/v1/models").status_code == 502
-    assert protocol_server.requests == []
+    assert [request.path for request in protocol_server.requests] == ["/v1/models"]
 
 
 @pytest.mark.parametrize(

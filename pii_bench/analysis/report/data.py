@@ -14,7 +14,7 @@ from pii_bench.analysis.runs import evaluated
 from pii_bench.datasets.catalog import ALL, DATASETS, load_dataset
 from pii_bench.datasets.sample import Entity, Sample, Subject
 from pii_bench.errors import PiiBenchError
-from pii_bench.models.calls.budget import cost
+from pii_bench.models.budget import cost
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
 from pii_bench.ranking.collect import rows_of
 from pii_bench.ranking.costs import price_of

@@ -1,103 +1,18 @@
+"""How many calls are made at a time and in a minute."""
+
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from itertools import pairwise
-from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.models.base import SKIPPED_BUDGET, TRANSIENT, CallError, Completion, Usage
-from pii_bench.models.calls.pace import LONGEST_WAIT, AdaptiveLimit, Pace, RateLimit, Retry
-from tests.models.calls.simulated import now, run
-
-
-class Highest(Random):
-    """Draws the highest number that may come."""
-
-    def uniform(self, a: float, b: float) -> float:
-        return max(a, b)
-
-
-def waits(retry: Retry, error: CallError) -> list[float | CallError]:
-    return [retry.decide(attempt, error) for attempt in range(1, retry.attempts)]
-
-
-def test_the_longest_wait_doubles_from_attempt_to_attempt_up_to_a_minute() -> None:
-    retry = Retry(attempts=8, random=Highest())
-
-    assert waits(retry, CallError("timeout")) == [2, 4, 8, 16, 32, 60, 60]
-
-
-def test_five_attempts_are_made_by_default() -> None:
-    retry = Retry()
-
-    assert isinstance(retry.decide(4, CallError("timeout")), float)
-    assert isinstance(retry.decide(5, CallError("timeout")), CallError)
-
-
-def test_a_wait_that_the_server_asks_for_is_never_shortened() -> None:
-    error = CallError("rate_limit", retry_after=30.0)
-
-    assert waits(Retry(random=Highest()), error) == [32, 34, 38, 46]
-
-
-def test_the_same_seed_draws_the_same_waits() -> None:
-    first, second = (waits(Retry(random=Random(7)), CallError("timeout")) for _ in range(2))
-
-    assert first == second
-    assert len(set(first)) == 4
-
-
-@pytest.mark.parametrize("kind", ["bad_request", "bad_response", "expired", SKIPPED_BUDGET])
-def test_a_failure_that_will_not_pass_is_not_tried_again(kind: str) -> None:
-    error = CallError(kind, "HTTP 400")
-
-    assert Retry().decide(1, error) is error
-
-
-def test_a_longer_wait_than_two_minutes_ends_the_call_and_says_so() -> None:
-    outcome = Retry().decide(1, CallError("rate_limit", "HTTP 429", retry_after=3600.0))
-
-    assert str(outcome) == (
-        "rate_limit: HTTP 429; the server asks to wait 3600 s, longer than 120 s"
-    )
-
-
-def test_a_wait_of_two_minutes_is_waited() -> None:
-    outcome = Retry(random=Highest()).decide(1, CallError("overloaded", retry_after=120.0))
-
-    assert outcome == 122
-
-
-def test_the_last_failure_tells_how_many_attempts_were_made() -> None:
-    retry = Retry(attempts=3)
-
-    assert str(retry.decide(3, CallError("timeout"))) == "timeout: 3 attempts"
-    error = CallError("server_error", "HTTP 503")
-    assert str(retry.decide(3, error)) == "server_error: HTTP 503; 3 attempts"
-
-
-@given(
-    st.sampled_from(sorted(TRANSIENT)),
-    st.integers(1, 20),
-    st.none() | st.floats(0, 1e6),
-    st.integers(0, 100),
-)
-def test_no_wait_is_shorter_than_asked_or_longer_than_three_minutes(
-    kind: str, attempt: int, asked: float | None, seed: int
-) -> None:
-    retry = Retry(attempts=20, random=Random(seed))
-
-    outcome = retry.decide(attempt, CallError(kind, retry_after=asked))
-
-    if isinstance(outcome, CallError):
-        assert attempt == 20 or (asked or 0) > LONGEST_WAIT
-    else:
-        assert (asked or 0) <= outcome <= 180
-
+from pii_bench.models.base import CallError, Completion, Usage
+from pii_bench.models.calls import AdaptiveLimit, Pace, RateLimit
+from tests.models.simulated import now, run
 
 ANSWER = Completion("yes")
 TOO_MANY = CallError("rate_limit")  # names no wait
@@ -117,18 +32,6 @@ async def starts(pace: Pace, calls: int, seconds: float = 1.0, *, tokens: int = 
     return await asyncio.gather(*(call(pace, seconds, tokens=tokens) for _ in range(calls)))
 
 
-def test_a_limit_starts_at_its_maximum() -> None:
-    assert AdaptiveLimit(8).allowed == 8
-
-
-def test_a_refusal_halves_the_limit() -> None:
-    limit = AdaptiveLimit(9)
-
-    limit.pushed_back(limit.round)
-
-    assert limit.allowed == 4
-
-
 def test_refusals_of_one_round_trip_halve_the_limit_once() -> None:
     limit = AdaptiveLimit(8)
     started_in = limit.round
@@ -139,15 +42,6 @@ def test_refusals_of_one_round_trip_halve_the_limit_once() -> None:
 
     limit.pushed_back(limit.round)
     assert limit.allowed == 2
-
-
-def test_the_limit_is_never_below_one() -> None:
-    limit = AdaptiveLimit(2)
-
-    for _ in range(3):
-        limit.pushed_back(limit.round)
-
-    assert limit.allowed == 1
 
 
 def test_as_many_successes_as_the_limit_raise_it_by_one() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import date
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -10,53 +11,63 @@ from hypothesis import strategies as st
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.base import SKIPPED_BUDGET, AnswerSchema, CallError, Message, Usage
-from pii_bench.models.calls.budget import (
+from pii_bench.models.budget import (
     NOTHING,
+    Estimate,
     Ledger,
     Range,
-    Totals,
     cost,
+    estimate,
     input_tokens,
     output_tokens,
 )
-from pii_bench.models.table import Price
+from pii_bench.models.catalog import Price
 from pii_bench.prompting.strategies import STRATEGIES
-from tests.models.calls.simulated import DOLLAR_A_TOKEN, make_request, now, run
+from tests.models.simulated import DOLLAR_A_TOKEN, make_request, now, run
+
+if TYPE_CHECKING:
+    from pii_bench.models.base import Request
 
 
-def test_a_token_of_input_has_five_bytes_or_three_and_a_half_or_one() -> None:
-    # 700 / 5; 700 / 3.5 + 10 for the turns; 700 / 1 + 500 for what a provider adds.
-    assert input_tokens(make_request(text="a" * 700)) == Range(140, 210, 1200)
+@pytest.mark.parametrize(
+    ("request_", "tokens"),
+    [
+        # 700 / 5; 700 / 3.5 + 10 for the turns; 700 / 1 + 500 for what a provider adds.
+        (make_request(text="a" * 700), Range(140, 210, 1200)),
+        # Every turn counts, in bytes and not in characters.
+        (
+            replace(
+                make_request(), messages=(Message("system", "b" * 350), Message("user", "a" * 350))
+            ),
+            Range(140, 210, 1200),
+        ),
+        (make_request(text="例" * 70), Range(42, 70, 710)),
+        # {"a": "…"}: 9 characters around
+        (
+            replace(make_request(), schema=AnswerSchema("answer", {"a": "b" * 91})),
+            Range(20, 39, 600),
+        ),
+        (make_request(text="\ud800"), Range(1, 11, 503)),
+    ],
+)
+def test_tokens_of_a_request_by_its_bytes(request_: Request, tokens: Range[int]) -> None:
+    assert input_tokens(request_) == tokens
 
 
-def test_every_turn_counts() -> None:
-    request = make_request(text="a" * 350)
-    longer = replace(request, messages=(Message("system", "b" * 350), *request.messages))
+@pytest.mark.parametrize(
+    ("prompt", "size", "tokens"),
+    [
+        # 1000 * 0.05 / 2.5 and 1000 * 0.15 / 2.5
+        ("detection", 1000, Range(20, 60, 2048)),
+        ("rewrite", 3500, Range(50, 400, 2048)),
+    ],
+)
+def test_what_detection_and_a_rewriting_write_grows_with_the_text(
+    prompt: str, size: int, tokens: Range[int]
+) -> None:
+    request = make_request(text="a" * size, prompt=prompt, max_tokens=2048)
 
-    assert input_tokens(longer) == Range(140, 210, 1200)
-
-
-def test_bytes_count_not_characters() -> None:
-    assert input_tokens(make_request(text="例" * 70)) == Range(42, 70, 710)
-
-
-def test_a_schema_is_part_of_the_input() -> None:
-    schema = AnswerSchema("answer", {"a": "b" * 91})  # {"a": "…"}: 9 characters around
-
-    request = replace(make_request(), schema=schema)
-
-    assert input_tokens(request) == Range(20, 39, 600)
-
-
-def test_a_lone_surrogate_can_be_counted() -> None:
-    assert input_tokens(make_request(text="\ud800")).high == 503
-
-
-def test_what_detection_writes_grows_with_the_text() -> None:
-    # 1000 * 0.05 / 2.5 and 1000 * 0.15 / 2.5
-    request = make_request(text="a" * 1000, prompt="detection", max_tokens=2048)
-
-    assert output_tokens(request) == Range(20, 60, 2048)
+    assert output_tokens(request) == tokens
 
 
 @pytest.mark.parametrize(
@@ -115,12 +126,6 @@ def test_low_expected_and_high_are_in_order(
         assert 0 <= tokens.low <= tokens.expected <= tokens.high
 
 
-def test_a_text_that_is_written_anew_grows_with_the_text() -> None:
-    told = output_tokens(make_request(text="a" * 3500, prompt="rewrite", max_tokens=2048))
-
-    assert (told.low, told.expected, told.high) == (50, 400, 2048)
-
-
 # USD per million: input 2, cached 0.5, output 10; a batch costs half.
 PRICE = Price(
     input=2.0,
@@ -132,32 +137,21 @@ PRICE = Price(
 )
 
 
-def test_input_and_output_have_their_own_price() -> None:
-    assert cost(Usage(1_000_000, 100_000), PRICE) == pytest.approx(2 + 1)
-
-
-def test_cached_input_costs_its_own_price() -> None:
-    assert cost(Usage(1_000_000, 0, cached_tokens=400_000), PRICE) == pytest.approx(1.2 + 0.2)
-
-
-def test_cached_input_of_unknown_price_costs_as_any_other() -> None:
-    price = replace(PRICE, cached_input=None)
-
-    assert cost(Usage(1_000_000, 0, cached_tokens=400_000), price) == pytest.approx(2)
-
-
-def test_reasoning_is_part_of_the_output() -> None:
-    assert cost(Usage(0, 100_000, reasoning_tokens=90_000), PRICE) == pytest.approx(1)
-
-
-def test_a_batch_costs_its_part() -> None:
-    assert cost(Usage(1_000_000, 100_000), PRICE, True) == pytest.approx(1.5)
-
-
-def test_a_batch_of_unknown_price_costs_as_single_calls() -> None:
-    price = replace(PRICE, batch_factor=None)
-
-    assert cost(Usage(1_000_000, 100_000), price, True) == pytest.approx(3)
+@pytest.mark.parametrize(
+    ("usage", "price", "batched", "usd"),
+    [
+        (Usage(1_000_000, 100_000), PRICE, False, 2 + 1),
+        (Usage(1_000_000, 0, cached_tokens=400_000), PRICE, False, 1.2 + 0.2),
+        # What is not known costs the more.
+        (Usage(1_000_000, 0, cached_tokens=400_000), replace(PRICE, cached_input=None), False, 2),
+        (Usage(1_000_000, 100_000), replace(PRICE, batch_factor=None), True, 3),
+        # Reasoning is a part of the output.
+        (Usage(0, 100_000, reasoning_tokens=90_000), PRICE, False, 1),
+        (Usage(1_000_000, 100_000), PRICE, True, 1.5),
+    ],
+)
+def test_what_a_call_costs(usage: Usage, price: Price, batched: bool, usd: float) -> None:
+    assert cost(usage, price, batched) == pytest.approx(usd)
 
 
 def test_a_cap_without_a_price_is_refused_and_says_what_to_give() -> None:
@@ -165,13 +159,12 @@ def test_a_cap_without_a_price_is_refused_and_says_what_to_give() -> None:
         Ledger(None, 5.0)
 
 
-def test_without_a_price_tokens_are_counted_and_the_cost_is_unknown() -> None:
+def test_without_a_price_the_cost_is_unknown() -> None:
     ledger = Ledger(None)
 
     ledger.settle(ledger.reserve(make_request()), Usage(7, 3, reasoning_tokens=2, cached_tokens=1))
 
     assert ledger.spent_usd is None
-    assert ledger.totals == Totals(1, 0, Usage(7, 3, 2, 1), None, None)
 
 
 def test_a_call_in_flight_is_reserved_at_its_worst_and_settled_at_its_usage() -> None:
@@ -206,29 +199,21 @@ def test_a_call_that_just_fits_is_made() -> None:
     assert ledger.reserved_usd == 1200
 
 
-def test_a_call_of_unknown_usage_counts_at_its_worst() -> None:
+@pytest.mark.parametrize(("usage", "usd"), [(None, 600), (Usage(10, 5), 15), (NOTHING, 0)])
+def test_a_call_of_unknown_usage_counts_at_its_worst(usage: Usage | None, usd: float) -> None:
     ledger = Ledger(DOLLAR_A_TOKEN)
 
-    ledger.settle(ledger.reserve(make_request()), None)
-    ledger.settle(ledger.reserve(make_request()), Usage(10, 5))
+    ledger.settle(ledger.reserve(make_request()), usage)
 
-    assert ledger.totals == Totals(2, 1, Usage(10, 5), 615, 600)
-
-
-def test_a_call_that_was_turned_away_costs_nothing() -> None:
-    ledger = Ledger(DOLLAR_A_TOKEN)
-
-    ledger.settle(ledger.reserve(make_request()), NOTHING)
-
-    assert ledger.totals == Totals(1, 0, Usage(0, 0), 0, 0)
+    assert ledger.spent_usd == usd
 
 
-def test_a_call_that_was_not_made_is_not_counted() -> None:
+def test_a_call_that_was_not_made_costs_nothing() -> None:
     ledger = Ledger(DOLLAR_A_TOKEN)
 
     ledger.release(ledger.reserve(make_request()))
 
-    assert (ledger.reserved_usd, ledger.totals.calls) == (0, 0)
+    assert (ledger.reserved_usd, ledger.spent_usd) == (0, 0)
 
 
 def test_rounding_leaves_nothing_reserved() -> None:
@@ -252,27 +237,19 @@ def test_a_call_of_a_batch_is_reserved_and_settled_at_the_price_of_a_batch() -> 
     assert ledger.spent_usd == 10
 
 
-def test_a_call_waits_where_those_in_flight_may_leave_room() -> None:
-    async def scenario() -> float:
+@pytest.mark.parametrize(("used", "made"), [(100, True), (101, False)])
+def test_a_call_waits_where_those_in_flight_may_leave_room(used: int, made: bool) -> None:
+    async def scenario() -> tuple[float, bool]:
         ledger = Ledger(DOLLAR_A_TOKEN, 700.0)
         first = ledger.reserve(make_request())
-        asyncio.get_running_loop().call_later(5, ledger.settle, first, Usage(50, 50))
-        await ledger.admit(make_request())
-        return now()
-
-    assert run(scenario()) == 5
-
-
-def test_a_call_is_refused_once_those_in_flight_left_no_room() -> None:
-    async def scenario() -> float:
-        ledger = Ledger(DOLLAR_A_TOKEN, 700.0)
-        first = ledger.reserve(make_request())
-        asyncio.get_running_loop().call_later(5, ledger.settle, first, Usage(51, 50))
-        with pytest.raises(CallError):
+        asyncio.get_running_loop().call_later(5, ledger.settle, first, Usage(used, 0))
+        try:
             await ledger.admit(make_request())
-        return now()
+        except CallError:
+            return now(), False
+        return now(), True
 
-    assert run(scenario()) == 5
+    assert run(scenario()) == (5, made)
 
 
 def test_a_call_that_cannot_fit_any_more_is_refused_at_once() -> None:
@@ -312,16 +289,10 @@ def test_spent_and_reserved_never_pass_the_cap(
         in_flight.append((reservation, outcome, part))
         while len(in_flight) > others:
             ended, how, used = in_flight.pop(0)
-            worst = ended.worst
             if how == "not made":
                 ledger.release(ended)
             else:
-                usages = {
-                    "answer": Usage(
-                        int(worst.input_tokens * used), int(worst.output_tokens * used)
-                    ),
-                    "turned away": NOTHING,
-                }
+                usages = {"answer": Usage(int(ended.usd * used), 0), "turned away": NOTHING}
                 ledger.settle(ended, usages.get(how))
         assert ledger.spent_usd is not None
         assert ledger.spent_usd + ledger.reserved_usd <= cap
@@ -350,8 +321,55 @@ def test_calls_at_the_same_time_never_pass_the_cap_and_all_end(
         return await asyncio.gather(*(one(*call) for call in calls))
 
     made = run(scenario())
-    assert ledger.totals.calls == sum(made)
+    assert ledger.reserved_usd == 0
     # Whoever was refused had less than one call's worst case left.
     if not all(made):
         assert ledger.spent_usd is not None
         assert ledger.spent_usd + 600 > cap
+
+
+# 700 bytes: 140, 210 or 1200 tokens; an answer of 5, 40 or 100.
+REQUESTS = [make_request("s1", text="a" * 700), make_request("s2", text="b" * 700)]
+
+
+def test_calls_tokens_and_cost_are_summed_over_the_requests() -> None:
+    found = estimate(REQUESTS, PRICE)
+
+    assert (found.calls, found.input_tokens, found.output_tokens) == (
+        2,
+        Range(280, 420, 2400),
+        Range(10, 80, 200),
+    )
+    # 280 * 2 + 10 * 10 = 660 millionths of a dollar, and so on.
+    assert found.usd is not None
+    assert found.usd.low == pytest.approx(0.00066)
+    assert found.usd.expected == pytest.approx(0.00164)
+    assert found.usd.high == pytest.approx(0.0068)
+
+
+def test_a_batch_costs_its_part() -> None:
+    found = estimate(REQUESTS, PRICE, batched=True)
+
+    assert found.usd is not None
+    assert found.usd.high == pytest.approx(0.0034)
+
+
+def test_the_cost_is_unknown_without_a_price() -> None:
+    assert estimate(REQUESTS, None).usd is None
+
+
+def test_no_requests_cost_nothing() -> None:
+    nothing = Range(0, 0, 0)
+
+    assert estimate([], PRICE) == Estimate(0, nothing, nothing, Range(0, 0, 0))
+
+
+def test_a_cap_at_the_highest_cost_refuses_no_call() -> None:
+    high = estimate(REQUESTS, PRICE).usd
+    assert high is not None
+    ledger = Ledger(PRICE, high.high + 1e-12)
+
+    for request in REQUESTS:
+        ledger.settle(ledger.reserve(request), None)
+
+    assert ledger.spent_usd == pytest.approx(high.high)

@@ -1,19 +1,25 @@
-"""How many calls are made at a time and in a minute, which are tried again, and when to stop."""
+"""Calls to models: retried, paced, and paid for under a cap, as the user set it."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import SKIPPED_BUDGET, TRANSIENT, CallError
+from pii_bench.models.budget import NOTHING, UNCHARGED, Ledger, input_tokens, output_tokens
 
 if TYPE_CHECKING:
-    from pii_bench.models.base import Completion
+    from collections.abc import Mapping
 
+    from pii_bench.models.base import Completion, Model, Request, Usage
+    from pii_bench.models.catalog import Price
+
+MOST_CALLS: Final = 1000
+"""At a time."""
 
 LONGEST_WAIT: Final = 120.0
 """Seconds that a server may ask to wait; a call is not made after a longer wait, but fails."""
@@ -54,15 +60,13 @@ class Retry:
         asked = error.retry_after or 0.0
         if asked > LONGEST_WAIT:
             why = f"the server asks to wait {asked:.0f} s, longer than {LONGEST_WAIT:.0f} s"
-            return CallError(error.kind, _join(error.detail, why), retry_after=asked)
-        if attempt >= self.attempts:
-            return CallError(error.kind, _join(error.detail, f"{attempt} attempts"))
-        backoff = min(self.longest_wait, self.first_wait * 2.0 ** (attempt - 1))
-        return asked + self.random.uniform(0.0, backoff)
-
-
-def _join(detail: str, more: str) -> str:
-    return f"{detail}; {more}" if detail else more
+        elif attempt >= self.attempts:
+            why = f"{attempt} attempts"
+        else:
+            backoff = min(self.longest_wait, self.first_wait * 2.0 ** (attempt - 1))
+            return asked + self.random.uniform(0.0, backoff)
+        detail = f"{error.detail}; {why}" if error.detail else why
+        return CallError(error.kind, detail, retry_after=error.retry_after)
 
 
 @dataclass(slots=True)
@@ -85,43 +89,27 @@ class Reach:
         """Somebody answered, be it with a refusal."""
         self._lost, self._since = 0, None
 
-    def attempted(self, error: CallError, endpoint: str | None, now: float) -> None:
+    def failed(self, error: CallError, endpoint: str | None, now: float, *, for_good: bool) -> None:
         """An attempt has failed.
 
         Args:
             error: how.
             endpoint: the base URL; None on this machine.
             now: seconds of a clock that only goes on.
+            for_good: whether it was the last of its call.
 
         Raises:
-            ProviderRefusedError: there was no connection, and has been none for long.
+            ProviderRefusedError: there was no connection, as for the calls before it or for long.
         """
         if error.kind == SKIPPED_BUDGET:
             return
         if error.kind != "connection":
             self.heard()
             return
-        if self._since is None:
-            self._since = now
+        self._since = now if self._since is None else self._since
+        self._lost += for_good
         if now - self._since >= self.patience:
             raise self._unreachable(endpoint, f"for {now - self._since:.0f} s")
-
-    def failed(self, error: CallError, endpoint: str | None) -> None:
-        """A call has failed for good.
-
-        Args:
-            error: its last attempt's.
-            endpoint: the base URL; None on this machine.
-
-        Raises:
-            ProviderRefusedError: there was no connection, as for the calls before it.
-        """
-        if error.kind == SKIPPED_BUDGET:
-            return
-        if error.kind != "connection":
-            self.heard()
-            return
-        self._lost += 1
         if self._lost >= self.most:
             raise self._unreachable(endpoint, f"in {self._lost} calls in a row")
 
@@ -151,35 +139,29 @@ class AdaptiveLimit:
 
     Args:
         maximum: calls at a time, at least 1; where it starts.
+
+    Attributes:
+        allowed: calls at a time.
+        round: how often the limit was halved: to be noted when a call starts.
     """
 
     def __init__(self, maximum: int) -> None:
-        self._maximum = self._allowed = maximum
-        self._round = self._successes = 0
-
-    @property
-    def allowed(self) -> int:
-        """Calls at a time."""
-        return self._allowed
-
-    @property
-    def round(self) -> int:
-        """How often the limit was halved: to be noted when a call starts."""
-        return self._round
+        self._maximum = self.allowed = maximum
+        self.round = self._successes = 0
 
     def succeeded(self, started_in: int) -> None:
         """A call that started in a round was answered: as many as the limit raise it by 1."""
-        if started_in != self._round or self._allowed == self._maximum:
+        if started_in != self.round or self.allowed == self._maximum:
             return
         self._successes += 1
-        if self._successes >= self._allowed:
-            self._allowed, self._successes = self._allowed + 1, 0
+        if self._successes >= self.allowed:
+            self.allowed, self._successes = self.allowed + 1, 0
 
     def pushed_back(self, started_in: int) -> None:
         """A call that started in a round was one too many."""
-        if started_in == self._round:
-            self._allowed = max(1, self._allowed // 2)
-            self._round, self._successes = self._round + 1, 0
+        if started_in == self.round:
+            self.allowed = max(1, self.allowed // 2)
+            self.round, self._successes = self.round + 1, 0
 
 
 class RateLimit:
@@ -248,20 +230,18 @@ class Pace:
     Args:
         limit: how many at a time.
         rate: how many in a minute, where it is known.
+
+    Attributes:
+        in_flight: calls that have a place.
     """
 
     def __init__(self, limit: AdaptiveLimit, rate: RateLimit | None = None) -> None:
         self._limit, self._rate = limit, rate
-        self._in_flight = self._holds = 0
+        self.in_flight = self._holds = 0
         self._held_until = 0.0
         self._queue: deque[tuple[int, asyncio.Future[Place]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._next: asyncio.Handle | None = None
-
-    @property
-    def in_flight(self) -> int:
-        """Calls that have a place."""
-        return self._in_flight
 
     async def enter(self, tokens: int) -> Place:
         """Wait for a place; who gets one must `leave` it.
@@ -280,7 +260,7 @@ class Pace:
         except asyncio.CancelledError:
             # The place came after its taker had left.
             if not turn.cancelled() and turn.exception() is None:
-                self._in_flight -= 1
+                self.in_flight -= 1
             self._admit()
             raise
 
@@ -291,7 +271,7 @@ class Pace:
             place: what `enter` gave.
             outcome: what the call brought; None where it was given up, or refused for good.
         """
-        self._in_flight -= 1
+        self.in_flight -= 1
         if isinstance(outcome, CallError):
             if outcome.kind in PUSHED_BACK:
                 wait = self._hold(place) if outcome.retry_after is None else outcome.retry_after
@@ -328,7 +308,7 @@ class Pace:
         loop = asyncio.get_running_loop()
         now = loop.time()
         held = self._held_until - now
-        while self._queue and (held > LONGEST_WAIT or self._in_flight < self._limit.allowed):
+        while self._queue and (held > LONGEST_WAIT or self.in_flight < self._limit.allowed):
             tokens, turn = self._queue[0]
             if turn.done():
                 self._queue.popleft()
@@ -341,7 +321,7 @@ class Pace:
                 self._timer = loop.call_later(wait, self._admit)
                 return
             self._queue.popleft()
-            self._in_flight += 1
+            self.in_flight += 1
             if self._rate:
                 self._rate.take(tokens)
             turn.set_result(Place(self._limit.round, tokens))
@@ -349,3 +329,132 @@ class Pace:
             # made: of those made together, each would wait for the last.
             self._next = loop.call_soon(self._admit_next)
             return
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedModel:
+    """A `Model` around a `Model`: what it answers is the same, and so is its name.
+
+    Attributes:
+        model: makes one attempt a call.
+        retry: whether there is another attempt.
+        pace: when an attempt is made; one for all systems that share the model.
+        ledger: what attempts cost; one for all of them too.
+        reach: whether anybody answers; one for all of them too.
+    """
+
+    model: Model
+    retry: Retry
+    pace: Pace
+    ledger: Ledger
+    reach: Reach = field(default_factory=Reach)
+
+    @property
+    def name(self) -> str:
+        """The model's."""
+        return self.model.name
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """The model's: how a call is made does not change its answer."""
+        return self.model.identity
+
+    @property
+    def endpoint(self) -> str | None:
+        """The model's."""
+        return self.model.endpoint
+
+    async def complete(self, request: Request) -> Completion:
+        """Answer one request with as many attempts as it takes and `retry` allows.
+
+        Raises:
+            CallError: the last attempt's failure, or `SKIPPED_BUDGET`: the next attempt might
+                have passed the cap.
+            ProviderRefusedError: every call would fail; or several calls in a row found no
+                connection.
+        """
+        attempt = 1
+        while True:
+            try:
+                completion = await self._attempt(request)
+            except CallError as error:
+                now = asyncio.get_running_loop().time()
+                next_step = self.retry.decide(attempt, error)
+                for_good = isinstance(next_step, CallError)
+                self.reach.failed(error, self.endpoint, now, for_good=for_good)
+            else:
+                self.reach.heard()
+                return completion
+            if isinstance(next_step, CallError):
+                raise next_step
+            await asyncio.sleep(next_step)
+            attempt += 1
+
+    async def close(self) -> None:
+        """Close the model."""
+        await self.model.close()
+
+    async def _attempt(self, request: Request) -> Completion:
+        # Money first: a call that the cap forbids takes no place from those that it allows.
+        reservation = await self.ledger.admit(request)
+        try:
+            expected = input_tokens(request).expected + output_tokens(request).expected
+            place = await self.pace.enter(expected)
+        except BaseException:
+            self.ledger.release(reservation)
+            raise
+        usage: Usage | None = None
+        outcome: Completion | CallError | None = None
+        try:
+            clock = asyncio.get_running_loop().time
+            begun = clock()
+            answer = await self.model.complete(request)
+            outcome = replace(answer, seconds=clock() - begun)
+            usage = outcome.usage
+        except CallError as error:
+            outcome = error
+            usage = NOTHING if error.kind in UNCHARGED else None
+            raise
+        except ProviderRefusedError:
+            usage = NOTHING
+            raise
+        finally:
+            self.ledger.settle(reservation, usage)
+            self.pace.leave(place, outcome)
+        return outcome
+
+
+@dataclass(frozen=True, slots=True)
+class CallPolicy:
+    """What the user set; nothing of it changes what is asked.
+
+    Attributes:
+        concurrency: the most calls at a time, at least 1.
+        requests_per_minute: None where no limit is known.
+        tokens_per_minute: None where no limit is known.
+        max_usd: the most that the calls may cost; None for no cap.
+        price: instead of the one in the table of models; None for that one.
+    """
+
+    concurrency: int = 8
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    max_usd: float | None = None
+    price: Price | None = None
+
+    def guard(self, model: Model, listed: Price | None) -> GuardedModel:
+        """A model whose calls keep to this.
+
+        Args:
+            model: makes one attempt a call.
+            listed: what the table of models says that it costs; None where that is unknown.
+
+        Raises:
+            PiiBenchError: a cap without a price.
+        """
+        limits = RateLimit(self.requests_per_minute, self.tokens_per_minute)
+        paced = Pace(
+            AdaptiveLimit(self.concurrency),
+            limits if self.requests_per_minute or self.tokens_per_minute else None,
+        )
+        return GuardedModel(model, Retry(), paced, Ledger(self.price or listed, self.max_usd))

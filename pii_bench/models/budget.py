@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pii_bench.models.base import Request
-    from pii_bench.models.table import Price
+    from pii_bench.models.catalog import Price
 
 
 Number = TypeVar("Number", int, float)
@@ -198,32 +198,11 @@ class Reservation:
 
     Attributes:
         usd: 0 where no price is known.
-        worst: the most tokens that it may take.
         batched: whether it goes into a batch.
     """
 
     usd: float
-    worst: Usage
     batched: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """What calls have used.
-
-    Attributes:
-        calls: attempts, failed ones too.
-        uncounted: those of them whose usage is unknown.
-        usage: sum over the others.
-        usd: of all calls, `uncounted` ones at their worst; None where no price is known.
-        assumed_usd: the part of `usd` that stands for `uncounted` calls.
-    """
-
-    calls: int
-    uncounted: int
-    usage: Usage
-    usd: float | None
-    assumed_usd: float | None
 
 
 class Ledger:
@@ -239,6 +218,10 @@ class Ledger:
         price: None where it is unknown.
         cap_usd: the most that may be spent; None for no cap.
 
+    Attributes:
+        price: what is reckoned with.
+        reserved_usd: what calls in flight may cost at most.
+
     Raises:
         PiiBenchError: a cap without a price.
     """
@@ -249,37 +232,15 @@ class Ledger:
                 f"--max-usd {cap_usd:g}: the model's price is unknown; "
                 "give it with --price IN,OUT (USD per million tokens)"
             )
-        self._price, self._cap = price, cap_usd
-        self._spent = self._assumed = self._reserved = 0.0
-        self._open = self._calls = self._uncounted = 0
-        self._input = self._output = self._reasoning = self._cached = 0
+        self.price, self._cap = price, cap_usd
+        self._spent = self.reserved_usd = 0.0
+        self._open = 0
         self._changed = asyncio.Event()
-
-    @property
-    def price(self) -> Price | None:
-        """What is reckoned with."""
-        return self._price
 
     @property
     def spent_usd(self) -> float | None:
         """What ended calls cost, those of unknown usage at their worst; None without a price."""
-        return None if self._price is None else self._spent
-
-    @property
-    def reserved_usd(self) -> float:
-        """What calls in flight may cost at most."""
-        return self._reserved
-
-    @property
-    def totals(self) -> Totals:
-        """What ended calls have used."""
-        return Totals(
-            calls=self._calls,
-            uncounted=self._uncounted,
-            usage=Usage(self._input, self._output, self._reasoning, self._cached),
-            usd=self.spent_usd,
-            assumed_usd=None if self._price is None else self._assumed,
-        )
+        return None if self.price is None else self._spent
 
     def reserve(self, request: Request, *, batched: bool = False) -> Reservation:
         """Set aside what a call may cost; the caller must `settle` or `release` it.
@@ -296,7 +257,7 @@ class Ledger:
             CallError: `SKIPPED_BUDGET`: it might pass the cap whatever they cost.
         """
         reservation = self._worst(request, batched)
-        while self._fits(reservation, 0.0) and not self._fits(reservation, self._reserved):
+        while self._fits(reservation, 0.0) and not self._fits(reservation, self.reserved_usd):
             await self._changed.wait()
         return self._reserve(reservation)
 
@@ -307,43 +268,34 @@ class Ledger:
             reservation: what was set aside for it.
             usage: what it used; None where that is unknown, `NOTHING` where it was refused.
         """
-        self._calls += 1
-        counted = reservation.worst if usage is None else usage
-        usd = cost(counted, self._price, reservation.batched) if self._price else 0.0
-        self._spent += usd
-        if usage is None:
-            self._uncounted += 1
-            self._assumed += usd
-        else:
-            self._input += usage.input_tokens
-            self._output += usage.output_tokens
-            self._reasoning += usage.reasoning_tokens
-            self._cached += usage.cached_tokens
+        if self.price:
+            known = None if usage is None else cost(usage, self.price, reservation.batched)
+            self._spent += reservation.usd if known is None else known
         self.release(reservation)
 
     def release(self, reservation: Reservation) -> None:
         """Give back what was set aside for a call that was not made."""
         self._open -= 1
         # Sums and differences of floats leave a remainder.
-        self._reserved = self._reserved - reservation.usd if self._open else 0.0
+        self.reserved_usd = self.reserved_usd - reservation.usd if self._open else 0.0
         self._changed.set()
         self._changed.clear()
 
     def _worst(self, request: Request, batched: bool) -> Reservation:
         worst = Usage(input_tokens(request).high, request.sampling.max_tokens)
-        usd = cost(worst, self._price, batched) if self._price else 0.0
-        return Reservation(usd, worst, batched)
+        usd = cost(worst, self.price, batched) if self.price else 0.0
+        return Reservation(usd, batched)
 
     def _fits(self, reservation: Reservation, reserved: float) -> bool:
         return self._cap is None or self._spent + reserved + reservation.usd <= self._cap
 
     def _reserve(self, reservation: Reservation) -> Reservation:
-        if not self._fits(reservation, self._reserved):
+        if not self._fits(reservation, self.reserved_usd):
             raise CallError(
                 SKIPPED_BUDGET,
                 f"may cost up to {reservation.usd:.4f} USD, spent or in flight are "
-                f"{self._spent + self._reserved:.4f} of {self._cap:g} USD",
+                f"{self._spent + self.reserved_usd:.4f} of {self._cap:g} USD",
             )
         self._open += 1
-        self._reserved += reservation.usd
+        self.reserved_usd += reservation.usd
         return reservation

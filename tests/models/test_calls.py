@@ -2,22 +2,156 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from datetime import date
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pii_bench.errors import ProviderRefusedError
-from pii_bench.models.base import SKIPPED_BUDGET, CallError, Completion, Usage
-from pii_bench.models.calls.budget import Ledger
-from pii_bench.models.calls.guarded import GuardedModel
-from pii_bench.models.calls.pace import AdaptiveLimit, Pace, RateLimit, Retry
-from tests.models.calls.simulated import DOLLAR_A_TOKEN, TimedModel, make_request, now, run
+from pii_bench.models.base import SKIPPED_BUDGET, TRANSIENT, CallError, Completion, Usage
+from pii_bench.models.budget import Ledger
+from pii_bench.models.calls import (
+    LONGEST_WAIT,
+    AdaptiveLimit,
+    CallPolicy,
+    GuardedModel,
+    Pace,
+    RateLimit,
+    Reach,
+    Retry,
+)
+from pii_bench.models.catalog import Price
+from tests.models.simulated import DOLLAR_A_TOKEN, TimedModel, make_request, now, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pii_bench.models.base import Model, Request
+
+
+class Highest(Random):
+    """Draws the highest number that may come."""
+
+    def uniform(self, a: float, b: float) -> float:
+        return max(a, b)
+
+
+def waits(retry: Retry, error: CallError) -> list[float | CallError]:
+    return [retry.decide(attempt, error) for attempt in range(1, retry.attempts)]
+
+
+def test_the_longest_wait_doubles_from_attempt_to_attempt_up_to_a_minute() -> None:
+    retry = Retry(attempts=8, random=Highest())
+
+    assert waits(retry, CallError("timeout")) == [2, 4, 8, 16, 32, 60, 60]
+
+
+def test_a_wait_that_the_server_asks_for_is_never_shortened() -> None:
+    error = CallError("rate_limit", retry_after=30.0)
+
+    assert waits(Retry(random=Highest()), error) == [32, 34, 38, 46]
+
+
+@pytest.mark.parametrize("kind", ["bad_request", "bad_response", "expired", SKIPPED_BUDGET])
+def test_a_failure_that_will_not_pass_is_not_tried_again(kind: str) -> None:
+    error = CallError(kind, "HTTP 400")
+
+    assert Retry().decide(1, error) is error
+
+
+def test_a_longer_wait_than_two_minutes_ends_the_call_and_says_so() -> None:
+    outcome = Retry().decide(1, CallError("rate_limit", "HTTP 429", retry_after=3600.0))
+
+    assert str(outcome) == (
+        "rate_limit: HTTP 429; the server asks to wait 3600 s, longer than 120 s"
+    )
+
+
+def test_a_wait_of_two_minutes_is_waited() -> None:
+    outcome = Retry(random=Highest()).decide(1, CallError("overloaded", retry_after=120.0))
+
+    assert outcome == 122
+
+
+def test_the_last_failure_tells_how_many_attempts_were_made() -> None:
+    retry = Retry(attempts=3)
+
+    assert str(retry.decide(3, CallError("timeout"))) == "timeout: 3 attempts"
+    error = CallError("server_error", "HTTP 503")
+    assert str(retry.decide(3, error)) == "server_error: HTTP 503; 3 attempts"
+
+
+@given(
+    st.sampled_from(sorted(TRANSIENT)),
+    st.integers(1, 20),
+    st.none() | st.floats(0, 1e6),
+    st.integers(0, 100),
+)
+def test_no_wait_is_shorter_than_asked_or_longer_than_three_minutes(
+    kind: str, attempt: int, asked: float | None, seed: int
+) -> None:
+    retry = Retry(attempts=20, random=Random(seed))
+
+    outcome = retry.decide(attempt, CallError(kind, retry_after=asked))
+
+    if isinstance(outcome, CallError):
+        assert attempt == 20 or (asked or 0) > LONGEST_WAIT
+    else:
+        assert (asked or 0) <= outcome <= 180
+
+
+ENDPOINT = "http://127.0.0.1:8080/v1"
+
+
+def lose(reach: Reach, kind: str = "connection", *, at: float = 0.0, for_good: bool = True) -> None:
+    """An attempt fails."""
+    reach.failed(CallError(kind), ENDPOINT, at, for_good=for_good)
+
+
+def test_calls_in_a_row_without_a_connection_end_the_run() -> None:
+    reach = Reach(most=3)
+    lose(reach)
+    lose(reach)
+    # An attempt that is made again is no call, and one that was not made tells nothing.
+    lose(reach, for_good=False)
+    lose(reach, SKIPPED_BUDGET)
+
+    with pytest.raises(ProviderRefusedError, match=r"no connection to http://127\.0\.0\.1:8080/v1"):
+        lose(reach)
+
+
+def test_an_answer_between_them_begins_the_row_again() -> None:
+    reach = Reach(most=2)
+    for _ in range(5):
+        lose(reach)
+        reach.heard()
+
+
+@pytest.mark.parametrize("kind", ["server_error", "rate_limit", "timeout", "bad_request"])
+def test_who_fails_otherwise_is_there(kind: str) -> None:
+    reach = Reach(most=2, patience=30.0)
+    for time in range(0, 200, 20):
+        lose(reach, at=time)
+        lose(reach, SKIPPED_BUDGET, at=time + 1)
+        lose(reach, kind, at=time + 2)
+
+
+def test_half_a_minute_without_a_connection_ends_the_run() -> None:
+    reach = Reach(patience=30.0)
+    lose(reach, at=100.0, for_good=False)
+    lose(reach, at=129.9, for_good=False)
+
+    with pytest.raises(ProviderRefusedError, match=r"no connection to http://127.* for 31 s: "):
+        lose(reach, at=131.0, for_good=False)
+
+
+def test_a_model_without_an_endpoint_is_named_too() -> None:
+    with pytest.raises(ProviderRefusedError, match="no connection to the model"):
+        Reach(most=1).failed(CallError("connection"), None, 0.0, for_good=True)
+
 
 ANSWER = Completion("yes", usage=Usage(10, 1))
 
@@ -27,13 +161,6 @@ class NoJitter(Random):
 
     def uniform(self, a: float, b: float) -> float:
         return min(a, b)
-
-
-class LongestWaits(Random):
-    """Waits as long as it may."""
-
-    def uniform(self, a: float, b: float) -> float:
-        return max(a, b)
 
 
 def guard(
@@ -93,7 +220,7 @@ def test_a_failure_that_may_pass_is_tried_again() -> None:
     model = guard(inner)
 
     assert run(model.complete(make_request())) == ANSWER
-    assert model.ledger.totals.calls == 2
+    assert len(inner.asked) == 2
     assert model.ledger.spent_usd == 11
 
 
@@ -129,7 +256,7 @@ def test_a_dead_server_ends_a_run_within_a_minute(seconds: float) -> None:
     async def ask_in_turn() -> float:
         inner = TimedModel(script(CallError("connection")), seconds=seconds)
         model = GuardedModel(
-            inner, Retry(random=LongestWaits()), Pace(AdaptiveLimit(1)), Ledger(DOLLAR_A_TOKEN)
+            inner, Retry(random=Highest()), Pace(AdaptiveLimit(1)), Ledger(DOLLAR_A_TOKEN)
         )
         for number in range(100):
             with suppress(CallError):
@@ -237,15 +364,6 @@ def test_a_call_that_is_given_up_before_it_was_sent_costs_nothing() -> None:
     assert model.ledger.spent_usd == 11
 
 
-def test_no_more_calls_are_in_flight_than_the_pace_allows() -> None:
-    inner = TimedModel()
-
-    run(ask(guard(inner, limit=3), [make_request(str(n)) for n in range(10)]))
-
-    assert inner.peak == 3
-    assert inner.asked_at[-1] == 3
-
-
 def test_a_waiting_retry_leaves_its_place_to_others() -> None:
     inner = TimedModel(script(CallError("server_error", retry_after=60.0), ANSWER))
     model = guard(inner, limit=1)
@@ -338,3 +456,62 @@ def test_a_minute_in_which_every_call_is_refused_costs_no_answer() -> None:
     answers = run(ask(guard(Exhausted(), limit=8), [make_request(str(n)) for n in range(30)]))
 
     assert all(isinstance(answer, Completion) for answer in answers)
+
+
+LISTED: Final = Price(2.0, 10.0, date(2026, 1, 1), "the table")
+OWN: Final = Price(1.0, 5.0, date(2026, 3, 1), "--price")
+
+
+def starts_of(model: TimedModel, policy: CallPolicy, calls: int) -> list[float]:
+    """When calls are made that are all asked for at once."""
+
+    async def all_at_once() -> None:
+        guarded = policy.guard(model, None)
+        await asyncio.gather(*(guarded.complete(make_request(f"s{n}")) for n in range(calls)))
+
+    run(all_at_once())
+    return model.asked_at
+
+
+def test_no_more_calls_are_made_at_a_time_than_the_user_said() -> None:
+    model = TimedModel(seconds=1.0)
+
+    assert starts_of(model, CallPolicy(concurrency=2), 4) == [0.0, 0.0, 1.0, 1.0]
+    assert model.peak == 2
+
+
+def test_requests_a_minute_are_spaced_evenly() -> None:
+    starts = starts_of(TimedModel(), CallPolicy(requests_per_minute=30), 3)
+
+    assert starts == pytest.approx([0, 2, 4])
+
+
+def test_tokens_a_minute_space_calls_too() -> None:
+    model = TimedModel()
+
+    starts = starts_of(model, CallPolicy(tokens_per_minute=600), 3)
+
+    # A call may use more than the ten tokens of a second: the next one waits for it.
+    assert starts[0] == 0
+    assert starts[1] > 1
+    assert starts[2] > starts[1] + 1
+
+
+@pytest.mark.parametrize(
+    ("own", "listed", "price"),
+    [(OWN, LISTED, OWN), (None, LISTED, LISTED), (OWN, None, OWN), (None, None, None)],
+)
+def test_the_users_price_stands_in_the_place_of_the_tables(
+    own: Price | None, listed: Price | None, price: Price | None
+) -> None:
+    guarded = CallPolicy(price=own).guard(TimedModel(), listed)
+
+    assert guarded.ledger.price == price
+
+
+def test_a_cap_is_kept() -> None:
+    # A call may take 600 tokens.
+    guarded = CallPolicy(max_usd=599.0).guard(TimedModel(), DOLLAR_A_TOKEN)
+
+    with pytest.raises(CallError, match=SKIPPED_BUDGET):
+        run(guarded.complete(make_request()))

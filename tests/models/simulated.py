@@ -8,7 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pii_bench.models.base import Completion, Message, Request, Sampling, Usage
-from pii_bench.models.table import Price
+from pii_bench.models.catalog import Price
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard, TypeVar
 
 import httpx2
 
-from pii_bench.errors import PiiBenchError, ProviderRefusedError
+from pii_bench.errors import PiiBenchError
 from pii_bench.models.base import CallError, Completion, is_count
 from pii_bench.models.service import LARGEST_BODY, connection_failure, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 
-    from pii_bench.models.base import Model, Outcome, Request
+    from pii_bench.errors import ProviderRefusedError
+    from pii_bench.models.base import Outcome, Request
 
 
 T = TypeVar("T")
@@ -222,37 +223,6 @@ class BatchService(Protocol):
             CallError: among others of the kind `RESULTS_GONE`.
         """
         ...
-
-
-def build_batch_service(model: Model) -> BatchService:
-    """The batch API of a model's provider; it uses the model's connections, and closes none.
-
-    Raises:
-        PiiBenchError: the provider has none.
-    """
-    # Only the SDK that the model has imported already is imported here.
-    match model.name.partition("/")[0]:
-        case "openai":
-            from pii_bench.models.batch.openai import OpenAIBatchService
-            from pii_bench.models.openai_compatible import OpenAICompatibleModel
-
-            if isinstance(model, OpenAICompatibleModel):
-                return OpenAIBatchService(model)
-        case "anthropic":
-            from pii_bench.models.anthropic_messages import AnthropicModel
-            from pii_bench.models.batch.anthropic import AnthropicBatchService
-
-            if isinstance(model, AnthropicModel):
-                return AnthropicBatchService(model)
-        case "mistral":
-            from pii_bench.models.batch.mistral import MistralBatchService
-            from pii_bench.models.mistral_chat import MistralModel
-
-            if isinstance(model, MistralModel):
-                return MistralBatchService(model)
-    raise PiiBenchError(
-        f"model {model.name!r} has no batch API (those of openai, anthropic and mistral have one)"
-    )
 
 
 def custom_id(tag: str, number: int) -> str:

@@ -1,0 +1,106 @@
+"""The three batch services against their protocols, for tests of any of them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pii_bench.models.base import Message
+from pii_bench.models.catalog import build_batch_service
+from tests.batch_protocols import AnthropicBatches, MistralBatches, OpenAIBatches
+from tests.models.adapters import SERVICES
+from tests.models.one_call import REQUEST, SAMPLE_TEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from pii_bench.models.base import Outcome, Request
+    from pii_bench.models.batch import BatchService
+    from tests.batch_server import BatchServer
+
+    T = TypeVar("T")
+
+TAG: Final = "00ff00ff00ff00ff"
+
+
+def request(text: str = SAMPLE_TEXT, **changes: Any) -> Request:
+    messages = (Message("system", "Be brief."), Message("user", text))
+    return replace(REQUEST, messages=messages, **changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One provider.
+
+    Attributes:
+        name: as results write it.
+        serve: its protocol.
+        lines: the calls of a job that is submitted, looked at once and read, in order.
+    """
+
+    name: str
+    serve: Callable[[], BatchServer]
+    lines: tuple[str, ...]
+
+    def ask(
+        self, url: str, action: Callable[[BatchService], Awaitable[T]], *, timeout: float = 5.0
+    ) -> T:
+        """What an action brings with a service at a base URL."""
+
+        async def run() -> T:
+            model = SERVICES[self.name].connect(url, timeout)
+            try:
+                return await action(build_batch_service(model))
+            finally:
+                await model.close()
+
+        return asyncio.run(run())
+
+
+async def submit_and_read(service: BatchService, requests: list[Request]) -> dict[str, Outcome]:
+    job = await service.submit(requests, TAG)
+    assert (await service.poll(job)).ended
+    return await read(service, job)
+
+
+async def read(service: BatchService, job: str) -> dict[str, Outcome]:
+    return {name: outcome async for name, outcome in service.results(job)}
+
+
+CASES: Final = {
+    case.name: case
+    for case in (
+        Case(
+            "openai",
+            OpenAIBatches,
+            (
+                "POST /v1/files",
+                "POST /v1/batches",
+                "GET /v1/batches/job-1",
+                "GET /v1/batches/job-1",
+                "GET /v1/files/job-1-output/content",
+            ),
+        ),
+        Case(
+            "anthropic",
+            AnthropicBatches,
+            (
+                "POST /v1/messages/batches",
+                "GET /v1/messages/batches/job-1",
+                "GET /v1/messages/batches/job-1/results",
+            ),
+        ),
+        Case(
+            "mistral",
+            MistralBatches,
+            (
+                "POST /v1/files",
+                "POST /v1/batch/jobs",
+                "GET /v1/batch/jobs/job-1",
+                "GET /v1/batch/jobs/job-1",
+                "GET /v1/files/job-1-output/content",
+            ),
+        ),
+    )
+}
