@@ -145,8 +145,11 @@ def with_whole_names(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
 
     The name of a person, organisation or place goes on over the capitalised words next to it, but
     not over titles, months and days or the first word of a sentence. Two such names with one space
-    between them are one, of the longer one's type, and so is a name with a capitalised fact.
+    between them are one, of the longer one's type, and so is a name with a capitalised fact. In a
+    text that is mostly in capitals these tell nothing.
     """
+    if 2 * sum(map(str.isupper, text)) > sum(map(str.isalpha, text)):
+        return [*spans]
     whole: list[Labelled] = []
     for number, (start, end, kind) in enumerate(spans):
         before = whole[-1][1] if whole else 0

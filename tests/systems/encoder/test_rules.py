@@ -130,6 +130,7 @@ PER, ORG, LOC, DEM = PiiType.PER, PiiType.ORG, PiiType.LOC, PiiType.DEM
         ("Ann, Bo", [("Ann", PER), ("Bo", PER)], [("Ann", PER), ("Bo", PER)]),
         ("Ann\nBo", [("Ann", PER), ("Bo", PER)], [("Ann", PER), ("Bo", PER)]),
         ("Ann  Bo", [("Ann", PER), ("Bo", PER)], [("Ann", PER), ("Bo", PER)]),
+        ("WITH ANN LEE", [("LEE", PER)], [("LEE", PER)]),
         ("a Polish Nurse", [("Polish", DEM)], [("Polish", DEM)]),
         ("a Swede Sikh", [("Swede", DEM), ("Sikh", DEM)], [("Swede", DEM), ("Sikh", DEM)]),
     ],
