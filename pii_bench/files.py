@@ -1,4 +1,4 @@
-"""Reading texts and JSON with errors that name the line, and writing files whole or not at all.
+"""Reading texts and JSON with errors that name the line, hashes, and writing files whole or not at all.
 
 An error never quotes what is in a file.
 """
@@ -6,6 +6,7 @@ An error never quotes what is in a file.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import re
@@ -338,3 +339,36 @@ def write_json(path: Path, value: DataclassInstance) -> None:
         ResultsError: it cannot be written.
     """
     write_whole(path, json.dumps(asdict(value), indent=2, ensure_ascii=False) + "\n")
+
+
+def sha256_of(path: Path) -> str:
+    """Hash of a file's bytes, 64 lower-case hexadecimal digits.
+
+    Raises:
+        InputFileError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputFileError(path, error.strerror or "cannot be read") from error
+    except ValueError as error:
+        # A null character, or one that the file system cannot write.
+        raise InputFileError(path, "no file has such a name") from error
+
+
+def sha256_of_folder(folder: Path) -> str:
+    """Hash of a folder's files: of their list as `sha256sum` writes it, by relative path.
+
+    Hidden files and folders do not count.
+
+    Raises:
+        InputFileError: a file cannot be read.
+    """
+    paths = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
+    lines = [
+        f"{sha256_of(path)}  {relative.as_posix()}\n"
+        for relative, path in sorted(paths.items())
+        if not any(part.startswith(".") for part in relative.parts)
+    ]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()

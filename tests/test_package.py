@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.datasets.catalog import DATASETS
-from pii_bench.datasets.checksums import sha256_of
+from pii_bench.files import sha256_of
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
 from pii_bench.ranking.published import published_rows
 from pii_bench.systems.relevance.base import read_thresholds

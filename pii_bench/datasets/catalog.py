@@ -10,7 +10,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from pii_bench.datasets.checksums import sha256_of, sha256_of_folder
 from pii_bench.datasets.foreign import read_capid, read_tab
 from pii_bench.datasets.sample import iterate_native, read_native
 from pii_bench.datasets.span_files import (
@@ -22,7 +21,7 @@ from pii_bench.datasets.span_files import (
     span_source,
 )
 from pii_bench.errors import InputFileError, UnknownNameError
-from pii_bench.files import RecordError, get, read_object
+from pii_bench.files import RecordError, get, read_object, sha256_of, sha256_of_folder
 from pii_bench.resources import DATA
 from pii_bench.taxonomy import taxonomy
 

@@ -13,9 +13,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.datasets.catalog import DATASETS, Pin, card_path, read_card
-from pii_bench.datasets.checksums import sha256_of
 from pii_bench.errors import InputFileError
-from pii_bench.files import write_json, write_whole
+from pii_bench.files import sha256_of, write_json, write_whole
 from pii_bench.resources import DATA
 
 if TYPE_CHECKING:

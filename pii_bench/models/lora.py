@@ -27,9 +27,8 @@ from transformers import (
 )
 from transformers.trainer_utils import get_last_checkpoint
 
-from pii_bench.datasets.checksums import sha256_of, sha256_of_folder
 from pii_bench.errors import PiiBenchError
-from pii_bench.files import write_whole, writing
+from pii_bench.files import sha256_of, sha256_of_folder, write_whole, writing
 from pii_bench.models.causal import load
 from pii_bench.models.tuned_gguf import write_tuned
 

@@ -7,8 +7,8 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.datasets.checksums import sha256_of
 from pii_bench.errors import InputFileError, PiiBenchError
+from pii_bench.files import sha256_of
 from pii_bench.models.base import SKIPPED_BUDGET
 from pii_bench.ranking.rows import Source
 from pii_bench.ranking.submitted import answers_of, read_submission, submissions

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pii_bench
-from pii_bench.datasets.checksums import sha256_of
 from pii_bench.errors import InputFileError, PiiBenchError
-from pii_bench.files import RecordError, get, read_object, write_json, write_whole
+from pii_bench.files import RecordError, get, read_object, sha256_of, write_json, write_whole
 from pii_bench.models.catalog import MODELS
 from pii_bench.runs.predictions import Prediction, predicted_tasks, read_predictions, to_text
 from pii_bench.runs.records import DatasetRef, Manifest

@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.checksums import sha256_of
 from pii_bench.errors import PiiBenchError
+from pii_bench.files import sha256_of
 from pii_bench.models.base import CallError, Completion, Draws, Finish
 from pii_bench.systems.base import System, SystemCard
 

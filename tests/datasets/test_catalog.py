@@ -22,9 +22,8 @@ from pii_bench.datasets.catalog import (
     open_dataset,
     read_card,
 )
-from pii_bench.datasets.checksums import sha256_of
 from pii_bench.errors import InputFileError, UnknownNameError
-from pii_bench.files import write_json
+from pii_bench.files import sha256_of, write_json
 from pii_bench.taxonomy import CATEGORIES, TYPE_OF_CATEGORY, PiiType
 from tests.builders import sample_record, write_lines
 from tests.conftest import REPOSITORY

@@ -13,10 +13,9 @@ import pytest
 
 from pii_bench.datasets.catalog import DATASETS, Pin, read_card
 from pii_bench.datasets.check.sets import CANARY
-from pii_bench.datasets.checksums import sha256_of, sha256_of_folder
 from pii_bench.datasets.publish import README, croissant, publish, replace_block, write_checksums
 from pii_bench.errors import InputFileError
-from pii_bench.files import write_json
+from pii_bench.files import sha256_of, sha256_of_folder, write_json
 from tests.builders import read_folder, sample_record, write_lines
 from tests.datasets.cards import make_card
 

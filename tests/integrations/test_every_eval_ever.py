@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.datasets.checksums import sha256_of
+from pii_bench.files import sha256_of
 from pii_bench.integrations.every_eval_ever import Evaluator, ModelIdentity, export_runs, identify
 from pii_bench.models.local import WEIGHTS
 from pii_bench.ranking.collect import collect

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.datasets.checksums import sha256_of_folder
 from pii_bench.errors import InputFileError, PiiBenchError
+from pii_bench.files import sha256_of_folder
 from pii_bench.models.base import Message
 from pii_bench.models.tuning import Example
 from tests.builders import read_folder

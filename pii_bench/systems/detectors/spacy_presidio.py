@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pii_bench.datasets.checksums import sha256_of_folder
 from pii_bench.errors import InputFileError, MissingExtraError
+from pii_bench.files import sha256_of_folder
 from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.systems.detectors.base import (
     PRESIDIO,

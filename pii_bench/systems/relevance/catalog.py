@@ -8,10 +8,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from pii_bench.datasets.checksums import sha256_of
 from pii_bench.datasets.sample import read_native
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
-from pii_bench.files import write_whole
+from pii_bench.files import sha256_of, write_whole
 from pii_bench.systems import ENCODER
 from pii_bench.systems.relevance.base import (
     THRESHOLDS,

@@ -9,8 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from pii_bench.datasets.checksums import sha256_of
 from pii_bench.errors import InputFileError, MissingExtraError
+from pii_bench.files import sha256_of
 from pii_bench.systems.relevance.base import relative_scores
 from pii_bench.systems.relevance.keyword import KEYWORDS, KEYWORDS_SHA256, clauses_around, parts_of
 from pii_bench.taxonomy import CATEGORIES, PiiType

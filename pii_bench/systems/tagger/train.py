@@ -14,9 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pii_bench.datasets.checksums import sha256_of
 from pii_bench.datasets.sample import read_native
-from pii_bench.files import replacing, write_whole, writing
+from pii_bench.files import replacing, sha256_of, write_whole, writing
 from pii_bench.scorer.text import tokenize
 from pii_bench.systems.tagger.files import EMISSIONS, LOG, Decoder, write_decoder
 from pii_bench.systems.tagger.labels import OUTSIDE, decode, gold_spans, labels_of

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pii_bench.datasets.checksums import sha256_of_folder
 from pii_bench.errors import InputFileError, MissingExtraError, UnknownNameError
+from pii_bench.files import sha256_of_folder
 from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.systems.detectors.base import LabelMap
 from pii_bench.systems.detectors.hugging_face import HuggingFaceDetector
