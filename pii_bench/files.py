@@ -1,4 +1,4 @@
-"""Reading texts and JSON with errors that name the line, hashes, and writing files whole or not at all.
+"""Reading texts and JSON, writing files whole or not at all, and hashes; errors name the line.
 
 An error never quotes what is in a file.
 """
