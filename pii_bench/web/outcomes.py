@@ -24,7 +24,6 @@ from pii_bench.web.marks import (
     parse_marks,
     parse_remark,
 )
-from pii_bench.web.project_tables import MEMBERS, OUTCOMES, SAMPLES, TASKS
 from pii_bench.web.projects import (
     Plan,
     Project,
@@ -36,6 +35,7 @@ from pii_bench.web.projects import (
     items_to_json,
     samples_of,
 )
+from pii_bench.web.tables import MEMBERS, OUTCOMES, SAMPLES, TASKS
 from pii_bench.web.tasks import Part, Task, find_task, import_task, tasks_of, tasks_on
 from pii_bench.web.votes import (
     ASPECTS,

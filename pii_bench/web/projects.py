@@ -15,7 +15,7 @@ from pii_bench.datasets.sample import sample_from_record, sample_to_record
 from pii_bench.errors import PiiBenchError
 from pii_bench.web.accounts import Role
 from pii_bench.web.marks import Item, items_of_sample, mark_to_record
-from pii_bench.web.project_tables import MEMBERS, PROJECTS, SAMPLES, TASKS
+from pii_bench.web.tables import MEMBERS, PROJECTS, SAMPLES, TASKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -21,7 +21,6 @@ from pii_bench.web.access import Number, not_there
 from pii_bench.web.accounts import Role, list_accounts
 from pii_bench.web.outcomes import to_jsonl
 from pii_bench.web.pages import json_answer, page
-from pii_bench.web.review_tables import REVIEWS
 from pii_bench.web.reviews import (
     SCALE,
     Item,
@@ -49,6 +48,7 @@ from pii_bench.web.reviews import (
 )
 from pii_bench.web.security import CurrentUser, require
 from pii_bench.web.sessions import User
+from pii_bench.web.tables import REVIEWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

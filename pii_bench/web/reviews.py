@@ -25,7 +25,7 @@ from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import locator_of
 from pii_bench.scorer.masked_text import GoldTexts, tell
 from pii_bench.web.accounts import Role
-from pii_bench.web.review_tables import REVIEW_ITEMS, REVIEW_MEMBERS, REVIEWS, VERDICTS
+from pii_bench.web.tables import REVIEW_ITEMS, REVIEW_MEMBERS, REVIEWS, VERDICTS
 from pii_bench.web.votes import Ballot, agreement
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from sqlalchemy import update
 from pii_bench.errors import PiiBenchError
 from pii_bench.systems.catalog import check_name
 from pii_bench.web.marks import marks_of_subjects
-from pii_bench.web.project_tables import PROJECTS
 from pii_bench.web.projects import ProjectError, keep_suggestion, samples_of
+from pii_bench.web.tables import PROJECTS
 from pii_bench.web.worker import Failure
 
 if TYPE_CHECKING:

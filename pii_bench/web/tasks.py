@@ -17,8 +17,8 @@ from sqlalchemy import and_, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.web.project_tables import OUTCOMES, SAMPLES, TASKS, VERSIONS
 from pii_bench.web.projects import find_sample
+from pii_bench.web.tables import OUTCOMES, SAMPLES, TASKS, VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
