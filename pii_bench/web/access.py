@@ -13,8 +13,8 @@ from pii_bench.web.tasks import find_task
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from pii_bench.web.accounts import User
     from pii_bench.web.projects import Project
-    from pii_bench.web.sessions import User
     from pii_bench.web.tasks import Task
 
 # What a database counts up to.

@@ -13,7 +13,7 @@ from pii_bench.scorer.text import tokenize
 from pii_bench.taxonomy import CATEGORIES
 from pii_bench.web import state
 from pii_bench.web.access import Number, not_there, own_task, visible_project
-from pii_bench.web.accounts import Role
+from pii_bench.web.accounts import Role, User
 from pii_bench.web.guidelines import DEFAULT
 from pii_bench.web.marks import AnswerError, mark_to_record, occurrences, snap
 from pii_bench.web.outcomes import (
@@ -30,7 +30,6 @@ from pii_bench.web.outcomes import (
 from pii_bench.web.pages import json_answer, json_error, page
 from pii_bench.web.projects import count_samples, find_sample, projects_of
 from pii_bench.web.security import CurrentUser, require
-from pii_bench.web.sessions import User
 from pii_bench.web.tasks import (
     ConflictError,
     Part,

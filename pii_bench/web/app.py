@@ -25,7 +25,6 @@ from pii_bench.web.metrics import Metrics
 from pii_bench.web.middleware import Guard
 from pii_bench.web.pages import STATIC
 from pii_bench.web.security import admit
-from pii_bench.web.sessions import local_csrf_token
 from pii_bench.web.state import Gate, State, new_limiter
 from pii_bench.web.upstream import Upstream
 
@@ -99,7 +98,6 @@ def create_app(settings: Settings) -> FastAPI:
         upstream=upstream,
         limiter=new_limiter(),
         local=local_owner(database) if settings.is_loopback else None,
-        local_csrf_token=local_csrf_token(database),
     )
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     for router in ROUTERS:

@@ -9,10 +9,9 @@ from fastapi import APIRouter, Form, HTTPException, Request, Response
 from fastapi.responses import RedirectResponse
 
 from pii_bench.web import state
-from pii_bench.web.accounts import check_password
+from pii_bench.web.accounts import COOKIE, begin_session, check_password, end_session
 from pii_bench.web.pages import page
 from pii_bench.web.security import CurrentUser, limit_logins
-from pii_bench.web.sessions import COOKIE, begin_session, end_session
 
 router: Final = APIRouter(include_in_schema=False)
 

@@ -14,15 +14,18 @@ from pii_bench.web.accounts import (
     SHORTEST_PASSWORD,
     AccountError,
     Role,
+    User,
     add_account,
+    add_token,
     check_password,
     close_account,
+    delete_token,
     list_accounts,
+    list_tokens,
     set_password,
 )
 from pii_bench.web.pages import page
 from pii_bench.web.security import CurrentUser, limit_logins, require
-from pii_bench.web.sessions import User, add_token, delete_token, list_tokens
 
 router: Final = APIRouter(include_in_schema=False)
 
@@ -76,7 +79,7 @@ def make_token(
 ) -> Response:
     """Make a token and show it, this once."""
     try:
-        token = add_token(state.of(request).database, user.account, name.strip())
+        token = add_token(state.of(request).database, user, name.strip())
     except AccountError as error:
         return _account(request, user, status=400, wrong=f"{error}.")
     return _account(request, user, token=token)
@@ -85,7 +88,7 @@ def make_token(
 @router.post("/account/tokens/{token_id}/delete")
 def remove_token(request: Request, user: Person, token_id: int) -> Response:
     """Delete a token of one's own."""
-    if not delete_token(state.of(request).database, user.account, token_id):
+    if not delete_token(state.of(request).database, user, token_id):
         raise HTTPException(404, "You have no such token.")
     return RedirectResponse("/account", 303)
 
@@ -153,7 +156,7 @@ def _name_of(request: Request, account_id: int) -> str:
 
 
 def _account(request: Request, user: User, *, status: int = 200, **values: Any) -> Response:
-    tokens = list_tokens(state.of(request).database, user.account)
+    tokens = list_tokens(state.of(request).database, user)
     shortest = SHORTEST_PASSWORD
     return page(request, "account.html", status=status, tokens=tokens, shortest=shortest, **values)
 

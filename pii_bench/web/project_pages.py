@@ -20,7 +20,7 @@ from pii_bench.files import write_whole
 from pii_bench.ranking.human import FOLDER, to_lines
 from pii_bench.web import state
 from pii_bench.web.access import Number, not_there, visible_project
-from pii_bench.web.accounts import Role, list_accounts
+from pii_bench.web.accounts import Role, User, list_accounts
 from pii_bench.web.guidelines import DEFAULT
 from pii_bench.web.outcomes import (
     disputes,
@@ -50,7 +50,6 @@ from pii_bench.web.projects import (
     samples_of,
 )
 from pii_bench.web.security import require
-from pii_bench.web.sessions import User
 from pii_bench.web.suggestions import check_system, prepare
 from pii_bench.web.tasks import Part, restart_qualification, tasks_of
 
@@ -203,7 +202,7 @@ def project_page(request: Request, user: Owner, project_id: Number) -> Response:
                 }
                 for stage in project.plan.stages.numbers
             ],
-            "people": _people(connection, project, [*accounts, user.account]),
+            "people": _people(connection, project, [*accounts, user]),
             "others": [each for each in accounts if each.id not in members],
             "reports": stage_reports(connection, project),
             "disputes": len(disputes(connection, project)),

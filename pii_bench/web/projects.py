@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.datasets.sample import Sample
+    from pii_bench.web.accounts import User
     from pii_bench.web.database import Database
     from pii_bench.web.marks import Mark
-    from pii_bench.web.sessions import User
 
 PAPER_THRESHOLD: Final = 0.6
 """Below this kappa the paper sends a sample to an expert."""

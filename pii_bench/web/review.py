@@ -18,7 +18,7 @@ from pii_bench.ranking.stored import Run, read_runs
 from pii_bench.tasks import Task
 from pii_bench.web import state
 from pii_bench.web.access import Number, not_there
-from pii_bench.web.accounts import Role, list_accounts
+from pii_bench.web.accounts import Role, User, list_accounts
 from pii_bench.web.outcomes import to_jsonl
 from pii_bench.web.pages import json_answer, page
 from pii_bench.web.reviews import (
@@ -47,7 +47,6 @@ from pii_bench.web.reviews import (
     rewritten_pair,
 )
 from pii_bench.web.security import CurrentUser, require
-from pii_bench.web.sessions import User
 from pii_bench.web.tables import REVIEWS
 
 if TYPE_CHECKING:
@@ -166,7 +165,7 @@ def review_page(request: Request, user: CurrentUser, review_id: Number) -> Respo
     """A review: what is next, and for an owner the results and the people."""
     database = state.of(request).database
     is_owner = user.role.allows(Role.OWNER)
-    accounts = {each.id: each for each in list_accounts(database)} | {user.id: user.account}
+    accounts = {each.id: each for each in list_accounts(database)} | {user.id: user}
     with database.reading() as connection:
         review = _visible(connection, user, review_id)
         order = order_of(connection, review, user.id)

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from pii_bench.ranking.scores import Interval
     from pii_bench.runs.predictions import Prediction
     from pii_bench.scorer.masked_text import Told
+    from pii_bench.web.accounts import User
     from pii_bench.web.database import Database
-    from pii_bench.web.sessions import User
     from pii_bench.web.votes import Agreement
 
     Pieces = list[tuple[str, str]]

@@ -16,8 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection
 
 from pii_bench.web import state
-from pii_bench.web.accounts import Role, list_accounts
-from pii_bench.web.sessions import COOKIE, User, user_of_session, user_of_token
+from pii_bench.web.accounts import COOKIE, Role, User, list_accounts, user_of_session, user_of_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +45,7 @@ def find_user(connection: HTTPConnection) -> User | None:
         if user is not None:
             return user
     if web.local is not None and not list_accounts(web.database):
-        return User(web.local, web.local_csrf_token)
+        return web.local
     return None
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import HTTPConnection
 
-    from pii_bench.web.accounts import Account
+    from pii_bench.web.accounts import User
     from pii_bench.web.database import Database
     from pii_bench.web.masker import Masker
     from pii_bench.web.metrics import Metrics
@@ -37,9 +37,7 @@ class State:
         metrics: what `/metrics` tells.
         upstream: who answers the proxy's chats; None: there is no proxy.
         limiter: counts requests, in memory.
-        local: the account of every visitor as long as there are no others; None where
-            accounts are required.
-        local_csrf_token: what the forms of the local owner bring.
+        local: every visitor as long as there are no accounts; None where they are required.
     """
 
     settings: Settings
@@ -49,8 +47,7 @@ class State:
     metrics: Metrics
     upstream: Upstream | None
     limiter: MovingWindowRateLimiter
-    local: Account | None
-    local_csrf_token: str
+    local: User | None
 
 
 class Gate:

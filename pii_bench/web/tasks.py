@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from pii_bench.web.accounts import User
     from pii_bench.web.database import Database
     from pii_bench.web.projects import Project
-    from pii_bench.web.sessions import User
 
 _ATTEMPTS: Final = 20
 _EMPTY: Final[Mapping[int, dict[str, Any]]] = {1: {"marks": []}, 2: {"needed": []}}

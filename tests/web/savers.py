@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Final
 import httpx2
 from sqlalchemy import insert, select
 
-from pii_bench.web.accounts import Role, list_accounts
+from pii_bench.web.accounts import COOKIE, Role, begin_session, list_accounts
 from pii_bench.web.database import Database
 from pii_bench.web.projects import Plan, Stages, add_member, create_project
-from pii_bench.web.sessions import COOKIE, begin_session
 from pii_bench.web.tables import ACCOUNTS, OUTCOMES, TASKS, VERSIONS
 from tests.web.study import ANN, BO, dataset
 

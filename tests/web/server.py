@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from fastapi.testclient import TestClient
 
-from pii_bench.web.accounts import Account, list_accounts
+from pii_bench.web.accounts import COOKIE, Account, begin_session, list_accounts
 from pii_bench.web.app import create_app
-from pii_bench.web.sessions import COOKIE, begin_session
 
 if TYPE_CHECKING:
     from contextlib import ExitStack

@@ -14,9 +14,17 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pii_bench.web.accounts import AccountError, Role, add_account, close_account, list_accounts
+from pii_bench.web.accounts import (
+    AccountError,
+    Role,
+    add_account,
+    add_token,
+    close_account,
+    delete_token,
+    list_accounts,
+    list_tokens,
+)
 from pii_bench.web.database import Database
-from pii_bench.web.sessions import add_token, delete_token, list_tokens
 from pii_bench.web.settings import Settings
 from tests.web.chromium import free_port, serving
 from tests.web.savers import lost, save_together, study

@@ -9,14 +9,18 @@ import pytest
 from fastapi import Depends
 
 from pii_bench.web.accounts import (
+    COOKIE,
     AccountError,
     Role,
     add_account,
+    add_token,
+    begin_session,
     check_password,
+    delete_token,
+    list_tokens,
     set_password,
 )
 from pii_bench.web.security import require
-from pii_bench.web.sessions import COOKIE, add_token, begin_session, delete_token, list_tokens
 from pii_bench.web.settings import Settings
 from tests.web.server import PASSWORD, Server
 from tests.web.where import new_database
