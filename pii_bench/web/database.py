@@ -48,6 +48,13 @@ class DatabaseError(PiiBenchError):
     """A database that cannot be used."""
 
 
+class NotThereError(PiiBenchError):
+    """Something that is not there, or not for this person."""
+
+    def __init__(self) -> None:
+        super().__init__("There is nothing here.")
+
+
 class Database:
     """An open database with our tables; safe to use from several threads.
 

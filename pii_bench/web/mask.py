@@ -9,12 +9,13 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Header, Request, Response
 from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse
 
 from pii_bench.systems.base import THIS_MACHINE, UNKNOWN_RECIPIENT
 from pii_bench.taxonomy import PiiType
 from pii_bench.web import state
 from pii_bench.web.masker import PIECE
-from pii_bench.web.pages import json_answer, page
+from pii_bench.web.pages import page
 from pii_bench.web.security import CurrentUser
 from pii_bench.web.uploads import Limits, endings, read_upload
 
@@ -63,7 +64,7 @@ async def read_file(
     async with web.uploads.one():
         data = await request.body()
         upload = await run_in_threadpool(read_upload, x_file_ending, data, limits)
-    return json_answer({"text": upload.text, "notes": list(upload.notes)})
+    return JSONResponse({"text": upload.text, "notes": list(upload.notes)})
 
 
 def _named(recipient: str) -> str:

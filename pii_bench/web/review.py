@@ -7,27 +7,24 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final
 
-from fastapi import APIRouter, Depends, Form, Request, Response, UploadFile
-from fastapi.responses import RedirectResponse
+from fastapi import APIRouter, Form, Request, Response, UploadFile
+from fastapi.responses import JSONResponse, RedirectResponse
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import select
 
 from pii_bench.errors import InputFileError
 from pii_bench.files import read_records
 from pii_bench.ranking.stored import Run, read_runs
 from pii_bench.tasks import Task
 from pii_bench.web import state
-from pii_bench.web.access import Number, not_there
-from pii_bench.web.accounts import Role, User, list_accounts
+from pii_bench.web.accounts import Role, list_accounts
+from pii_bench.web.database import NotThereError
 from pii_bench.web.outcomes import to_jsonl
-from pii_bench.web.pages import json_answer, page
+from pii_bench.web.pages import page
 from pii_bench.web.reviews import (
     SCALE,
-    Item,
     Judgement,
     Kind,
     Pair,
-    Review,
     ReviewError,
     add_reviewer,
     agreement_of,
@@ -45,18 +42,15 @@ from pii_bench.web.reviews import (
     reviewers_of,
     reviews_of,
     rewritten_pair,
+    visible_review,
 )
-from pii_bench.web.security import CurrentUser, require
-from pii_bench.web.tables import REVIEWS
+from pii_bench.web.security import CurrentUser, Number, Owner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sqlalchemy import Connection
 
 router: Final = APIRouter(include_in_schema=False)
-
-Owner = Annotated[User, Depends(require(Role.OWNER))]
 
 MOST_ITEMS: Final = 5000
 _QUESTIONS: Final = {
@@ -94,7 +88,7 @@ def review_list(request: Request, user: CurrentUser) -> Response:
 
 
 @router.get("/reviews/new")
-def new_review(request: Request, user: Owner) -> Response:  # noqa: ARG001 -- the role is needed
+def new_review(request: Request, _: Owner) -> Response:
     """The form of a new review."""
     runs = _runs(state.of(request).settings.results)
     return page(request, "review_new.html", runs=list(runs))
@@ -167,7 +161,7 @@ def review_page(request: Request, user: CurrentUser, review_id: Number) -> Respo
     is_owner = user.role.allows(Role.OWNER)
     accounts = {each.id: each for each in list_accounts(database)} | {user.id: user}
     with database.reading() as connection:
-        review = _visible(connection, user, review_id)
+        review = visible_review(connection, user, review_id)
         order = order_of(connection, review, user.id)
         said = judgements_of(connection, review, user.id)
         everything = every_judgement(connection, review) if is_owner else []
@@ -194,7 +188,7 @@ def review_page(request: Request, user: CurrentUser, review_id: Number) -> Respo
 def item_page(request: Request, user: CurrentUser, item_id: Number) -> Response:
     """A text before and after, and the questions."""
     with state.of(request).database.reading() as connection:
-        item, review = _item(connection, user, item_id)
+        item, review = find_item(connection, user, item_id)
         order = order_of(connection, review, user.id)
         said = judgements_of(connection, review, user.id)
     place = order.index(item.id)
@@ -220,7 +214,7 @@ def item_page(request: Request, user: CurrentUser, item_id: Number) -> Response:
 def judge_item(request: Request, user: CurrentUser, item_id: Number, body: Said) -> Response:
     """Keep what somebody says; answers with where to go next."""
     with state.of(request).database.writing() as connection:
-        item, review = _item(connection, user, item_id)
+        item, review = find_item(connection, user, item_id)
         said = Judgement(**body.model_dump())
         said.check(review.kind)
         judge(connection, item, user.id, said)
@@ -233,7 +227,7 @@ def judge_item(request: Request, user: CurrentUser, item_id: Number, body: Said)
         if not (each in others and others[each].done)
     ]
     target = f"/reviews/items/{waiting[0]}" if waiting else f"/reviews/{review.id}"
-    return json_answer({"next": target})
+    return JSONResponse({"next": target})
 
 
 @router.post("/reviews/{review_id}/people")
@@ -247,13 +241,13 @@ def change_reviewers(
     """Add somebody, or take somebody out."""
     database = state.of(request).database
     with database.reading() as connection:
-        review = _visible(connection, user, review_id)
+        review = visible_review(connection, user, review_id)
     if action == "remove":
         remove_reviewer(database, review, account)
     elif account in {user.id, *(each.id for each in list_accounts(database))}:
         add_reviewer(database, review, account)
     else:
-        raise not_there()
+        raise NotThereError
     return RedirectResponse(f"/reviews/{review.id}", 303)
 
 
@@ -261,7 +255,7 @@ def change_reviewers(
 def verdict_file(request: Request, user: Owner, review_id: Number) -> Response:
     """All judgements, without the texts; people as numbers."""
     with state.of(request).database.reading() as connection:
-        review = _visible(connection, user, review_id)
+        review = visible_review(connection, user, review_id)
         everything = every_judgement(connection, review)
     numbers = {id_: n for n, id_ in enumerate(dict.fromkeys(a for _, a, _ in everything), start=1)}
     records = [
@@ -286,24 +280,6 @@ def remove_review(request: Request, user: Owner, review_id: Number) -> Response:
     """Delete a review with all its texts."""
     database = state.of(request).database
     with database.reading() as connection:
-        review = _visible(connection, user, review_id)
+        review = visible_review(connection, user, review_id)
     delete_review(database, review)
     return RedirectResponse("/reviews", 303)
-
-
-def _visible(connection: Connection, user: User, review_id: int) -> Review:
-    row = connection.execute(select(REVIEWS).where(REVIEWS.c.id == review_id)).one_or_none()
-    if row is None:
-        raise not_there()
-    review = Review(row.id, row.name, Kind(row.kind))
-    if not user.role.allows(Role.OWNER) and user.id not in reviewers_of(connection, review):
-        raise not_there()
-    return review
-
-
-def _item(connection: Connection, user: User, item_id: int) -> tuple[Item, Review]:
-    try:
-        item = find_item(connection, item_id)
-    except LookupError:
-        raise not_there() from None
-    return item, _visible(connection, user, item.review_id)

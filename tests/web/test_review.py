@@ -156,7 +156,7 @@ def test_the_owner_sees_means_by_system(team: Server) -> None:
 def test_a_mean_has_an_interval_over_texts() -> None:
     pairs = [Pair(f"s{n}", "one", None, [(f"text {n // 2}", "")], [("", "")]) for n in range(4)]
     said = [
-        (Item(n, 1, n, pair), person, Judgement("", privacy, 5, done=True))
+        (Item(n, 1, pair), person, Judgement("", privacy, 5, done=True))
         for n, pair in enumerate(pairs)
         for person, privacy in ((1, 1 + n), (2, 1 + n), (3, 1 + n))[: 2 + n % 2]
     ]
