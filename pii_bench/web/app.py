@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 
 import pii_bench
 from pii_bench.errors import PiiBenchError
-from pii_bench.web import annotate, api, mask, people, project_pages, proxy, review
+from pii_bench.web import annotate, mask, people, project_pages, proxy, review
 from pii_bench.web.accounts import has_owner, local_owner
 from pii_bench.web.database import Database
 from pii_bench.web.masker import Masker
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 ROUTERS: Final = (
     people.router,
     mask.router,
-    api.router,
     proxy.router,
     annotate.router,
     project_pages.router,

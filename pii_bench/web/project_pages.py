@@ -25,6 +25,7 @@ from pii_bench.web import state
 from pii_bench.web.accounts import list_accounts
 from pii_bench.web.database import NotThereError
 from pii_bench.web.marks import marks_of_subjects
+from pii_bench.web.masker import Failure
 from pii_bench.web.outcomes import (
     disputes,
     export,
@@ -57,7 +58,6 @@ from pii_bench.web.projects import (
 from pii_bench.web.security import Owner, VisibleProject
 from pii_bench.web.tables import PROJECTS
 from pii_bench.web.tasks import Part, restart_qualification, tasks_of
-from pii_bench.web.worker import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
