@@ -102,32 +102,28 @@ def project_list(request: Request, user: CurrentUser) -> Response:
             (project, _own_progress(connection, project, user), _whole(connection, project))
             for project in projects_of(connection, user)
         ]
-    is_owner = user.role.allows(Role.OWNER)
-    return page(request, "projects.html", projects=shown, is_owner=is_owner)
+    return page(request, "projects.html", projects=shown)
 
 
 @router.get("/projects/{project_id}/work")
 def project_work(request: Request, user: CurrentUser, project: VisibleProject) -> Response:
     """What an annotator has done and what is next."""
     with state.of(request).database.reading() as connection:
-        qualified = may_annotate(connection, project, user.id)
         own = [
             task
             for task in tasks_of(connection, project, account_id=user.id)
             if task.part is Part.ANNOTATOR
         ]
-        samples = {task.sample_id: find_sample(connection, task.sample_id) for task in own}
         values: dict[str, Any] = {
             "project": project,
             "guidelines": project.guidelines,
             "categories": CATEGORIES,
-            "qualified": qualified,
+            "qualified": may_annotate(connection, project, user.id),
             "reached": qualification(connection, project, user.id),
-            "tasks": [(task, samples[task.sample_id]) for task in reversed(own)],
+            "tasks": [(task, find_sample(connection, task.sample_id)) for task in reversed(own)],
             "mine": _own_progress(connection, project, user),
             "disputes": len(disputes(connection, project)),
             "adjudicates": user.role.allows(Role.ADJUDICATOR),
-            "is_owner": user.role.allows(Role.OWNER),
             "stages": _STAGE_TITLES,
         }
     return page(request, "work.html", **values)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -550,8 +549,3 @@ def import_readings(database: Database, dataset: Dataset) -> Project:
             if len(tasks) >= plan.annotators:
                 _keep_outcome(connection, project, sample, 2, tasks)
     return project
-
-
-def to_jsonl(records: Iterable[dict[str, Any]]) -> str:
-    """Records as a file."""
-    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)

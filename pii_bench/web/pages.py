@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, RedirectResponse
+from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.templating import Jinja2Templates
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.runs.mask_text import MaskingError
-from pii_bench.web.accounts import LOCAL_NAME
+from pii_bench.web.accounts import LOCAL_NAME, Role
 from pii_bench.web.database import NotThereError
 from pii_bench.web.masker import BusyError
 from pii_bench.web.security import NotLoggedInError
 from pii_bench.web.tasks import ConflictError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from fastapi import FastAPI, Request, Response
+    from fastapi import FastAPI, Request
+
+    from pii_bench.web.accounts import User
 
 FOLDER: Final = Path(__file__).parent
 STATIC: Final = FOLDER / "static"
@@ -42,7 +45,7 @@ _STATUSES: Final[Mapping[type[PiiBenchError], int]] = {
 
 
 def page(request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
-    """A template filled with values; it also knows `user` and, in forms, `csrf_token`.
+    """A template filled with values; it also knows `user`, `is_owner` and, in forms, `csrf_token`.
 
     Args:
         request: what is answered.
@@ -50,13 +53,21 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
         status: of the answer.
         values: what the template shows; all of it is escaped.
     """
-    user = getattr(request.state, "user", None)
+    user: User | None = getattr(request.state, "user", None)
     known = {
         "user": user,
+        "is_owner": user is not None and user.role is Role.OWNER,
         "local": user is not None and user.name == LOCAL_NAME,
         "csrf_token": (user.csrf_token or "") if user else "",
     }
     return _TEMPLATES.TemplateResponse(request, template, known | values, status_code=status)
+
+
+def download(records: Iterable[dict[str, Any]], name: str) -> Response:
+    """Records as a file of JSON Lines."""
+    text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(text, media_type="application/jsonl", headers=headers)
 
 
 def add_handlers(app: FastAPI) -> None:

@@ -59,9 +59,9 @@ Password = Annotated[str, Form(max_length=1000)]
 
 
 @router.get("/")
-def home(request: Request, user: CurrentUser) -> Response:
+def home(request: Request, _: CurrentUser) -> Response:
     """What there is to do."""
-    return page(request, "home.html", role=user.role.value)
+    return page(request, "home.html")
 
 
 @router.get("/login")
@@ -115,7 +115,8 @@ def account_page(request: Request, user: CurrentUser) -> Response:
 @router.post("/account/password")
 def change_password(request: Request, user: Person, old: Password, new: Password) -> Response:
     """Change one's own password; all sessions end, this one too."""
-    _refuse_local(user)
+    if user.name == LOCAL_NAME:
+        raise HTTPException(400, "On this machine alone there is no password.")
     limit_logins(request, user.name)
     database = state.of(request).database
     if check_password(database, user.name, old) is None:
@@ -196,17 +197,11 @@ def _new_password() -> str:
     return secrets.token_urlsafe(12)
 
 
-def _refuse_local(user: User) -> None:
-    if user.name == LOCAL_NAME:
-        raise HTTPException(400, "On this machine alone there is no password.")
-
-
 def _name_of(request: Request, account_id: int) -> str:
-    everybody = list_accounts(state.of(request).database)
-    for account in everybody:
-        if account.id == account_id:
-            return account.name
-    raise HTTPException(404, "There is no such account.")
+    names = {each.id: each.name for each in list_accounts(state.of(request).database)}
+    if account_id not in names:
+        raise HTTPException(404, "There is no such account.")
+    return names[account_id]
 
 
 def _account(request: Request, user: User, *, status: int = 200, **values: Any) -> Response:

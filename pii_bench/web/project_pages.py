@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -36,9 +37,8 @@ from pii_bench.web.outcomes import (
     qualification,
     reconsider,
     stage_reports,
-    to_jsonl,
 )
-from pii_bench.web.pages import page
+from pii_bench.web.pages import download, page
 from pii_bench.web.projects import (
     DEFAULT_GUIDELINES,
     Plan,
@@ -360,7 +360,7 @@ def export_file(request: Request, _: Owner, project: VisibleProject) -> Response
     """The settled samples as a dataset file, with all votes."""
     with state.of(request).database.reading() as connection:
         records = export(connection, project)
-    return _download(to_jsonl(records), f"{_file_name(project)}.jsonl")
+    return download(records, f"{_file_name(project)}.jsonl")
 
 
 @router.get("/projects/{project_id}/human.jsonl")
@@ -368,7 +368,7 @@ def human_file(request: Request, _: Owner, project: VisibleProject) -> Response:
     """What people answered, for the leaderboard."""
     with state.of(request).database.reading() as connection:
         answers = human_answers(connection, project)
-    return _download(to_lines(answers), f"{_file_name(project)}-people.jsonl")
+    return download(map(asdict, answers), f"{_file_name(project)}-people.jsonl")
 
 
 @router.post("/projects/{project_id}/human")
@@ -394,8 +394,3 @@ def remove_project(request: Request, _: Owner, project: VisibleProject) -> Respo
 
 def _file_name(project: Project) -> str:
     return f"{project.id}-{_UNSAFE.sub('-', project.plan.name)[:60].strip('.-') or 'project'}"
-
-
-def _download(text: str, name: str) -> Response:
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(text, media_type="application/jsonl", headers=headers)

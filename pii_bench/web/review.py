@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from fastapi import APIRouter, Form, Request, Response, UploadFile
 from fastapi.responses import JSONResponse, RedirectResponse
-from pydantic import BaseModel, ConfigDict, Field
 
 from pii_bench.errors import InputFileError
 from pii_bench.files import read_records
@@ -18,8 +17,7 @@ from pii_bench.tasks import Task
 from pii_bench.web import state
 from pii_bench.web.accounts import Role, list_accounts
 from pii_bench.web.database import NotThereError
-from pii_bench.web.outcomes import to_jsonl
-from pii_bench.web.pages import page
+from pii_bench.web.pages import download, page
 from pii_bench.web.reviews import (
     SCALE,
     Judgement,
@@ -61,19 +59,6 @@ _QUESTIONS: Final = {
 }
 
 
-class Said(BaseModel):
-    """A judgement from a browser."""
-
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-
-    verdict: str = Field("", max_length=20)
-    privacy: int | None = None
-    meaning: int | None = None
-    comment: str = ""
-    done: bool = False
-    seconds: float = Field(0, ge=0, le=1e7, allow_inf_nan=False)
-
-
 @router.get("/reviews")
 def review_list(request: Request, user: CurrentUser) -> Response:
     """The reviews of the user."""
@@ -83,8 +68,7 @@ def review_list(request: Request, user: CurrentUser) -> Response:
             said = judgements_of(connection, review, user.id)
             most = len(order_of(connection, review, user.id))
             shown.append((review, sum(each.done for each in said.values()), most))
-    is_owner = user.role.allows(Role.OWNER)
-    return page(request, "reviews.html", reviews=shown, is_owner=is_owner)
+    return page(request, "reviews.html", reviews=shown)
 
 
 @router.get("/reviews/new")
@@ -158,20 +142,18 @@ def _system(run: Run) -> str:
 def review_page(request: Request, user: CurrentUser, review_id: Number) -> Response:
     """A review: what is next, and for an owner the results and the people."""
     database = state.of(request).database
-    is_owner = user.role.allows(Role.OWNER)
     accounts = {each.id: each for each in list_accounts(database)} | {user.id: user}
     with database.reading() as connection:
         review = visible_review(connection, user, review_id)
         order = order_of(connection, review, user.id)
         said = judgements_of(connection, review, user.id)
-        everything = every_judgement(connection, review) if is_owner else []
+        everything = every_judgement(connection, review) if user.role is Role.OWNER else []
         members = reviewers_of(connection, review)
     undone = [item for item in order if not (item in said and said[item].done)]
     return page(
         request,
         "review.html",
         review=review,
-        is_owner=is_owner,
         done=len(order) - len(undone),
         most=len(order),
         next=undone[0] if undone else None,
@@ -211,11 +193,10 @@ def item_page(request: Request, user: CurrentUser, item_id: Number) -> Response:
 
 
 @router.post("/reviews/items/{item_id}")
-def judge_item(request: Request, user: CurrentUser, item_id: Number, body: Said) -> Response:
+def judge_item(request: Request, user: CurrentUser, item_id: Number, said: Judgement) -> Response:
     """Keep what somebody says; answers with where to go next."""
     with state.of(request).database.writing() as connection:
         item, review = find_item(connection, user, item_id)
-        said = Judgement(**body.model_dump())
         said.check(review.kind)
         judge(connection, item, user.id, said)
         order = order_of(connection, review, user.id)
@@ -271,8 +252,7 @@ def verdict_file(request: Request, user: Owner, review_id: Number) -> Response:
         }
         for item, account_id, said in everything
     ]
-    headers = {"Content-Disposition": f'attachment; filename="review-{review.id}.jsonl"'}
-    return Response(to_jsonl(records), media_type="application/jsonl", headers=headers)
+    return download(records, f"review-{review.id}.jsonl")
 
 
 @router.post("/reviews/{review_id}/delete")

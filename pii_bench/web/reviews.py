@@ -13,8 +13,9 @@ from enum import StrEnum
 from itertools import groupby
 from random import Random
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
+from pydantic import ConfigDict, Field
 from sqlalchemy import delete, insert, select, update
 
 from pii_bench.errors import PiiBenchError
@@ -102,14 +103,16 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What somebody said of an item; empty or None what is open."""
+    """What somebody said of an item, as a browser sends it; empty or None what is open."""
+
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     verdict: str = ""
     privacy: int | None = None
     meaning: int | None = None
     comment: str = ""
     done: bool = False
-    seconds: float = 0.0
+    seconds: Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)] = 0.0
 
     def check(self, kind: Kind) -> None:
         """Refuse what is no judgement.
