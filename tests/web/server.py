@@ -60,6 +60,12 @@ class Server:
         """The account of this name."""
         return next(each for each in list_accounts(self.web.database) if each.name == name)
 
+    def on_disk(self) -> bytes:
+        """What the files of the database hold; those of a database server are its own."""
+        path = self.web.database.file
+        found = path.parent.glob(f"{path.name}*") if path is not None else ()
+        return b"".join(each.read_bytes() for each in found)
+
     def browser(self, name: str | None = None) -> Browser:
         """A browser, with a session if it has a name."""
         client = Browser(self.app, base_url=ORIGIN, headers={"origin": ORIGIN})
