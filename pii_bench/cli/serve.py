@@ -97,14 +97,14 @@ def run(arguments: argparse.Namespace) -> bool:
         results=Path(arguments.results),
         workers=arguments.workers,
     )
-    from pii_bench.web.backup import back_up, restore
+    from pii_bench.web.database import back_up, restore
 
     if arguments.add_owner is not None:
         _add_owner(settings, arguments.add_owner)
     elif arguments.backup is not None:
-        back_up(settings, arguments.backup, force=arguments.force)
+        back_up(settings.database, arguments.backup, force=arguments.force)
     elif arguments.restore is not None:
-        restore(settings, arguments.restore, force=arguments.force)
+        restore(settings.database, arguments.restore, force=arguments.force)
     else:
         _serve(settings)
     return True

@@ -1,24 +1,30 @@
-"""People, their passwords and what they may do."""
+"""People: passwords, roles, sessions of their browsers and tokens of their programs.
+
+Of sessions and tokens the database knows only the hashes.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
 import time
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, insert, null, select, update
 from sqlalchemy.exc import IntegrityError
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.web.tables import ACCOUNTS, SESSIONS, TOKENS
+from pii_bench.web.tables import ACCOUNTS, FACTS, SESSIONS, TOKENS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from sqlalchemy import Select
 
     from pii_bench.web.database import Database
 
@@ -27,6 +33,11 @@ LOCAL_NAME: Final = "local"
 
 SHORTEST_PASSWORD: Final = 10
 LONGEST_PASSWORD: Final = 200
+COOKIE: Final = "pii_bench_session"
+
+_DAY: Final = 86400.0
+_LOCAL_CSRF_FACT: Final = "local-csrf"
+_MOST_TOKENS: Final = 20
 
 _NAME: Final = re.compile(r"[\w.@+-]{1,60}")
 _HASHER: Final = PasswordHasher()
@@ -57,7 +68,25 @@ class Account:
     id: int
     name: str
     role: Role
-    created: float = field(default=0.0, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class User(Account):
+    """Who sends a request.
+
+    Attributes:
+        csrf_token: what their forms must bring; None for a program with a token of its own.
+    """
+
+    csrf_token: str | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A program's token, without its secret."""
+
+    id: int
+    name: str
 
 
 def add_account(database: Database, name: str, role: Role, password: str) -> Account:
@@ -72,15 +101,14 @@ def add_account(database: Database, name: str, role: Role, password: str) -> Acc
             f"the name {name[:60]!r} cannot be taken; allowed: 1 to 60 letters, digits and . _ @ "
             f"+ -, and not {LOCAL_NAME!r}"
         )
-    created, hashed = time.time(), hash_password(password)
-    row = {"name": name, "role": role.value, "created": created}
+    values = {"name": name, "role": role.value, "password_hash": hash_password(password)}
     try:
         with database.writing() as connection:
-            made = connection.execute(insert(ACCOUNTS).values(**row, password_hash=hashed))
+            made = connection.execute(insert(ACCOUNTS).values(**values, created=time.time()))
     except IntegrityError:
         raise AccountError(f"there is an account {name!r} already") from None
     (account_id,) = made.inserted_primary_key or (0,)
-    return Account(account_id, name, role, created)
+    return Account(account_id, name, role)
 
 
 def hash_password(password: str) -> str:
@@ -137,7 +165,7 @@ def check_password(database: Database, name: str, password: str) -> Account | No
         return None
     if row is None or not known:
         return None
-    return Account(row.id, row.name, Role(row.role), row.created)
+    return Account(row.id, row.name, Role(row.role))
 
 
 def list_accounts(database: Database) -> Sequence[Account]:
@@ -145,7 +173,7 @@ def list_accounts(database: Database) -> Sequence[Account]:
     query = select(ACCOUNTS).where(ACCOUNTS.c.password_hash.is_not(None)).order_by(ACCOUNTS.c.name)
     with database.reading() as connection:
         rows = connection.execute(query).all()
-    return [Account(row.id, row.name, Role(row.role), row.created) for row in rows]
+    return [Account(row.id, row.name, Role(row.role)) for row in rows]
 
 
 def has_owner(database: Database) -> bool:
@@ -153,13 +181,111 @@ def has_owner(database: Database) -> bool:
     return any(account.role is Role.OWNER for account in list_accounts(database))
 
 
-def local_owner(database: Database) -> Account:
-    """The account of a server without accounts, made on first use."""
+def local_owner(database: Database) -> User:
+    """Whoever visits a server without accounts; the token of their forms outlives a restart."""
+    account = select(ACCOUNTS.c.id).where(ACCOUNTS.c.name == LOCAL_NAME)
+    token = select(FACTS.c.value).where(FACTS.c.name == _LOCAL_CSRF_FACT)
     with database.writing() as connection:
-        query = select(ACCOUNTS).where(ACCOUNTS.c.name == LOCAL_NAME)
-        row = connection.execute(query).one_or_none()
-        if row is None:
+        if connection.scalar(account) is None:
             values = {"name": LOCAL_NAME, "role": Role.OWNER.value, "created": time.time()}
             connection.execute(insert(ACCOUNTS).values(**values))
-            row = connection.execute(query).one()
-    return Account(row.id, row.name, Role(row.role), row.created)
+        if connection.scalar(token) is None:
+            fact = {"name": _LOCAL_CSRF_FACT, "value": secrets.token_urlsafe(32)}
+            connection.execute(insert(FACTS).values(**fact))
+        found = connection.scalars(account).one()
+        return User(found, LOCAL_NAME, Role.OWNER, connection.scalars(token).one())
+
+
+def begin_session(database: Database, account: Account, days: int) -> str:
+    """Open a session, and forget those that have expired.
+
+    Returns:
+        The value of its cookie.
+    """
+    secret, now = secrets.token_urlsafe(32), time.time()
+    with database.writing() as connection:
+        connection.execute(delete(SESSIONS).where(SESSIONS.c.expires < now))
+        connection.execute(
+            insert(SESSIONS).values(
+                key=_hash(secret),
+                account_id=account.id,
+                csrf_token=secrets.token_urlsafe(32),
+                expires=now + days * _DAY,
+            )
+        )
+    return secret
+
+
+def end_session(database: Database, secret: str) -> None:
+    """Close a session, if it is open."""
+    with database.writing() as connection:
+        connection.execute(delete(SESSIONS).where(SESSIONS.c.key == _hash(secret)))
+
+
+def user_of_session(database: Database, secret: str) -> User | None:
+    """Whose session this is; None where it is unknown or has expired."""
+    query = (
+        select(ACCOUNTS, SESSIONS.c.csrf_token)
+        .join_from(SESSIONS, ACCOUNTS)
+        .where(SESSIONS.c.key == _hash(secret), SESSIONS.c.expires > time.time())
+    )
+    return _find_user(database, query)
+
+
+def add_token(database: Database, account: Account, name: str) -> str:
+    """Make a token for programs of an account.
+
+    Returns:
+        The token; it cannot be shown again.
+
+    Raises:
+        AccountError: no name, a name that is too long, or too many tokens.
+    """
+    if not 1 <= len(name) <= 60:
+        raise AccountError(f"a token's name has {len(name)} characters; allowed: 1 to 60")
+    if len(list_tokens(database, account)) >= _MOST_TOKENS:
+        raise AccountError(f"there are {_MOST_TOKENS} tokens already: delete one first")
+    secret = secrets.token_urlsafe(32)
+    values = {"account_id": account.id, "name": name, "created": time.time()}
+    with database.writing() as connection:
+        connection.execute(insert(TOKENS).values(**values, key=_hash(secret)))
+    return secret
+
+
+def list_tokens(database: Database, account: Account) -> Sequence[Token]:
+    """The tokens of an account, oldest first."""
+    query = select(TOKENS).where(TOKENS.c.account_id == account.id).order_by(TOKENS.c.id)
+    with database.reading() as connection:
+        return [Token(row.id, row.name) for row in connection.execute(query)]
+
+
+def delete_token(database: Database, account: Account, token_id: int) -> bool:
+    """Delete a token of this account.
+
+    Returns:
+        Whether it has one with this id; those of others are not touched.
+    """
+    theirs = (TOKENS.c.id == token_id) & (TOKENS.c.account_id == account.id)
+    with database.writing() as connection:
+        return connection.execute(delete(TOKENS).where(theirs)).rowcount == 1
+
+
+def user_of_token(database: Database, secret: str) -> User | None:
+    """Whose token this is; None where it is unknown."""
+    query = (
+        select(ACCOUNTS, null().label("csrf_token"))
+        .join_from(TOKENS, ACCOUNTS)
+        .where(TOKENS.c.key == _hash(secret))
+    )
+    return _find_user(database, query)
+
+
+def _find_user(database: Database, query: Select[Any]) -> User | None:
+    with database.reading() as connection:
+        row = connection.execute(query).one_or_none()
+    return None if row is None else User(row.id, row.name, Role(row.role), row.csrf_token)
+
+
+def _hash(secret: str) -> bytes:
+    # The secrets are random: a slow hash would protect nothing more.
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, HTTPException, Request, Response
-from fastapi.responses import RedirectResponse
+from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.responses import JSONResponse, RedirectResponse
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy.exc import IntegrityError
 
 from pii_bench.scorer.text import tokenize
 from pii_bench.taxonomy import CATEGORIES
 from pii_bench.web import state
-from pii_bench.web.access import Number, not_there, own_task, visible_project
-from pii_bench.web.accounts import Role
-from pii_bench.web.guidelines import DEFAULT
-from pii_bench.web.marks import AnswerError, mark_to_record, occurrences, snap
+from pii_bench.web.accounts import Role, User
+from pii_bench.web.database import NotThereError
+from pii_bench.web.marks import AnswerError, occurrences, snap
 from pii_bench.web.outcomes import (
     after_done,
     choice_of,
@@ -23,16 +22,13 @@ from pii_bench.web.outcomes import (
     disputes,
     marks_of,
     may_annotate,
-    missing,
     outcomes_of,
     qualification,
 )
-from pii_bench.web.pages import json_answer, json_error, page
-from pii_bench.web.projects import count_samples, find_sample, projects_of
-from pii_bench.web.security import CurrentUser, require
-from pii_bench.web.sessions import User
+from pii_bench.web.pages import page
+from pii_bench.web.projects import count_samples, find_sample, projects_of, visible_project
+from pii_bench.web.security import Adjudicator, CurrentUser, Number, VisibleProject
 from pii_bench.web.tasks import (
-    ConflictError,
     Part,
     Task,
     begin_task,
@@ -41,6 +37,7 @@ from pii_bench.web.tasks import (
     is_closed,
     keep_time,
     next_task,
+    own_task,
     save,
     tasks_of,
     tasks_on,
@@ -55,9 +52,10 @@ if TYPE_CHECKING:
 
 router: Final = APIRouter(include_in_schema=False)
 
-Adjudicator = Annotated[User, Depends(require(Role.ADJUDICATOR))]
-
 _STAGE_TITLES: Final = {1: "Mark what is personal", 2: "Choose what the question needs"}
+
+
+SecondsInAll = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]
 
 
 class Saved(BaseModel):
@@ -73,7 +71,7 @@ class Saved(BaseModel):
 
     base: int
     answer: dict[str, Any]
-    seconds: float = Field(ge=0, le=1e7, allow_inf_nan=False)
+    seconds: SecondsInAll
     done: bool = False
 
 
@@ -93,7 +91,7 @@ class Selection(BaseModel):
 class Seconds(BaseModel):
     """Time at a task in all."""
 
-    seconds: float = Field(ge=0, le=1e7, allow_inf_nan=False)
+    seconds: SecondsInAll
 
 
 @router.get("/projects")
@@ -104,105 +102,78 @@ def project_list(request: Request, user: CurrentUser) -> Response:
             (project, _own_progress(connection, project, user), _whole(connection, project))
             for project in projects_of(connection, user)
         ]
-    is_owner = user.role.allows(Role.OWNER)
-    return page(request, "projects.html", projects=shown, is_owner=is_owner)
+    return page(request, "projects.html", projects=shown)
 
 
 @router.get("/projects/{project_id}/work")
-def project_work(request: Request, user: CurrentUser, project_id: Number) -> Response:
+def project_work(request: Request, user: CurrentUser, project: VisibleProject) -> Response:
     """What an annotator has done and what is next."""
     with state.of(request).database.reading() as connection:
-        project = visible_project(connection, user, project_id)
-        qualified = may_annotate(connection, project, user.id)
         own = [
             task
             for task in tasks_of(connection, project, account_id=user.id)
             if task.part is Part.ANNOTATOR
         ]
-        samples = {task.sample_id: find_sample(connection, task.sample_id) for task in own}
         values: dict[str, Any] = {
             "project": project,
-            "guidelines": project.plan.guidelines or DEFAULT,
+            "guidelines": project.guidelines,
             "categories": CATEGORIES,
-            "qualified": qualified,
+            "qualified": may_annotate(connection, project, user.id),
             "reached": qualification(connection, project, user.id),
-            "tasks": [(task, samples[task.sample_id]) for task in reversed(own)],
+            "tasks": [(task, find_sample(connection, task.sample_id)) for task in reversed(own)],
             "mine": _own_progress(connection, project, user),
             "disputes": len(disputes(connection, project)),
             "adjudicates": user.role.allows(Role.ADJUDICATOR),
-            "is_owner": user.role.allows(Role.OWNER),
             "stages": _STAGE_TITLES,
         }
     return page(request, "work.html", **values)
 
 
 @router.post("/projects/{project_id}/next")
-def project_next(request: Request, user: CurrentUser, project_id: Number) -> Response:
+def project_next(request: Request, user: CurrentUser, project: VisibleProject) -> Response:
     """Open what is next for an annotator."""
     database = state.of(request).database
     with database.reading() as connection:
-        project = visible_project(connection, user, project_id)
         qualified = may_annotate(connection, project, user.id)
         failed = not qualified and qualification(connection, project, user.id) is not None
-    task = None if failed else next_task(database, project, user, qualified=qualified)
+    with database.writing() as connection:
+        task = None if failed else next_task(connection, project, user, qualified=qualified)
     if task is None:
         return RedirectResponse(f"/projects/{project.id}/work", 303)
     return RedirectResponse(f"/tasks/{task.id}", 303)
 
 
 @router.get("/projects/{project_id}/disputes")
-def dispute_list(request: Request, user: Adjudicator, project_id: Number) -> Response:
+def dispute_list(request: Request, _: Adjudicator, project: VisibleProject) -> Response:
     """What awaits an adjudicator."""
     with state.of(request).database.reading() as connection:
-        project = visible_project(connection, user, project_id)
-        found = disputes(connection, project)
-        samples = {each.sample_id: find_sample(connection, each.sample_id) for each in found}
-        begun = {
-            (task.sample_id, task.stage): task
-            for task in tasks_of(connection, project)
-            if task.part is Part.ADJUDICATOR
-        }
-    rows = [
-        (each, samples[each.sample_id], begun.get((each.sample_id, each.stage))) for each in found
-    ]
+        rows = [
+            (
+                outcome,
+                find_sample(connection, outcome.sample_id),
+                _adjudication(connection, outcome.sample_id, outcome.stage),
+            )
+            for outcome in disputes(connection, project)
+        ]
     return page(request, "disputes.html", project=project, rows=rows, stages=_STAGE_TITLES)
 
 
 @router.post("/projects/{project_id}/disputes/{sample_id}/{stage}")
 def adjudicate(
-    request: Request, user: Adjudicator, project_id: Number, sample_id: Number, stage: Number
+    request: Request, user: Adjudicator, project: VisibleProject, sample_id: Number, stage: Number
 ) -> Response:
     """Open a sample that annotators do not agree on; it begins with what most of them said."""
-    database = state.of(request).database
-    with database.reading() as connection:
-        project = visible_project(connection, user, project_id)
+    with state.of(request).database.writing() as connection:
         if (sample_id, stage) not in outcomes_of(connection, project):
-            raise not_there()
-        begun = [
-            task
-            for task in tasks_of(connection, project)
-            if task.part is Part.ADJUDICATOR and (task.sample_id, task.stage) == (sample_id, stage)
-        ]
-        stored = find_sample(connection, sample_id)
-        answer = _majority(stored, stage, tasks_on(connection, sample_id, stage))
-    if begun and begun[0].account_id != user.id:
-        raise HTTPException(403, f"{begun[0].annotator} adjudicates this sample.")
-    try:
-        task = (
-            begun[0]
-            if begun
-            else begin_task(
-                database,
-                project,
-                user,
-                sample_id,
-                stage,
-                part=Part.ADJUDICATOR,
-                answer=answer,
+            raise NotThereError
+        task = _adjudication(connection, sample_id, stage)
+        if task is None:
+            answer = _majority(connection, sample_id, stage)
+            task = begin_task(
+                connection, project, user, sample_id, stage, part=Part.ADJUDICATOR, answer=answer
             )
-        )
-    except IntegrityError:
-        raise HTTPException(403, "Somebody else has just begun to adjudicate this.") from None
+    if task.account_id != user.id:
+        raise HTTPException(403, f"{task.annotator} adjudicates this sample.")
     return RedirectResponse(f"/tasks/{task.id}", 303)
 
 
@@ -220,7 +191,7 @@ def task_page(request: Request, user: CurrentUser, task_id: Number) -> Response:
         name=stored.name,
         title=_STAGE_TITLES[task.stage],
         adjudicates=task.part is Part.ADJUDICATOR,
-        guidelines=project.plan.guidelines or DEFAULT,
+        guidelines=project.guidelines,
         categories=CATEGORIES,
         progress=progress,
         qualifies=stored.qualifies,
@@ -232,7 +203,7 @@ def task_state(request: Request, user: CurrentUser, task_id: Number) -> Response
     """Text, answer and version of a task."""
     with state.of(request).database.reading() as connection:
         task, project, stored = _opened(connection, user, task_id)
-        return json_answer(_state(connection, project, stored, task))
+        return JSONResponse(_state(connection, project, stored, task))
 
 
 @router.post("/tasks/{task_id}/save")
@@ -240,21 +211,13 @@ def save_task(request: Request, user: CurrentUser, task_id: Number, body: Saved)
     """Keep a change; once this has answered, it is on the disk."""
     with state.of(request).database.writing() as connection:
         task, project, stored = _opened(connection, user, task_id)
-        answer = clean_answer(project, stored, task, body.answer)
-        if is_closed(connection, task):
-            return json_error("This sample is closed: it counts already.", 409)
-        lacking = missing(stored, task.stage, answer) if body.done else None
-        if lacking is not None:
-            raise AnswerError(lacking)
-        try:
-            version = save(
-                connection, task, answer, base=body.base, seconds=body.seconds, done=body.done
-            )
-        except ConflictError as error:
-            return json_error(str(error), 409)
+        answer = clean_answer(project, stored, task, body.answer, done=body.done)
+        version = save(
+            connection, task, answer, base=body.base, seconds=body.seconds, done=body.done
+        )
         if body.done:
-            after_done(connection, project, own_task(connection, user, task_id))
-    return json_answer({"version": version})
+            after_done(connection, project, task)
+    return JSONResponse({"version": version})
 
 
 @router.post("/tasks/{task_id}/undo")
@@ -262,13 +225,8 @@ def undo_task(request: Request, user: CurrentUser, task_id: Number, body: Base) 
     """Take the last change back."""
     with state.of(request).database.writing() as connection:
         task, project, stored = _opened(connection, user, task_id)
-        if is_closed(connection, task):
-            return json_error("This sample is closed: it counts already.", 409)
-        try:
-            task = undo(connection, task, base=body.base)
-        except ConflictError as error:
-            return json_error(str(error), 409)
-        return json_answer(_state(connection, project, stored, task))
+        task = undo(connection, task, base=body.base)
+        return JSONResponse(_state(connection, project, stored, task))
 
 
 @router.post("/tasks/{task_id}/time")
@@ -277,7 +235,7 @@ def time_task(request: Request, user: CurrentUser, task_id: Number, body: Second
     with state.of(request).database.writing() as connection:
         task, _, _ = _opened(connection, user, task_id)
         keep_time(connection, task, body.seconds)
-    return json_answer({})
+    return JSONResponse({})
 
 
 @router.post("/tasks/{task_id}/occurrences")
@@ -291,7 +249,7 @@ def task_occurrences(
     span = snap(text, body.start, body.end)
     if span is None:
         raise AnswerError("nothing is selected")
-    return json_answer({"span": span, "spans": occurrences(text, span)})
+    return JSONResponse({"span": span, "spans": occurrences(text, span)})
 
 
 def _opened(connection: Connection, user: User, task_id: int) -> tuple[Task, Project, StoredSample]:
@@ -313,18 +271,7 @@ def _state(
         "text": text,
         "tokens": [(token.start, token.end) for token in tokenize(text)],
         "query": stored.sample.query if task.stage == 2 else None,
-        "items": [
-            {
-                "person": item.person,
-                "text": item.text,
-                "type": item.type,
-                "category": item.category,
-                "spans": item.spans,
-            }
-            for item in (stored.items or ())
-        ]
-        if task.stage == 2
-        else [],
+        "items": [asdict(item) for item in stored.items or ()] if task.stage == 2 else [],
         "answer": task.answer,
         "version": task.version,
         "canUndo": can_undo(connection, task),
@@ -345,25 +292,26 @@ def _versions(connection: Connection, stored: StoredSample, task: Task) -> list[
         versions = [marks_of(stored, each) for each in tasks]
         aligned = align_persons(stored.sample.description, versions)
         answers = [
-            {**each.answer, "marks": [mark_to_record(mark) for mark in marks]}
+            {**each.answer, "marks": [asdict(mark) for mark in marks]}
             for each, marks in zip(tasks, aligned, strict=True)
         ]
     return [{"label": f"Annotator {n}", "answer": each} for n, each in enumerate(answers, start=1)]
 
 
-def _majority(stored: StoredSample, stage: int, tasks: list[Task]) -> dict[str, Any]:
-    done = [task for task in tasks if task.done]
+def _adjudication(connection: Connection, sample_id: int, stage: int) -> Task | None:
+    return next(iter(tasks_on(connection, sample_id, stage, Part.ADJUDICATOR)), None)
+
+
+def _majority(connection: Connection, sample_id: int, stage: int) -> dict[str, Any]:
+    """What most annotators said, for an adjudicator to confirm."""
+    stored = find_sample(connection, sample_id)
+    done = [task for task in tasks_on(connection, sample_id, stage) if task.done]
     if stage == 1:
         versions = [marks_of(stored, task) for task in done]
         merged = merge_marks(stored.sample.description, versions)
-        return {"marks": [mark_to_record(mark) for mark in merged], "remark": ""}
+        return {"marks": [asdict(mark) for mark in merged]}
     choice = merge_choices(stored.items or (), [choice_of(stored, task) for task in done])
-    return {
-        "needed": list(choice.needed),
-        "persons": {str(number): who for number, who in (choice.persons or {}).items()},
-        "ambiguous": choice.ambiguous,
-        "remark": "",
-    }
+    return asdict(replace(choice, necessary=False, sufficient=False))
 
 
 def _own_progress(connection: Connection, project: Project, user: User) -> dict[str, int]:

@@ -10,24 +10,23 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from fastapi import Depends, FastAPI
+from limits.storage import MemoryStorage
+from limits.strategies import MovingWindowRateLimiter
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.staticfiles import StaticFiles
 
 import pii_bench
 from pii_bench.errors import PiiBenchError
-from pii_bench.web import annotate, api, login, mask, people, project_pages, proxy, review
+from pii_bench.web import annotate, mask, people, project_pages, proxy, review
 from pii_bench.web.accounts import has_owner, local_owner
 from pii_bench.web.database import Database
-from pii_bench.web.failures import add_handlers
 from pii_bench.web.masker import Masker
-from pii_bench.web.metrics import Metrics
-from pii_bench.web.middleware import Guard
-from pii_bench.web.pages import STATIC
+from pii_bench.web.middleware import Guard, Metrics
+from pii_bench.web.pages import STATIC, add_handlers
+from pii_bench.web.proxy import Upstream
 from pii_bench.web.security import admit
-from pii_bench.web.sessions import local_csrf_token
-from pii_bench.web.state import Gate, State, new_limiter
-from pii_bench.web.upstream import Upstream
+from pii_bench.web.state import Gate, State
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -35,10 +34,8 @@ if TYPE_CHECKING:
     from pii_bench.web.settings import Settings
 
 ROUTERS: Final = (
-    login.router,
     people.router,
     mask.router,
-    api.router,
     proxy.router,
     annotate.router,
     project_pages.router,
@@ -97,9 +94,8 @@ def create_app(settings: Settings) -> FastAPI:
         uploads=Gate(inside=2, waiting=10),
         metrics=metrics,
         upstream=upstream,
-        limiter=new_limiter(),
+        limiter=MovingWindowRateLimiter(MemoryStorage()),
         local=local_owner(database) if settings.is_loopback else None,
-        local_csrf_token=local_csrf_token(database),
     )
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     for router in ROUTERS:

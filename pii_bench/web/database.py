@@ -1,4 +1,4 @@
-"""The database: opening it, its schema, reading and writing.
+"""The database: opening it, its schema, reading and writing, copies of it.
 
 SQLite keeps a write-ahead log, so that readers do not wait for a writer, and every committed
 write is on the disk before the answer goes out. What is deleted is overwritten; `purge` also
@@ -34,6 +34,7 @@ _VERSION_FACT: Final = "schema"
 _WRITERS: Final = 250218545
 """The number of the lock that writers hold on PostgreSQL: any that no other program takes."""
 
+_ONLY_THE_OWNER: Final = 0o600
 _PRAGMAS: Final = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
@@ -45,6 +46,13 @@ _PRAGMAS: Final = (
 
 class DatabaseError(PiiBenchError):
     """A database that cannot be used."""
+
+
+class NotThereError(PiiBenchError):
+    """Something that is not there, or not for this person."""
+
+    def __init__(self) -> None:
+        super().__init__("There is nothing here.")
 
 
 class Database:
@@ -159,7 +167,7 @@ def _engine(url: URL) -> Engine:
 def _make_private(path: Path) -> None:
     """Make the file, if it is not there, so that only its owner can read it; the log follows."""
     with suppress(OSError):  # SQLite says what is wrong
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _ONLY_THE_OWNER))
 
 
 def _create(connection: Connection) -> None:
@@ -175,3 +183,77 @@ def _create(connection: Connection) -> None:
         )
     # Tables that an area added since the database was made.
     METADATA.create_all(connection)
+
+
+def back_up(where: str, copy: Path, *, force: bool) -> None:
+    """Copy an SQLite database as it is at one moment; the server may go on meanwhile.
+
+    Raises:
+        PiiBenchError: there is no database, it is no SQLite file, or the copy is there already
+            and `force` is not set.
+    """
+    database = _file_of(where)
+    if not database.is_file():
+        raise PiiBenchError(f"{database}: no such database")
+    _check(database)
+    _copy(database, copy, force=force)
+
+
+def restore(where: str, copy: Path, *, force: bool) -> None:
+    """Make a database of a copy; stop the server first.
+
+    Raises:
+        PiiBenchError: the copy is none of ours, or there is a database already and `force` is
+            not set.
+    """
+    _check(copy)
+    database = _file_of(where)
+    _copy(copy, database, force=force)
+    # A log of the database before must not be played into this one.
+    for ending in ("-wal", "-shm"):
+        database.with_name(database.name + ending).unlink(missing_ok=True)
+
+
+def _file_of(where: str) -> Path:
+    url = _url(where)
+    if url.get_backend_name() != "sqlite" or not url.database:
+        raise PiiBenchError(
+            f"{url.render_as_string(hide_password=True)}: only SQLite files are copied here; a "
+            "server has its own means, such as pg_dump"
+        )
+    return Path(url.database)
+
+
+def _check(path: Path) -> None:
+    if not path.is_file():
+        raise PiiBenchError(f"{path}: no such file")
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as file:
+            found = file.execute("SELECT value FROM facts WHERE name = 'schema'").fetchone()
+            (sound,) = file.execute("PRAGMA integrity_check").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise DatabaseError(f"{path}: is no database of ours ({error})") from None
+    if found is None or found[0] != str(VERSION):
+        raise DatabaseError(f"{path}: its schema is not of version {VERSION}")
+    if sound != "ok":
+        raise DatabaseError(f"{path}: is damaged")
+
+
+def _copy(source: Path, target: Path, *, force: bool) -> None:
+    if target.exists() and not force:
+        raise PiiBenchError(f"{target}: is there already; --force replaces it")
+    part = target.with_name(f".{target.name}.part")
+    part.unlink(missing_ok=True)
+    try:
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _ONLY_THE_OWNER))
+        with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(part)) as new:
+            old.backup(new)
+            # A copy is one file.
+            new.execute("PRAGMA journal_mode = DELETE")
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        part.replace(target)
+    except sqlite3.Error as error:
+        raise DatabaseError(f"{target}: cannot be written ({error})") from None
+    finally:
+        part.unlink(missing_ok=True)

@@ -29,7 +29,6 @@ HAND: Final = "hand"
 
 LONGEST_REMARK: Final = 2000
 MOST_MARKS: Final = 5000
-MOST_PERSONS: Final = 26
 
 PERSONS: Final = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
@@ -40,7 +39,7 @@ class AnswerError(PiiBenchError):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Mark:
-    """A piece of PII that somebody marked.
+    """A piece of PII that somebody marked. As a dictionary it is what `parse_marks` reads.
 
     Attributes:
         start: its first code point; `end` is the one behind its last.
@@ -255,15 +254,3 @@ def marks_of_subjects(
                 category = name if TYPE_OF_CATEGORY.get(name) == pii_type else None
                 marks.append(Mark(*span, tuple(sorted(letters)), pii_type, category, origin))
     return tuple(sorted(marks))
-
-
-def mark_to_record(mark: Mark) -> dict[str, Any]:
-    """The object that `parse_marks` reads."""
-    return {
-        "start": mark.start,
-        "end": mark.end,
-        "persons": list(mark.persons),
-        "type": mark.type,
-        "category": mark.category,
-        "origin": mark.origin,
-    }

@@ -1,4 +1,7 @@
-"""Texts wait here for a process of the pool; those that wait together go in one batch."""
+"""Texts wait here for a process of the pool; those that wait together go in one batch.
+
+A process of the pool loads a system once, and answers batches of texts.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,11 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.runs.mask_text import Answers, MaskingError
+from pii_bench.models.catalog import ModelOptions
+from pii_bench.runs.mask_text import Answers, MaskingError, ask, find, masking_systems
+from pii_bench.systems.base import THIS_MACHINE
+from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.prompted import pieces
-from pii_bench.web import worker
-from pii_bench.web.worker import Failure, Job
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -32,6 +36,22 @@ PIECE: Final = 3000
 # A system may remember the texts it has seen; a new process remembers none.
 _BATCHES_PER_PROCESS: Final = 1000
 _DIED: Final = "a process of the pool has died: try again"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A text and what will be asked about it; without a query only what it holds is told."""
+
+    text: str = field(repr=False)
+    query: str | None = field(repr=False)
+    on_failure: OnFailure = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a text got no answer; never a word of the text."""
+
+    reason: str
 
 
 class BusyError(PiiBenchError):
@@ -78,7 +98,7 @@ class Masker:
             PiiBenchError: no such system, or it cannot mask.
         """
         if self._recipients is None:
-            future = self._executor().submit(worker.recipients, *self._system)
+            future = self._executor().submit(_recipients, *self._system)
             self._recipients = future.result()
         return self._recipients
 
@@ -95,7 +115,7 @@ class Masker:
         async with self._suggesting:
             pool = self._executor()
             try:
-                return await asyncio.wrap_future(pool.submit(worker.subjects, system, text))
+                return await asyncio.wrap_future(pool.submit(_subjects, system, text))
             except BrokenProcessPool:
                 self._renew(pool)
                 raise BusyError(_DIED) from None
@@ -137,7 +157,7 @@ class Masker:
     def close(self) -> None:
         """End the processes."""
         if isinstance(self._pool, ThreadPoolExecutor):
-            self._pool.submit(worker.close_all).result()
+            self._pool.submit(_close_all).result()
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
         self._pool = None
@@ -181,7 +201,7 @@ class Masker:
         jobs = [each.job for each in batch]
         pool = self._executor()
         try:
-            future = asyncio.wrap_future(pool.submit(worker.answer, *self._system, jobs))
+            future = asyncio.wrap_future(pool.submit(_answer, *self._system, jobs))
         except BrokenProcessPool:
             self._renew(pool)
             _fail(batch, BusyError(_DIED))
@@ -224,3 +244,98 @@ def _fail(batch: Sequence[_Waiting], error: BaseException) -> None:
     for each in batch:
         if not each.answer.done():
             each.answer.set_exception(error)
+
+
+class _Worker:
+    """A system with an event loop of its own, in which its clients live.
+
+    Raises:
+        PiiBenchError: no such system.
+    """
+
+    def __init__(self, system: str, base_url: str | None) -> None:
+        options = SystemOptions(model=ModelOptions(base_url=base_url))
+        self._systems = build_systems(system, options)
+        self._loop = asyncio.new_event_loop()
+
+    @property
+    def recipients(self) -> tuple[str, ...]:
+        """Who is sent texts as they are.
+
+        Raises:
+            PiiBenchError: it cannot mask.
+        """
+        systems = masking_systems(self._systems)
+        return tuple(sorted({each.card.unmasked_text_to for each in systems}))
+
+    def answer(self, jobs: Sequence[Job]) -> list[Answers | Failure]:
+        """One answer a job; where one fails the others do not."""
+        return self._loop.run_until_complete(self._answer_all(jobs))
+
+    def find(self, text: str) -> Subjects | Failure:
+        """What a text holds, by person.
+
+        Raises:
+            PiiBenchError: no text will get an answer.
+        """
+        try:
+            return self._loop.run_until_complete(find(text, self._systems))
+        except MaskingError as error:
+            return Failure(str(error))
+
+    async def _answer_all(self, jobs: Sequence[Job]) -> list[Answers | Failure]:
+        if self.recipients == (THIS_MACHINE,):
+            # Local models compute: at the same time each would only take longer.
+            return [await self._answer(job) for job in jobs]
+        return await asyncio.gather(*map(self._answer, jobs))
+
+    async def _answer(self, job: Job) -> Answers | Failure:
+        try:
+            if job.query is None:
+                subjects = await find(job.text, self._systems)
+                return Answers(tuple(pair for subject in subjects for pair in subject), None)
+            return await ask(job.text, job.query, self._systems, on_failure=job.on_failure)
+        except PiiBenchError as error:
+            return Failure(str(error))
+
+    def close(self) -> None:
+        """Release what it holds."""
+        for system in self._systems:
+            self._loop.run_until_complete(system.close())
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        self._loop.close()
+
+
+# That which masks, and that of a project which is being prepared.
+_MOST_WORKERS: Final = 2
+_WORKERS: Final[dict[tuple[str, str | None], _Worker]] = {}
+
+
+def _own_worker(system: str, base_url: str | None) -> _Worker:
+    key = (system, base_url)
+    own = _WORKERS.pop(key, None) or _Worker(system, base_url)
+    _WORKERS[key] = own  # as the last one used
+    if len(_WORKERS) > _MOST_WORKERS:
+        _WORKERS.pop(next(iter(_WORKERS))).close()
+    return own
+
+
+def _recipients(system: str, base_url: str | None) -> tuple[str, ...]:
+    """In a process of the pool: who is sent texts as they are by a system."""
+    return _own_worker(system, base_url).recipients
+
+
+def _answer(system: str, base_url: str | None, jobs: Sequence[Job]) -> list[Answers | Failure]:
+    """In a process of the pool: one answer a job."""
+    return _own_worker(system, base_url).answer(jobs)
+
+
+def _subjects(system: str, text: str) -> Subjects | Failure:
+    """In a process of the pool: what a text holds, by person, as a system says."""
+    return _own_worker(system, None).find(text)
+
+
+def _close_all() -> None:
+    """In a process of the pool: release what all its workers hold."""
+    while _WORKERS:
+        _WORKERS.popitem()[1].close()

@@ -1,4 +1,4 @@
-"""What happens to every request: security headers, the access log, unexpected exceptions."""
+"""What happens to every request: security headers, access log, counts, unexpected exceptions."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from prometheus_client import CollectorRegistry, Histogram
 from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from pii_bench.web.metrics import Metrics
 
 LOG: Final = logging.getLogger("pii_bench.web")
 
@@ -46,6 +45,23 @@ HEADERS: Final = {
 }
 
 
+class Metrics:
+    """What `/metrics` tells: numbers of requests and their times, by route and status."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Histogram(
+            "pii_bench_request_seconds",
+            "Time of requests",
+            ("method", "route", "status"),
+            registry=self.registry,
+        )
+
+    def add(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count one request more."""
+        self._requests.labels(method, route, str(status)).observe(seconds)
+
+
 class Guard:
     """Sets the headers, writes the access log, and turns a bug into an answer of 500.
 
@@ -70,7 +86,7 @@ class Guard:
         try:
             await self._app(scope, receive, send)
         except Exception as error:  # noqa: BLE001 -- it is logged without its message
-            LOG.error("%s at %s", type(error).__name__, _place(error))  # noqa: TRY400 -- the same
+            _log_bug(error)
             with suppress(RuntimeError):  # it is closed already
                 await send({"type": "websocket.close", "code": 1011})
 
@@ -90,7 +106,7 @@ class Guard:
         try:
             await self._app(scope, receive, sending)
         except Exception as error:  # noqa: BLE001 -- it is logged without its message
-            LOG.error("%s at %s", type(error).__name__, _place(error))  # noqa: TRY400 -- the same
+            _log_bug(error)
             if not status:
                 answer = PlainTextResponse("Something went wrong on the server.", 500)
                 await answer(scope, receive, sending)
@@ -106,6 +122,6 @@ def _route(scope: Scope) -> str:
     return getattr(scope.get("route"), "path", None) or "(no route)"
 
 
-def _place(error: BaseException) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
+def _log_bug(error: Exception) -> None:
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    LOG.error("%s at %s:%d", type(error).__name__, last.filename, last.lineno)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import delete, insert, select, update
@@ -16,27 +16,26 @@ from pii_bench.scorer import score_detection, score_query_related
 from pii_bench.tasks import Task as BenchmarkTask
 from pii_bench.web.marks import (
     LONGEST_REMARK,
+    AnswerError,
     Choice,
     Item,
     items_of_marks,
-    mark_to_record,
     parse_choice,
     parse_marks,
     parse_remark,
 )
-from pii_bench.web.project_tables import MEMBERS, OUTCOMES, SAMPLES, TASKS
 from pii_bench.web.projects import (
     Plan,
     Project,
     ProjectError,
     Stages,
     create_project,
-    find_project,
     find_sample,
     items_to_json,
     samples_of,
 )
-from pii_bench.web.tasks import Part, Task, find_task, import_task, tasks_of, tasks_on
+from pii_bench.web.tables import MEMBERS, OUTCOMES, SAMPLES
+from pii_bench.web.tasks import Part, Task, import_task, tasks_of, tasks_on
 from pii_bench.web.votes import (
     ASPECTS,
     Agreement,
@@ -57,7 +56,7 @@ from pii_bench.web.votes import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import ColumnElement, Connection
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.web.database import Database
@@ -103,31 +102,32 @@ class StageReport:
     by_pair: Mapping[tuple[str, str], Agreement]
 
 
-def clean_answer(project: Project, stored: StoredSample, task: Task, answer: Any) -> dict[str, Any]:
+def clean_answer(
+    project: Project, stored: StoredSample, task: Task, answer: Any, *, done: bool
+) -> dict[str, Any]:
     """An answer from a browser with what belongs to it and nothing else.
 
     That somebody saw suggestions stays in an answer, also where they are removed.
 
     Raises:
-        AnswerError: it is not of its form.
+        AnswerError: it is not of its form, or is to be done and lacks something.
     """
-    remark = parse_remark(answer)
     if task.stage == 2:
         choice = parse_choice(stored.items or (), answer)
-        return {
-            "needed": list(choice.needed),
-            "persons": {str(number): who for number, who in (choice.persons or {}).items()},
-            "necessary": choice.necessary,
-            "sufficient": choice.sufficient,
-            "ambiguous": choice.ambiguous,
-            "remark": remark,
-        }
+        if done and not (choice.necessary and choice.sufficient):
+            raise AnswerError(
+                "Confirm that each chosen piece is necessary and that together they are enough."
+            )
+        return asdict(choice)
     marks = parse_marks(stored.sample.description, answer)
+    lacking = sum(mark.category is None for mark in marks)
+    if done and lacking:
+        raise AnswerError(f"{lacking} marked without a category yet.")
     seen = project.plan.system if answer.get("suggested") and project.plan.suggests else None
     return {
-        "marks": [mark_to_record(mark) for mark in marks],
+        "marks": [asdict(mark) for mark in marks],
         "suggested": task.answer.get("suggested") or seen,
-        "remark": remark,
+        "remark": parse_remark(answer),
     }
 
 
@@ -141,26 +141,13 @@ def choice_of(stored: StoredSample, task: Task) -> Choice:
     return parse_choice(stored.items or (), task.answer)
 
 
-def missing(stored: StoredSample, stage: int, answer: dict[str, Any]) -> str | None:
-    """What keeps an answer from being finished, in words; None where nothing does."""
-    if stage == 1:
-        open_ones = sum(
-            mark.category is None for mark in parse_marks(stored.sample.description, answer)
-        )
-        return f"{open_ones} marked without a category yet." if open_ones else None
-    choice = parse_choice(stored.items or (), answer)
-    if not (choice.necessary and choice.sufficient):
-        return "Confirm that each chosen piece is necessary and that together they are enough."
-    return None
-
-
 def after_done(connection: Connection, project: Project, task: Task) -> None:
     """Settle a sample once all its annotators are done, or the adjudicator has decided."""
     stored = find_sample(connection, task.sample_id)
     if stored.qualifies:
         return
     if task.part is Part.ADJUDICATOR:
-        _set_settled(connection, task)
+        _settle(connection, task.sample_id, task.stage, settled=True)
     else:
         finished = [t for t in tasks_on(connection, stored.id, task.stage) if t.done]
         if len(finished) < project.plan.annotators:
@@ -169,12 +156,12 @@ def after_done(connection: Connection, project: Project, task: Task) -> None:
     _open_stage_2(connection, project, stored.id)
 
 
-def _set_settled(connection: Connection, task: Task) -> None:
-    connection.execute(
-        update(OUTCOMES)
-        .where(OUTCOMES.c.sample_id == task.sample_id, OUTCOMES.c.stage == task.stage)
-        .values(settled=True)
-    )
+def _is_of(sample_id: int, stage: int) -> ColumnElement[bool]:
+    return (OUTCOMES.c.sample_id == sample_id) & (OUTCOMES.c.stage == stage)
+
+
+def _settle(connection: Connection, sample_id: int, stage: int, *, settled: bool) -> None:
+    connection.execute(update(OUTCOMES).where(_is_of(sample_id, stage)).values(settled=settled))
 
 
 def _keep_outcome(
@@ -186,18 +173,11 @@ def _keep_outcome(
 ) -> None:
     found = agreement(_ballot(stored, task) for task in finished)
     kappa = 1.0 if found.fleiss is None else found.fleiss
-    connection.execute(
-        delete(OUTCOMES).where(OUTCOMES.c.sample_id == stored.id, OUTCOMES.c.stage == stage)
-    )
-    connection.execute(
-        insert(OUTCOMES).values(
-            sample_id=stored.id,
-            stage=stage,
-            kappa=kappa,
-            f1=1.0 if found.f1 is None else found.f1,
-            settled=len(finished) == 1 or kappa >= project.plan.threshold,
-        )
-    )
+    f1 = 1.0 if found.f1 is None else found.f1
+    settled = len(finished) == 1 or kappa >= project.plan.threshold
+    outcome = Outcome(stored.id, stage, kappa, f1, settled)
+    connection.execute(delete(OUTCOMES).where(_is_of(stored.id, stage)))
+    connection.execute(insert(OUTCOMES).values(**asdict(outcome)))
 
 
 def _open_stage_2(connection: Connection, project: Project, sample_id: int) -> None:
@@ -215,23 +195,14 @@ def _open_stage_2(connection: Connection, project: Project, sample_id: int) -> N
 def reconsider(database: Database, project: Project) -> None:
     """Apply a new threshold to what no adjudicator has decided and stage 2 has not begun."""
     with database.writing() as connection:
-        decided = {
-            (t.sample_id, t.stage)
-            for t in tasks_of(connection, project)
-            if t.part is Part.ADJUDICATOR and t.done
-        }
-        for key, outcome in outcomes_of(connection, project).items():
-            alone = len([t for t in tasks_on(connection, *key) if t.done]) == 1
-            settled = key in decided or alone or outcome.kappa >= project.plan.threshold
-            stored = find_sample(connection, key[0])
-            begun = key[1] == 1 and stored.items is not None
+        for (sample_id, stage), outcome in outcomes_of(connection, project).items():
+            decided = _done(connection, sample_id, stage, Part.ADJUDICATOR)
+            alone = len(_done(connection, sample_id, stage)) == 1
+            settled = bool(decided) or alone or outcome.kappa >= project.plan.threshold
+            begun = stage == 1 and find_sample(connection, sample_id).items is not None
             if settled != outcome.settled and not begun:
-                connection.execute(
-                    update(OUTCOMES)
-                    .where(OUTCOMES.c.sample_id == key[0], OUTCOMES.c.stage == key[1])
-                    .values(settled=settled)
-                )
-                _open_stage_2(connection, project, key[0])
+                _settle(connection, sample_id, stage, settled=settled)
+                _open_stage_2(connection, project, sample_id)
 
 
 def outcomes_of(connection: Connection, project: Project) -> dict[tuple[int, int], Outcome]:
@@ -241,13 +212,8 @@ def outcomes_of(connection: Connection, project: Project) -> dict[tuple[int, int
         .join(SAMPLES, SAMPLES.c.id == OUTCOMES.c.sample_id)
         .where(SAMPLES.c.project_id == project.id)
     )
-    rows = connection.execute(query)
-    return {
-        (row.sample_id, row.stage): Outcome(
-            row.sample_id, row.stage, row.kappa, row.f1, row.settled
-        )
-        for row in rows
-    }
+    found = [Outcome(**row) for row in connection.execute(query).mappings()]
+    return {(each.sample_id, each.stage): each for each in found}
 
 
 def disputes(connection: Connection, project: Project) -> list[Outcome]:
@@ -258,32 +224,39 @@ def disputes(connection: Connection, project: Project) -> list[Outcome]:
 
 def settled_marks(connection: Connection, stored: StoredSample) -> tuple[Mark, ...]:
     """The one answer to stage 1: the adjudicator's, else what more than half marked."""
-    decided = _decision(connection, stored.id, 1)
-    if decided is not None:
-        return marks_of(stored, decided)
-    versions = [marks_of(stored, task) for task in tasks_on(connection, stored.id, 1) if task.done]
+    versions = [marks_of(stored, task) for task in _deciding(connection, stored, 1)]
+    if len(versions) == 1:
+        return versions[0]
     return merge_marks(stored.sample.description, versions)
 
 
 def settled_choice(connection: Connection, stored: StoredSample) -> Choice:
     """The one answer to stage 2, likewise."""
-    decided = _decision(connection, stored.id, 2)
-    if decided is not None:
-        return choice_of(stored, decided)
-    tasks = [task for task in tasks_on(connection, stored.id, 2) if task.done]
-    return merge_choices(stored.items or (), [choice_of(stored, task) for task in tasks])
+    choices = [choice_of(stored, task) for task in _deciding(connection, stored, 2)]
+    return merge_choices(stored.items or (), choices)
 
 
-def _decision(connection: Connection, sample_id: int, stage: int) -> Task | None:
-    row = connection.execute(
-        select(TASKS.c.id).where(
-            TASKS.c.sample_id == sample_id,
-            TASKS.c.stage == stage,
-            TASKS.c.part == Part.ADJUDICATOR.value,
-            TASKS.c.done.is_(True),
-        )
-    ).one_or_none()
-    return None if row is None else find_task(connection, row.id)
+def _deciding(connection: Connection, stored: StoredSample, stage: int) -> list[Task]:
+    decided = _done(connection, stored.id, stage, Part.ADJUDICATOR)
+    return decided or _done(connection, stored.id, stage)
+
+
+def _done(
+    connection: Connection, sample_id: int, stage: int, part: Part = Part.ANNOTATOR
+) -> list[Task]:
+    return [task for task in tasks_on(connection, sample_id, stage, part) if task.done]
+
+
+def _answers(
+    connection: Connection, project: Project, *, practice: bool, account_id: int | None = None
+) -> list[tuple[StoredSample, Task]]:
+    """What annotators have finished, of all or of one of them, without adjudication."""
+    stored = {each.id: each for each in samples_of(connection, project, practice=practice)}
+    return [
+        (stored[task.sample_id], task)
+        for task in tasks_of(connection, project, account_id=account_id)
+        if task.done and task.part is Part.ANNOTATOR and task.sample_id in stored
+    ]
 
 
 def qualification(connection: Connection, project: Project, account_id: int) -> float | None:
@@ -291,16 +264,10 @@ def qualification(connection: Connection, project: Project, account_id: int) -> 
 
     Stage 1 has Strict-F1 against the dataset's entities, stage 2 the F1 of what is needed.
     """
-    stored = {each.id: each for each in samples_of(connection, project, practice=True)}
-    done = [
-        task
-        for task in tasks_of(connection, project, account_id=account_id)
-        if task.sample_id in stored and task.part is Part.ANNOTATOR and task.done
-    ]
-    if len(done) < len(stored) * len(project.plan.stages.numbers):
+    done = _answers(connection, project, practice=True, account_id=account_id)
+    if not done or len(done) < project.plan.qualification * len(project.plan.stages.numbers):
         return None
-    scores = [_against_gold(stored[task.sample_id], task) for task in done]
-    return sum(scores) / len(scores) if scores else None
+    return sum(_against_gold(stored, task) for stored, task in done) / len(done)
 
 
 def may_annotate(connection: Connection, project: Project, account_id: int) -> bool:
@@ -349,18 +316,14 @@ def _ballot(stored: StoredSample, task: Task) -> Ballot:
 
 def stage_reports(connection: Connection, project: Project) -> list[StageReport]:
     """Agreement as it is now, over all finished answers."""
-    stored = {each.id: each for each in samples_of(connection, project) if not each.qualifies}
-    done = [
-        task
-        for task in tasks_of(connection, project)
-        if task.done and task.part is Part.ANNOTATOR and task.sample_id in stored
-    ]
+    answers = sorted(_answers(connection, project, practice=False), key=lambda answer: answer[0].id)
     reports = []
     for stage in project.plan.stages.numbers:
-        by_sample: dict[int, list[Task]] = {}
-        for task in sorted((t for t in done if t.stage == stage), key=lambda t: t.sample_id):
-            by_sample.setdefault(task.sample_id, []).append(task)
-        own = [(stored[sample_id], tasks) for sample_id, tasks in by_sample.items()]
+        by_sample: dict[int, tuple[StoredSample, list[Task]]] = {}
+        for stored, task in answers:
+            if task.stage == stage:
+                by_sample.setdefault(stored.id, (stored, []))[1].append(task)
+        own = list(by_sample.values())
         ballots = [_ballot(sample, task) for sample, tasks in own for task in tasks]
         owners, by_aspect = (_of_marks if stage == 1 else _of_choices)(own)
         reports.append(
@@ -429,29 +392,24 @@ def _of_choices(
     }
 
 
-def export(connection: Connection, project: Project) -> tuple[list[dict[str, Any]], int]:
-    """The settled samples in the dataset format, with all votes in `meta.annotation`.
-
-    Returns:
-        The records, and how many samples are not settled yet.
-    """
+def export(connection: Connection, project: Project) -> list[dict[str, Any]]:
+    """The settled samples in the dataset format, with all votes in `meta.annotation`."""
     outcomes = outcomes_of(connection, project)
-    tasks: dict[int, list[Task]] = {}
+    tasks: defaultdict[int, list[Task]] = defaultdict(list)
     every = tasks_of(connection, project)
     for task in every:
-        tasks.setdefault(task.sample_id, []).append(task)
+        tasks[task.sample_id].append(task)
     numbers = _numbers(every)
-    records, unsettled = [], 0
-    for stored in samples_of(connection, project):
-        if stored.qualifies:
-            continue
-        stages = project.plan.stages.numbers
-        own = [outcomes.get((stored.id, stage)) for stage in stages]
-        if not all(outcome is not None and outcome.settled for outcome in own):
-            unsettled += 1
+    records = []
+    for stored in samples_of(connection, project, practice=False):
+        own = [
+            outcome
+            for stage in project.plan.stages.numbers
+            if (outcome := outcomes.get((stored.id, stage))) is not None and outcome.settled
+        ]
+        if len(own) < len(project.plan.stages.numbers):
             continue
         sample = _settled_sample(connection, project, stored)
-        votes = [_vote(stored, task, numbers) for task in tasks.get(stored.id, []) if task.done]
         meta = {
             "annotators": project.plan.annotators,
             "threshold": project.plan.threshold,
@@ -459,13 +417,12 @@ def export(connection: Connection, project: Project) -> tuple[list[dict[str, Any
             "agreement": [
                 {"stage": STAGE_NAMES[each.stage], "kappa": each.kappa, "f1": each.f1}
                 for each in own
-                if each is not None
             ],
-            "votes": votes,
+            "votes": [_vote(stored, task, numbers) for task in tasks[stored.id] if task.done],
         }
         sample = replace(sample, meta={**sample.meta, "annotation": meta})
         records.append(sample_to_record(sample))
-    return records, unsettled
+    return records
 
 
 def _settled_sample(connection: Connection, project: Project, stored: StoredSample) -> Sample:
@@ -532,36 +489,29 @@ def human_answers(connection: Connection, project: Project) -> list[HumanAnswer]
     """
     if not project.has_gold:
         raise ProjectError(f"{project.dataset} has no entities of its own to score people against")
-    stored = {each.id: each for each in samples_of(connection, project) if not each.qualifies}
-    clusters = clusters_of([each.sample for each in stored.values()])
-    tasks = tasks_of(connection, project)
-    numbers = _numbers(tasks)
+    samples = samples_of(connection, project, practice=False)
+    clusters = clusters_of([each.sample for each in samples])
+    numbers = _numbers(tasks_of(connection, project))
     return [
         HumanAnswer(
             dataset=project.dataset,
             task=BenchmarkTask.DETECTION if task.stage == 1 else BenchmarkTask.QUERY_RELATED,
-            id=stored[task.sample_id].name,
-            cluster=clusters[stored[task.sample_id].name],
+            id=stored.name,
+            cluster=clusters[stored.name],
             annotator=numbers[task.annotator],
-            answer=_said(stored[task.sample_id], task),
-            gold=_gold(stored[task.sample_id].sample, task.stage),
+            answer=_said(stored, task),
+            gold=_gold(stored.sample, task.stage),
             suggestions=task.answer.get("suggested"),
         )
-        for task in tasks
-        if task.done
-        and not task.imported
-        and task.part is Part.ANNOTATOR
-        and task.sample_id in stored
+        for stored, task in _answers(connection, project, practice=False)
+        if not task.imported
     ]
 
 
-def import_readings(database: Database, dataset: Dataset) -> tuple[Project, int, int]:
+def import_readings(database: Database, dataset: Dataset) -> Project:
     """Make a project of the readings that the repository holds of one of its sets.
 
     Only readings of the text as it is today: earlier versions are not in the dataset.
-
-    Returns:
-        The project, how many readings it has, and how many are of earlier versions.
 
     Raises:
         ProjectError: there are none.
@@ -598,10 +548,4 @@ def import_readings(database: Database, dataset: Dataset) -> tuple[Project, int,
             tasks = tasks_on(connection, sample.id, 2)
             if len(tasks) >= plan.annotators:
                 _keep_outcome(connection, project, sample, 2, tasks)
-        project = find_project(connection, project.id)
-    return project, len(kept), len(readings) - len(current)
-
-
-def to_jsonl(records: Iterable[dict[str, Any]]) -> str:
-    """Records as a file."""
-    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    return project

@@ -1,4 +1,4 @@
-"""One's own account, and for owners those of everybody."""
+"""The first page, logging in and out, one's own account, and for owners those of everybody."""
 
 from __future__ import annotations
 
@@ -10,21 +10,30 @@ from fastapi.responses import RedirectResponse
 
 from pii_bench.web import state
 from pii_bench.web.accounts import (
+    COOKIE,
     LOCAL_NAME,
     SHORTEST_PASSWORD,
     AccountError,
     Role,
+    User,
     add_account,
+    add_token,
+    begin_session,
     check_password,
     close_account,
+    delete_token,
+    end_session,
     list_accounts,
+    list_tokens,
     set_password,
 )
 from pii_bench.web.pages import page
 from pii_bench.web.security import CurrentUser, limit_logins, require
-from pii_bench.web.sessions import User, add_token, delete_token, list_tokens
 
 router: Final = APIRouter(include_in_schema=False)
+
+_FORM_COOKIE: Final = "pii_bench_login"
+"""Nobody has a session before the login: its form brings what a cookie of its own holds."""
 
 
 def _person(user: CurrentUser) -> User:
@@ -49,6 +58,54 @@ Owner = Annotated[User, Depends(_owner)]
 Password = Annotated[str, Form(max_length=1000)]
 
 
+@router.get("/")
+def home(request: Request, _: CurrentUser) -> Response:
+    """What there is to do."""
+    return page(request, "home.html")
+
+
+@router.get("/login")
+def login_page(request: Request, next: str = "/") -> Response:  # noqa: A002 -- its name in the URL
+    """The form; who is logged in has no need of it."""
+    if request.state.user is not None:
+        return RedirectResponse("/", 303)
+    return _form(request, next)
+
+
+@router.post("/login")
+def login(
+    request: Request,
+    name: Annotated[str, Form(max_length=200)],
+    password: Annotated[str, Form(max_length=1000)],
+    csrf_token: Annotated[str, Form(max_length=200)] = "",
+    next: Annotated[str, Form(max_length=500)] = "/",  # noqa: A002 -- the same
+) -> Response:
+    """Open a session, or show the form again."""
+    limit_logins(request, name)
+    expected = request.cookies.get(_FORM_COOKIE, "")
+    if not expected or not secrets.compare_digest(expected.encode(), csrf_token.encode()):
+        raise HTTPException(403, "The form has expired. Load the page again and repeat.")
+    web = state.of(request)
+    account = check_password(web.database, name, password)
+    if account is None:
+        return _form(request, next, status=401, failed=True)
+    secret = begin_session(web.database, account, web.settings.session_days)
+    answer = RedirectResponse(_within(next), 303)
+    lifetime = web.settings.session_days * 86400
+    _set_cookie(request, answer, COOKIE, secret, lifetime)
+    answer.delete_cookie(_FORM_COOKIE)
+    return answer
+
+
+@router.post("/logout")
+def logout(request: Request, user: CurrentUser) -> Response:  # noqa: ARG001 -- who is logged in
+    """Close the session."""
+    end_session(state.of(request).database, request.cookies.get(COOKIE, ""))
+    answer = RedirectResponse("/login", 303)
+    answer.delete_cookie(COOKIE)
+    return answer
+
+
 @router.get("/account")
 def account_page(request: Request, user: CurrentUser) -> Response:
     """Password and tokens."""
@@ -58,7 +115,8 @@ def account_page(request: Request, user: CurrentUser) -> Response:
 @router.post("/account/password")
 def change_password(request: Request, user: Person, old: Password, new: Password) -> Response:
     """Change one's own password; all sessions end, this one too."""
-    _refuse_local(user)
+    if user.name == LOCAL_NAME:
+        raise HTTPException(400, "On this machine alone there is no password.")
     limit_logins(request, user.name)
     database = state.of(request).database
     if check_password(database, user.name, old) is None:
@@ -76,7 +134,7 @@ def make_token(
 ) -> Response:
     """Make a token and show it, this once."""
     try:
-        token = add_token(state.of(request).database, user.account, name.strip())
+        token = add_token(state.of(request).database, user, name.strip())
     except AccountError as error:
         return _account(request, user, status=400, wrong=f"{error}.")
     return _account(request, user, token=token)
@@ -85,7 +143,7 @@ def make_token(
 @router.post("/account/tokens/{token_id}/delete")
 def remove_token(request: Request, user: Person, token_id: int) -> Response:
     """Delete a token of one's own."""
-    if not delete_token(state.of(request).database, user.account, token_id):
+    if not delete_token(state.of(request).database, user, token_id):
         raise HTTPException(404, "You have no such token.")
     return RedirectResponse("/account", 303)
 
@@ -139,21 +197,15 @@ def _new_password() -> str:
     return secrets.token_urlsafe(12)
 
 
-def _refuse_local(user: User) -> None:
-    if user.name == LOCAL_NAME:
-        raise HTTPException(400, "On this machine alone there is no password.")
-
-
 def _name_of(request: Request, account_id: int) -> str:
-    everybody = list_accounts(state.of(request).database)
-    for account in everybody:
-        if account.id == account_id:
-            return account.name
-    raise HTTPException(404, "There is no such account.")
+    names = {each.id: each.name for each in list_accounts(state.of(request).database)}
+    if account_id not in names:
+        raise HTTPException(404, "There is no such account.")
+    return names[account_id]
 
 
 def _account(request: Request, user: User, *, status: int = 200, **values: Any) -> Response:
-    tokens = list_tokens(state.of(request).database, user.account)
+    tokens = list_tokens(state.of(request).database, user)
     shortest = SHORTEST_PASSWORD
     return page(request, "account.html", status=status, tokens=tokens, shortest=shortest, **values)
 
@@ -162,3 +214,25 @@ def _people(request: Request, *, status: int = 200, **values: Any) -> Response:
     people = list_accounts(state.of(request).database)
     roles = [role.value for role in Role]
     return page(request, "people.html", status=status, people=people, roles=roles, **values)
+
+
+def _form(request: Request, target: str, *, status: int = 200, failed: bool = False) -> Response:
+    # The form of another tab keeps its token.
+    token = request.cookies.get(_FORM_COOKIE) or secrets.token_urlsafe(32)
+    values = {"csrf_token": token, "next": _within(target), "failed": failed}
+    answer = page(request, "login.html", status=status, **values)
+    _set_cookie(request, answer, _FORM_COOKIE, token, 3600)
+    return answer
+
+
+def _set_cookie(request: Request, answer: Response, name: str, value: str, lifetime: int) -> None:
+    secure = request.url.scheme == "https"
+    answer.set_cookie(
+        name, value, max_age=lifetime, httponly=True, samesite="lax", secure=secure, path="/"
+    )
+
+
+def _within(target: str) -> str:
+    """A path of this site: `//host` and a backslash would lead to another."""
+    is_path = target.startswith("/") and not target.startswith("//")
+    return target if is_path and "\\" not in target and target.isprintable() else "/"

@@ -1,27 +1,32 @@
-"""The pages of a study lead: making a project, its people, agreement, and files to take away."""
+"""The pages of a study lead: making a project, suggestions, people, agreement, its files."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from fastapi import APIRouter, BackgroundTasks, Depends, Form, Request, Response, UploadFile
+from fastapi import APIRouter, BackgroundTasks, Form, Request, Response, UploadFile
 from fastapi.responses import RedirectResponse
+from sqlalchemy import update
 
 from pii_bench.datasets.catalog import DATASETS, load_dataset
 from pii_bench.datasets.readings import load_readings
 from pii_bench.datasets.span_files import SPAN_FORMATS
-from pii_bench.errors import InputFileError
+from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import write_whole
 from pii_bench.ranking.human import FOLDER, to_lines
+from pii_bench.systems.catalog import check_name
 from pii_bench.web import state
-from pii_bench.web.access import Number, not_there, visible_project
-from pii_bench.web.accounts import Role, list_accounts
-from pii_bench.web.guidelines import DEFAULT
+from pii_bench.web.accounts import list_accounts
+from pii_bench.web.database import NotThereError
+from pii_bench.web.marks import marks_of_subjects
+from pii_bench.web.masker import Failure
 from pii_bench.web.outcomes import (
     disputes,
     export,
@@ -32,10 +37,10 @@ from pii_bench.web.outcomes import (
     qualification,
     reconsider,
     stage_reports,
-    to_jsonl,
 )
-from pii_bench.web.pages import page
+from pii_bench.web.pages import download, page
 from pii_bench.web.projects import (
+    DEFAULT_GUIDELINES,
     Plan,
     Project,
     ProjectError,
@@ -45,13 +50,13 @@ from pii_bench.web.projects import (
     change_project,
     create_project,
     delete_project,
+    keep_suggestion,
     members_of,
     remove_member,
     samples_of,
 )
-from pii_bench.web.security import require
-from pii_bench.web.sessions import User
-from pii_bench.web.suggestions import check_system, prepare
+from pii_bench.web.security import Owner, VisibleProject
+from pii_bench.web.tables import PROJECTS
 from pii_bench.web.tasks import Part, restart_qualification, tasks_of
 
 if TYPE_CHECKING:
@@ -61,11 +66,12 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.web.accounts import Account
+    from pii_bench.web.database import Database
+    from pii_bench.web.masker import Masker
+    from pii_bench.web.projects import StoredSample
     from pii_bench.web.settings import Settings
 
 router: Final = APIRouter(include_in_schema=False)
-
-Owner = Annotated[User, Depends(require(Role.OWNER))]
 
 MOST_SAMPLES: Final = 5000
 
@@ -76,7 +82,7 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @router.get("/projects/new")
-def new_project(request: Request, user: Owner) -> Response:  # noqa: ARG001 -- the role is needed
+def new_project(request: Request, _: Owner) -> Response:
     """The form of a new project."""
     read = [name for name in DATASETS if load_readings(name)]
     return page(
@@ -85,7 +91,7 @@ def new_project(request: Request, user: Owner) -> Response:  # noqa: ARG001 -- t
         datasets=list(DATASETS),
         formats=FORMATS,
         readings=read,
-        guidelines=DEFAULT,
+        guidelines=DEFAULT_GUIDELINES,
         system=state.of(request).settings.system,
     )
 
@@ -110,7 +116,6 @@ def make_project(  # noqa: PLR0913, PLR0917 -- the fields of the form
 ) -> Response:
     """Make a project, and begin to prepare suggestions where a system is named."""
     web = state.of(request)
-    own = "" if guidelines.replace("\r\n", "\n").strip() == DEFAULT else guidelines.strip()
     plan = Plan(
         name=name,
         stages=stages,
@@ -120,7 +125,7 @@ def make_project(  # noqa: PLR0913, PLR0917 -- the fields of the form
         pass_mark=pass_mark,
         system=system.strip(),
         suggests=bool(system.strip()),
-        guidelines=own,
+        guidelines=_own(guidelines),
     )
     if plan.system:
         check_system(plan.system)
@@ -142,9 +147,59 @@ def make_project_of_readings(
     if source not in DATASETS:
         raise ProjectError("there is no such dataset")
     web = state.of(request)
-    project, _, _ = import_readings(web.database, load_dataset(source))
+    project = import_readings(web.database, load_dataset(source))
     add_member(web.database, project, user.id)
     return RedirectResponse(f"/projects/{project.id}", 303)
+
+
+def _own(guidelines: str) -> str:
+    """Guidelines of a form; empty where they are the general ones."""
+    text = guidelines.replace("\r\n", "\n").strip()
+    return "" if text == DEFAULT_GUIDELINES else text
+
+
+def check_system(name: str) -> None:
+    """Refuse a system that a browser may not name: paths and modules of the server.
+
+    Raises:
+        ProjectError: it has a colon.
+        UnknownNameError: it is in none of the tables.
+    """
+    if ":" in name:
+        raise ProjectError(f"{name!r} names a file or module: give a system by its plain name")
+    check_name(name)
+
+
+async def prepare(database: Database, masker: Masker, project: Project) -> None:
+    """Ask a project's system about every sample that it has no answer for yet.
+
+    What goes wrong is kept with the project (`trouble`), in words without a text.
+    """
+
+    def samples() -> list[StoredSample]:
+        with database.reading() as connection:
+            return [each for each in samples_of(connection, project) if each.suggestion is None]
+
+    def keep_trouble() -> None:
+        with database.writing() as connection:
+            mine = PROJECTS.c.id == project.id
+            connection.execute(update(PROJECTS).where(mine).values(trouble=trouble[:500]))
+
+    waiting = await asyncio.to_thread(samples)
+    name, failed = project.plan.system, 0
+    try:
+        for stored in waiting:
+            text = stored.sample.description
+            found = await masker.subjects(name, text)
+            if isinstance(found, Failure):
+                failed += 1
+                continue
+            marks = marks_of_subjects(text, found, name)
+            await asyncio.to_thread(keep_suggestion, database, stored.id, marks)
+        trouble = f"{failed} of {len(waiting)} calls failed; prepare again" if failed else ""
+    except PiiBenchError as error:
+        trouble = str(error)
+    await asyncio.to_thread(keep_trouble)
 
 
 def _dataset(settings: Settings, source: str, file: UploadFile | None, kind: str) -> Dataset:
@@ -176,12 +231,11 @@ def _dataset(settings: Settings, source: str, file: UploadFile | None, kind: str
 
 
 @router.get("/projects/{project_id}")
-def project_page(request: Request, user: Owner, project_id: Number) -> Response:
+def project_page(request: Request, user: Owner, project: VisibleProject) -> Response:
     """The state of a project."""
     database = state.of(request).database
     accounts = list_accounts(database)
     with database.reading() as connection:
-        project = visible_project(connection, user, project_id)
         samples = samples_of(connection, project)
         outcomes = outcomes_of(connection, project)
         tasks = tasks_of(connection, project)
@@ -203,13 +257,13 @@ def project_page(request: Request, user: Owner, project_id: Number) -> Response:
                 }
                 for stage in project.plan.stages.numbers
             ],
-            "people": _people(connection, project, [*accounts, user.account]),
+            "people": _people(connection, project, [*accounts, user]),
             "others": [each for each in accounts if each.id not in members],
             "reports": stage_reports(connection, project),
             "disputes": len(disputes(connection, project)),
             "suggested": sum(sample.suggestion is not None for sample in samples),
             "all_samples": len(samples),
-            "guidelines": project.plan.guidelines or DEFAULT,
+            "guidelines": project.guidelines,
             "results": state.of(request).settings.results / FOLDER,
         }
     return page(request, "project.html", **values)
@@ -221,7 +275,7 @@ def _people(
     by_id = {account.id: account for account in accounts}
     tasks = [t for t in tasks_of(connection, project) if t.part is Part.ANNOTATOR]
     found: list[dict[str, object]] = []
-    for account_id in members_of(connection, project):
+    for account_id in sorted(members_of(connection, project)):
         own = [task for task in tasks if task.account_id == account_id]
         seconds = [task.seconds for task in own if task.done]
         found.append(
@@ -242,21 +296,20 @@ def _people(
 def change_people(
     request: Request,
     user: Owner,
-    project_id: Number,
+    project: VisibleProject,
     account: Annotated[int, Form(ge=1, le=2**31 - 1)],
     action: Annotated[str, Form(max_length=20)] = "add",
 ) -> Response:
     """Add somebody, take somebody out, or decide on their qualification."""
     database = state.of(request).database
     with database.reading() as connection:
-        project = visible_project(connection, user, project_id)
         is_member = account in members_of(connection, project)
     if action == "add":
         if account not in {user.id, *(each.id for each in list_accounts(database))}:
-            raise not_there()
+            raise NotThereError
         add_member(database, project, account)
     elif not is_member:
-        raise not_there()
+        raise NotThereError
     elif action == "remove":
         remove_member(database, project, account)
     elif action == "admit":
@@ -271,22 +324,19 @@ def change_people(
 @router.post("/projects/{project_id}/settings")
 def change_settings(
     request: Request,
-    user: Owner,
-    project_id: Number,
+    _: Owner,
+    project: VisibleProject,
     threshold: Annotated[float, Form(allow_inf_nan=False)],
     guidelines: Annotated[str, Form(max_length=50_000)] = "",
     suggests: Annotated[bool, Form()] = False,
 ) -> Response:
     """Change the threshold, the guidelines, and whether suggestions are shown."""
     database = state.of(request).database
-    with database.reading() as connection:
-        project = visible_project(connection, user, project_id)
-    text = guidelines.replace("\r\n", "\n").strip()
     project = change_project(
         database,
         project,
         threshold=threshold,
-        guidelines="" if text == DEFAULT else text,
+        guidelines=_own(guidelines),
         suggests=suggests and bool(project.plan.system),
     )
     reconsider(database, project)
@@ -295,12 +345,10 @@ def change_settings(
 
 @router.post("/projects/{project_id}/prepare")
 def prepare_suggestions(
-    request: Request, user: Owner, project_id: Number, background: BackgroundTasks
+    request: Request, _: Owner, project: VisibleProject, background: BackgroundTasks
 ) -> Response:
     """Ask the project's system about the samples that it has not answered yet."""
     web = state.of(request)
-    with web.database.reading() as connection:
-        project = visible_project(connection, user, project_id)
     if not project.plan.system:
         raise ProjectError("this project has no system")
     background.add_task(prepare, web.database, web.masker, project)
@@ -308,29 +356,26 @@ def prepare_suggestions(
 
 
 @router.get("/projects/{project_id}/export.jsonl")
-def export_file(request: Request, user: Owner, project_id: Number) -> Response:
+def export_file(request: Request, _: Owner, project: VisibleProject) -> Response:
     """The settled samples as a dataset file, with all votes."""
     with state.of(request).database.reading() as connection:
-        project = visible_project(connection, user, project_id)
-        records, _ = export(connection, project)
-    return _download(to_jsonl(records), f"{_file_name(project)}.jsonl")
+        records = export(connection, project)
+    return download(records, f"{_file_name(project)}.jsonl")
 
 
 @router.get("/projects/{project_id}/human.jsonl")
-def human_file(request: Request, user: Owner, project_id: Number) -> Response:
+def human_file(request: Request, _: Owner, project: VisibleProject) -> Response:
     """What people answered, for the leaderboard."""
     with state.of(request).database.reading() as connection:
-        project = visible_project(connection, user, project_id)
         answers = human_answers(connection, project)
-    return _download(to_lines(answers), f"{_file_name(project)}-people.jsonl")
+    return download(map(asdict, answers), f"{_file_name(project)}-people.jsonl")
 
 
 @router.post("/projects/{project_id}/human")
-def keep_human(request: Request, user: Owner, project_id: Number) -> Response:
+def keep_human(request: Request, _: Owner, project: VisibleProject) -> Response:
     """Put what people answered where `pii-bench leaderboard` finds it."""
     web = state.of(request)
     with web.database.reading() as connection:
-        project = visible_project(connection, user, project_id)
         answers = human_answers(connection, project)
     if not answers:
         raise ProjectError("nobody has finished a sample yet")
@@ -341,19 +386,11 @@ def keep_human(request: Request, user: Owner, project_id: Number) -> Response:
 
 
 @router.post("/projects/{project_id}/delete")
-def remove_project(request: Request, user: Owner, project_id: Number) -> Response:
+def remove_project(request: Request, _: Owner, project: VisibleProject) -> Response:
     """Delete a project with all its texts and answers."""
-    database = state.of(request).database
-    with database.reading() as connection:
-        project = visible_project(connection, user, project_id)
-    delete_project(database, project)
+    delete_project(state.of(request).database, project)
     return RedirectResponse("/projects", 303)
 
 
 def _file_name(project: Project) -> str:
     return f"{project.id}-{_UNSAFE.sub('-', project.plan.name)[:60].strip('.-') or 'project'}"
-
-
-def _download(text: str, name: str) -> Response:
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(text, media_type="application/jsonl", headers=headers)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import delete, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
 
 from pii_bench.datasets.sample import sample_from_record, sample_to_record
 from pii_bench.errors import PiiBenchError
 from pii_bench.web.accounts import Role
-from pii_bench.web.marks import Item, items_of_sample, mark_to_record
-from pii_bench.web.project_tables import MEMBERS, PROJECTS, SAMPLES, TASKS
+from pii_bench.web.database import NotThereError
+from pii_bench.web.marks import Item, items_of_sample
+from pii_bench.web.tables import MEMBERS, PROJECTS, SAMPLES, TASKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,15 +24,34 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.datasets.sample import Sample
+    from pii_bench.web.accounts import User
     from pii_bench.web.database import Database
     from pii_bench.web.marks import Mark
-    from pii_bench.web.sessions import User
 
 PAPER_THRESHOLD: Final = 0.6
 """Below this kappa the paper sends a sample to an expert."""
 
 MOST_ANNOTATORS: Final = 50
 LONGEST_GUIDELINES: Final = 50_000
+DEFAULT_GUIDELINES: Final = """\
+Stage 1: mark what is personal
+Mark every piece of information about a person in the text: names, numbers, places, employers, \
+dates, sums, illnesses and the like.
+Mark the smallest piece that says it: "41 days", not "for 41 days"; "Halifax", not "in Halifax".
+Say whose it is. The first person of the text is A, the next is B, and so on. What two people \
+share belongs to both.
+Give each piece its type and category. Mark all its places; the box "all places" does so at once.
+Do not mark what is about nobody: a hotline, a public holiday, a famous building that nobody lives \
+or works at.
+
+Stage 2: choose what the question needs
+Read the question. Choose the pieces without which nobody could answer it, and no others.
+Check whose each chosen piece is.
+Names of persons are hardly ever needed: an answer can say "she".
+Confirm that each piece is necessary: without it the answer would be another, or none.
+Confirm that together they are enough: everything else could be hidden.
+If reasonable people could choose otherwise, say so, and why."""
+"""What annotators are told where a project has none of its own."""
 
 
 class Stages(StrEnum):
@@ -109,8 +128,12 @@ class Project:
     plan: Plan
     dataset: str
     has_gold: bool
-    created: float
     trouble: str = ""
+
+    @property
+    def guidelines(self) -> str:
+        """Its own, or the general ones."""
+        return self.plan.guidelines or DEFAULT_GUIDELINES
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,20 +149,11 @@ class StoredSample:
 
     id: int
     project_id: int
-    position: int
     name: str
     sample: Sample
     qualifies: bool
     suggestion: list[dict[str, Any]] | None
     items: tuple[Item, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """Somebody who takes part."""
-
-    account_id: int
-    admitted: bool
 
 
 def create_project(
@@ -167,16 +181,10 @@ def create_project(
     if plan.qualification and not has_gold:
         raise ProjectError(f"{dataset.name} has no entities to score a qualification round by")
     row = {
+        **asdict(plan),
         "name": plan.name.strip(),
-        "dataset": dataset.name,
         "stages": plan.stages.value,
-        "annotators": plan.annotators,
-        "threshold": plan.threshold,
-        "qualification": plan.qualification,
-        "pass_mark": plan.pass_mark,
-        "system": plan.system,
-        "suggests": plan.suggests,
-        "guidelines": plan.guidelines,
+        "dataset": dataset.name,
         "has_gold": has_gold,
         "created": time.time(),
     }
@@ -207,12 +215,24 @@ def find_project(connection: Connection, project_id: int) -> Project:
     """A project by its number.
 
     Raises:
-        LookupError: there is none.
+        NotThereError: there is none.
     """
     row = connection.execute(select(PROJECTS).where(PROJECTS.c.id == project_id)).one_or_none()
     if row is None:
-        raise LookupError(project_id)
+        raise NotThereError
     return _project(row)
+
+
+def visible_project(connection: Connection, user: User, project_id: int) -> Project:
+    """A project that somebody owns or takes part in.
+
+    Raises:
+        NotThereError: there is none.
+    """
+    project = find_project(connection, project_id)
+    if not user.role.allows(Role.OWNER) and user.id not in members_of(connection, project):
+        raise NotThereError
+    return project
 
 
 def projects_of(connection: Connection, user: User) -> list[Project]:
@@ -225,18 +245,9 @@ def projects_of(connection: Connection, user: User) -> list[Project]:
 
 
 def _project(row: Any) -> Project:
-    plan = Plan(
-        name=row.name,
-        stages=Stages(row.stages),
-        annotators=row.annotators,
-        threshold=row.threshold,
-        qualification=row.qualification,
-        pass_mark=row.pass_mark,
-        system=row.system,
-        suggests=row.suggests,
-        guidelines=row.guidelines,
-    )
-    return Project(row.id, plan, row.dataset, row.has_gold, row.created, row.trouble)
+    values = {field.name: getattr(row, field.name) for field in fields(Plan)}
+    plan = Plan(**{**values, "stages": Stages(row.stages)})
+    return Project(row.id, plan, row.dataset, row.has_gold, row.trouble)
 
 
 def change_project(database: Database, project: Project, **changes: Any) -> Project:
@@ -265,12 +276,12 @@ def count_samples(connection: Connection, project: Project) -> int:
 
 
 def samples_of(
-    connection: Connection, project: Project, *, practice: bool = False
+    connection: Connection, project: Project, *, practice: bool | None = None
 ) -> list[StoredSample]:
-    """The samples of a project in order, all or those to practise on."""
+    """The samples of a project in order: all, those to practise on, or the others."""
     query = select(SAMPLES).where(SAMPLES.c.project_id == project.id).order_by(SAMPLES.c.position)
-    if practice:
-        query = query.where(SAMPLES.c.qualifies.is_(True))
+    if practice is not None:
+        query = query.where(SAMPLES.c.qualifies.is_(practice))
     return [_stored(row) for row in connection.execute(query)]
 
 
@@ -278,11 +289,11 @@ def find_sample(connection: Connection, sample_id: int) -> StoredSample:
     """A sample by its number.
 
     Raises:
-        LookupError: there is none.
+        NotThereError: there is none.
     """
     row = connection.execute(select(SAMPLES).where(SAMPLES.c.id == sample_id)).one_or_none()
     if row is None:
-        raise LookupError(sample_id)
+        raise NotThereError
     return _stored(row)
 
 
@@ -290,7 +301,6 @@ def _stored(row: Any) -> StoredSample:
     return StoredSample(
         id=row.id,
         project_id=row.project_id,
-        position=row.position,
         name=row.name,
         sample=sample_from_record(json.loads(row.record)),
         qualifies=row.qualifies,
@@ -301,26 +311,23 @@ def _stored(row: Any) -> StoredSample:
 
 def keep_suggestion(database: Database, sample_id: int, marks: Sequence[Mark]) -> None:
     """Keep what a system suggests for a sample."""
-    text = json.dumps([mark_to_record(mark) for mark in marks])
+    text = json.dumps([asdict(mark) for mark in marks])
     with database.writing() as connection:
         connection.execute(update(SAMPLES).where(SAMPLES.c.id == sample_id).values(suggestion=text))
 
 
-def members_of(connection: Connection, project: Project) -> dict[int, Member]:
-    """Who takes part, by account."""
-    query = select(MEMBERS).where(MEMBERS.c.project_id == project.id)
-    rows = connection.execute(query)
-    return {row.account_id: Member(row.account_id, row.admitted) for row in rows}
+def members_of(connection: Connection, project: Project) -> set[int]:
+    """The accounts that take part."""
+    query = select(MEMBERS.c.account_id).where(MEMBERS.c.project_id == project.id)
+    return set(connection.scalars(query))
 
 
 def add_member(database: Database, project: Project, account_id: int) -> None:
     """Let somebody take part; nothing changes for who does already."""
     values = {"project_id": project.id, "account_id": account_id, "admitted": False}
-    try:
-        with database.writing() as connection:
+    with database.writing() as connection:
+        if account_id not in members_of(connection, project):
             connection.execute(insert(MEMBERS).values(**values))
-    except IntegrityError:
-        return
 
 
 def admit_member(database: Database, project: Project, account_id: int) -> None:
@@ -353,10 +360,7 @@ def remove_member(database: Database, project: Project, account_id: int) -> None
 
 def items_to_json(items: Sequence[Item]) -> str:
     """Items as stored."""
-    return json.dumps(
-        [[i.person, i.text, i.type, i.category, [list(span) for span in i.spans]] for i in items],
-        ensure_ascii=False,
-    )
+    return json.dumps([astuple(item) for item in items], ensure_ascii=False)
 
 
 def items_from_json(text: str) -> tuple[Item, ...]:

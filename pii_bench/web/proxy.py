@@ -7,35 +7,72 @@ answer comes back with the user's own words.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import httpx2
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import StreamingResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 
-from pii_bench.errors import PiiBenchError
+from pii_bench.errors import MissingKeyError, PiiBenchError, UnknownNameError
+from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, PROVIDERS, Protocol, normalise_base_url
 from pii_bench.models.service import safe_code
 from pii_bench.web import state
 from pii_bench.web.chat import ChatError, ChunkUnmasker, mask_chat, read_chat, unmask_answer
-from pii_bench.web.pages import json_answer
 from pii_bench.web.security import CurrentUser
-from pii_bench.web.upstream import Upstream
 
 router: Final = APIRouter(tags=["proxy"])
 
 _MOST_BYTES: Final = 20_000_000
 _LONGEST_LINE: Final = 2_000_000
 _DONE: Final = "[DONE]"
+_TIMEOUT: Final = httpx2.Timeout(600.0, connect=20.0)
+
+
+class Upstream:
+    """Who answers the proxy's chats.
+
+    Args:
+        name: `openai`, another provider that speaks the protocol, or a base URL.
+
+    Raises:
+        MissingKeyError: the provider's key is not set.
+        UnknownNameError: no such provider, or it speaks another protocol.
+        PiiBenchError: the base URL is not one.
+    """
+
+    def __init__(self, name: str) -> None:
+        speaking = {
+            key: provider
+            for key, provider in PROVIDERS.items()
+            if provider.protocol is Protocol.CHAT_COMPLETIONS
+        }
+        if "://" in name:
+            self.url = normalise_base_url(name)
+            # Servers of one's own want none.
+            key = os.environ.get(CUSTOM_ENDPOINT_KEY, "")
+        elif name in speaking:
+            self.url = speaking[name].base_url
+            variable = speaking[name].key_variable
+            key = os.environ.get(variable, "")
+            if not key:
+                raise MissingKeyError(name, variable)
+        else:
+            raise UnknownNameError("upstream", name, [*speaking, "https://..."])
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self.client = httpx2.AsyncClient(timeout=_TIMEOUT, headers=headers)
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self.client.aclose()
 
 
 @router.post("/v1/chat/completions")
 async def chat_completions(request: Request, _: CurrentUser) -> Response:
     """Answer a chat as OpenAI does; the provider sees it masked."""
-    web = state.of(request)
-    if web.upstream is None:
-        raise HTTPException(503, "No provider is configured: pii-bench serve --upstream NAME.")
+    web, upstream = state.of(request), _upstream(request)
     try:
         asked = json.loads(await request.body())
     except (ValueError, RecursionError):
@@ -50,10 +87,10 @@ async def chat_completions(request: Request, _: CurrentUser) -> Response:
         )
     answers = await web.masker.answers(chat.text, chat.query)
     body, mapping = await run_in_threadpool(mask_chat, chat, answers)
-    answer = await _forward(web.upstream, body)
+    answer = await _forward(upstream, body)
     if not asked.get("stream"):
         try:
-            return json_answer(unmask_answer(json.loads(await _read(answer)), mapping))
+            return JSONResponse(unmask_answer(json.loads(await _read(answer)), mapping))
         except (ValueError, AttributeError, KeyError, TypeError):
             raise HTTPException(502, "The provider's answer is no chat completion.") from None
         finally:
@@ -66,17 +103,22 @@ async def chat_completions(request: Request, _: CurrentUser) -> Response:
 @router.get("/v1/models")
 async def models(request: Request, _: CurrentUser) -> Response:
     """The provider's models, for clients that ask first."""
-    web = state.of(request)
-    if web.upstream is None:
-        raise HTTPException(503, "No provider is configured: pii-bench serve --upstream NAME.")
+    upstream = _upstream(request)
     try:
-        answer = await web.upstream.client.get(f"{web.upstream.url}/models")
+        answer = await upstream.client.get(f"{upstream.url}/models")
         value = answer.json()
     except (httpx2.HTTPError, ValueError):
         raise HTTPException(502, "The provider cannot be reached.") from None
     if answer.status_code != 200:
         raise HTTPException(502, f"The provider answered {answer.status_code}.")
-    return json_answer(value)
+    return JSONResponse(value)
+
+
+def _upstream(request: Request) -> Upstream:
+    upstream = state.of(request).upstream
+    if upstream is None:
+        raise HTTPException(503, "No provider is configured: pii-bench serve --upstream NAME.")
+    return upstream
 
 
 async def _forward(upstream: Upstream, body: dict[str, Any]) -> httpx2.Response:

@@ -7,28 +7,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final
 
-from fastapi import APIRouter, Depends, Form, Request, Response, UploadFile
-from fastapi.responses import RedirectResponse
-from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import select
+from fastapi import APIRouter, Form, Request, Response, UploadFile
+from fastapi.responses import JSONResponse, RedirectResponse
 
 from pii_bench.errors import InputFileError
 from pii_bench.files import read_records
 from pii_bench.ranking.stored import Run, read_runs
 from pii_bench.tasks import Task
 from pii_bench.web import state
-from pii_bench.web.access import Number, not_there
 from pii_bench.web.accounts import Role, list_accounts
-from pii_bench.web.outcomes import to_jsonl
-from pii_bench.web.pages import json_answer, page
-from pii_bench.web.review_tables import REVIEWS
+from pii_bench.web.database import NotThereError
+from pii_bench.web.pages import download, page
 from pii_bench.web.reviews import (
     SCALE,
-    Item,
     Judgement,
     Kind,
     Pair,
-    Review,
     ReviewError,
     add_reviewer,
     agreement_of,
@@ -46,18 +40,15 @@ from pii_bench.web.reviews import (
     reviewers_of,
     reviews_of,
     rewritten_pair,
+    visible_review,
 )
-from pii_bench.web.security import CurrentUser, require
-from pii_bench.web.sessions import User
+from pii_bench.web.security import CurrentUser, Number, Owner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sqlalchemy import Connection
 
 router: Final = APIRouter(include_in_schema=False)
-
-Owner = Annotated[User, Depends(require(Role.OWNER))]
 
 MOST_ITEMS: Final = 5000
 _QUESTIONS: Final = {
@@ -66,19 +57,6 @@ _QUESTIONS: Final = {
     "vain": "It hides something in vain",
     "both": "Both",
 }
-
-
-class Said(BaseModel):
-    """A judgement from a browser."""
-
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-
-    verdict: str = Field("", max_length=20)
-    privacy: int | None = None
-    meaning: int | None = None
-    comment: str = ""
-    done: bool = False
-    seconds: float = Field(0, ge=0, le=1e7, allow_inf_nan=False)
 
 
 @router.get("/reviews")
@@ -90,12 +68,11 @@ def review_list(request: Request, user: CurrentUser) -> Response:
             said = judgements_of(connection, review, user.id)
             most = len(order_of(connection, review, user.id))
             shown.append((review, sum(each.done for each in said.values()), most))
-    is_owner = user.role.allows(Role.OWNER)
-    return page(request, "reviews.html", reviews=shown, is_owner=is_owner)
+    return page(request, "reviews.html", reviews=shown)
 
 
 @router.get("/reviews/new")
-def new_review(request: Request, user: Owner) -> Response:  # noqa: ARG001 -- the role is needed
+def new_review(request: Request, _: Owner) -> Response:
     """The form of a new review."""
     runs = _runs(state.of(request).settings.results)
     return page(request, "review_new.html", runs=list(runs))
@@ -165,20 +142,18 @@ def _system(run: Run) -> str:
 def review_page(request: Request, user: CurrentUser, review_id: Number) -> Response:
     """A review: what is next, and for an owner the results and the people."""
     database = state.of(request).database
-    is_owner = user.role.allows(Role.OWNER)
-    accounts = {each.id: each for each in list_accounts(database)} | {user.id: user.account}
+    accounts = {each.id: each for each in list_accounts(database)} | {user.id: user}
     with database.reading() as connection:
-        review = _visible(connection, user, review_id)
+        review = visible_review(connection, user, review_id)
         order = order_of(connection, review, user.id)
         said = judgements_of(connection, review, user.id)
-        everything = every_judgement(connection, review) if is_owner else []
+        everything = every_judgement(connection, review) if user.role is Role.OWNER else []
         members = reviewers_of(connection, review)
     undone = [item for item in order if not (item in said and said[item].done)]
     return page(
         request,
         "review.html",
         review=review,
-        is_owner=is_owner,
         done=len(order) - len(undone),
         most=len(order),
         next=undone[0] if undone else None,
@@ -195,7 +170,7 @@ def review_page(request: Request, user: CurrentUser, review_id: Number) -> Respo
 def item_page(request: Request, user: CurrentUser, item_id: Number) -> Response:
     """A text before and after, and the questions."""
     with state.of(request).database.reading() as connection:
-        item, review = _item(connection, user, item_id)
+        item, review = find_item(connection, user, item_id)
         order = order_of(connection, review, user.id)
         said = judgements_of(connection, review, user.id)
     place = order.index(item.id)
@@ -218,11 +193,10 @@ def item_page(request: Request, user: CurrentUser, item_id: Number) -> Response:
 
 
 @router.post("/reviews/items/{item_id}")
-def judge_item(request: Request, user: CurrentUser, item_id: Number, body: Said) -> Response:
+def judge_item(request: Request, user: CurrentUser, item_id: Number, said: Judgement) -> Response:
     """Keep what somebody says; answers with where to go next."""
     with state.of(request).database.writing() as connection:
-        item, review = _item(connection, user, item_id)
-        said = Judgement(**body.model_dump())
+        item, review = find_item(connection, user, item_id)
         said.check(review.kind)
         judge(connection, item, user.id, said)
         order = order_of(connection, review, user.id)
@@ -234,7 +208,7 @@ def judge_item(request: Request, user: CurrentUser, item_id: Number, body: Said)
         if not (each in others and others[each].done)
     ]
     target = f"/reviews/items/{waiting[0]}" if waiting else f"/reviews/{review.id}"
-    return json_answer({"next": target})
+    return JSONResponse({"next": target})
 
 
 @router.post("/reviews/{review_id}/people")
@@ -248,13 +222,13 @@ def change_reviewers(
     """Add somebody, or take somebody out."""
     database = state.of(request).database
     with database.reading() as connection:
-        review = _visible(connection, user, review_id)
+        review = visible_review(connection, user, review_id)
     if action == "remove":
         remove_reviewer(database, review, account)
     elif account in {user.id, *(each.id for each in list_accounts(database))}:
         add_reviewer(database, review, account)
     else:
-        raise not_there()
+        raise NotThereError
     return RedirectResponse(f"/reviews/{review.id}", 303)
 
 
@@ -262,7 +236,7 @@ def change_reviewers(
 def verdict_file(request: Request, user: Owner, review_id: Number) -> Response:
     """All judgements, without the texts; people as numbers."""
     with state.of(request).database.reading() as connection:
-        review = _visible(connection, user, review_id)
+        review = visible_review(connection, user, review_id)
         everything = every_judgement(connection, review)
     numbers = {id_: n for n, id_ in enumerate(dict.fromkeys(a for _, a, _ in everything), start=1)}
     records = [
@@ -278,8 +252,7 @@ def verdict_file(request: Request, user: Owner, review_id: Number) -> Response:
         }
         for item, account_id, said in everything
     ]
-    headers = {"Content-Disposition": f'attachment; filename="review-{review.id}.jsonl"'}
-    return Response(to_jsonl(records), media_type="application/jsonl", headers=headers)
+    return download(records, f"review-{review.id}.jsonl")
 
 
 @router.post("/reviews/{review_id}/delete")
@@ -287,24 +260,6 @@ def remove_review(request: Request, user: Owner, review_id: Number) -> Response:
     """Delete a review with all its texts."""
     database = state.of(request).database
     with database.reading() as connection:
-        review = _visible(connection, user, review_id)
+        review = visible_review(connection, user, review_id)
     delete_review(database, review)
     return RedirectResponse("/reviews", 303)
-
-
-def _visible(connection: Connection, user: User, review_id: int) -> Review:
-    row = connection.execute(select(REVIEWS).where(REVIEWS.c.id == review_id)).one_or_none()
-    if row is None:
-        raise not_there()
-    review = Review(row.id, row.name, Kind(row.kind))
-    if not user.role.allows(Role.OWNER) and user.id not in reviewers_of(connection, review):
-        raise not_there()
-    return review
-
-
-def _item(connection: Connection, user: User, item_id: int) -> tuple[Item, Review]:
-    try:
-        item = find_item(connection, item_id)
-    except LookupError:
-        raise not_there() from None
-    return item, _visible(connection, user, item.review_id)

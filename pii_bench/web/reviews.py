@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from itertools import groupby
 from random import Random
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
+from pydantic import ConfigDict, Field
 from sqlalchemy import delete, insert, select, update
 
 from pii_bench.errors import PiiBenchError
@@ -25,7 +26,8 @@ from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import locator_of
 from pii_bench.scorer.masked_text import GoldTexts, tell
 from pii_bench.web.accounts import Role
-from pii_bench.web.review_tables import REVIEW_ITEMS, REVIEW_MEMBERS, REVIEWS, VERDICTS
+from pii_bench.web.database import NotThereError
+from pii_bench.web.tables import REVIEW_ITEMS, REVIEW_MEMBERS, REVIEWS, VERDICTS
 from pii_bench.web.votes import Ballot, agreement
 
 if TYPE_CHECKING:
@@ -36,9 +38,8 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.ranking.scores import Interval
     from pii_bench.runs.predictions import Prediction
-    from pii_bench.scorer.masked_text import Told
+    from pii_bench.web.accounts import User
     from pii_bench.web.database import Database
-    from pii_bench.web.sessions import User
     from pii_bench.web.votes import Agreement
 
     Pieces = list[tuple[str, str]]
@@ -93,24 +94,25 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A stored pair, with its number in its review."""
+    """A stored pair."""
 
     id: int
     review_id: int
-    position: int
     pair: Pair
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What somebody said of an item; empty or None what is open."""
+    """What somebody said of an item, as a browser sends it; empty or None what is open."""
+
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     verdict: str = ""
     privacy: int | None = None
     meaning: int | None = None
     comment: str = ""
     done: bool = False
-    seconds: float = 0.0
+    seconds: Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)] = 0.0
 
     def check(self, kind: Kind) -> None:
         """Refuse what is no judgement.
@@ -187,7 +189,8 @@ def rewritten_pair(sample: Sample, prediction: Prediction, system: str) -> Pair 
     entities = [(each.text, each.spans) for each in sample.entities]
     gold = GoldTexts(text, entities, [related.text for related in sample.related])
     fate = [""] * len(text)
-    for told in sorted(tell(text, written, gold, sample.query or ""), key=_is_needed):
+    traces = tell(text, written, gold, sample.query or "")
+    for told in sorted(traces, key=lambda each: each.text.needed):
         if told.text.needed:
             kind = "kept" if told.trace.whole else "vain"
         else:
@@ -195,10 +198,6 @@ def rewritten_pair(sample: Sample, prediction: Prediction, system: str) -> Pair 
         for start, end in told.text.spans:
             fate[start:end] = [kind] * (end - start)
     return Pair(sample.id, system, sample.query, _pieces(text, fate, 0, len(text)), [(written, "")])
-
-
-def _is_needed(told: Told) -> bool:
-    return told.text.needed
 
 
 def _fates(sample: Sample, masked: Sequence[tuple[int, int]]) -> list[str]:
@@ -228,20 +227,27 @@ def _pieces(text: str, fate: Sequence[str], start: int, end: int) -> Pieces:
     ]
 
 
-def pair_of_record(record: dict[str, Any]) -> Pair:
-    """A line of a file of texts before and after, of any system: rewritten, masked or other.
+def pairs_of_records(records: Iterable[tuple[int, dict[str, Any]]]) -> list[Pair]:
+    """The lines of a file of texts before and after, of any system: rewritten, masked or other.
 
     Raises:
-        RecordError: a key is missing or of another kind.
+        ReviewError: in a line a key is missing or of another kind.
     """
-    query = record.get("query")
-    return Pair(
-        name=get(record, "id", str)[:500],
-        system=get(record, "system", str)[:300] if "system" in record else "unnamed",
-        query=None if query is None else get(record, "query", str),
-        before=[(get(record, "before", str), "")],
-        after=[(get(record, "after", str), "")],
-    )
+    pairs = []
+    for line, record in records:
+        try:
+            pairs.append(
+                Pair(
+                    name=get(record, "id", str)[:500],
+                    system=get(record, "system", str)[:300] if "system" in record else "unnamed",
+                    query=None if record.get("query") is None else get(record, "query", str),
+                    before=[(get(record, "before", str), "")],
+                    after=[(get(record, "after", str), "")],
+                )
+            )
+        except RecordError as error:
+            raise ReviewError(f"line {line}: {error}") from None
+    return pairs
 
 
 def create_review(database: Database, name: str, kind: Kind, pairs: Iterable[Pair]) -> Review:
@@ -265,11 +271,9 @@ def create_review(database: Database, name: str, kind: Kind, pairs: Iterable[Pai
             insert(REVIEW_ITEMS),
             [
                 {
+                    **asdict(pair),
                     "review_id": review_id,
                     "position": position,
-                    "name": pair.name,
-                    "system": pair.system,
-                    "query": pair.query,
                     "before": json.dumps(pair.before, ensure_ascii=False),
                     "after": json.dumps(pair.after, ensure_ascii=False),
                 }
@@ -290,7 +294,26 @@ def reviews_of(connection: Connection, user: User) -> list[Review]:
     if not user.role.allows(Role.OWNER):
         own = select(REVIEW_MEMBERS.c.review_id).where(REVIEW_MEMBERS.c.account_id == user.id)
         query = query.where(REVIEWS.c.id.in_(own))
-    return [Review(row.id, row.name, Kind(row.kind)) for row in connection.execute(query)]
+    return [_review(row) for row in connection.execute(query)]
+
+
+def visible_review(connection: Connection, user: User, review_id: int) -> Review:
+    """A review that somebody owns or takes part in.
+
+    Raises:
+        NotThereError: there is none.
+    """
+    row = connection.execute(select(REVIEWS).where(REVIEWS.c.id == review_id)).one_or_none()
+    if row is None:
+        raise NotThereError
+    review = _review(row)
+    if not user.role.allows(Role.OWNER) and user.id not in reviewers_of(connection, review):
+        raise NotThereError
+    return review
+
+
+def _review(row: Any) -> Review:
+    return Review(row.id, row.name, Kind(row.kind))
 
 
 def reviewers_of(connection: Connection, review: Review) -> set[int]:
@@ -331,17 +354,21 @@ def order_of(connection: Connection, review: Review, account_id: int) -> list[in
     return found
 
 
-def find_item(connection: Connection, item_id: int) -> Item:
-    """An item by its number.
+def find_item(connection: Connection, user: User, item_id: int) -> tuple[Item, Review]:
+    """An item of a review that somebody owns or takes part in.
 
     Raises:
-        LookupError: there is none.
+        NotThereError: there is none.
     """
     row = connection.execute(select(REVIEW_ITEMS).where(REVIEW_ITEMS.c.id == item_id)).one_or_none()
     if row is None:
-        raise LookupError(item_id)
+        raise NotThereError
+    return _item(row), visible_review(connection, user, row.review_id)
+
+
+def _item(row: Any) -> Item:
     pieces = [[(text, kind) for text, kind in json.loads(each)] for each in (row.before, row.after)]
-    return Item(row.id, row.review_id, row.position, Pair(row.name, row.system, row.query, *pieces))
+    return Item(row.id, row.review_id, Pair(row.name, row.system, row.query, *pieces))
 
 
 def judgements_of(connection: Connection, review: Review, account_id: int) -> dict[int, Judgement]:
@@ -361,15 +388,7 @@ def _judgement(row: Any) -> Judgement:
 def judge(connection: Connection, item: Item, account_id: int, said: Judgement) -> None:
     """Keep what somebody says of an item, in place of what they said before."""
     key = (VERDICTS.c.item_id == item.id) & (VERDICTS.c.account_id == account_id)
-    values = {
-        "verdict": said.verdict,
-        "privacy": said.privacy,
-        "meaning": said.meaning,
-        "comment": said.comment,
-        "done": said.done,
-        "seconds": said.seconds,
-        "saved": time.time(),
-    }
+    values = {**asdict(said), "saved": time.time()}
     changed = connection.execute(update(VERDICTS).where(key).values(**values))
     if not changed.rowcount:
         connection.execute(
@@ -380,15 +399,12 @@ def judge(connection: Connection, item: Item, account_id: int, said: Judgement) 
 def every_judgement(connection: Connection, review: Review) -> list[tuple[Item, int, Judgement]]:
     """All finished judgements: item, account, what was said."""
     query = (
-        select(VERDICTS)
+        select(VERDICTS, REVIEW_ITEMS)
         .join(REVIEW_ITEMS, REVIEW_ITEMS.c.id == VERDICTS.c.item_id)
         .where(REVIEW_ITEMS.c.review_id == review.id, VERDICTS.c.done.is_(True))
         .order_by(REVIEW_ITEMS.c.position, VERDICTS.c.account_id)
     )
-    return [
-        (find_item(connection, row.item_id), row.account_id, _judgement(row))
-        for row in connection.execute(query).all()
-    ]
+    return [(_item(row), row.account_id, _judgement(row)) for row in connection.execute(query)]
 
 
 def results_of(judgements: Sequence[tuple[Item, int, Judgement]]) -> list[Result]:
@@ -432,21 +448,6 @@ def delete_review(database: Database, review: Review) -> None:
     with database.writing() as connection:
         connection.execute(delete(REVIEWS).where(REVIEWS.c.id == review.id))
     database.purge()
-
-
-def pairs_of_records(records: Iterable[tuple[int, dict[str, Any]]]) -> list[Pair]:
-    """The pairs of a file.
-
-    Raises:
-        ReviewError: a line is not of its form.
-    """
-    pairs = []
-    for line, record in records:
-        try:
-            pairs.append(pair_of_record(record))
-        except RecordError as error:
-            raise ReviewError(f"line {line}: {error}") from None
-    return pairs
 
 
 def _mean(said: Iterable[tuple[Item, int | None]]) -> Mean | None:

@@ -1,7 +1,8 @@
 """Who sends a request and what they may do, as dependencies of FastAPI.
 
 Every request passes `admit`, which the application itself depends on: a route cannot forget it.
-A route that needs somebody names `CurrentUser`, or depends on `require(role)`.
+A route that needs somebody names `CurrentUser`, `Adjudicator` or `Owner`; one that is about a
+project names `VisibleProject`. What somebody may not see is not there (404).
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ import secrets
 from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import urlsplit
 
-from fastapi import Depends, HTTPException, Request, WebSocketException
+from fastapi import Depends, HTTPException, Path, Request, WebSocketException
 from limits import RateLimitItemPerMinute
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection
 
 from pii_bench.web import state
-from pii_bench.web.accounts import Role, list_accounts
-from pii_bench.web.sessions import COOKIE, User, user_of_session, user_of_token
+from pii_bench.web.accounts import COOKIE, Role, User, list_accounts, user_of_session, user_of_token
+from pii_bench.web.projects import Project, visible_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +47,7 @@ def find_user(connection: HTTPConnection) -> User | None:
         if user is not None:
             return user
     if web.local is not None and not list_accounts(web.database):
-        return User(web.local, web.local_csrf_token)
+        return web.local
     return None
 
 
@@ -115,6 +116,21 @@ def require(role: Role) -> Callable[[User], User]:
     return required
 
 
+Adjudicator = Annotated[User, Depends(require(Role.ADJUDICATOR))]
+Owner = Annotated[User, Depends(require(Role.OWNER))]
+
+Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
+"""What a database counts up to."""
+
+
+def _project(request: Request, user: CurrentUser, project_id: Number) -> Project:
+    with state.of(request).database.reading() as connection:
+        return visible_project(connection, user, project_id)
+
+
+VisibleProject = Annotated[Project, Depends(_project)]
+
+
 def limit_logins(request: Request, name: str) -> None:
     """Slow down who guesses passwords.
 
@@ -123,13 +139,10 @@ def limit_logins(request: Request, name: str) -> None:
     """
     web = state.of(request)
     item = RateLimitItemPerMinute(web.settings.logins_per_minute)
-    passed = [web.limiter.hit(item, kind, key) for kind, key in _login_keys(request, name)]
-    if not all(passed):
+    from_here = web.limiter.hit(item, "login-from", _address(request))
+    as_this = web.limiter.hit(item, "login-as", name)
+    if not (from_here and as_this):
         raise HTTPException(429, "Too many attempts. Wait a minute.", {"Retry-After": "60"})
-
-
-def _login_keys(request: Request, name: str) -> tuple[tuple[str, str], tuple[str, str]]:
-    return ("login-from", _address(request)), ("login-as", name)
 
 
 def _limit(connection: HTTPConnection, user: User | None) -> None:

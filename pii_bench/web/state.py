@@ -7,22 +7,20 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from limits.storage import MemoryStorage
-from limits.strategies import MovingWindowRateLimiter
-
 from pii_bench.web.masker import BusyError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from limits.strategies import MovingWindowRateLimiter
     from starlette.requests import HTTPConnection
 
-    from pii_bench.web.accounts import Account
+    from pii_bench.web.accounts import User
     from pii_bench.web.database import Database
     from pii_bench.web.masker import Masker
-    from pii_bench.web.metrics import Metrics
+    from pii_bench.web.middleware import Metrics
+    from pii_bench.web.proxy import Upstream
     from pii_bench.web.settings import Settings
-    from pii_bench.web.upstream import Upstream
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +35,7 @@ class State:
         metrics: what `/metrics` tells.
         upstream: who answers the proxy's chats; None: there is no proxy.
         limiter: counts requests, in memory.
-        local: the account of every visitor as long as there are no others; None where
-            accounts are required.
-        local_csrf_token: what the forms of the local owner bring.
+        local: every visitor as long as there are no accounts; None where they are required.
     """
 
     settings: Settings
@@ -49,8 +45,7 @@ class State:
     metrics: Metrics
     upstream: Upstream | None
     limiter: MovingWindowRateLimiter
-    local: Account | None
-    local_csrf_token: str
+    local: User | None
 
 
 class Gate:
@@ -81,11 +76,6 @@ class Gate:
                 yield
         finally:
             self._here -= 1
-
-
-def new_limiter() -> MovingWindowRateLimiter:
-    """One that has counted nothing."""
-    return MovingWindowRateLimiter(MemoryStorage())
 
 
 def of(connection: HTTPConnection) -> State:

@@ -1,14 +1,22 @@
-"""The tables of accounts and sessions, and the `METADATA` to which other modules add theirs.
-
-A module with tables of its own makes them with this `METADATA` and is named in
-`pii_bench.web.database`, which creates all of them.
-"""
+"""The tables of the database. Texts and answers are JSON; times are seconds since 1970."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import Column, Float, ForeignKey, Integer, LargeBinary, MetaData, String, Table
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
 
 METADATA: Final = MetaData(
     naming_convention={
@@ -38,8 +46,6 @@ ACCOUNTS: Final = Table(
     Column("password_hash", String(200)),
     Column("created", Float, nullable=False),
 )
-"""People; `created` in seconds since 1970, as all times are here."""
-
 SESSIONS: Final = Table(
     "sessions",
     METADATA,
@@ -60,3 +66,147 @@ TOKENS: Final = Table(
     Column("created", Float, nullable=False),
 )
 """What programs identify themselves with (`Authorization: Bearer`)."""
+
+# Annotation projects.
+
+PROJECTS: Final = Table(
+    "projects",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(200), nullable=False),
+    Column("dataset", String(200), nullable=False),
+    # Of `projects.Stages`.
+    Column("stages", String(20), nullable=False),
+    Column("annotators", Integer, nullable=False),
+    Column("threshold", Float, nullable=False),
+    Column("qualification", Integer, nullable=False),
+    Column("pass_mark", Float, nullable=False),
+    Column("system", String(200), nullable=False),
+    Column("suggests", Boolean, nullable=False),
+    Column("guidelines", Text, nullable=False),
+    Column("has_gold", Boolean, nullable=False),
+    # Why the system could not be asked; empty where it could.
+    Column("trouble", String(500), nullable=False, default=""),
+    Column("created", Float, nullable=False),
+)
+
+SAMPLES: Final = Table(
+    "samples",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("project_id", ForeignKey("projects.id", ondelete="CASCADE"), nullable=False),
+    Column("position", Integer, nullable=False),
+    # As in the dataset file.
+    Column("name", String(500), nullable=False),
+    Column("record", Text, nullable=False),
+    Column("qualifies", Boolean, nullable=False),
+    # Marks of the project's system; None where it was not asked or gave no answer.
+    Column("suggestion", Text),
+    # What stage 2 asks about; None as long as stage 1 is not settled.
+    Column("asked", Text),
+    UniqueConstraint("project_id", "position"),
+)
+
+MEMBERS: Final = Table(
+    "members",
+    METADATA,
+    Column("project_id", ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True),
+    Column("account_id", ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True),
+    # Whether the owner let them pass the qualification round.
+    Column("admitted", Boolean, nullable=False),
+)
+
+TASKS: Final = Table(
+    "tasks",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("sample_id", ForeignKey("samples.id", ondelete="CASCADE"), nullable=False),
+    Column("stage", Integer, nullable=False),
+    # Of `tasks.Part`.
+    Column("part", String(20), nullable=False),
+    # 1 to the number of annotators; two people never take one place.
+    Column("place", Integer, nullable=False),
+    Column("account_id", ForeignKey("accounts.id", ondelete="SET NULL"), index=True),
+    # The name, also where the account is gone or there never was one.
+    Column("annotator", String(200), nullable=False),
+    Column("imported", Boolean, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("done", Boolean, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("touched", Float, nullable=False),
+    UniqueConstraint("sample_id", "stage", "part", "place"),
+    UniqueConstraint("sample_id", "stage", "part", "account_id"),
+)
+
+VERSIONS: Final = Table(
+    "versions",
+    METADATA,
+    Column("task_id", ForeignKey("tasks.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("answer", Text, nullable=False),
+    # The version that undo leads to; None for the first.
+    Column("before", Integer),
+    Column("saved", Float, nullable=False),
+)
+
+OUTCOMES: Final = Table(
+    "outcomes",
+    METADATA,
+    Column("sample_id", ForeignKey("samples.id", ondelete="CASCADE"), primary_key=True),
+    Column("stage", Integer, primary_key=True),
+    Column("kappa", Float, nullable=False),
+    Column("f1", Float, nullable=False),
+    # Whether all are done and agree, or an adjudicator has decided.
+    Column("settled", Boolean, nullable=False),
+)
+"""One for each sample and stage that all annotators have finished."""
+
+# Reviews: pairs of texts, and what people say of them.
+
+REVIEWS: Final = Table(
+    "reviews",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(200), nullable=False),
+    # Of `reviews.Kind`.
+    Column("kind", String(20), nullable=False),
+    Column("created", Float, nullable=False),
+)
+
+REVIEW_MEMBERS: Final = Table(
+    "review_members",
+    METADATA,
+    Column("review_id", ForeignKey("reviews.id", ondelete="CASCADE"), primary_key=True),
+    Column("account_id", ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True),
+)
+
+REVIEW_ITEMS: Final = Table(
+    "review_items",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("review_id", ForeignKey("reviews.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("position", Integer, nullable=False),
+    Column("name", String(500), nullable=False),
+    Column("system", String(300), nullable=False),
+    Column("query", Text),
+    # Pieces of the texts before and after, each with what became of it, as JSON.
+    Column("before", Text, nullable=False),
+    Column("after", Text, nullable=False),
+)
+
+VERDICTS: Final = Table(
+    "verdicts",
+    METADATA,
+    Column("item_id", ForeignKey("review_items.id", ondelete="CASCADE"), primary_key=True),
+    Column("account_id", ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True),
+    # Of `reviews.Verdict`; empty as long as it is open.
+    Column("verdict", String(20), nullable=False),
+    # 1 to 5; None as long as they are open.
+    Column("privacy", Integer),
+    Column("meaning", Integer),
+    Column("comment", Text, nullable=False),
+    Column("done", Boolean, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("saved", Float, nullable=False),
+)

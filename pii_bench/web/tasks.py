@@ -8,28 +8,26 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import and_, delete, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.web.project_tables import OUTCOMES, SAMPLES, TASKS, VERSIONS
+from pii_bench.web.database import NotThereError
 from pii_bench.web.projects import find_sample
+from pii_bench.web.tables import OUTCOMES, SAMPLES, TASKS, VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sqlalchemy import Connection
 
+    from pii_bench.web.accounts import User
     from pii_bench.web.database import Database
     from pii_bench.web.projects import Project
-    from pii_bench.web.sessions import User
 
-_ATTEMPTS: Final = 20
 _EMPTY: Final[Mapping[int, dict[str, Any]]] = {1: {"marks": []}, 2: {"needed": []}}
 
 
@@ -68,25 +66,24 @@ class Task:
     seconds: float
 
 
-def next_task(database: Database, project: Project, user: User, *, qualified: bool) -> Task | None:
+def next_task(
+    connection: Connection, project: Project, user: User, *, qualified: bool
+) -> Task | None:
     """What somebody should do next: what they have open, else a sample with a free place.
 
     Samples that others have begun come first, so that agreement is known early; among these
     those of the first positions. Who is not qualified gets the samples of the qualification round.
+
+    Args:
+        connection: of a writing transaction, so that nobody else takes the place meanwhile.
+        project: one that they take part in.
+        user: who asks.
+        qualified: whether they have passed the qualification round, or need not.
     """
-    for _ in range(_ATTEMPTS):
-        with database.reading() as connection:
-            found = _open_task(connection, project, user) or _free_place(
-                connection, project, user, qualified=qualified
-            )
-        if found is None or isinstance(found, Task):
-            return found
-        try:
-            return begin_task(database, project, user, *found)
-        except IntegrityError:
-            # Somebody else took the place at the same time.
-            continue
-    raise ConflictError("too many people ask for a sample at once; try again")
+    if (task := _open_task(connection, project, user)) is not None:
+        return task
+    place = _free_place(connection, project, user, qualified=qualified)
+    return None if place is None else begin_task(connection, project, user, *place)
 
 
 def _open_task(connection: Connection, project: Project, user: User) -> Task | None:
@@ -111,16 +108,17 @@ def _free_place(
 ) -> tuple[int, int] | None:
     """Sample and stage."""
     query = (
-        select(TASKS.c.sample_id, TASKS.c.stage, TASKS.c.account_id)
+        select(
+            TASKS.c.sample_id,
+            TASKS.c.stage,
+            func.count(),
+            func.count().filter(TASKS.c.account_id == user.id),
+        )
         .join(SAMPLES, SAMPLES.c.id == TASKS.c.sample_id)
         .where(SAMPLES.c.project_id == project.id, TASKS.c.part == Part.ANNOTATOR.value)
+        .group_by(TASKS.c.sample_id, TASKS.c.stage)
     )
-    taken: Counter[tuple[int, int]] = Counter()
-    own: set[tuple[int, int]] = set()
-    for row in connection.execute(query):
-        taken[row.sample_id, row.stage] += 1
-        if row.account_id == user.id:
-            own.add((row.sample_id, row.stage))
+    counts = {(sample, stage): both for sample, stage, *both in connection.execute(query)}
     samples = connection.execute(
         select(
             SAMPLES.c.id, SAMPLES.c.position, SAMPLES.c.qualifies, SAMPLES.c.asked.is_not(None)
@@ -128,12 +126,11 @@ def _free_place(
     ).all()
     free = [
         # Qualification has a place for everybody.
-        (stage, 0 if qualifies else -taken[sample_id, stage], position, sample_id)
+        (stage, 0 if qualifies else -taken, position, sample_id)
         for sample_id, position, qualifies, has_items in samples
         for stage in project.plan.stages.numbers
-        if (sample_id, stage) not in own
-        and (qualifies or taken[sample_id, stage] < project.plan.annotators)
-        and (stage == 1 or has_items)
+        for taken, own in [counts.get((sample_id, stage), (0, 0))]
+        if not own and (qualifies or taken < project.plan.annotators) and (stage == 1 or has_items)
     ]
     if not free:
         return None
@@ -142,7 +139,7 @@ def _free_place(
 
 
 def begin_task(
-    database: Database,
+    connection: Connection,
     project: Project,
     user: User,
     sample_id: int,
@@ -151,68 +148,57 @@ def begin_task(
     part: Part = Part.ANNOTATOR,
     answer: dict[str, Any] | None = None,
 ) -> Task:
-    """Give somebody a sample; it begins with the system's suggestions where these are on.
-
-    Raises:
-        IntegrityError: it is taken.
-    """
-    with database.writing() as connection:
+    """Give somebody a sample; it begins with the system's suggestions where these are on."""
+    if answer is None:
+        answer = _EMPTY[stage]
         stored = find_sample(connection, sample_id)
-        begun = dict(_EMPTY[stage])
         suggests = project.plan.suggests and stored.suggestion is not None
-        if stage == 1 and part is Part.ANNOTATOR and suggests and not stored.qualifies:
-            begun = {"marks": stored.suggestion, "suggested": project.plan.system}
-        places = connection.scalars(
-            select(TASKS.c.place).where(
-                TASKS.c.sample_id == sample_id, TASKS.c.stage == stage, TASKS.c.part == part.value
-            )
-        ).all()
-        place = next(n for n in range(1, len(places) + 2) if n not in places)
-        return _insert(
-            connection,
-            sample_id=sample_id,
-            stage=stage,
-            part=part.value,
-            place=place,
-            account_id=user.id,
-            annotator=user.name,
-            imported=False,
-            done=False,
-            answer=json.dumps(begun if answer is None else answer),
-        )
+        if stage == 1 and suggests and not stored.qualifies:
+            answer = {"marks": stored.suggestion, "suggested": project.plan.system}
+    return _insert(connection, sample_id, stage, part, answer, user.name, account_id=user.id)
 
 
 def import_task(
     connection: Connection, sample_id: int, stage: int, annotator: str, answer: dict[str, Any]
 ) -> None:
     """Keep an answer that was given elsewhere."""
-    places = connection.scalar(
-        select(func.count()).where(TASKS.c.sample_id == sample_id, TASKS.c.stage == stage)
-    )
-    _insert(
-        connection,
-        sample_id=sample_id,
-        stage=stage,
-        part=Part.ANNOTATOR.value,
-        place=(places or 0) + 1,
-        account_id=None,
-        annotator=annotator,
-        imported=True,
-        done=True,
-        answer=json.dumps(answer),
-    )
+    _insert(connection, sample_id, stage, Part.ANNOTATOR, answer, annotator, account_id=None)
 
 
-def _insert(connection: Connection, **values: Any) -> Task:
-    now = time.time()
-    row = {**values, "version": 1, "seconds": 0.0, "touched": now}
-    made = connection.execute(insert(TASKS).values(**row))
-    (task_id,) = made.inserted_primary_key or (0,)
-    connection.execute(
-        insert(VERSIONS).values(
-            task_id=task_id, number=1, answer=values["answer"], before=None, saved=now
+def _insert(
+    connection: Connection,
+    sample_id: int,
+    stage: int,
+    part: Part,
+    answer: dict[str, Any],
+    annotator: str,
+    *,
+    account_id: int | None,
+) -> Task:
+    """Keep a task in the first free place; without an account it is imported, and done."""
+    places = connection.scalars(
+        select(TASKS.c.place).where(
+            TASKS.c.sample_id == sample_id, TASKS.c.stage == stage, TASKS.c.part == part.value
         )
-    )
+    ).all()
+    now, text = time.time(), json.dumps(answer)
+    row = {
+        "sample_id": sample_id,
+        "stage": stage,
+        "part": part.value,
+        "place": next(n for n in range(1, len(places) + 2) if n not in places),
+        "account_id": account_id,
+        "annotator": annotator,
+        "imported": account_id is None,
+        "version": 1,
+        "answer": text,
+        "done": account_id is None,
+        "seconds": 0.0,
+        "touched": now,
+    }
+    (task_id,) = connection.execute(insert(TASKS).values(**row)).inserted_primary_key or (0,)
+    first = {"task_id": task_id, "number": 1, "answer": text, "before": None, "saved": now}
+    connection.execute(insert(VERSIONS).values(**first))
     return find_task(connection, task_id)
 
 
@@ -220,12 +206,24 @@ def find_task(connection: Connection, task_id: int) -> Task:
     """A task by its number.
 
     Raises:
-        LookupError: there is none.
+        NotThereError: there is none.
     """
     row = connection.execute(select(TASKS).where(TASKS.c.id == task_id)).one_or_none()
     if row is None:
-        raise LookupError(task_id)
+        raise NotThereError
     return _task(row)
+
+
+def own_task(connection: Connection, user: User, task_id: int) -> Task:
+    """A task of one's own; an owner cannot open another person's either.
+
+    Raises:
+        NotThereError: there is none.
+    """
+    task = find_task(connection, task_id)
+    if task.account_id != user.id:
+        raise NotThereError
+    return task
 
 
 def tasks_of(
@@ -258,15 +256,13 @@ def count_done(connection: Connection, project: Project, account_id: int) -> int
     return connection.scalar(query) or 0
 
 
-def tasks_on(connection: Connection, sample_id: int, stage: int) -> list[Task]:
-    """The annotators' tasks on a sample, by place."""
+def tasks_on(
+    connection: Connection, sample_id: int, stage: int, part: Part = Part.ANNOTATOR
+) -> list[Task]:
+    """The tasks on a sample, by place."""
     query = (
         select(TASKS)
-        .where(
-            TASKS.c.sample_id == sample_id,
-            TASKS.c.stage == stage,
-            TASKS.c.part == Part.ANNOTATOR.value,
-        )
+        .where(TASKS.c.sample_id == sample_id, TASKS.c.stage == stage, TASKS.c.part == part.value)
         .order_by(TASKS.c.place)
     )
     return [_task(row) for row in connection.execute(query)]
@@ -311,88 +307,70 @@ def save(
         The number of the new version.
 
     Raises:
-        ConflictError: there is a later version than `base`.
+        ConflictError: there is a later version than `base`, or the task is closed.
     """
-    if base != task.version:
-        raise ConflictError("This sample was changed in another window or on another machine.")
-    text = json.dumps(answer)
-    return _add_version(connection, task, text, before=base, seconds=seconds, done=done)
+    _check_base(connection, task, base)
+    _add_version(connection, task, json.dumps(answer), before=base, done=done)
+    keep_time(connection, task, seconds)
+    return task.version + 1
 
 
 def undo(connection: Connection, task: Task, *, base: int) -> Task:
     """Take the last change back, with a new version that says what the one before said.
 
     Raises:
-        ConflictError: there is a later version than `base`, or nothing to take back.
+        ConflictError: there is a later version than `base`, nothing to take back, or the task is
+            closed.
     """
-    if base != task.version:
-        raise ConflictError("This sample was changed in another window or on another machine.")
-    before = connection.scalar(
-        select(VERSIONS.c.before).where(
-            VERSIONS.c.task_id == task.id, VERSIONS.c.number == task.version
-        )
-    )
+    _check_base(connection, task, base)
+    before = _before(connection, task)
     if before is None:
         raise ConflictError("There is nothing to take back.")
     earlier = connection.execute(
         select(VERSIONS).where(VERSIONS.c.task_id == task.id, VERSIONS.c.number == before)
     ).one()
-    _add_version(
-        connection,
-        task,
-        earlier.answer,
-        before=earlier.before,
-        seconds=task.seconds,
-        done=False,
-    )
+    _add_version(connection, task, earlier.answer, before=earlier.before, done=False)
+    keep_time(connection, task, task.seconds)
     return find_task(connection, task.id)
-
-
-def _add_version(
-    connection: Connection,
-    task: Task,
-    answer: str,
-    *,
-    before: int | None,
-    seconds: float,
-    done: bool,
-) -> int:
-    now, number = time.time(), task.version + 1
-    touched = connection.scalar(select(TASKS.c.touched).where(TASKS.c.id == task.id)) or now
-    passed = max(0.0, now - touched)
-    connection.execute(
-        insert(VERSIONS).values(
-            task_id=task.id, number=number, answer=answer, before=before, saved=now
-        )
-    )
-    connection.execute(
-        update(TASKS)
-        .where(TASKS.c.id == task.id)
-        .values(
-            version=number,
-            answer=answer,
-            done=done,
-            touched=now,
-            seconds=min(max(seconds, task.seconds), task.seconds + passed),
-        )
-    )
-    return number
 
 
 def can_undo(connection: Connection, task: Task) -> bool:
     """Whether there is a change to take back."""
-    query = select(VERSIONS.c.before).where(
-        VERSIONS.c.task_id == task.id, VERSIONS.c.number == task.version
-    )
-    return connection.scalar(query) is not None
+    return _before(connection, task) is not None
 
 
 def keep_time(connection: Connection, task: Task, seconds: float) -> None:
-    """Keep how long somebody is at it, where nothing else changes; see `save`."""
+    """Keep how long somebody is at it in all; more than has passed is not taken."""
     now = time.time()
     touched = connection.scalar(select(TASKS.c.touched).where(TASKS.c.id == task.id)) or now
     kept = min(max(seconds, task.seconds), task.seconds + max(0.0, now - touched))
     connection.execute(update(TASKS).where(TASKS.c.id == task.id).values(seconds=kept, touched=now))
+
+
+def _check_base(connection: Connection, task: Task, base: int) -> None:
+    if is_closed(connection, task):
+        raise ConflictError("This sample is closed: it counts already.")
+    if base != task.version:
+        raise ConflictError("This sample was changed in another window or on another machine.")
+
+
+def _before(connection: Connection, task: Task) -> int | None:
+    """The version to which undo leads."""
+    query = select(VERSIONS.c.before).where(
+        VERSIONS.c.task_id == task.id, VERSIONS.c.number == task.version
+    )
+    return connection.scalar(query)
+
+
+def _add_version(
+    connection: Connection, task: Task, answer: str, *, before: int | None, done: bool
+) -> None:
+    number = task.version + 1
+    row = {"task_id": task.id, "number": number, "answer": answer, "before": before}
+    connection.execute(insert(VERSIONS).values(**row, saved=time.time()))
+    connection.execute(
+        update(TASKS).where(TASKS.c.id == task.id).values(version=number, answer=answer, done=done)
+    )
 
 
 def is_closed(connection: Connection, task: Task) -> bool:
@@ -402,12 +380,11 @@ def is_closed(connection: Connection, task: Task) -> bool:
     if task.part is Part.ADJUDICATOR:
         later = and_(TASKS.c.sample_id == task.sample_id, TASKS.c.stage == task.stage + 1)
         return bool(connection.scalar(select(func.count()).where(later)))
+    if connection.scalar(select(SAMPLES.c.qualifies).where(SAMPLES.c.id == task.sample_id)):
+        return task.done
     query = select(func.count()).where(
         OUTCOMES.c.sample_id == task.sample_id, OUTCOMES.c.stage == task.stage
     )
-    qualified = select(SAMPLES.c.qualifies).where(SAMPLES.c.id == task.sample_id)
-    if connection.scalar(qualified):
-        return task.done
     return bool(connection.scalar(query))
 
 

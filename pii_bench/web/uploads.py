@@ -1,7 +1,8 @@
 """The text of an uploaded file: PDF, DOCX, EML or TXT; where OCR is installed PNG and JPEG too.
 
 A file is what somebody sent: it is read in a process of its own that has limits of memory and of
-time, and that is killed when it takes longer.
+time, which hold for tesseract too, and that is killed when it takes longer. Pictures go to
+tesseract through a pipe: nothing is written to a disk.
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ from __future__ import annotations
 import io
 import os
 import resource
+import shutil
 import signal
+import subprocess
+import time
 import warnings
 import zipfile
 from contextlib import suppress
@@ -17,23 +21,36 @@ from dataclasses import dataclass
 from email import policy
 from email.parser import BytesParser
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.web import ocr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from email.message import MIMEPart
     from multiprocessing.connection import Connection
 
+    from PIL.Image import Image
     from pypdf import PageObject
+    from pypdfium2 import PdfDocument
 
 MEGABYTE: Final = 1_000_000
 
 # Bytes of drawing: a frame or a rule takes fewer.
 _LINES_OF_A_BLANK_PAGE: Final = 2000
+
+
+_OCR_NEEDS: Final = ("PIL", "pypdfium2")
+MOST_PIXELS: Final = 50_000_000
+"""Of a picture that is sent."""
+
+_READ_PIXELS: Final = 9_000_000
+"""An A4 page at 300 dots an inch; what has more is made smaller."""
+
+_DOTS: Final = 300
+_POINTS: Final = 72
 
 
 class UploadError(PiiBenchError):
@@ -109,7 +126,7 @@ def read_upload(ending: str, data: bytes, limits: Limits) -> Upload:
 
 def _receive(connection: Connection, limits: Limits) -> Upload | UploadError:
     # Starting Python takes time too.
-    seconds = limits.seconds + (limits.scan_seconds if ocr.is_installed() else 0)
+    seconds = limits.seconds + (limits.scan_seconds if has_ocr() else 0)
     if not connection.poll(seconds + 10):
         return UploadError(f"reading the file took longer than {seconds} s")
     try:
@@ -126,7 +143,7 @@ def _work(answers: Connection, ending: str, data: bytes, limits: Limits) -> None
     _restrict(limits)
     try:
         answers.send(_upload(ending, data, limits))
-    except (UploadError, ocr.OcrError) as error:
+    except UploadError as error:
         answers.send(str(error))
     except (MemoryError, RecursionError):
         answers.send("reading the file took more memory than a file may")
@@ -203,7 +220,7 @@ def _recognise(
         UploadError: OCR is not installed, or there are too many.
     """
     shown = ", ".join(map(str, scanned[:10])) + (" ..." if len(scanned) > 10 else "")
-    if not ocr.is_installed():
+    if not has_ocr():
         raise UploadError(
             f"page {shown} of {len(texts)} is a picture without text, such as a scan: what stands "
             "in it would stay unmasked. Have its text recognised (OCR) first"
@@ -215,7 +232,7 @@ def _recognise(
         )
     from pypdfium2 import PdfDocument
 
-    reader = ocr.Ocr(limits.scan_seconds)
+    reader = _Ocr(limits.scan_seconds)
     document = PdfDocument(data)
     for number in scanned:
         texts[number - 1] = reader.of_page(document, number - 1)
@@ -223,10 +240,82 @@ def _recognise(
 
 
 def _read_picture(data: bytes, limits: Limits) -> Upload:
-    if not ocr.is_installed():
+    if not has_ocr():
         raise UploadError("a picture is read by OCR, which this server does not have")
-    text = ocr.Ocr(limits.scan_seconds).of_picture(data)
+    text = _Ocr(limits.scan_seconds).of_picture(data)
     return Upload(text, ("Read by OCR: compare it with the original.",))
+
+
+class _Ocr:
+    """Reads pictures until its time is up.
+
+    Args:
+        seconds: of wall-clock time for all of them together.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+        found = self._tesseract(b"", "--list-langs").decode().splitlines()[1:]
+        languages = sorted({*found} - {"osd", "equ"}, key=lambda name: (name != "eng", name))
+        if not languages:
+            raise UploadError("tesseract has no language: install one, such as tesseract-ocr-eng")
+        self._languages = "+".join(languages)
+
+    def of_picture(self, data: bytes) -> str:
+        """The text of a PNG or JPEG file.
+
+        Raises:
+            UploadError: too large, or reading took too long.
+        """
+        from PIL import Image, ImageOps
+
+        with Image.open(io.BytesIO(data), formats=("PNG", "JPEG")) as image:
+            if image.width * image.height > MOST_PIXELS:
+                raise UploadError(
+                    f"the picture has {image.width} x {image.height} pixels; at most "
+                    f"{MOST_PIXELS} are read"
+                )
+            return self._read(ImageOps.exif_transpose(image))
+
+    def of_page(self, document: PdfDocument, number: int) -> str:
+        """The text of a page of a PDF; the first is 0.
+
+        Raises:
+            UploadError: reading took too long.
+        """
+        page = document[number]
+        width, height = page.get_size()
+        fit = (_READ_PIXELS / max(width * height, 1)) ** 0.5
+        bitmap = page.render(scale=min(_DOTS / _POINTS, fit), grayscale=True)
+        return self._read(bitmap.to_pil())
+
+    def _read(self, image: Image) -> str:
+        shrink = (_READ_PIXELS / (image.width * image.height)) ** 0.5
+        image = image.convert("L")
+        if shrink < 1:
+            image.thumbnail((int(image.width * shrink), int(image.height * shrink)))
+        out = io.BytesIO()
+        image.save(out, "PPM")
+        told = self._tesseract(out.getvalue(), "stdin", "stdout", "-l", self._languages)
+        return told.decode("utf-8", "replace").replace("\f", "").strip()
+
+    def _tesseract(self, given: bytes, *arguments: str) -> bytes:
+        left = self._end - time.monotonic()
+        try:
+            done = subprocess.run(  # noqa: S603 -- the words are ours
+                ("tesseract", *arguments),  # noqa: S607 -- where the server's PATH has it
+                input=given,
+                capture_output=True,
+                timeout=max(left, 0.01),
+                # More threads take more of the processor in all, and two files may be read.
+                env={**os.environ, "OMP_THREAD_LIMIT": "1"},
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise UploadError("recognising the text took too long: send fewer pages") from None
+        if done.returncode:
+            raise UploadError(f"tesseract failed (exit code {done.returncode}); it tells no more")
+        return done.stdout
 
 
 def _shows_something(page: PageObject) -> bool:
@@ -330,8 +419,11 @@ _READERS: Final[Mapping[str, Callable[[bytes, Limits], Upload]]] = {
 }
 
 
+def has_ocr() -> bool:
+    """Whether pictures can be read here: tesseract and the extra `ocr` are installed."""
+    return shutil.which("tesseract") is not None and all(map(find_spec, _OCR_NEEDS))
+
+
 def endings() -> list[str]:
     """Of files that can be read here."""
-    return [
-        each for each, read in _READERS.items() if read is not _read_picture or ocr.is_installed()
-    ]
+    return [each for each, read in _READERS.items() if read is not _read_picture or has_ocr()]

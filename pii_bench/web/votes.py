@@ -70,7 +70,6 @@ class Agreement:
 
     Attributes:
         samples: that at least two annotated.
-        ballots: on these.
         fleiss: Fleiss' kappa over all their units.
         cohen: Cohen's kappa, mean over the pairs of annotators.
         f1: of the one's choice against the other's, counts summed over pairs of ballots; None where
@@ -79,7 +78,6 @@ class Agreement:
     """
 
     samples: int
-    ballots: int
     fleiss: float | None
     cohen: float | None
     f1: float | None
@@ -167,7 +165,10 @@ def _ballot_on_owners(sample: str, annotator: str, owners: Sequence[tuple[str, .
 
 def agreement(ballots: Iterable[Ballot]) -> Agreement:
     """Agreement over all samples together."""
-    groups = _groups(ballots)
+    return _of_groups(_groups(ballots))
+
+
+def _of_groups(groups: Sequence[Sequence[Ballot]]) -> Agreement:
     pairs = _pairs(groups)
     return _agreement(
         groups,
@@ -242,7 +243,6 @@ def _agreement(
         units.update(own)
     return Agreement(
         samples=len(groups),
-        ballots=sum(map(len, groups)),
         fleiss=fleiss_kappa(units),
         cohen=_mean(cohen_kappa(each) for each in _cells(patterns).values()),
         f1=_f1(counts),
@@ -283,27 +283,16 @@ def by_sample(ballots: Iterable[Ballot]) -> dict[str, list[Ballot]]:
 
 def of_annotator(ballots: Iterable[Ballot], annotator: str) -> Agreement:
     """Agreement of one annotator with each of the others."""
-    groups = by_sample(ballots)
     pairs = [
         (own, other)
-        for group in groups.values()
+        for group in by_sample(ballots).values()
         for own in group
         if own.annotator == annotator
         for other in group
         if other is not own
     ]
-    cells: dict[str, Counter[tuple[Hashable, Hashable]]] = {}
-    for own, other in pairs:
-        labels = zip(own.labels, other.labels, strict=True)
-        cells.setdefault(other.annotator, Counter()).update(labels)
-    return Agreement(
-        samples=len({own.sample for own, _ in pairs}),
-        ballots=sum(own.annotator == annotator for group in groups.values() for own in group),
-        fleiss=None,
-        cohen=_mean(cohen_kappa(each) for each in cells.values()),
-        f1=_f1(Counts.of(own.chosen, other.chosen) for own, other in pairs),
-        exact=_mean(float(own.chosen == other.chosen) for own, other in pairs),
-    )
+    samples = {own.sample for own, _ in pairs}
+    return replace(_of_groups(pairs), samples=len(samples), fleiss=None)
 
 
 def merge_marks(text: str, versions: Sequence[Iterable[Mark]]) -> tuple[Mark, ...]:

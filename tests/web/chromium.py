@@ -33,26 +33,18 @@ def free_port() -> int:
     return port
 
 
-@contextmanager
-def serving(folder: Path, *options: str) -> Iterator[str]:
-    """`pii-bench serve` in a folder; its address."""
+def started(folder: Path, *options: str) -> tuple[subprocess.Popen[bytes], str]:
+    """`pii-bench serve` in a folder, which answers already; its address."""
     port = free_port()
-    arguments = [*COMMAND, "serve", "--port", str(port), *options]
+    url = f"http://127.0.0.1:{port}"
     with (folder / "log.txt").open("wb") as log:
         process = subprocess.Popen(  # noqa: S603 -- our own command
-            arguments, cwd=folder, env=environment(), stdout=log, stderr=log
+            [*COMMAND, "serve", "--port", str(port), *options],
+            cwd=folder,
+            env=environment(),
+            stdout=log,
+            stderr=log,
         )
-        try:
-            url = f"http://127.0.0.1:{port}"
-            wait_for_server(url, process)
-            yield url
-        finally:
-            process.terminate()
-            process.wait(20)
-
-
-def wait_for_server(url: str, process: subprocess.Popen[bytes]) -> None:
-    """Return once it answers."""
     for _ in range(300):
         assert process.poll() is None, "the server has ended"
         try:
@@ -60,8 +52,20 @@ def wait_for_server(url: str, process: subprocess.Popen[bytes]) -> None:
         except httpx2.TransportError:
             time.sleep(0.2)
         else:
-            return
+            return process, url
+    process.kill()
     pytest.fail("the server does not answer")
+
+
+@contextmanager
+def serving(folder: Path, *options: str) -> Iterator[str]:
+    """The address of `pii-bench serve` in a folder."""
+    process, url = started(folder, *options)
+    try:
+        yield url
+    finally:
+        process.terminate()
+        process.wait(20)
 
 
 @contextmanager

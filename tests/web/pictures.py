@@ -21,10 +21,9 @@ from sqlalchemy import insert
 from pii_bench.datasets.catalog import Dataset, load_dataset
 from pii_bench.runs.predictions import Prediction
 from pii_bench.tasks import Status
-from pii_bench.web.accounts import Role
+from pii_bench.web.accounts import COOKIE, Role, begin_session
 from pii_bench.web.projects import Plan, Stages, add_member, create_project
 from pii_bench.web.reviews import Kind, add_reviewer, create_review, masked_pair
-from pii_bench.web.sessions import COOKIE, begin_session
 from pii_bench.web.settings import Settings
 from pii_bench.web.tables import ACCOUNTS
 from tests.web.chromium import chromium, serving

@@ -1,4 +1,4 @@
-"""Many people who save at the same moment, each their own sample."""
+"""People who save changes, each of their own sample, and what is in the database afterwards."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Final
 import httpx2
 from sqlalchemy import insert, select
 
-from pii_bench.web.accounts import Role, list_accounts
+from pii_bench.web.accounts import COOKIE, Role, begin_session, list_accounts
 from pii_bench.web.database import Database
-from pii_bench.web.project_tables import OUTCOMES, TASKS, VERSIONS
 from pii_bench.web.projects import Plan, Stages, add_member, create_project
-from pii_bench.web.sessions import COOKIE, begin_session
-from pii_bench.web.tables import ACCOUNTS
+from pii_bench.web.tables import ACCOUNTS, OUTCOMES, TASKS, VERSIONS
 from tests.web.study import ANN, BO, dataset
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
 _MARKS: Final[tuple[list[dict[str, object]], ...]] = ([ANN], [ANN, BO], [])
 
@@ -53,38 +51,57 @@ def study(where: str, people: int) -> list[str]:
     return secrets
 
 
-async def save_together(url: str, secrets: Sequence[str], saves: int) -> Told:
-    """Each person opens a sample, and saves so many changes of it, as fast as it goes.
+async def changes(url: str, secret: str, saves: int) -> AsyncIterator[tuple[int, str, float]]:
+    """Open somebody's next sample and save so many changes of it, as fast as it goes.
 
     With the last one the sample is done.
+
+    Yields:
+        The task, the remark of a change that was acknowledged, and the seconds that it took.
     """
+    headers = {"origin": url, "cookie": f"{COOKIE}={secret}"}
+    async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=120) as client:
+        page = (await client.get("/projects")).text
+        token = re.search(r'name="csrf-token" content="([^"]+)"', page)
+        assert token, "no session"
+        client.headers["x-csrf-token"] = token[1]
+        opened = await client.post("/projects/1/next")
+        task = int(opened.headers["location"].rpartition("/")[2])
+        version = (await client.get(f"/tasks/{task}/state")).json()["version"]
+        for number in range(saves):
+            remark = f"{task} {version}"
+            answer = {"marks": _MARKS[number % 3], "remark": remark}
+            is_last = number == saves - 1
+            body = {"base": version, "answer": answer, "seconds": 1, "done": is_last}
+            begun = time.perf_counter()
+            saved = await client.post(f"/tasks/{task}/save", json=body)
+            took = time.perf_counter() - begun
+            saved.raise_for_status()
+            version = saved.json()["version"]
+            yield task, remark, took
+
+
+async def save_together(url: str, secrets: Sequence[str], saves: int) -> Told:
+    """All save `changes` at the same time."""
     times: list[float] = []
     acknowledged: dict[int, list[str]] = {}
 
     async def person(secret: str) -> None:
-        headers = {"origin": url, "cookie": f"{COOKIE}={secret}"}
-        async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=120) as client:
-            page = (await client.get("/projects")).text
-            token = re.search(r'name="csrf-token" content="([^"]+)"', page)
-            assert token, "no session"
-            client.headers["x-csrf-token"] = token[1]
-            opened = await client.post("/projects/1/next")
-            task = int(opened.headers["location"].rpartition("/")[2])
-            version = (await client.get(f"/tasks/{task}/state")).json()["version"]
-            for number in range(saves):
-                remark = f"{task} {number}"
-                answer = {"marks": _MARKS[number % 3], "remark": remark}
-                is_last = number == saves - 1
-                body = {"base": version, "answer": answer, "seconds": 1, "done": is_last}
-                begun = time.perf_counter()
-                saved = await client.post(f"/tasks/{task}/save", json=body)
-                times.append(time.perf_counter() - begun)
-                saved.raise_for_status()
-                version = saved.json()["version"]
-                acknowledged.setdefault(task, []).append(remark)
+        async for task, remark, took in changes(url, secret, saves):
+            times.append(took)
+            acknowledged.setdefault(task, []).append(remark)
 
     await asyncio.gather(*map(person, secrets))
     return Told(times, acknowledged)
+
+
+def remarks_of(where: str) -> set[tuple[int, str]]:
+    """The task and the remark of every version in a database."""
+    database = Database(where)
+    with database.reading() as connection:
+        rows = connection.execute(select(VERSIONS.c.task_id, VERSIONS.c.answer)).all()
+    database.close()
+    return {(row.task_id, json.loads(row.answer).get("remark")) for row in rows}
 
 
 def lost(where: str, told: Told) -> list[str]:
@@ -92,12 +109,8 @@ def lost(where: str, told: Told) -> list[str]:
 
     Or what follows when all are done: how they agree.
     """
-    database = Database(where)
+    kept, database = remarks_of(where), Database(where)
     with database.reading() as connection:
-        kept = {
-            (row.task_id, json.loads(row.answer).get("remark"))
-            for row in connection.execute(select(VERSIONS.c.task_id, VERSIONS.c.answer))
-        }
         last = {
             row.id: json.loads(row.answer).get("remark")
             for row in connection.execute(select(TASKS.c.id, TASKS.c.answer))

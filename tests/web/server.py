@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from fastapi.testclient import TestClient
 
-from pii_bench.web.accounts import Account, list_accounts
+from pii_bench.web.accounts import COOKIE, Account, begin_session, list_accounts
 from pii_bench.web.app import create_app
-from pii_bench.web.sessions import COOKIE, begin_session
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -60,6 +59,12 @@ class Server:
     def account(self, name: str) -> Account:
         """The account of this name."""
         return next(each for each in list_accounts(self.web.database) if each.name == name)
+
+    def on_disk(self) -> bytes:
+        """What the files of the database hold; those of a database server are its own."""
+        path = self.web.database.file
+        found = path.parent.glob(f"{path.name}*") if path is not None else ()
+        return b"".join(each.read_bytes() for each in found)
 
     def browser(self, name: str | None = None) -> Browser:
         """A browser, with a session if it has a name."""

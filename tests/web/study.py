@@ -10,8 +10,8 @@ from sqlalchemy import select
 
 from pii_bench.datasets.catalog import Dataset
 from pii_bench.datasets.sample import sample_from_record
-from pii_bench.web.project_tables import SAMPLES
 from pii_bench.web.projects import Plan, Project, Stages, add_member, create_project
+from pii_bench.web.tables import SAMPLES
 
 if TYPE_CHECKING:
     from tests.web.server import Browser, Server

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -14,7 +15,6 @@ from pii_bench.web.marks import (
     Mark,
     items_of_marks,
     items_of_sample,
-    mark_to_record,
     marks_of_subjects,
     occurrences,
     parse_choice,
@@ -77,7 +77,7 @@ def test_marks_come_back_in_order_of_the_text() -> None:
         Mark(0, 3, ("A",), "PER"),
         Mark(20, 22, ("A", "B"), "PER", "Full Name", "encoder"),
     )
-    assert parse_marks(TEXT, {"marks": [mark_to_record(each) for each in marks]}) == marks
+    assert parse_marks(TEXT, {"marks": [asdict(each) for each in marks]}) == marks
 
 
 @pytest.mark.parametrize(

@@ -218,14 +218,12 @@ def test_marks_are_scored_as_detection(team: Server, tmp_path: Path) -> None:
 
 
 def test_the_readings_of_the_repository_become_a_project(team: Server) -> None:
-    made, kept, earlier = import_readings(team.web.database, load_dataset("frontier"))
+    made = import_readings(team.web.database, load_dataset("frontier"))
 
     with team.web.database.reading() as connection:
         (report,) = stage_reports(connection, made)
     olga = team.browser("olga")
 
-    assert kept >= 2 * 290
-    assert earlier > 0
     assert sorted(report.by_annotator) == ["reader a", "reader b"]
     assert report.whole.cohen is not None
     assert report.whole.cohen > 0.9
@@ -233,7 +231,10 @@ def test_the_readings_of_the_repository_become_a_project(team: Server) -> None:
     assert olga.get(f"/projects/{made.id}/human.jsonl").text == ""
     found = lines(olga.get(f"/projects/{made.id}/export.jsonl").text)
     assert len(found) > 250
-    assert all(vote["imported"] for each in found for vote in each["meta"]["annotation"]["votes"])
+    for each in found:
+        # Of a version that was read again the first time counts.
+        votes = each["meta"]["annotation"]["votes"]
+        assert [vote["imported"] for vote in votes] == [True, True]
 
 
 def test_a_new_threshold_applies_to_what_is_undecided(team: Server) -> None:
@@ -252,16 +253,12 @@ def test_a_new_threshold_applies_to_what_is_undecided(team: Server) -> None:
 def test_a_deleted_project_is_gone_from_the_file(team: Server) -> None:
     made = project(team, "ann", records=RECORDS[1:2])
     annotate(team.browser("ann"), made)
-    path = team.web.database.file
-    if path is None:
-        pytest.skip("the files of a database server are its own")
+    is_file = team.web.database.file is not None
+    assert (b"Leeds Water" in team.on_disk()) == is_file
 
-    def everything() -> bytes:
-        return b"".join(each.read_bytes() for each in path.parent.glob(f"{path.name}*"))
+    assert team.browser("olga").post(f"/projects/{made.id}/delete").is_success
 
-    assert b"Leeds Water" in everything()
-    team.browser("olga").post(f"/projects/{made.id}/delete")
-    assert b"Leeds Water" not in everything()
+    assert b"Leeds Water" not in team.on_disk()
 
 
 @pytest.mark.parametrize(

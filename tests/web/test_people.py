@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.web.accounts import check_password, list_accounts
-from pii_bench.web.sessions import add_token, list_tokens
+from pii_bench.web.accounts import add_token, check_password, list_accounts, list_tokens
 from tests.web.server import PASSWORD
 
 if TYPE_CHECKING:

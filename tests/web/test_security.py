@@ -9,14 +9,14 @@ import pytest
 from fastapi import Depends
 
 from pii_bench.web.accounts import (
+    COOKIE,
     AccountError,
     Role,
     add_account,
-    check_password,
-    set_password,
+    add_token,
+    begin_session,
 )
 from pii_bench.web.security import require
-from pii_bench.web.sessions import COOKIE, add_token, begin_session, delete_token, list_tokens
 from pii_bench.web.settings import Settings
 from tests.web.server import PASSWORD, Server
 from tests.web.where import new_database
@@ -24,18 +24,25 @@ from tests.web.where import new_database
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import httpx2
+
+    from tests.web.server import Browser
+
 
 def changed() -> dict[str, str]:
     """A route that changes something."""
     return {}
 
 
-def test_the_cookie_of_a_session_is_out_of_reach_for_scripts(team: Server) -> None:
-    browser = team.browser()
+def log_in(browser: Browser, changes: dict[str, str] | None = None) -> httpx2.Response:
+    """Send the form of the login for ann, with changes."""
     browser.page("/login")
     form = {"name": "ann", "password": PASSWORD, "csrf_token": browser.csrf}
+    return browser.post("/login", data=form | (changes or {}), follow_redirects=False)
 
-    answer = browser.post("/login", data=form, follow_redirects=False)
+
+def test_the_cookie_of_a_session_is_out_of_reach_for_scripts(team: Server) -> None:
+    answer = log_in(team.browser())
 
     (cookie,) = [c for c in answer.headers.get_list("set-cookie") if c.startswith(COOKIE)]
     assert {"HttpOnly", "SameSite=lax", "Path=/"} <= set(cookie.split("; "))
@@ -45,21 +52,14 @@ def test_over_https_the_cookie_is_secure(team: Server) -> None:
     browser = team.browser()
     browser.base_url = "https://localhost"
     browser.headers["origin"] = "https://localhost"
-    browser.page("/login")
-    form = {"name": "ann", "password": PASSWORD, "csrf_token": browser.csrf}
 
-    answer = browser.post("/login", data=form, follow_redirects=False)
-
-    assert "; Secure" in answer.headers["set-cookie"]
+    assert "; Secure" in log_in(browser).headers["set-cookie"]
 
 
 def test_a_wrong_password_is_not_told_from_a_wrong_name(team: Server) -> None:
     pages = []
     for name, password in (("ann", "wrong password"), ("nobody", PASSWORD)):
-        browser = team.browser()
-        browser.page("/login")
-        form = {"name": name, "password": password, "csrf_token": browser.csrf}
-        answer = browser.post("/login", data=form)
+        answer = log_in(team.browser(), {"name": name, "password": password})
         assert answer.status_code == 401
         pages.append(answer.text.split("<main")[1].split("csrf_token")[0])
 
@@ -68,9 +68,7 @@ def test_a_wrong_password_is_not_told_from_a_wrong_name(team: Server) -> None:
 
 
 def test_a_login_form_from_elsewhere_is_refused(team: Server) -> None:
-    form = {"name": "ann", "password": PASSWORD, "csrf_token": "guessed"}
-
-    assert team.browser().post("/login", data=form).status_code == 403
+    assert log_in(team.browser(), {"csrf_token": "guessed"}).status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -84,11 +82,7 @@ def test_a_login_form_from_elsewhere_is_refused(team: Server) -> None:
     ],
 )
 def test_the_login_leads_to_this_site_alone(team: Server, target: str, where: str) -> None:
-    browser = team.browser()
-    browser.page("/login")
-    form = {"name": "ann", "password": PASSWORD, "csrf_token": browser.csrf, "next": target}
-
-    answer = browser.post("/login", data=form, follow_redirects=False)
+    answer = log_in(team.browser(), {"next": target})
 
     assert (answer.status_code, answer.headers["location"]) == (303, where)
 
@@ -101,14 +95,6 @@ def test_who_logs_out_is_out(team: Server) -> None:
     browser.cookies.set(COOKIE, cookie)
 
     assert browser.get("/").status_code == 401
-
-
-def test_a_new_password_ends_the_sessions(team: Server) -> None:
-    browser = team.browser("ann")
-    set_password(team.web.database, team.account("ann").id, "another password")
-
-    assert browser.get("/").status_code == 401
-    assert check_password(team.web.database, "ann", PASSWORD) is None
 
 
 def test_a_session_ends_after_its_days(team: Server) -> None:
@@ -168,18 +154,6 @@ def test_a_program_needs_no_csrf_token(team: Server, local: Server) -> None:
     assert local.program().post("/change").status_code == 200
 
 
-def test_tokens_belong_to_one_account(team: Server) -> None:
-    database = team.web.database
-    ann, bob = team.account("ann"), team.account("bob")
-    secret = add_token(database, ann, "notebook")
-    (token,) = list_tokens(database, ann)
-
-    assert not delete_token(database, bob, token.id)
-    assert team.program(secret).get("/").status_code == 200
-    assert delete_token(database, ann, token.id)
-    assert team.program(secret).get("/").status_code == 401
-
-
 @pytest.mark.parametrize(
     ("needed", "let_in"),
     [
@@ -197,8 +171,7 @@ def test_a_role_may_do_what_those_below_may(team: Server, needed: Role, let_in: 
 
 def test_guessing_passwords_is_slowed_down(team: Server) -> None:
     browser = team.browser()
-    form = {"name": "ann", "password": "wrong password", "csrf_token": "x"}
-    statuses = [browser.post("/login", data=form).status_code for _ in range(11)]
+    statuses = [log_in(browser, {"csrf_token": "x"}).status_code for _ in range(11)]
 
     assert statuses == [403] * 10 + [429]
 

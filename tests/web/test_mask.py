@@ -1,7 +1,9 @@
-"""The API: what it answers is what the functions of the package answer."""
+"""The API answers what the functions of the package do; the Mask page, without a browser."""
 
 from __future__ import annotations
 
+import logging
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,9 +11,14 @@ from starlette.websockets import WebSocketDisconnect
 
 import pii_bench
 from pii_bench.masking import unmask
+from pii_bench.web.settings import Settings
+from tests.web.letters import LETTER, docx
+from tests.web.server import Server
 
 if TYPE_CHECKING:
-    from tests.web.server import Server
+    from pathlib import Path
+
+    from tests.web.server import Browser
 
 TEXT = "My name is Ann Lee, I am 32. Write to a.lee@mail.example.org or call 902-555-0199."
 QUERY = "How old am I?"
@@ -45,13 +52,13 @@ def test_entities_of_ones_own_are_masked_without_a_system(local: Server) -> None
 
 
 def test_the_way_back_is_that_of_the_package(local: Server) -> None:
-    mapping = {"<Person>": ["Ann"], "<Date 1>": ["May 3"]}
+    mapping = {"<Person>": ("Ann",), "<Date 1>": ("May 3",)}
     text = "Dear [person], see <Date 2>."
 
     answer = local.program().post("/unmask", json={"text": text, "mapping": mapping}).json()
 
     assert answer == {
-        "text": unmask(text, {"<Person>": ("Ann",), "<Date 1>": ("May 3",)}),
+        "text": unmask(text, mapping),
         "absent": ["<Date 1>"],
         "inexact": ["<Date 2>"],
     }
@@ -106,22 +113,19 @@ def test_a_stream_tells_what_is_wrong(local: Server, message: str, what: str) ->
     assert "secret" not in error
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example.org", "null"])
-def test_a_stream_from_another_site_is_refused(local: Server, origin: str) -> None:
-    program = local.program()
+@pytest.mark.parametrize(
+    ("kind", "origin"),
+    [("local", "https://evil.example.org"), ("local", "null"), ("team", "http://localhost")],
+)
+def test_a_stream_from_another_site_or_of_nobody_is_refused(
+    request: pytest.FixtureRequest, kind: str, origin: str
+) -> None:
+    program = request.getfixturevalue(kind).program()
     url = "ws://localhost/mask/stream"
 
     with (
         pytest.raises(WebSocketDisconnect),
         program.websocket_connect(url, headers={"origin": origin}),
-    ):
-        pass
-
-
-def test_a_stream_needs_an_account_where_there_are_some(team: Server) -> None:
-    with (
-        pytest.raises(WebSocketDisconnect),
-        team.program().websocket_connect("ws://localhost/mask/stream"),
     ):
         pass
 
@@ -148,7 +152,7 @@ def test_what_is_wrong_is_told_without_the_text(local: Server) -> None:
 
 
 def test_nobody_without_an_account_is_answered(team: Server) -> None:
-    for path in ("/mask", "/detect", "/unmask", "/mask/batch"):
+    for path in ("/mask", "/mask/file", "/detect", "/unmask", "/mask/batch"):
         assert team.program().post(path, json={"text": "x", "query": "?"}).status_code == 401
     assert team.program().get("/metrics").status_code == 401
     assert team.program().get("/health").json()["status"] == "ok"
@@ -171,3 +175,83 @@ def test_the_schema_has_every_route_of_the_api(local: Server) -> None:
 
     assert {"/mask", "/mask/batch", "/detect", "/unmask", "/health", "/metrics"} <= set(paths)
     assert "/login" not in paths
+
+
+def drop(browser: Browser, ending: str, data: bytes) -> tuple[int, dict[str, object]]:
+    answer = browser.post("/mask/file", content=data, headers={"x-file-ending": ending})
+    return answer.status_code, answer.json()
+
+
+def test_the_page_says_that_the_text_stays_here(local: Server) -> None:
+    page = " ".join(local.browser().page("/mask").split())
+
+    assert "runs on this machine: your text does not leave it" in page
+
+
+def test_the_page_names_who_would_see_the_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PII_BENCH_API_KEY", "x")
+    settings = Settings(
+        database=str(tmp_path / "web.sqlite"),
+        workers=0,
+        system="openai/some-model",
+        base_url="https://models.example.org/v1",
+    )
+    with ExitStack() as stack:
+        page = " ".join(Server(settings, stack).browser().page("/mask").split())
+
+    assert "sends your <b>unmasked</b> text to openai (https://models.example.org/v1)" in page
+    assert "does not leave" not in page
+
+
+def test_a_file_gives_its_text(local: Server) -> None:
+    status, value = drop(local.browser(), ".docx", docx())
+
+    assert status == 200
+    assert LETTER in str(value["text"])
+    assert value["notes"] == []
+
+
+def test_a_file_is_refused_with_the_reason(local: Server) -> None:
+    browser = local.browser()
+
+    status, value = drop(browser, ".exe", b"MZ")
+    assert status == 400
+    assert "this kind of file cannot be read" in str(value["error"])
+    large = b"x" * (local.web.settings.most_bytes + 1)
+    assert browser.post("/mask/file", content=large).status_code == 413
+
+
+def test_what_is_masked_is_in_no_file_and_no_log(
+    team: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    browser = team.browser("ann")
+    secret = "hohenlohe@mail.example.org"  # noqa: S105 -- an address
+    body = {"text": f"Write to {secret}.", "query": "Is this polite? Yours, Hohenlohe"}
+
+    mapping = browser.post("/mask", json=body).json()["mapping"]
+    answer = browser.post("/unmask", json={"text": "<Email Address>", "mapping": mapping})
+    drop(browser, ".txt", f"Write to {secret}.".encode())
+    browser.post("/mask", json={**body, "query": " "})
+    browser.post("/mask", json={"text": [secret]})
+
+    assert answer.json()["text"] == secret
+    team.web.database.close()
+    written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert len(written) > 10_000
+    assert b"hohenlohe" not in written.lower()
+    assert "hohenlohe" not in caplog.text.lower()
+
+
+def test_no_page_has_scripts_or_styles_of_its_own(team: Server) -> None:
+    pages = [team.browser("olga").page(path) for path in ("/", "/mask", "/none")]
+    pages.append(team.browser().page("/login"))
+
+    for page in pages:
+        assert "<style" not in page
+        assert "style=" not in page
+        assert "onclick" not in page
+        assert page.count("<script") == page.count('<script type="module" src="/static/')
+        assert "//" not in page.replace("http://localhost", "")

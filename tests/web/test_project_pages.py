@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.errors import PiiBenchError
+from pii_bench.web.project_pages import check_system, prepare
 from pii_bench.web.projects import Stages, find_project, samples_of
 from pii_bench.web.settings import Settings
-from pii_bench.web.suggestions import check_system, prepare
 from tests.web.recorder import ASKED, GATE
 from tests.web.server import Server
 from tests.web.study import RECORDS, open_next, project, record, state_of
