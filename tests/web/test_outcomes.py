@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -259,39 +258,3 @@ def test_a_deleted_project_is_gone_from_the_file(team: Server) -> None:
     assert team.browser("olga").post(f"/projects/{made.id}/delete").is_success
 
     assert b"Leeds Water" not in team.on_disk()
-
-
-@pytest.mark.parametrize(
-    ("form", "reason"),
-    [
-        ({"name": " "}, "a name of 1 to 200"),
-        ({"name": "x", "annotators": "0"}, "1 to 50 annotators"),
-        ({"name": "x", "threshold": "2"}, "a threshold from 0 to 1"),
-        ({"name": "x", "source": "none"}, "choose a dataset or a file"),
-        ({"name": "x", "system": "python:os:system"}, "names a file or module"),
-        ({"name": "x", "system": "encodre"}, "did you mean"),
-        ({"name": "x", "qualification": "50"}, "too few"),
-    ],
-)
-def test_a_project_that_cannot_be_is_refused(team: Server, form: Any, reason: str) -> None:
-    answer = team.browser("olga").post("/projects/new", data={"source": "demo", **form})
-
-    assert answer.status_code == 400
-    assert reason in answer.json()["error"]["message"]
-
-
-def test_a_project_is_made_of_a_file(team: Server) -> None:
-    olga = team.browser("olga")
-    body = "".join(json.dumps(each) + "\n" for each in RECORDS).encode()
-    file = {"file": ("<b>my texts.jsonl", body)}
-
-    page = olga.post("/projects/new", data={"name": "Mine", "limit": "2"}, files=file)
-
-    assert page.is_success
-    assert "2 samples" in page.text
-    assert "b-my-texts" in page.text
-    broken = olga.post("/projects/new", data={"name": "x"}, files={"file": ("a.jsonl", b"{}\n")})
-    assert broken.status_code == 400
-    assert broken.json()["error"]["message"].startswith("a.jsonl:1:")
-    wrong = olga.post("/projects/new", data={"name": "x"}, files={"file": ("a.exe", b"{}\n")})
-    assert "ends in one of" in wrong.json()["error"]["message"]
