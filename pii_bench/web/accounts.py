@@ -155,17 +155,15 @@ def close_account(database: Database, account_id: int) -> None:
 
 def check_password(database: Database, name: str, password: str) -> Account | None:
     """The account that has this name and password; takes as long where there is none."""
+    query = select(ACCOUNTS).where(ACCOUNTS.c.name == name, ACCOUNTS.c.password_hash.is_not(None))
     with database.reading() as connection:
-        row = connection.execute(select(ACCOUNTS).where(ACCOUNTS.c.name == name)).one_or_none()
-    known = row is not None and row.password_hash is not None
-    hashed = row.password_hash if row is not None and known else _OF_NO_ACCOUNT
+        row = connection.execute(query).one_or_none()
+    hashed = _OF_NO_ACCOUNT if row is None else row.password_hash
     try:
         _HASHER.verify(hashed, password[:LONGEST_PASSWORD])
     except (VerificationError, InvalidHashError):
         return None
-    if row is None or not known:
-        return None
-    return Account(row.id, row.name, Role(row.role))
+    return None if row is None else Account(row.id, row.name, Role(row.role))
 
 
 def list_accounts(database: Database) -> Sequence[Account]:
