@@ -20,6 +20,7 @@ from pii_bench.web.database import NotThereError
 from pii_bench.web.pages import download, page
 from pii_bench.web.reviews import (
     SCALE,
+    VERDICT_WORDS,
     Judgement,
     Kind,
     Pair,
@@ -52,12 +53,6 @@ if TYPE_CHECKING:
 router: Final = APIRouter(include_in_schema=False)
 
 MOST_ITEMS: Final = 5000
-_QUESTIONS: Final = {
-    "good": "Good: it hides what it should and keeps what the question needs",
-    "leaks": "It leaks something",
-    "vain": "It hides something in vain",
-    "both": "Both",
-}
 
 
 def _review(request: Request, user: CurrentUser, review_id: Number) -> Review:
@@ -193,7 +188,7 @@ def item_page(request: Request, user: CurrentUser, item_id: Number) -> Response:
         most=len(order),
         before=order[place - 1] if place else None,
         after=order[place + 1] if place + 1 < len(order) else None,
-        questions=_QUESTIONS,
+        questions=VERDICT_WORDS,
         scale=SCALE,
         kinds=kinds if review.kind is Kind.MASKED else set(),
         blind=review.kind is Kind.BLIND,
