@@ -331,12 +331,11 @@ def add_reviewer(database: Database, review: Review, account_id: int) -> None:
 
 def remove_reviewer(database: Database, review: Review, account_id: int) -> None:
     """Take somebody out; what they said stays."""
-    with database.writing() as connection:
-        connection.execute(
-            delete(REVIEW_MEMBERS).where(
-                REVIEW_MEMBERS.c.review_id == review.id, REVIEW_MEMBERS.c.account_id == account_id
-            )
+    database.write(
+        delete(REVIEW_MEMBERS).where(
+            REVIEW_MEMBERS.c.review_id == review.id, REVIEW_MEMBERS.c.account_id == account_id
         )
+    )
 
 
 def order_of(connection: Connection, review: Review, account_id: int) -> list[int]:
@@ -443,8 +442,7 @@ def agreement_of(
 
 def delete_review(database: Database, review: Review) -> None:
     """Delete a review with all its texts, from the database file too."""
-    with database.writing() as connection:
-        connection.execute(delete(REVIEWS).where(REVIEWS.c.id == review.id))
+    database.write(delete(REVIEWS).where(REVIEWS.c.id == review.id))
     database.purge()
 
 

@@ -382,7 +382,6 @@ def restart_qualification(database: Database, project: Project, account_id: int)
     own = select(SAMPLES.c.id).where(
         SAMPLES.c.project_id == project.id, SAMPLES.c.qualifies.is_(True)
     )
-    with database.writing() as connection:
-        connection.execute(
-            delete(TASKS).where(TASKS.c.account_id == account_id, TASKS.c.sample_id.in_(own))
-        )
+    database.write(
+        delete(TASKS).where(TASKS.c.account_id == account_id, TASKS.c.sample_id.in_(own))
+    )
