@@ -32,6 +32,7 @@ from tests.web.study import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pii_bench.ranking.rows import Row
     from pii_bench.web.projects import Project
     from tests.web.server import Browser, Server
 
@@ -45,6 +46,16 @@ def choose(browser: Browser, made: Project, *needed: int, **more: Any) -> None:
     """Finish the next sample of stage 2."""
     answer = choice(*needed, **more)
     assert save(browser, open_next(browser, made), answer, done=True).is_success
+
+
+def row_of(browser: Browser, made: Project, folder: Path) -> Row:
+    """What the leaderboard makes of a project's answers."""
+    path = folder / "human" / "pilot.jsonl"
+    path.parent.mkdir()
+    path.write_text(browser.get(f"/projects/{made.id}/human.jsonl").text, encoding="utf-8")
+    (row,), broken = human_rows(folder)
+    assert broken == []
+    return row
 
 
 def test_stage_2_asks_about_what_was_agreed_in_stage_1(team: Server) -> None:
@@ -191,14 +202,9 @@ def test_people_become_a_row_of_the_leaderboard(team: Server, tmp_path: Path) ->
     # Needed is 32 alone, which is the last of Ann, Bo, Bonn, 32.
     choose(ann, made, 3)
     choose(bob, made, 2, 3)
-    folder = tmp_path / "human"
-    folder.mkdir()
-    text = olga.get(f"/projects/{made.id}/human.jsonl").text
-    (folder / "pilot.jsonl").write_text(text, encoding="utf-8")
 
-    (row,), broken = human_rows(tmp_path)
+    row = row_of(olga, made, tmp_path)
 
-    assert broken == []
     assert (row.task, row.dataset) == (Task.QUERY_RELATED, made.dataset)
     assert row.metrics["f1"] == pytest.approx((1 + 2 / 3) / 2)
     assert row.note == "2 people: 2 answers, 1 samples"
@@ -207,13 +213,8 @@ def test_people_become_a_row_of_the_leaderboard(team: Server, tmp_path: Path) ->
 def test_marks_are_scored_as_detection(team: Server, tmp_path: Path) -> None:
     made = project(team, "ann", records=RECORDS[:1], stages=Stages.MARK, annotators=1)
     annotate(team.browser("ann"), made, *ALL)
-    (tmp_path / "human").mkdir()
-    text = team.browser("olga").get(f"/projects/{made.id}/human.jsonl").text
-    (tmp_path / "human" / "pilot.jsonl").write_text(text, encoding="utf-8")
 
-    (row,), _ = human_rows(tmp_path)
-
-    assert row.metrics["strict_f1"] == 1
+    assert row_of(team.browser("olga"), made, tmp_path).metrics["strict_f1"] == 1
 
 
 def test_the_readings_of_the_repository_become_a_project(team: Server) -> None:
