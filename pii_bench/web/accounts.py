@@ -130,11 +130,10 @@ def set_password(database: Database, account_id: int, password: str) -> None:
         AccountError: see `hash_password`.
     """
     hashed = hash_password(password)
-    with database.writing() as connection:
-        connection.execute(
-            update(ACCOUNTS).where(ACCOUNTS.c.id == account_id).values(password_hash=hashed)
-        )
-        connection.execute(delete(SESSIONS).where(SESSIONS.c.account_id == account_id))
+    database.write(
+        update(ACCOUNTS).where(ACCOUNTS.c.id == account_id).values(password_hash=hashed),
+        delete(SESSIONS).where(SESSIONS.c.account_id == account_id),
+    )
 
 
 def close_account(database: Database, account_id: int) -> None:
@@ -146,26 +145,24 @@ def close_account(database: Database, account_id: int) -> None:
     owners = [each.id for each in list_accounts(database) if each.role is Role.OWNER]
     if owners == [account_id]:
         raise AccountError("this is the last owner: add another one first")
-    with database.writing() as connection:
-        mine = ACCOUNTS.c.id == account_id
-        connection.execute(update(ACCOUNTS).where(mine).values(password_hash=None))
-        for table in (SESSIONS, TOKENS):
-            connection.execute(delete(table).where(table.c.account_id == account_id))
+    database.write(
+        update(ACCOUNTS).where(ACCOUNTS.c.id == account_id).values(password_hash=None),
+        delete(SESSIONS).where(SESSIONS.c.account_id == account_id),
+        delete(TOKENS).where(TOKENS.c.account_id == account_id),
+    )
 
 
 def check_password(database: Database, name: str, password: str) -> Account | None:
     """The account that has this name and password; takes as long where there is none."""
+    query = select(ACCOUNTS).where(ACCOUNTS.c.name == name, ACCOUNTS.c.password_hash.is_not(None))
     with database.reading() as connection:
-        row = connection.execute(select(ACCOUNTS).where(ACCOUNTS.c.name == name)).one_or_none()
-    known = row is not None and row.password_hash is not None
-    hashed = row.password_hash if row is not None and known else _OF_NO_ACCOUNT
+        row = connection.execute(query).one_or_none()
+    hashed = _OF_NO_ACCOUNT if row is None else row.password_hash
     try:
         _HASHER.verify(hashed, password[:LONGEST_PASSWORD])
     except (VerificationError, InvalidHashError):
         return None
-    if row is None or not known:
-        return None
-    return Account(row.id, row.name, Role(row.role))
+    return None if row is None else Account(row.id, row.name, Role(row.role))
 
 
 def list_accounts(database: Database) -> Sequence[Account]:
@@ -203,23 +200,19 @@ def begin_session(database: Database, account: Account, days: int) -> str:
         The value of its cookie.
     """
     secret, now = secrets.token_urlsafe(32), time.time()
-    with database.writing() as connection:
-        connection.execute(delete(SESSIONS).where(SESSIONS.c.expires < now))
-        connection.execute(
-            insert(SESSIONS).values(
-                key=_hash(secret),
-                account_id=account.id,
-                csrf_token=secrets.token_urlsafe(32),
-                expires=now + days * _DAY,
-            )
-        )
+    row = {
+        "key": _hash(secret),
+        "account_id": account.id,
+        "csrf_token": secrets.token_urlsafe(32),
+        "expires": now + days * _DAY,
+    }
+    database.write(delete(SESSIONS).where(SESSIONS.c.expires < now), insert(SESSIONS).values(**row))
     return secret
 
 
 def end_session(database: Database, secret: str) -> None:
     """Close a session, if it is open."""
-    with database.writing() as connection:
-        connection.execute(delete(SESSIONS).where(SESSIONS.c.key == _hash(secret)))
+    database.write(delete(SESSIONS).where(SESSIONS.c.key == _hash(secret)))
 
 
 def user_of_session(database: Database, secret: str) -> User | None:
@@ -247,8 +240,7 @@ def add_token(database: Database, account: Account, name: str) -> str:
         raise AccountError(f"there are {_MOST_TOKENS} tokens already: delete one first")
     secret = secrets.token_urlsafe(32)
     values = {"account_id": account.id, "name": name, "created": time.time()}
-    with database.writing() as connection:
-        connection.execute(insert(TOKENS).values(**values, key=_hash(secret)))
+    database.write(insert(TOKENS).values(**values, key=_hash(secret)))
     return secret
 
 

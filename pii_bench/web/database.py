@@ -24,7 +24,7 @@ from pii_bench.web.tables import FACTS, METADATA
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection, Engine, Executable
     from sqlalchemy.engine import URL
 
 VERSION: Final = 1
@@ -108,6 +108,12 @@ class Database:
                 # SQLite has one writer in any case.
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITERS})")
             yield connection
+
+    def write(self, *statements: Executable) -> None:
+        """Execute these in one transaction."""
+        with self.writing() as connection:
+            for statement in statements:
+                connection.execute(statement)
 
     def purge(self) -> None:
         """Leave nothing in the files of what was deleted. SQLite alone; other writers wait.

@@ -7,7 +7,7 @@ exclusive, and always those of whole tokens.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
@@ -90,7 +90,7 @@ class Choice:
     """
 
     needed: tuple[int, ...] = ()
-    persons: Mapping[int, str] | None = None
+    persons: Mapping[int, str] = field(default_factory=dict)
     necessary: bool = False
     sufficient: bool = False
     ambiguous: bool = False

@@ -433,8 +433,7 @@ def _settled_sample(connection: Connection, project: Project, stored: StoredSamp
     choice = settled_choice(connection, stored)
     items = stored.items or ()
     moved = [
-        replace(item, person=(choice.persons or {}).get(n, item.person))
-        for n, item in enumerate(items)
+        replace(item, person=choice.persons.get(n, item.person)) for n, item in enumerate(items)
     ]
     related = dict.fromkeys((moved[n].person, moved[n].text) for n in choice.needed)
     return replace(

@@ -180,11 +180,6 @@ async def prepare(database: Database, masker: Masker, project: Project) -> None:
         with database.reading() as connection:
             return [each for each in samples_of(connection, project) if each.suggestion is None]
 
-    def keep_trouble() -> None:
-        with database.writing() as connection:
-            mine = PROJECTS.c.id == project.id
-            connection.execute(update(PROJECTS).where(mine).values(trouble=trouble[:500]))
-
     waiting = await asyncio.to_thread(samples)
     name, failed = project.plan.system, 0
     try:
@@ -199,7 +194,9 @@ async def prepare(database: Database, masker: Masker, project: Project) -> None:
         trouble = f"{failed} of {len(waiting)} calls failed; prepare again" if failed else ""
     except PiiBenchError as error:
         trouble = str(error)
-    await asyncio.to_thread(keep_trouble)
+    own = PROJECTS.c.id == project.id
+    kept = update(PROJECTS).where(own).values(trouble=trouble[:500])
+    await asyncio.to_thread(database.write, kept)
 
 
 def _dataset(settings: Settings, source: str, file: UploadFile | None, kind: str) -> Dataset:

@@ -257,15 +257,13 @@ def change_project(database: Database, project: Project, **changes: Any) -> Proj
         ProjectError: not to be had so.
     """
     plan = replace(project.plan, **changes)
-    with database.writing() as connection:
-        connection.execute(update(PROJECTS).where(PROJECTS.c.id == project.id).values(**changes))
+    database.write(update(PROJECTS).where(PROJECTS.c.id == project.id).values(**changes))
     return replace(project, plan=plan)
 
 
 def delete_project(database: Database, project: Project) -> None:
     """Delete a project with all its texts and answers, from the database file too."""
-    with database.writing() as connection:
-        connection.execute(delete(PROJECTS).where(PROJECTS.c.id == project.id))
+    database.write(delete(PROJECTS).where(PROJECTS.c.id == project.id))
     database.purge()
 
 
@@ -312,8 +310,7 @@ def _stored(row: Any) -> StoredSample:
 def keep_suggestion(database: Database, sample_id: int, marks: Sequence[Mark]) -> None:
     """Keep what a system suggests for a sample."""
     text = json.dumps([asdict(mark) for mark in marks])
-    with database.writing() as connection:
-        connection.execute(update(SAMPLES).where(SAMPLES.c.id == sample_id).values(suggestion=text))
+    database.write(update(SAMPLES).where(SAMPLES.c.id == sample_id).values(suggestion=text))
 
 
 def members_of(connection: Connection, project: Project) -> set[int]:
@@ -332,30 +329,18 @@ def add_member(database: Database, project: Project, account_id: int) -> None:
 
 def admit_member(database: Database, project: Project, account_id: int) -> None:
     """Let somebody in who did not pass the qualification round."""
-    with database.writing() as connection:
-        connection.execute(
-            update(MEMBERS)
-            .where(MEMBERS.c.project_id == project.id, MEMBERS.c.account_id == account_id)
-            .values(admitted=True)
-        )
+    theirs = (MEMBERS.c.project_id == project.id) & (MEMBERS.c.account_id == account_id)
+    database.write(update(MEMBERS).where(theirs).values(admitted=True))
 
 
 def remove_member(database: Database, project: Project, account_id: int) -> None:
     """Take somebody out: what is done stays, what is open is free for others."""
     own = select(SAMPLES.c.id).where(SAMPLES.c.project_id == project.id)
-    with database.writing() as connection:
-        connection.execute(
-            delete(MEMBERS).where(
-                MEMBERS.c.project_id == project.id, MEMBERS.c.account_id == account_id
-            )
-        )
-        connection.execute(
-            delete(TASKS).where(
-                TASKS.c.account_id == account_id,
-                TASKS.c.done.is_(False),
-                TASKS.c.sample_id.in_(own),
-            )
-        )
+    theirs = (MEMBERS.c.project_id == project.id) & (MEMBERS.c.account_id == account_id)
+    is_open = (TASKS.c.account_id == account_id) & TASKS.c.done.is_(False)
+    database.write(
+        delete(MEMBERS).where(theirs), delete(TASKS).where(is_open, TASKS.c.sample_id.in_(own))
+    )
 
 
 def items_to_json(items: Sequence[Item]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final
 
-from fastapi import APIRouter, Form, Request, Response, UploadFile
+from fastapi import APIRouter, Depends, Form, Request, Response, UploadFile
 from fastapi.responses import JSONResponse, RedirectResponse
 
 from pii_bench.errors import InputFileError
@@ -20,9 +20,11 @@ from pii_bench.web.database import NotThereError
 from pii_bench.web.pages import download, page
 from pii_bench.web.reviews import (
     SCALE,
+    VERDICT_WORDS,
     Judgement,
     Kind,
     Pair,
+    Review,
     ReviewError,
     add_reviewer,
     agreement_of,
@@ -51,12 +53,14 @@ if TYPE_CHECKING:
 router: Final = APIRouter(include_in_schema=False)
 
 MOST_ITEMS: Final = 5000
-_QUESTIONS: Final = {
-    "good": "Good: it hides what it should and keeps what the question needs",
-    "leaks": "It leaks something",
-    "vain": "It hides something in vain",
-    "both": "Both",
-}
+
+
+def _review(request: Request, user: CurrentUser, review_id: Number) -> Review:
+    with state.of(request).database.reading() as connection:
+        return visible_review(connection, user, review_id)
+
+
+VisibleReview = Annotated[Review, Depends(_review)]
 
 
 @router.get("/reviews")
@@ -139,12 +143,11 @@ def _system(run: Run) -> str:
 
 
 @router.get("/reviews/{review_id}")
-def review_page(request: Request, user: CurrentUser, review_id: Number) -> Response:
+def review_page(request: Request, user: CurrentUser, review: VisibleReview) -> Response:
     """A review: what is next, and for an owner the results and the people."""
     database = state.of(request).database
     accounts = {each.id: each for each in list_accounts(database)} | {user.id: user}
     with database.reading() as connection:
-        review = visible_review(connection, user, review_id)
         order = order_of(connection, review, user.id)
         said = judgements_of(connection, review, user.id)
         everything = every_judgement(connection, review) if user.role is Role.OWNER else []
@@ -185,7 +188,7 @@ def item_page(request: Request, user: CurrentUser, item_id: Number) -> Response:
         most=len(order),
         before=order[place - 1] if place else None,
         after=order[place + 1] if place + 1 < len(order) else None,
-        questions=_QUESTIONS,
+        questions=VERDICT_WORDS,
         scale=SCALE,
         kinds=kinds if review.kind is Kind.MASKED else set(),
         blind=review.kind is Kind.BLIND,
@@ -215,14 +218,12 @@ def judge_item(request: Request, user: CurrentUser, item_id: Number, said: Judge
 def change_reviewers(
     request: Request,
     user: Owner,
-    review_id: Number,
+    review: VisibleReview,
     account: Annotated[int, Form(ge=1, le=2**31 - 1)],
     action: Annotated[str, Form(max_length=20)] = "add",
 ) -> Response:
     """Add somebody, or take somebody out."""
     database = state.of(request).database
-    with database.reading() as connection:
-        review = visible_review(connection, user, review_id)
     if action == "remove":
         remove_reviewer(database, review, account)
     elif account in {user.id, *(each.id for each in list_accounts(database))}:
@@ -233,10 +234,9 @@ def change_reviewers(
 
 
 @router.get("/reviews/{review_id}/verdicts.jsonl")
-def verdict_file(request: Request, user: Owner, review_id: Number) -> Response:
+def verdict_file(request: Request, _: Owner, review: VisibleReview) -> Response:
     """All judgements, without the texts; people as numbers."""
     with state.of(request).database.reading() as connection:
-        review = visible_review(connection, user, review_id)
         everything = every_judgement(connection, review)
     numbers = {id_: n for n, id_ in enumerate(dict.fromkeys(a for _, a, _ in everything), start=1)}
     records = [
@@ -256,10 +256,7 @@ def verdict_file(request: Request, user: Owner, review_id: Number) -> Response:
 
 
 @router.post("/reviews/{review_id}/delete")
-def remove_review(request: Request, user: Owner, review_id: Number) -> Response:
+def remove_review(request: Request, _: Owner, review: VisibleReview) -> Response:
     """Delete a review with all its texts."""
-    database = state.of(request).database
-    with database.reading() as connection:
-        review = visible_review(connection, user, review_id)
-    delete_review(database, review)
+    delete_review(state.of(request).database, review)
     return RedirectResponse("/reviews", 303)

@@ -46,6 +46,13 @@ if TYPE_CHECKING:
 
 LONGEST_COMMENT: Final = 2000
 SCALE: Final = range(1, 6)
+VERDICT_WORDS: Final = {
+    "good": "Good: it hides what it should and keeps what the question needs",
+    "leaks": "It leaks something",
+    "vain": "It hides something in vain",
+    "both": "Both",
+}
+"""What somebody can say of a masked text, and how a page asks it."""
 
 
 class Kind(StrEnum):
@@ -53,15 +60,6 @@ class Kind(StrEnum):
 
     MASKED = "masked"
     BLIND = "blind"
-
-
-class Verdict(StrEnum):
-    """What somebody says of a masked text."""
-
-    GOOD = "good"
-    LEAKS = "leaks"
-    VAIN = "vain"
-    BOTH = "both"
 
 
 class ReviewError(PiiBenchError):
@@ -121,8 +119,8 @@ class Judgement:
             ReviewError: a figure, verdict or comment that is not allowed, or one that is missing
                 though it is done.
         """
-        if self.verdict and self.verdict not in set(Verdict):
-            raise ReviewError(f"a verdict is one of {', '.join(Verdict)}")
+        if self.verdict and self.verdict not in VERDICT_WORDS:
+            raise ReviewError(f"a verdict is one of {', '.join(VERDICT_WORDS)}")
         for score in (self.privacy, self.meaning):
             if score is not None and score not in SCALE:
                 raise ReviewError("privacy and meaning are 1 to 5")
@@ -333,12 +331,11 @@ def add_reviewer(database: Database, review: Review, account_id: int) -> None:
 
 def remove_reviewer(database: Database, review: Review, account_id: int) -> None:
     """Take somebody out; what they said stays."""
-    with database.writing() as connection:
-        connection.execute(
-            delete(REVIEW_MEMBERS).where(
-                REVIEW_MEMBERS.c.review_id == review.id, REVIEW_MEMBERS.c.account_id == account_id
-            )
+    database.write(
+        delete(REVIEW_MEMBERS).where(
+            REVIEW_MEMBERS.c.review_id == review.id, REVIEW_MEMBERS.c.account_id == account_id
         )
+    )
 
 
 def order_of(connection: Connection, review: Review, account_id: int) -> list[int]:
@@ -417,7 +414,7 @@ def results_of(judgements: Sequence[tuple[Item, int, Judgement]]) -> list[Result
             system=system,
             judgements=len(own),
             people=len({account_id for _, account_id, _ in own}),
-            verdicts={v.value: sum(said.verdict == v for _, _, said in own) for v in Verdict},
+            verdicts={v: sum(said.verdict == v for _, _, said in own) for v in VERDICT_WORDS},
             privacy=_mean([(item, said.privacy) for item, _, said in own]),
             meaning=_mean([(item, said.meaning) for item, _, said in own]),
         )
@@ -445,8 +442,7 @@ def agreement_of(
 
 def delete_review(database: Database, review: Review) -> None:
     """Delete a review with all its texts, from the database file too."""
-    with database.writing() as connection:
-        connection.execute(delete(REVIEWS).where(REVIEWS.c.id == review.id))
+    database.write(delete(REVIEWS).where(REVIEWS.c.id == review.id))
     database.purge()
 
 

@@ -200,7 +200,7 @@ VERDICTS: Final = Table(
     METADATA,
     Column("item_id", ForeignKey("review_items.id", ondelete="CASCADE"), primary_key=True),
     Column("account_id", ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True),
-    # Of `reviews.Verdict`; empty as long as it is open.
+    # Of `reviews.VERDICT_WORDS`; empty as long as it is open.
     Column("verdict", String(20), nullable=False),
     # 1 to 5; None as long as they are open.
     Column("privacy", Integer),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -269,19 +269,8 @@ def tasks_on(
 
 
 def _task(row: Any) -> Task:
-    return Task(
-        id=row.id,
-        sample_id=row.sample_id,
-        stage=row.stage,
-        part=Part(row.part),
-        account_id=row.account_id,
-        annotator=row.annotator,
-        imported=row.imported,
-        version=row.version,
-        answer=json.loads(row.answer),
-        done=row.done,
-        seconds=row.seconds,
-    )
+    values = {field.name: getattr(row, field.name) for field in fields(Task)}
+    return Task(**{**values, "part": Part(row.part), "answer": json.loads(row.answer)})
 
 
 def save(
@@ -393,7 +382,6 @@ def restart_qualification(database: Database, project: Project, account_id: int)
     own = select(SAMPLES.c.id).where(
         SAMPLES.c.project_id == project.id, SAMPLES.c.qualifies.is_(True)
     )
-    with database.writing() as connection:
-        connection.execute(
-            delete(TASKS).where(TASKS.c.account_id == account_id, TASKS.c.sample_id.in_(own))
-        )
+    database.write(
+        delete(TASKS).where(TASKS.c.account_id == account_id, TASKS.c.sample_id.in_(own))
+    )

@@ -153,7 +153,7 @@ def ballots_on_owners(
 
 def ballot_on_owners(sample: str, annotator: str, items: Sequence[Item], choice: Choice) -> Ballot:
     """A ballot on whose each entity is, in stage 2, where people correct it."""
-    moved = choice.persons or {}
+    moved = choice.persons
     owners = [(moved.get(n, item.person),) for n, item in enumerate(items)]
     return _ballot_on_owners(sample, annotator, owners)
 
@@ -356,7 +356,7 @@ def _subjects(text: str, marks: Iterable[Mark]) -> dict[str, Subject]:
 def merge_choices(items: Sequence[Item], choices: Sequence[Choice]) -> Choice:
     """One answer of several: what more than half of the annotators chose or corrected."""
     votes = Counter(number for choice in choices for number in choice.needed)
-    moved = Counter(pair for choice in choices for pair in (choice.persons or {}).items())
+    moved = Counter(pair for choice in choices for pair in choice.persons.items())
     half = len(choices) / 2
     return Choice(
         needed=tuple(n for n in range(len(items)) if votes[n] > half),

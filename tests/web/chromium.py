@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
@@ -16,8 +18,9 @@ from tests.cli.command import COMMAND, environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+# Where pictures go that somebody wants to look at.
+SHOTS: Final = os.environ.get("PII_BENCH_SCREENSHOTS")
 CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS: Final = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -90,14 +93,19 @@ def complaints(page: Any) -> list[str]:
     return said
 
 
-def serious_findings(page: Any) -> list[str]:
-    """What axe-core finds that is serious or critical."""
+def look(page: Any, name: str) -> None:
+    """Find nothing serious with axe-core, and nothing wider than the window; keep a picture."""
+    if SHOTS:
+        page.screenshot(path=Path(SHOTS) / f"{name}.png", full_page=True)
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     # The policy of the page keeps scripts of others out; axe comes in by the debugger.
     found = axe.Axe().run(page).response["violations"]
-    return [
+    serious = [
         f"{each['id']}: {node['html'][:120]} {node.get('failureSummary', '')[:200]}"
         for each in found
         if each["impact"] in ("serious", "critical")
         for node in each["nodes"]
     ]
+    assert serious == []
+    wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(wide) <= 0

@@ -1,15 +1,16 @@
-"""A server in this process, with people in it."""
+"""A server in this process, with people in it, and Chromium."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pii_bench.web.accounts import Role, add_account
 from pii_bench.web.database import Database
 from pii_bench.web.settings import Settings
+from tests.web.chromium import chromium
 from tests.web.server import PASSWORD, Server
 from tests.web.where import new_database
 
@@ -46,3 +47,17 @@ def team(people: str, tmp_path: Path) -> Iterator[Server]:
     """With an owner `olga`, an adjudicator `adam`, and annotators `ann` and `bob`."""
     with ExitStack() as stack:
         yield Server(Settings(database=new_database(tmp_path, "team", people), workers=0), stack)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium."""
+    with chromium() as launched:
+        yield launched
+
+
+@pytest.fixture(params=[1280, 390])
+def width(request: pytest.FixtureRequest) -> int:
+    """Of a laptop, and of a phone."""
+    wide: int = request.param
+    return wide

@@ -1,14 +1,9 @@
-"""`python -m tests.web.pictures` makes the pictures of `docs/images` anew, with invented answers.
-
-With `--all FOLDER` every view is also shot at the width of a laptop and of a phone, light and dark.
-"""
+"""`python -m tests.web.pictures` makes `docs/images` anew, with invented answers."""
 
 from __future__ import annotations
 
-import argparse
 import io
 import re
-import shutil
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -45,16 +40,16 @@ _COLOURS: Final = 128
 _HIGHEST: Final = 1500
 _ITEM: Final = re.compile(r'href="(/reviews/items/\d+)" aria-label="Text')
 
-# View to the picture of the docs: its file, width and colours.
-IN_DOCS: Final = {
-    "new": ("study-new", "laptop", "light"),
-    "mark": ("study-mark", "laptop", "light"),
-    "choose": ("study-choose", "phone", "dark"),
-    "lead": ("study-lead", "laptop", "light"),
-    "adjudicate": ("study-adjudicate", "laptop", "light"),
-    "review": ("study-review", "laptop", "light"),
-    "blind": ("study-blind", "phone", "light"),
-    "mask": ("mask", "laptop", "light"),
+# View to its picture: the file, who looks, width and colours.
+PICTURES: Final = {
+    "new": ("study-new", "olga", "laptop", "light"),
+    "mark": ("study-mark", "ann", "laptop", "light"),
+    "choose": ("study-choose", "ann", "phone", "dark"),
+    "lead": ("study-lead", "olga", "laptop", "light"),
+    "adjudicate": ("study-adjudicate", "adam", "laptop", "light"),
+    "review": ("study-review", "ann", "laptop", "light"),
+    "blind": ("study-blind", "ann", "phone", "light"),
+    "mask": ("mask", "ann", "laptop", "light"),
 }
 
 
@@ -136,12 +131,11 @@ def prepare(where: str) -> tuple[dict[str, str], dict[str, str]]:
             ):
                 pass
         paths["lead"] = f"/projects/{made.id}"
-        paths["work"] = f"/projects/{made.id}/work"
         paths["choose"] = _next(browsers["ann"], made)
-        paths["disputes"] = f"/projects/{made.id}/disputes"
-        disputed = browsers["adam"].page(paths["disputes"])
-        action = disputed.partition(f'action="{paths["disputes"]}/')[2].partition('"')[0]
-        opened = browsers["adam"].post(f"{paths['disputes']}/{action}", follow_redirects=False)
+        disputes = f"/projects/{made.id}/disputes"
+        disputed = browsers["adam"].page(disputes)
+        action = disputed.partition(f'action="{disputes}/')[2].partition('"')[0]
+        opened = browsers["adam"].post(f"{disputes}/{action}", follow_redirects=False)
         paths["adjudicate"] = opened.headers["location"]
 
         alone = create_project(
@@ -153,8 +147,6 @@ def prepare(where: str) -> tuple[dict[str, str], dict[str, str]]:
         save(browsers["ann"], task, {"marks": marks(samples[1], draw, 0.9)})
 
         paths |= _reviews(server, browsers, samples, draw)
-        paths["reviews"] = "/reviews"
-        paths["projects"] = "/projects"
     return secrets, paths
 
 
@@ -196,27 +188,18 @@ def _reviews(
                     else {"privacy": draw.choice([3, 4, 4, 5]), "meaning": draw.choice([4, 5])}
                 )
                 browsers[who].post(item, json={**body, "done": True})
-        paths[f"{name}-results"] = f"/reviews/{made.id}"
         paths[name] = _ITEM.findall(browsers["ann"].page(f"/reviews/{made.id}"))[2]
-    paths["review-new"] = "/reviews/new"
     return paths
 
 
-WHO: Final = {
-    **dict.fromkeys(("mark", "choose", "work", "projects", "review", "blind", "mask"), "ann"),
-    **dict.fromkeys(("adjudicate", "disputes"), "adam"),
-}
-"""Who looks at a view; else the owner."""
-
-
-def shoot(browser: Any, url: str, secret: str, view: str, path: str, at: tuple[str, str]) -> Any:
+def shoot(browser: Any, url: str, secret: str, view: str, path: str) -> Any:
     """A view as a picture."""
-    width, scheme = WIDTHS[at[0]], at[1]
+    _, _, device, scheme = PICTURES[view]
     context = browser.new_context(
-        viewport={"width": width, "height": 800},
+        viewport={"width": WIDTHS[device], "height": 800},
         color_scheme=scheme,
         base_url=url,
-        has_touch=width < 600,
+        has_touch=device == "phone",
     )
     context.add_cookies([{"name": COOKIE, "value": secret, "url": url}])
     page = context.new_page()
@@ -230,44 +213,23 @@ def shoot(browser: Any, url: str, secret: str, view: str, path: str, at: tuple[s
     elif view == "mark":
         page.locator("#text .m").nth(2).click()
         page.wait_for_timeout(500)
-    # What stays at the edge of the screen would stand in the middle of a long picture.
-    data = page.screenshot(full_page=at[0] == "laptop" or view not in {"mark", "adjudicate"})
+    data = page.screenshot(full_page=True)
     context.close()
     return Image.open(io.BytesIO(data)).convert("RGB")
 
 
-def write(picture: Any, path: Path) -> None:
-    """As a small PNG file."""
-    picture.quantize(_COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
-
-
 def main() -> None:
     """Make the pictures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--all", type=Path, metavar="FOLDER", help="also every view in every way")
-    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as made, ExitStack() as stack:
         folder = Path(made)
         secrets, paths = prepare(str(folder / "pictures.sqlite"))
         url = stack.enter_context(serving(folder, "--database", "pictures.sqlite"))
         browser = stack.enter_context(chromium())
-
-        def taken(view: str, at: tuple[str, str]) -> Any:
-            who = WHO.get(view, "olga")
-            return shoot(browser, url, secrets[who], view, paths[view], at)
-
-        for view, (name, *at) in IN_DOCS.items():
-            picture = taken(view, (at[0], at[1]))
+        for view, (name, who, *_) in PICTURES.items():
+            picture = shoot(browser, url, secrets[who], view, paths[view])
             top = picture.crop((0, 0, picture.width, min(picture.height, _HIGHEST)))
-            write(top, IMAGES / f"{name}.png")
-        if arguments.all is not None:
-            shutil.rmtree(arguments.all, ignore_errors=True)
-            arguments.all.mkdir(parents=True)
-            for view in paths:
-                for width in WIDTHS:
-                    for scheme in ("light", "dark"):
-                        path = arguments.all / f"{view}-{width}-{scheme}.png"
-                        write(taken(view, (width, scheme)), path)
+            small = top.quantize(_COLOURS, dither=Image.Dither.NONE)
+            small.save(IMAGES / f"{name}.png", optimize=True)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.web.chromium import chromium, complaints, serious_findings, serving
+from tests.web.chromium import complaints, look, serving
 from tests.web.server import PASSWORD
 from tests.web.study import RECORDS, lines
 
@@ -18,21 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.timeout(600)]
-
-# Where screenshots go that somebody wants to look at.
-SHOTS = os.environ.get("PII_BENCH_SCREENSHOTS")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as launched:
-        yield launched
-
-
-@pytest.fixture(params=[1280, 390])
-def width(request: pytest.FixtureRequest) -> int:
-    wide: int = request.param
-    return wide
 
 
 @pytest.fixture
@@ -65,12 +49,7 @@ class Visitor:
             self.page.get_by_role("button", name="Log out").wait_for()
 
     def look(self, name: str) -> None:
-        """Nothing serious for axe-core, nothing wider than the screen."""
-        if SHOTS:
-            self.page.screenshot(path=Path(SHOTS) / f"{name}-{self._width}.png", full_page=True)
-        assert serious_findings(self.page) == []
-        wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        assert self.page.evaluate(wide) <= 0
+        look(self.page, f"{name}-{self._width}")
 
     def press(self, *keys: str) -> None:
         for key in keys:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.web.chromium import chromium, complaints, serious_findings, serving
+from tests.web.chromium import complaints, look, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.timeout(300)]
-
-# Where screenshots go that somebody wants to look at.
-SHOTS = os.environ.get("PII_BENCH_SCREENSHOTS")
 
 
 @pytest.fixture(scope="module")
@@ -25,29 +21,16 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as launched:
-        yield launched
+@pytest.fixture
+def page(browser: Any, url: str) -> Iterator[Any]:
+    """The Mask page."""
+    opened = browser.new_page(base_url=url)
+    opened.goto("/mask")
+    yield opened
+    opened.close()
 
 
-@pytest.fixture(params=[1280, 390])
-def width(request: pytest.FixtureRequest) -> int:
-    wide: int = request.param
-    return wide
-
-
-@pytest.fixture(params=["light", "dark"])
-def scheme(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    return name
-
-
-def shoot(page: Any, name: str) -> None:
-    if SHOTS:
-        page.screenshot(path=Path(SHOTS) / f"{name}.png", full_page=True)
-
-
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_prompt_is_masked_and_its_answer_put_back(
     browser: Any, url: str, width: int, scheme: str
 ) -> None:
@@ -59,12 +42,10 @@ def test_a_prompt_is_masked_and_its_answer_put_back(
     said = complaints(page)
 
     page.goto("/mask")
-    shoot(page, f"mask-empty-{width}-{scheme}")
-    assert serious_findings(page) == []
+    look(page, f"mask-empty-{width}-{scheme}")
     page.get_by_role("button", name="Try an example").click()
     page.locator("#found").wait_for()
-    shoot(page, f"mask-found-{width}-{scheme}")
-    assert serious_findings(page) == []
+    look(page, f"mask-found-{width}-{scheme}")
 
     page.get_by_role("button", name="Copy the masked prompt").click()
     page.get_by_text("Copied.").wait_for()
@@ -78,17 +59,12 @@ def test_a_prompt_is_masked_and_its_answer_put_back(
     mail = "hannah.okafor@mail.example.org"
     page.get_by_text(f"Write to {mail}, {mail}.").wait_for()
     assert restored.inner_text() == f"Write to {mail}, {mail}."
-    shoot(page, f"mask-answer-{width}-{scheme}")
-    assert serious_findings(page) == []
-    wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert page.evaluate(wide) == 0
+    look(page, f"mask-answer-{width}-{scheme}")
     assert said == []
     context.close()
 
 
-def test_marks_and_kinds_are_switched_and_taken_back(browser: Any, url: str) -> None:
-    page = browser.new_page(base_url=url)
-    page.goto("/mask")
+def test_marks_and_kinds_are_switched_and_taken_back(page: Any) -> None:
     page.get_by_role("button", name="Try an example").click()
     mail = page.locator(".mark", has_text="hannah.okafor@mail")
     prompt = page.locator("#prompt")
@@ -109,12 +85,9 @@ def test_marks_and_kinds_are_switched_and_taken_back(browser: Any, url: str) -> 
     page.locator('.mark[aria-pressed="true"]', has_text="hannah.okafor@mail").wait_for()
     page.get_by_role("button", name="Clear everything").click()
     assert page.evaluate("sessionStorage.length") == 0
-    page.close()
 
 
-def test_text_that_the_system_missed_is_masked_by_selecting_it(browser: Any, url: str) -> None:
-    page = browser.new_page(base_url=url)
-    page.goto("/mask")
+def test_text_that_the_system_missed_is_masked_by_selecting_it(page: Any) -> None:
     page.get_by_role("button", name="Try an example").click()
     page.locator("#found").wait_for()
 
@@ -130,12 +103,9 @@ def test_text_that_the_system_missed_is_masked_by_selecting_it(browser: Any, url
 
     page.locator(".mark", has_text="climb stairs").wait_for()
     assert "climb stairs" not in page.locator("#prompt").inner_text()
-    page.close()
 
 
-def test_the_keyboard_is_enough(browser: Any, url: str) -> None:
-    page = browser.new_page(base_url=url)
-    page.goto("/mask")
+def test_the_keyboard_is_enough(page: Any) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
     page.keyboard.press("Enter")
@@ -155,7 +125,6 @@ def test_the_keyboard_is_enough(browser: Any, url: str) -> None:
     page.keyboard.press("Enter")
     page.locator('.mark[aria-pressed="false"]', has_text="a.lee@mail").wait_for()
     assert page.evaluate("document.activeElement.textContent") == "a.lee@mail.example.org"
-    page.close()
 
 
 @pytest.mark.parametrize(
@@ -167,9 +136,7 @@ def test_the_keyboard_is_enough(browser: Any, url: str) -> None:
         "{{ 7 * 7 }} ${7*7} a@b.example.org",
     ],
 )
-def test_script_in_a_text_stays_text(browser: Any, url: str, hostile: str) -> None:
-    page = browser.new_page(base_url=url)
-    page.goto("/mask")
+def test_script_in_a_text_stays_text(page: Any, hostile: str) -> None:
     page.locator("#text").fill(hostile)
     page.locator("#query").fill(f"What is {hostile}?")
     page.get_by_role("button", name="Mask", exact=True).click()
@@ -180,12 +147,9 @@ def test_script_in_a_text_stays_text(browser: Any, url: str, hostile: str) -> No
     assert page.locator("#marks").inner_text() == hostile
     assert "taken" not in page.title()
     assert page.locator("main script, main img, main svg").count() == 0
-    page.close()
 
 
-def test_a_file_is_read_and_a_scan_refused(browser: Any, url: str, tmp_path: Path) -> None:
-    page = browser.new_page(base_url=url)
-    page.goto("/mask")
+def test_a_file_is_read_and_a_scan_refused(page: Any, tmp_path: Path) -> None:
     letter = tmp_path / "<img src=x>.txt"
     letter.write_text("I am Ann Lee.", encoding="utf-8")
 
@@ -197,12 +161,9 @@ def test_a_file_is_read_and_a_scan_refused(browser: Any, url: str, tmp_path: Pat
     other.write_bytes(b"x")
     page.locator("#file").set_input_files(other)
     page.get_by_text("this kind of file cannot be read").wait_for()
-    page.close()
 
 
-def test_a_long_text_shows_how_far_it_is(browser: Any, url: str) -> None:
-    page = browser.new_page(base_url=url)
-    page.goto("/mask")
+def test_a_long_text_shows_how_far_it_is(page: Any) -> None:
     line = "My name is Ann Lee and I live in Leeds. Nothing else is to be said about it on day {}."
     page.locator("#text").fill("\n".join(line.format(day) for day in range(80)))
     page.locator("#query").fill("Where do I live?")
@@ -211,4 +172,3 @@ def test_a_long_text_shows_how_far_it_is(browser: Any, url: str) -> None:
     page.get_by_text("Read 1 of 3 pieces").wait_for()
     page.locator("#found").wait_for()
     assert "Ann Lee" not in page.locator("#prompt").inner_text()
-    page.close()

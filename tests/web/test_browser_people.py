@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.command import COMMAND, environment
-from tests.web.chromium import chromium, complaints, serious_findings, serving
+from tests.web.chromium import complaints, look, serving
 from tests.web.server import PASSWORD
-from tests.web.test_browser_mask import shoot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,48 +32,35 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_an_owner_adds_somebody_who_logs_in(url: str, width: int) -> None:
-    with chromium() as browser:
-        page = browser.new_page(base_url=url, viewport={"width": width, "height": 800})
-        said = complaints(page)
-        page.goto("/people")
-        assert page.get_by_role("heading", name="Log in").is_visible()
-        shoot(page, f"login-{width}")
-        _is_sound(page)
-        page.get_by_label("Name").fill("olga")
-        page.get_by_label("Password").fill(PASSWORD)
-        page.keyboard.press("Enter")
+def test_an_owner_adds_somebody_who_logs_in(browser: Any, url: str, width: int) -> None:
+    page = browser.new_page(base_url=url, viewport={"width": width, "height": 800})
+    said = complaints(page)
+    page.goto("/people")
+    assert page.get_by_role("heading", name="Log in").is_visible()
+    look(page, f"login-{width}")
+    page.get_by_label("Name").fill("olga")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.keyboard.press("Enter")
 
-        page.get_by_role("heading", name="People").wait_for()
-        page.get_by_label("Name").fill(f"ann-{width}")
-        page.get_by_label("Role").select_option("annotator")
-        page.get_by_role("button", name="Add").click()
-        page.get_by_text(f"A password for ann-{width}").wait_for()
-        password = page.locator(".secret").inner_text()
-        shoot(page, f"people-{width}")
-        _is_sound(page)
-        page.get_by_role("link", name="Home").click()
-        shoot(page, f"home-{width}")
-        _is_sound(page)
-        page.get_by_role("link", name="olga").click()
-        page.get_by_label("Name of a new token").fill("notebook")
-        page.get_by_role("button", name="Make a token").click()
-        page.get_by_text("Your new token").wait_for()
-        shoot(page, f"account-{width}")
-        _is_sound(page)
-        page.get_by_role("button", name="Log out", exact=True).click()
+    page.get_by_role("heading", name="People").wait_for()
+    page.get_by_label("Name").fill(f"ann-{width}")
+    page.get_by_label("Role").select_option("annotator")
+    page.get_by_role("button", name="Add").click()
+    page.get_by_text(f"A password for ann-{width}").wait_for()
+    password = page.locator(".secret").inner_text()
+    look(page, f"people-{width}")
+    page.get_by_role("link", name="Home").click()
+    look(page, f"home-{width}")
+    page.get_by_role("link", name="olga").click()
+    page.get_by_label("Name of a new token").fill("notebook")
+    page.get_by_role("button", name="Make a token").click()
+    page.get_by_text("Your new token").wait_for()
+    look(page, f"account-{width}")
+    page.get_by_role("button", name="Log out", exact=True).click()
 
-        page.get_by_label("Name").fill(f"ann-{width}")
-        page.get_by_label("Password").fill(password)
-        page.get_by_role("button", name="Log in").click()
-        page.get_by_role("link", name=f"ann-{width}").wait_for()
-        assert page.get_by_role("link", name="People", exact=True).count() == 0
-        assert said == []
-
-
-def _is_sound(page: Any) -> None:
-    """Nothing is wider than the window, and axe-core finds nothing serious."""
-    wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert page.evaluate(wide) == 0
-    assert serious_findings(page) == []
+    page.get_by_label("Name").fill(f"ann-{width}")
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("link", name=f"ann-{width}").wait_for()
+    assert page.get_by_role("link", name="People", exact=True).count() == 0
+    assert said == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -33,6 +32,7 @@ from tests.web.study import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pii_bench.ranking.rows import Row
     from pii_bench.web.projects import Project
     from tests.web.server import Browser, Server
 
@@ -46,6 +46,16 @@ def choose(browser: Browser, made: Project, *needed: int, **more: Any) -> None:
     """Finish the next sample of stage 2."""
     answer = choice(*needed, **more)
     assert save(browser, open_next(browser, made), answer, done=True).is_success
+
+
+def row_of(browser: Browser, made: Project, folder: Path) -> Row:
+    """What the leaderboard makes of a project's answers."""
+    path = folder / "human" / "pilot.jsonl"
+    path.parent.mkdir()
+    path.write_text(browser.get(f"/projects/{made.id}/human.jsonl").text, encoding="utf-8")
+    (row,), broken = human_rows(folder)
+    assert broken == []
+    return row
 
 
 def test_stage_2_asks_about_what_was_agreed_in_stage_1(team: Server) -> None:
@@ -192,14 +202,9 @@ def test_people_become_a_row_of_the_leaderboard(team: Server, tmp_path: Path) ->
     # Needed is 32 alone, which is the last of Ann, Bo, Bonn, 32.
     choose(ann, made, 3)
     choose(bob, made, 2, 3)
-    folder = tmp_path / "human"
-    folder.mkdir()
-    text = olga.get(f"/projects/{made.id}/human.jsonl").text
-    (folder / "pilot.jsonl").write_text(text, encoding="utf-8")
 
-    (row,), broken = human_rows(tmp_path)
+    row = row_of(olga, made, tmp_path)
 
-    assert broken == []
     assert (row.task, row.dataset) == (Task.QUERY_RELATED, made.dataset)
     assert row.metrics["f1"] == pytest.approx((1 + 2 / 3) / 2)
     assert row.note == "2 people: 2 answers, 1 samples"
@@ -208,13 +213,8 @@ def test_people_become_a_row_of_the_leaderboard(team: Server, tmp_path: Path) ->
 def test_marks_are_scored_as_detection(team: Server, tmp_path: Path) -> None:
     made = project(team, "ann", records=RECORDS[:1], stages=Stages.MARK, annotators=1)
     annotate(team.browser("ann"), made, *ALL)
-    (tmp_path / "human").mkdir()
-    text = team.browser("olga").get(f"/projects/{made.id}/human.jsonl").text
-    (tmp_path / "human" / "pilot.jsonl").write_text(text, encoding="utf-8")
 
-    (row,), _ = human_rows(tmp_path)
-
-    assert row.metrics["strict_f1"] == 1
+    assert row_of(team.browser("olga"), made, tmp_path).metrics["strict_f1"] == 1
 
 
 def test_the_readings_of_the_repository_become_a_project(team: Server) -> None:
@@ -259,39 +259,3 @@ def test_a_deleted_project_is_gone_from_the_file(team: Server) -> None:
     assert team.browser("olga").post(f"/projects/{made.id}/delete").is_success
 
     assert b"Leeds Water" not in team.on_disk()
-
-
-@pytest.mark.parametrize(
-    ("form", "reason"),
-    [
-        ({"name": " "}, "a name of 1 to 200"),
-        ({"name": "x", "annotators": "0"}, "1 to 50 annotators"),
-        ({"name": "x", "threshold": "2"}, "a threshold from 0 to 1"),
-        ({"name": "x", "source": "none"}, "choose a dataset or a file"),
-        ({"name": "x", "system": "python:os:system"}, "names a file or module"),
-        ({"name": "x", "system": "encodre"}, "did you mean"),
-        ({"name": "x", "qualification": "50"}, "too few"),
-    ],
-)
-def test_a_project_that_cannot_be_is_refused(team: Server, form: Any, reason: str) -> None:
-    answer = team.browser("olga").post("/projects/new", data={"source": "demo", **form})
-
-    assert answer.status_code == 400
-    assert reason in answer.json()["error"]["message"]
-
-
-def test_a_project_is_made_of_a_file(team: Server) -> None:
-    olga = team.browser("olga")
-    body = "".join(json.dumps(each) + "\n" for each in RECORDS).encode()
-    file = {"file": ("<b>my texts.jsonl", body)}
-
-    page = olga.post("/projects/new", data={"name": "Mine", "limit": "2"}, files=file)
-
-    assert page.is_success
-    assert "2 samples" in page.text
-    assert "b-my-texts" in page.text
-    broken = olga.post("/projects/new", data={"name": "x"}, files={"file": ("a.jsonl", b"{}\n")})
-    assert broken.status_code == 400
-    assert broken.json()["error"]["message"].startswith("a.jsonl:1:")
-    wrong = olga.post("/projects/new", data={"name": "x"}, files={"file": ("a.exe", b"{}\n")})
-    assert "ends in one of" in wrong.json()["error"]["message"]

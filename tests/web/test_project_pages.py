@@ -1,11 +1,12 @@
-"""What a system suggests is prepared once and marked with the system's name."""
+"""Making projects, and what a system suggests: prepared once, marked with the system's name."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import multiprocessing
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -90,3 +91,39 @@ def test_a_process_of_the_pool_prepares_suggestions(tmp_path: Path) -> None:
 def test_a_browser_names_no_file_or_module(name: str) -> None:
     with pytest.raises(PiiBenchError):
         check_system(name)
+
+
+@pytest.mark.parametrize(
+    ("form", "reason"),
+    [
+        ({"name": " "}, "a name of 1 to 200"),
+        ({"name": "x", "annotators": "0"}, "1 to 50 annotators"),
+        ({"name": "x", "threshold": "2"}, "a threshold from 0 to 1"),
+        ({"name": "x", "source": "none"}, "choose a dataset or a file"),
+        ({"name": "x", "system": "python:os:system"}, "names a file or module"),
+        ({"name": "x", "system": "encodre"}, "did you mean"),
+        ({"name": "x", "qualification": "50"}, "too few"),
+    ],
+)
+def test_a_project_that_cannot_be_is_refused(team: Server, form: Any, reason: str) -> None:
+    answer = team.browser("olga").post("/projects/new", data={"source": "demo", **form})
+
+    assert answer.status_code == 400
+    assert reason in answer.json()["error"]["message"]
+
+
+def test_a_project_is_made_of_a_file(team: Server) -> None:
+    olga = team.browser("olga")
+    body = "".join(json.dumps(each) + "\n" for each in RECORDS).encode()
+    file = {"file": ("<b>my texts.jsonl", body)}
+
+    page = olga.post("/projects/new", data={"name": "Mine", "limit": "2"}, files=file)
+
+    assert page.is_success
+    assert "2 samples" in page.text
+    assert "b-my-texts" in page.text
+    broken = olga.post("/projects/new", data={"name": "x"}, files={"file": ("a.jsonl", b"{}\n")})
+    assert broken.status_code == 400
+    assert broken.json()["error"]["message"].startswith("a.jsonl:1:")
+    wrong = olga.post("/projects/new", data={"name": "x"}, files={"file": ("a.exe", b"{}\n")})
+    assert "ends in one of" in wrong.json()["error"]["message"]

@@ -69,11 +69,6 @@ def test_what_is_needed_and_readable_is_kept() -> None:
     assert pair is not None
     assert ("32", "kept") in pair.before
     assert ("32", "kept") in pair.after
-
-
-def test_without_an_answer_there_is_no_pair() -> None:
-    sample = sample_from_record(RECORDS[0])
-
     assert masked_pair(sample, Prediction(Status.MALFORMED), "rules") is None
 
 
@@ -212,18 +207,6 @@ def test_a_stored_rewrite_run_is_reviewed(
     assert sorted(name for name in ("one", "two") for text in texts if f"Bo of {name}." in text)
     assert ('class="f-leaked">Bo<' in "".join(texts)) == colours
     assert ("replay" in "".join(texts)) == colours
-
-
-def test_a_blind_review_of_masked_texts_shows_no_colours(team: Server) -> None:
-    colourful = Pair("s1", "one", None, [("Ann", "hidden"), (" met Bo", "")], [("<P>", "hidden")])
-    made = create_review(team.web.database, "Blind", Kind.BLIND, [colourful])
-    add_reviewer(team.web.database, made, team.account("ann").id)
-    (item,) = items(team, made, "ann")
-
-    page = team.browser("ann").page(f"/reviews/items/{item}")
-
-    assert "Ann met Bo" in page
-    assert "f-hidden" not in page
 
 
 @pytest.mark.parametrize(

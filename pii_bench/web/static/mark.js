@@ -18,7 +18,7 @@ openTask((saving, state) => {
   const text = byId("text");
   const category = byId("category");
   let marks = [];
-  let nodes = { tokenNodes: [], spanNodes: [] };
+  let nodes = [];
   // The selection: numbers of tokens. `head` moves, `anchor` stays.
   let anchor = null;
   let head = null;
@@ -53,7 +53,7 @@ openTask((saving, state) => {
     const mark = current();
     if (mark) persons = [...mark.persons];
     paint();
-    nodes.tokenNodes[head]?.scrollIntoView({ block: "nearest" });
+    nodes[head]?.scrollIntoView({ block: "nearest" });
     if (focus) text.focus({ preventScroll: true });
   }
 
@@ -133,7 +133,7 @@ openTask((saving, state) => {
 
   function paint() {
     const [first, last] = head === null ? [-1, -1] : bounds();
-    nodes.tokenNodes.forEach((node, number) => {
+    nodes.forEach((node, number) => {
       node.classList.toggle("sel", number >= first && number <= last);
       node.classList.toggle("cur", number === head);
     });
@@ -300,10 +300,10 @@ openTask((saving, state) => {
 
   /** The token above or below, by where it is on the screen. */
   function line(direction) {
-    const from = nodes.tokenNodes[head].getBoundingClientRect();
+    const from = nodes[head].getBoundingClientRect();
     let best = null;
     let distance = Infinity;
-    nodes.tokenNodes.forEach((node, number) => {
+    nodes.forEach((node, number) => {
       const box = node.getBoundingClientRect();
       const rows = direction * (box.top - from.top);
       if (rows < from.height / 2) return;

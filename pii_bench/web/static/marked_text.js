@@ -20,12 +20,11 @@ export class Characters {
  * Show a text in a place.
  * `spans` are {start, end, kind, label, title} in order, none overlapping another.
  * With `tokens`, each is an element with data-token; else only spans are elements.
- * Returns the elements of the tokens and of the spans.
+ * Returns the elements of the tokens.
  */
 export function showText(place, characters, tokens, spans) {
   const nodes = [];
   const tokenNodes = [];
-  const spanNodes = [];
   let at = 0;
   let token = 0;
   const run = (into, end) => {
@@ -48,12 +47,11 @@ export function showText(place, characters, tokens, spans) {
     const node = element("span", { class: `m ${span.kind}`, "data-span": number }, ...inside);
     if (span.label) node.dataset.label = span.label;
     if (span.title) node.title = span.title;
-    spanNodes.push(node);
     nodes.push(node);
   });
   run(nodes, characters.all.length);
   place.replaceChildren(...nodes);
-  return { tokenNodes, spanNodes };
+  return tokenNodes;
 }
 
 /** The class of a type's colour. */

@@ -1,5 +1,5 @@
 // The Mask page. The text and the mapping stay in this tab (sessionStorage), and nowhere else.
-import { element, send } from "/static/request.js";
+import { element, headers, send } from "/static/request.js";
 
 const KEPT_HERE = "pii-bench-mask";
 const EXAMPLE = {
@@ -273,10 +273,8 @@ async function open(file) {
   if (file.size > most) return say(`The file is larger than ${most / 1e6} MB.`, "error");
   say("Reading the file ...");
   try {
-    const token = document.querySelector('meta[name="csrf-token"]').content;
-    const headers = { "X-CSRF-Token": token, "X-File-Ending": ending, Accept: "application/json" };
-    headers["Content-Type"] = "application/octet-stream";
-    const answer = await fetch("/mask/file", { method: "POST", headers, body: file });
+    const own = { "X-File-Ending": ending, "Content-Type": "application/octet-stream" };
+    const answer = await fetch("/mask/file", { method: "POST", headers: { ...headers(), ...own }, body: file });
     const value = await answer.json().catch(() => ({}));
     if (!answer.ok) throw new Error(value.error?.message ?? `the server answered ${answer.status}`);
     text.value = value.text;

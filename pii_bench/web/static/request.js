@@ -1,21 +1,19 @@
 // Sending to the server. Pages import it: import { send } from "/static/request.js".
 
-/** The CSRF token of this page. */
-export function csrfToken() {
-  return document.querySelector('meta[name="csrf-token"]')?.content ?? "";
+/** The headers of a request that sends JSON. */
+export function headers() {
+  const token = document.querySelector('meta[name="csrf-token"]')?.content ?? "";
+  return { "X-CSRF-Token": token, Accept: "application/json", "Content-Type": "application/json" };
 }
 
 /**
- * Send JSON (or a FormData) and return the answer's JSON.
+ * Send JSON and return the answer's JSON.
  * Throws an Error with the server's words where it refuses, and with `status` 0 where it is away.
  */
 export async function send(url, body, method = "POST") {
-  const headers = { "X-CSRF-Token": csrfToken(), Accept: "application/json" };
-  const isForm = body instanceof FormData;
-  if (body !== undefined && !isForm) headers["Content-Type"] = "application/json";
   let answer;
   try {
-    answer = await fetch(url, { method, headers, body: isForm ? body : JSON.stringify(body) });
+    answer = await fetch(url, { method, headers: headers(), body: JSON.stringify(body) });
   } catch {
     throw Object.assign(new Error("The server cannot be reached."), { status: 0 });
   }

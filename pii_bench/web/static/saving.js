@@ -1,6 +1,6 @@
 // A task in the browser: every change is saved in order, kept until the server has it, and timed.
 
-import { element, send } from "/static/request.js";
+import { element, headers, send } from "/static/request.js";
 
 const IDLE_AFTER = 60_000;
 const LONGEST_WAIT = 15_000;
@@ -182,10 +182,8 @@ export class Saving {
     }, 1000);
     addEventListener("pagehide", () => {
       if (this.left || this.state.closed) return;
-      const token = document.querySelector('meta[name="csrf-token"]')?.content ?? "";
       fetch(`${this.url}/time`, {
-        method: "POST", keepalive: true, body: JSON.stringify({ seconds: this.seconds }),
-        headers: { "Content-Type": "application/json", "X-CSRF-Token": token },
+        method: "POST", keepalive: true, headers: headers(), body: JSON.stringify({ seconds: this.seconds }),
       }).catch(() => {});
     });
   }
