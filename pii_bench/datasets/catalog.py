@@ -21,8 +21,7 @@ from pii_bench.datasets.span_files import (
     span_source,
 )
 from pii_bench.errors import InputFileError, UnknownNameError
-from pii_bench.files import RecordError, get, read_object, sha256_of, sha256_of_folder
-from pii_bench.resources import DATA
+from pii_bench.files import DATA, RecordError, get, read_object, sha256_of, sha256_of_folder
 from pii_bench.taxonomy import taxonomy
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pii_bench.datasets.catalog import DATASETS
 from pii_bench.integrations.questions import sample_metrics
 from pii_bench.models.catalog import REPLAY
-from pii_bench.prompting.parsing import PARSER
+from pii_bench.prompting.parsing.answers import PARSER
 from pii_bench.scorer import normalise
 from pii_bench.tasks import Task
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from pii_bench.datasets.sample import spans_of
 from pii_bench.errors import PiiBenchError, PromptError, UnknownNameError
+from pii_bench.files import PROMPTS
 from pii_bench.models.base import AnswerSchema, Message
 from pii_bench.prompting.labelled import PAPER, Example, Shots, choose, definitions, draw_examples
-from pii_bench.resources import PROMPTS
 from pii_bench.tasks import Task
 from pii_bench.taxonomy import PiiType
 

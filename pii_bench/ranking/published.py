@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.datasets.catalog import DATASETS
 from pii_bench.datasets.readings import READINGS, load_readings
 from pii_bench.errors import InputFileError
+from pii_bench.files import DATA
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES
 from pii_bench.ranking.rows import METRICS, Row, Source
 from pii_bench.ranking.scores import Scores
-from pii_bench.resources import DATA
 from pii_bench.scorer import macro, score_query_related
 from pii_bench.tasks import Task
 

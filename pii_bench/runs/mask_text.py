@@ -15,7 +15,7 @@ from pii_bench.datasets.sample import Sample
 from pii_bench.errors import PiiBenchError
 from pii_bench.masking.masked import Masked, mask
 from pii_bench.models.base import CallError, Completion, Finish
-from pii_bench.prompting.parsing import Stage
+from pii_bench.prompting.parsing.answers import Stage
 from pii_bench.runs.predictions import read_response
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import Locator

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from pii_bench.datasets.span_files import Document, joined
 from pii_bench.errors import InputFileError, UnknownNameError
 from pii_bench.files import (
     BadLines,
@@ -21,27 +20,21 @@ from pii_bench.files import (
     write_whole,
 )
 from pii_bench.models.base import Draws
-from pii_bench.prompting.parsing import (
-    parse_detection,
-    parse_labelled,
-    parse_related,
-    parse_rewriting,
+from pii_bench.prompting.parsing.answers import (
     parse_structured_detection,
     parse_structured_labelled,
     parse_structured_related,
 )
 from pii_bench.scorer import normalise, normalise_type
-from pii_bench.scorer.locate import place
 from pii_bench.tasks import Status, Task
 from pii_bench.taxonomy import PiiType, taxonomy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from pii_bench.models.base import Completion, Response
     from pii_bench.prompting.strategies import Output
-    from pii_bench.taxonomy import Meaning
 
 
 Subjects = tuple[tuple[tuple[str, str], ...], ...]
@@ -104,6 +97,8 @@ def read_response(
         case Task.QUERY_RELATED:
             return _read_related(response, output)
         case Task.REWRITE:
+            from pii_bench.prompting.parsing.texts import parse_rewriting
+
             read = parse_rewriting(response.text, response.finish)
             return Prediction(read.status, repairs=read.repairs, rewritten=read.text)
         case Task.MASKING:
@@ -157,8 +152,14 @@ def compose(detection: Prediction, related: Prediction) -> Prediction:
     )
 
 
+# The parsers of free text are imported where they are used: most systems answer in JSON.
+
+
 def _read_detection(response: Completion, output: Output) -> Prediction:
-    parse = parse_detection if output == "text" else parse_structured_detection
+    if output == "text":
+        from pii_bench.prompting.parsing.detection import parse_detection as parse
+    else:
+        parse = parse_structured_detection
     read = parse(response.text, response.finish)
     return Prediction(read.status, subjects=read.subjects, repairs=read.repairs)
 
@@ -167,6 +168,8 @@ def _read_labelled(
     completions: Sequence[Completion], output: Output, labels_of: str, text: str | None
 ) -> Prediction:
     """The entities of all pieces of a text, each once; a piece without an answer fails it."""
+    from pii_bench.prompting.parsing.labelled import parse_labelled, whole_values
+
     labels = taxonomy(labels_of)
     parse = parse_labelled if output == "text" else parse_structured_labelled
     read = [parse(each.text, labels, each.finish) for each in completions]
@@ -175,7 +178,7 @@ def _read_labelled(
         if each.subjects is None:
             return Prediction(each.status)
         pairs.update(dict.fromkeys(pair for subject in each.subjects for pair in subject))
-    whole = list(pairs) if text is None else _whole(pairs, labels, text)
+    whole = list(pairs) if text is None else whole_values(pairs, labels, text)
     # What is no label of the taxonomy stays, as a wrong one.
     typed = [
         (value, str(pii_type))
@@ -189,20 +192,11 @@ def _read_labelled(
     )
 
 
-def _whole(
-    pairs: Iterable[tuple[str, str]], labels: Mapping[str, Meaning], text: str
-) -> list[tuple[str, str]]:
-    """Pairs of value and label, with parts that are neighbours in the text made one, as in gold."""
-    parts = {pair: pair[1] in labels and labels[pair[1]].part is not None for pair in pairs}
-    placed, invented = place(text, [pair for pair, is_part in parts.items() if is_part])
-    spans = joined(Document("", text, tuple(placed)), labels)
-    found = [pair for pair, is_part in parts.items() if not is_part]
-    found += [(text[start:end], label) for start, end, label in spans]
-    return list(dict.fromkeys([*found, *invented]))
-
-
 def _read_related(response: Completion, output: Output) -> Prediction:
-    parse = parse_related if output == "text" else parse_structured_related
+    if output == "text":
+        from pii_bench.prompting.parsing.texts import parse_related as parse
+    else:
+        parse = parse_structured_related
     read = parse(response.text, response.finish)
     return Prediction(read.status, related=read.texts, repairs=read.repairs)
 

@@ -15,7 +15,7 @@ from pii_bench.escaping import visible
 from pii_bench.files import RecordError, get, read_object, write_json
 from pii_bench.models.base import Draws, decode_response, encode_response
 from pii_bench.models.budget import cost
-from pii_bench.prompting.parsing import PARSER
+from pii_bench.prompting.parsing.answers import PARSER
 from pii_bench.scorer import MATCHER, NORMALISER, ROUGE_L_TOKENISER
 from pii_bench.scorer.masked_text import LEAKS
 from pii_bench.systems.base import UNKNOWN_RECIPIENT, SystemCard

@@ -18,7 +18,7 @@ from pii_bench.errors import InputFileError
 from pii_bench.files import RecordError
 from pii_bench.models.base import CallError, Completion, Draws, Finish, Usage
 from pii_bench.models.catalog import Price
-from pii_bench.prompting.parsing import PARSER
+from pii_bench.prompting.parsing.answers import PARSER
 from pii_bench.runs.records import (
     DatasetRef,
     Failure,

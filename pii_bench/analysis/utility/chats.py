@@ -11,9 +11,9 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from pii_bench.files import PROMPTS
 from pii_bench.models.base import Draws, Message, Request
 from pii_bench.prompting.strategies import content_hash, load_template
-from pii_bench.resources import PROMPTS
 from pii_bench.systems.base import SystemCard
 from pii_bench.systems.prompted import recipient
 from pii_bench.tasks import Task

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.models.base import Completion, Draws, Finish
-from pii_bench.prompting.parsing.completion import without_thought
+from pii_bench.prompting.parsing.answers import without_thought
 
 if TYPE_CHECKING:
     from pii_bench.models.base import Response
