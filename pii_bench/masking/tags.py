@@ -14,7 +14,7 @@ from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.check.formats import FORMATS, parse_amount
+from pii_bench.datasets.value_formats import FORMATS, parse_amount
 from pii_bench.scorer import normalise
 from pii_bench.taxonomy import PiiType
 
