@@ -11,7 +11,7 @@ import pytest
 from pii_bench.datasets.catalog import DATASETS
 from pii_bench.files import sha256_of
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
-from pii_bench.ranking.published import published_rows
+from pii_bench.ranking.external import published_rows
 from pii_bench.systems.relevance.base import read_thresholds
 from tests.conftest import REPOSITORY
 
@@ -25,7 +25,7 @@ from pathlib import Path
 import pii_bench
 from pii_bench import files
 from pii_bench.datasets.catalog import DATASETS, load_dataset
-from pii_bench.ranking.published import PUBLISHED, published_rows
+from pii_bench.ranking.external import PUBLISHED, published_rows
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
 
 package = Path(pii_bench.__file__).parent
