@@ -25,7 +25,6 @@ from pii_bench.models.catalog import (
     model_names,
     resolve,
 )
-from pii_bench.prompting.labelled import PAPER
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
 from pii_bench.systems import BALANCED, ENCODER
 from pii_bench.systems.base import GOLD, System
@@ -39,6 +38,7 @@ from pii_bench.systems.prompted import (
     VotedSystem,
 )
 from pii_bench.tasks import Task
+from pii_bench.taxonomy import PAPER
 
 if TYPE_CHECKING:
     from pii_bench.models.base import Model
