@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.diagnosis.errors import ErrorClass
-from pii_bench.analysis.report.figures import Figures, draw
+from pii_bench.analysis.figures import Figures, draw_svgs
 from pii_bench.analysis.report.leaks import Leaks, find_leaks
 from pii_bench.analysis.report.samples import Answers, Record, Vocabulary, encode_sample
 from pii_bench.analysis.runs import evaluated
@@ -138,7 +138,7 @@ def collect_report(
     kept = [pair for pair in scored if any(address(row) in wanted for row in pair[1])]
     shown = _shown(kept)
     progress("drawing figures")
-    figures = draw([each for run in runs for each in evaluated(run)], published)
+    figures = draw_svgs([each for run in runs for each in evaluated(run)], published)
     leaks = _leaks(leaders([each.row for each in merged(rows)]), kept)
     return Report(
         rows=tuple(rows),

@@ -1,13 +1,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib import util
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pii_bench.analysis import figures
-from pii_bench.analysis.figures import draw, draw_figures
+from pii_bench.analysis.figures import (
+    NOT_INSTALLED,
+    NOTHING_TO_DRAW,
+    Figures,
+    draw,
+    draw_figures,
+    draw_svgs,
+)
 from pii_bench.analysis.results import Analysis, analyse
 from pii_bench.errors import MissingExtraError
 from pii_bench.ranking.external import published_rows
@@ -18,6 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.figure import Figure
+
+    from pii_bench.analysis.runs import EvaluatedRun
 
 
 @pytest.fixture
@@ -47,6 +55,23 @@ def results(*datasets: str) -> Analysis:
     return analyse(runs, published_rows())
 
 
+def of_versions() -> list[EvaluatedRun]:
+    """A run on two samples and one on a version of each."""
+    samples = [asked("demo-1", "32"), asked("demo-2", "32")]
+    versions = [
+        replace(
+            sample,
+            id=f"{sample.id}.typos",
+            meta={"perturbation": {"kind": "typos", "dataset": "demo", "source": sample.id}},
+        )
+        for sample in samples
+    ]
+    return [
+        evaluated(run_name(name), own, {sample.id: answer("32") for sample in own})
+        for name, own in (("demo", samples), ("versions", versions))
+    ]
+
+
 def test_all_figures_of_a_system_on_all_sets(drawn: list[str], tmp_path: Path) -> None:
     paths = draw_figures(results("single", "multi", "hard", "distract"), tmp_path)
 
@@ -72,37 +97,38 @@ def test_of_one_set_there_are_no_drops(drawn: list[str], tmp_path: Path) -> None
 
 
 def test_versions_of_samples_have_a_figure_of_their_own(drawn: list[str], tmp_path: Path) -> None:
-    samples = [asked("demo-1", "32"), asked("demo-2", "32")]
-    versions = [
-        replace(
-            sample,
-            id=f"{sample.id}.typos",
-            meta={"perturbation": {"kind": "typos", "dataset": "demo", "source": sample.id}},
-        )
-        for sample in samples
-    ]
-    runs = [
-        evaluated(run_name(name), own, {sample.id: answer("32") for sample in own})
-        for name, own in (("demo", samples), ("versions", versions))
-    ]
-
-    draw_figures(analyse(runs, []), tmp_path)
+    draw_figures(analyse(of_versions(), []), tmp_path)
 
     assert [name for name in drawn if name.startswith("robustness")] == [
         "robustness-query-related-f1"
     ]
 
 
+def test_every_figure_has_a_caption_as_a_text() -> None:
+    found = draw_svgs(of_versions(), published_rows())
+
+    assert [figure.caption for figure in found.drawn] == [
+        "Score by size of the sample: query-related, F1",
+        "Drop on versions of the samples: query-related, F1",
+        "What is found of each type: query-related",
+        "What is found of each category: query-related",
+    ]
+    assert all("</svg>" in figure.svg for figure in found.drawn)
+    assert found.missing == ""
+
+
 def test_of_the_published_figures_alone_nothing_is_drawn(drawn: list[str], tmp_path: Path) -> None:
     assert draw_figures(results(), tmp_path) == []
     assert drawn == []
+    assert draw_svgs([], published_rows()) == Figures((), NOTHING_TO_DRAW)
 
 
 def test_without_matplotlib_it_says_what_installs_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(figures, "find_spec", lambda _: None)
-    assert util.find_spec("matplotlib") is not None
 
     with pytest.raises(MissingExtraError, match=r"pip install 'pii-bench\[figures\]'"):
         draw_figures(results(), tmp_path)
+    assert draw_svgs(of_versions(), []) == Figures((), NOT_INSTALLED)
+    assert "pip install 'pii-bench[figures]'" in NOT_INSTALLED

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.analysis.report import figures
+from pii_bench.analysis import figures
 from pii_bench.analysis.report.data import Texts, collect_report
 from pii_bench.analysis.report.leaks import Leaks
 from pii_bench.errors import PiiBenchError, UnknownNameError

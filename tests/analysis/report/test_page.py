@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pii_bench.analysis.report import figures
+from pii_bench.analysis import figures
+from pii_bench.analysis.figures import Figure, Figures
 from pii_bench.analysis.report.data import Texts, collect_report
-from pii_bench.analysis.report.figures import Figure, Figures
 from pii_bench.analysis.report.page import ASSETS, SCRIPTS, render_page, to_json
 from pii_bench.files import write_whole
 from tests.analysis.report.folders import NOTHING, demo_results, own_dataset
