@@ -13,7 +13,16 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MultipleLocator
 
 from pii_bench.analysis.curves import FACTORS
-from pii_bench.analysis.figures.style import BAND, GREY, LIGHT, SERIES, WIDTH, key, names_of, note
+from pii_bench.analysis.figures.style import (
+    BAND,
+    GREY,
+    LIGHT,
+    SERIES,
+    WIDTH,
+    keys_of,
+    names_of,
+    note,
+)
 from pii_bench.analysis.runs import preferred
 from pii_bench.scorer.measures import harmonic_mean
 
@@ -58,8 +67,7 @@ def draw_curves(points: Sequence[CurvePoint], systems: Shown, label: str) -> Fig
         panel.set_ylabel(f"{label}, {systems.dataset}")
     panels[0].set_ylim(*_limits(kept))
     panels[0].yaxis.set_major_locator(MultipleLocator(0.2 if _limits(kept)[0] < 0.5 else 0.1))
-    names = names_of(systems.runs)
-    handles = [key(number, names[run]) for number, run in enumerate(systems.runs)]
+    handles = keys_of(systems.runs)
     if len(factors) < len(panels):
         panels[-1].set_axis_off()
         panels[-1].legend(handles=handles, loc="center")

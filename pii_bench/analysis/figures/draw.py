@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 from matplotlib import rc_context
 
-from pii_bench.analysis.figures.agreement import draw_agreement
 from pii_bench.analysis.figures.curves import chosen, draw_curves, draw_tradeoff
-from pii_bench.analysis.figures.drops import SETS, draw_drops, draw_robustness
-from pii_bench.analysis.figures.recall import draw_categories, draw_types
+from pii_bench.analysis.figures.rows import (
+    SETS,
+    draw_agreement,
+    draw_categories,
+    draw_drops,
+    draw_robustness,
+    draw_types,
+)
 from pii_bench.analysis.figures.style import STYLE, best, save, shown
 from pii_bench.analysis.recall import Rule
 from pii_bench.analysis.runs import preferred

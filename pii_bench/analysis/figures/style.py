@@ -93,18 +93,21 @@ SERIES: Final = (
 )
 
 
-def key(number: int, label: str, *, line: bool = True) -> Line2D:
-    """The sample of a series for a legend, its marker alone where it has no line."""
-    series = SERIES[number]
-    return Line2D(
-        [],
-        [],
-        color=series.color,
-        marker=series.marker,
-        markeredgecolor="white",
-        linestyle=series.dashes if line else "none",
-        label=label,
-    )
+def keys_of(runs: Sequence[RunName], *, line: bool = True) -> list[Line2D]:
+    """The samples of runs for a legend, as many as `SERIES` at most; markers alone without line."""
+    names = names_of(runs)
+    return [
+        Line2D(
+            [],
+            [],
+            color=series.color,
+            marker=series.marker,
+            markeredgecolor="white",
+            linestyle=series.dashes if line else "none",
+            label=names[run],
+        )
+        for run, series in zip(runs, SERIES, strict=False)
+    ]
 
 
 def note(
