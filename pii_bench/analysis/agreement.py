@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from scipy.stats import spearmanr
 
-from pii_bench.analysis.headlines import HARDER
+from pii_bench.analysis.means import HARDER
 from pii_bench.analysis.runs import BASE, preferred
 from pii_bench.datasets.catalog import DATASETS
 from pii_bench.datasets.check.sets import OUR_SETS
@@ -25,7 +25,7 @@ from pii_bench.tasks import Task
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pii_bench.analysis.headlines import Headline
+    from pii_bench.analysis.means import Headline
 
 LEAST: Final = 3
 """Systems that a ranking must have: two agree or not by a coin."""

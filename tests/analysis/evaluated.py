@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pii_bench.analysis.headlines import Headline
+from pii_bench.analysis.means import Headline
 from pii_bench.analysis.runs import EvaluatedRun, RunName
 from pii_bench.datasets.sample import applicable
 from pii_bench.ranking.rows import Source

@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MultipleLocator
 
-from pii_bench.analysis.curves import FACTORS
 from pii_bench.analysis.figures.style import (
     BAND,
     GREY,
@@ -23,6 +22,7 @@ from pii_bench.analysis.figures.style import (
     names_of,
     note,
 )
+from pii_bench.analysis.means import FACTORS
 from pii_bench.analysis.runs import preferred
 from pii_bench.scorer.measures import harmonic_mean
 
@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from pii_bench.analysis.curves import CurvePoint, Factor
     from pii_bench.analysis.figures.style import Shown
-    from pii_bench.analysis.headlines import Tradeoff
+    from pii_bench.analysis.means import CurvePoint, Factor, Tradeoff
 
 
 _DODGE: Final = 0.07

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from pii_bench.analysis.agreement import Agreement
-    from pii_bench.analysis.headlines import Headline
+    from pii_bench.analysis.means import Headline
     from pii_bench.analysis.results import Analysis
 
 _METRICS: Final = (

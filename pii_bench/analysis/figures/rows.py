@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from pii_bench.analysis.figures.style import BAND, GREY, SERIES, WIDTH, keys_of, names_of
-from pii_bench.analysis.headlines import HARDER
+from pii_bench.analysis.means import HARDER
 from pii_bench.analysis.runs import BASE
 from pii_bench.escaping import visible
 from pii_bench.ranking.rows import Source
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pii_bench.analysis.agreement import Agreement
     from pii_bench.analysis.figures.style import Shown
-    from pii_bench.analysis.headlines import Headline
+    from pii_bench.analysis.means import Headline
     from pii_bench.analysis.recall import Share
     from pii_bench.analysis.robustness import Robustness
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from pii_bench.analysis.curves import CurvePoint
+    from pii_bench.analysis.means import CurvePoint
     from pii_bench.analysis.runs import RunName
 
 

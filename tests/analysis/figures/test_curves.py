@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from pii_bench.analysis.curves import CurvePoint
-from pii_bench.analysis.figures.curves import draw_curves
+from pii_bench.analysis.figures.curves import chosen, draw_curves
 from pii_bench.analysis.figures.style import Shown
+from pii_bench.analysis.means import CurvePoint, Tradeoff
 from pii_bench.tasks import Task
 from tests.analysis.evaluated import run_name
 from tests.analysis.figures import drawn
@@ -82,3 +82,18 @@ def test_only_the_systems_shown_are_drawn() -> None:
     panel = draw_curves(more, Shown(RUN.dataset, (RUN,)), "F1").axes[0]
 
     assert max(y for line in drawn.points(panel) for _, y in line) == 0.6
+
+
+def test_nothing_is_drawn_of_one_system_or_of_incomplete_ones() -> None:
+    one, two, other = (
+        Tradeoff(run_name(dataset, task=Task.MASKING, model=model), 0.5, protection)
+        for dataset, model, protection in (
+            ("single", "fake/one", 0.2),
+            ("single", "fake/two", 0.9),
+            ("multi", "fake/one", 0.5),
+        )
+    )
+    part = Tradeoff(run_name(task=Task.MASKING, model="fake/part", complete=False), 1.0, 1.0)
+
+    assert chosen([one, part, other]) == []
+    assert chosen([one, two, part, other]) == [two, one]

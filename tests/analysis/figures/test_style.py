@@ -10,8 +10,8 @@ from matplotlib import rc_context
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from pii_bench.analysis.curves import CurvePoint
 from pii_bench.analysis.figures.style import GREY, SERIES, STYLE, names_of, save, shown
+from pii_bench.analysis.means import CurvePoint
 from pii_bench.files import ResultsError
 from pii_bench.ranking.rows import Source
 from pii_bench.tasks import Task

@@ -1,10 +1,16 @@
-"""The figures of each run as a whole, ours and the published ones, and the tables made of them."""
+"""Means over the samples of runs: of all, of those of one size, of those difficult for one reason.
+
+The paper's text tells where its curves by size fall: past 5 subjects, 33 entities and 3,000
+characters, and little from 1 to 7 query-related entities. Each of these is an edge of a bin here.
+Its other edges are unknown; the rest are ours.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from pii_bench.analysis.runs import BASE, EvaluatedRun, RunName
 from pii_bench.datasets.sample import reasons_of
@@ -14,14 +20,15 @@ from pii_bench.ranking.scores import Scores, clusters_of, intervals, scores_of
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from pii_bench.datasets.sample import Sample
     from pii_bench.ranking.rows import Row
 
 
-_PUBLISHED_METRICS = ("strict_f1", "ent_f1", "f1")
-
 HARDER: Final = ("hard", "distract")
+
+_PUBLISHED_METRICS: Final = ("strict_f1", "ent_f1", "f1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +55,11 @@ class Headline:
 
 def headlines(runs: Iterable[EvaluatedRun]) -> list[Headline]:
     """The figures of each run (`EvaluatedRun.metrics`); none where no sample is scored."""
-    figures: list[tuple[RunName, str, Scores]] = []
-    for run in runs:
-        clusters = clusters_of(run.samples)
-        for column, metric in run.metrics.items():
-            scores = scores_of(run.evaluation, metric, clusters)
-            if scores is not None:
-                figures.append((run.name, column, scores))
-    ends = intervals([scores for _, _, scores in figures])
-    return [
-        Headline(
-            run=name,
-            metric=column,
-            samples=len(scores.ids),
-            value=scores.figure,
-            interval_low=interval.low if interval else None,
-            interval_high=interval.high if interval else None,
-        )
-        for (name, column, scores), interval in zip(figures, ends, strict=True)
-    ]
+    return _with_intervals(
+        (Headline(run.name, column, len(scores.ids), scores.figure), scores)
+        for run in runs
+        for column, scores in _scored(run)
+    )
 
 
 def published_headlines(rows: Iterable[Row]) -> list[Headline]:
@@ -176,6 +169,109 @@ def tradeoffs(runs: Iterable[EvaluatedRun]) -> list[Tradeoff]:
 
 
 @dataclass(frozen=True, slots=True)
+class Factor:
+    """What a sample has more or less of.
+
+    Attributes:
+        name: as in the tables of results.
+        label: as on an axis.
+        size: how much of it a sample has.
+        ends: the last value of each bin but the open one at the end, rising.
+        of_query: whether it belongs to the query, of which detection is told nothing.
+    """
+
+    name: str
+    label: str
+    size: Callable[[Sample], int]
+    ends: tuple[int, ...]
+    of_query: bool = False
+
+    @property
+    def counted(self) -> bool:
+        """Whether each bin but the open one is a single number."""
+        return self.ends == tuple(range(len(self.ends)))
+
+    def place_of(self, size: int) -> int:
+        """The place of the bin of a size among all bins, from 0."""
+        return bisect_left(self.ends, size)
+
+    def bin_of(self, size: int) -> tuple[int, int | None]:
+        """The first and last value of the bin of a size; None for the end of the open one."""
+        place = self.place_of(size)
+        low = self.ends[place - 1] + 1 if place else 0
+        return low, self.ends[place] if place < len(self.ends) else None
+
+
+FACTORS: Final[Mapping[str, Factor]] = {
+    factor.name: factor
+    for factor in (
+        Factor("subjects", "Subjects", lambda s: len(s.subjects), tuple(range(10))),
+        Factor("entities", "Entities", lambda s: len(s.entities), (6, 9, 12, 16, 33, 45, 55)),
+        Factor(
+            "characters",
+            "Characters of the description",
+            lambda s: len(s.description),
+            (500, 750, 1000, 1500, 3000, 4500),
+        ),
+        Factor(
+            "related",
+            "Query-related entities",
+            lambda s: len(s.related),
+            tuple(range(8)),
+            of_query=True,
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """The mean of a figure over the scored samples of one bin; a bin without any is absent.
+
+    Attributes:
+        run: of which run.
+        metric: column of the leaderboard.
+        factor: a key of `FACTORS`.
+        low: the smallest size in the bin.
+        high: the largest; None where the bin is open.
+        samples: how many are scored.
+        value: the mean of their F1, or H.
+        interval_low: the lower end of its 95 % interval; None where all samples share one
+            description.
+        interval_high: the upper end.
+    """
+
+    run: RunName
+    metric: str
+    factor: str
+    low: int
+    high: int | None
+    samples: int
+    value: float
+    interval_low: float | None = None
+    interval_high: float | None = None
+
+
+def curves(runs: Iterable[EvaluatedRun]) -> list[CurvePoint]:
+    """The points of every curve of every run, with intervals."""
+    return _with_intervals(pair for run in runs for pair in _points(run))
+
+
+def _points(run: EvaluatedRun) -> Iterator[tuple[CurvePoint, Scores]]:
+    for column, scores in _scored(run):
+        for factor in FACTORS.values():
+            if factor.of_query and run.name.task is Task.DETECTION:
+                continue
+            bins: defaultdict[tuple[int, int | None], set[str]] = defaultdict(set)
+            for sample in run.samples:
+                bins[factor.bin_of(factor.size(sample))].add(sample.id)
+            for low, high in sorted(bins, key=lambda ends: ends[0]):
+                if (part := scores.on(bins[low, high])) is not None:
+                    name, size, figure = factor.name, len(part.ids), part.figure
+                    yield CurvePoint(run.name, column, name, low, high, size, figure), part
+
+
+@dataclass(frozen=True, slots=True)
 class OfReason:
     """A figure over the scored samples that are difficult for one reason.
 
@@ -201,22 +297,35 @@ class OfReason:
 
 def by_reason(runs: Iterable[EvaluatedRun]) -> list[OfReason]:
     """The figures of every run by reason; nothing for datasets that name none."""
-    found = [pair for run in runs for pair in _of_run(run)]
-    ends = intervals([scores for _, scores in found])
-    return [
-        replace(each, interval_low=interval.low, interval_high=interval.high) if interval else each
-        for (each, _), interval in zip(found, ends, strict=True)
-    ]
+    return _with_intervals(pair for run in runs for pair in _of_reasons(run))
 
 
-def _of_run(run: EvaluatedRun) -> Iterator[tuple[OfReason, Scores]]:
-    groups: dict[str, set[str]] = {}
+def _of_reasons(run: EvaluatedRun) -> Iterator[tuple[OfReason, Scores]]:
+    groups: defaultdict[str, set[str]] = defaultdict(set)
     for sample in run.samples:
         for reason in reasons_of(sample):
-            groups.setdefault(reason, set()).add(sample.id)
-    clusters = clusters_of(run.samples) if groups else {}
-    for column, metric in run.metrics.items():
-        scores = scores_of(run.evaluation, metric, clusters) if groups else None
+            groups[reason].add(sample.id)
+    for column, scores in _scored(run):
         for reason, ids in sorted(groups.items()):
-            if scores is not None and (part := scores.on(ids)) is not None:
+            if (part := scores.on(ids)) is not None:
                 yield OfReason(run.name, column, reason, len(part.ids), part.figure), part
+
+
+def _scored(run: EvaluatedRun) -> Iterator[tuple[str, Scores]]:
+    """The scores by column of the leaderboard, where any sample is scored."""
+    clusters = clusters_of(run.samples)
+    for column, metric in run.metrics.items():
+        if (scores := scores_of(run.evaluation, metric, clusters)) is not None:
+            yield column, scores
+
+
+_Mean = TypeVar("_Mean", Headline, CurvePoint, OfReason)
+
+
+def _with_intervals(found: Iterable[tuple[_Mean, Scores]]) -> list[_Mean]:
+    pairs = list(found)
+    ends = intervals([scores for _, scores in pairs])
+    return [
+        replace(each, interval_low=interval.low, interval_high=interval.high) if interval else each
+        for (each, _), interval in zip(pairs, ends, strict=True)
+    ]
