@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pii_bench.analysis.figures import Figures
-    from pii_bench.analysis.report.data import Report
-    from pii_bench.analysis.report.leaks import Leaks
+    from pii_bench.analysis.report.data import Leaks, Report
     from pii_bench.analysis.report.samples import Record
 
 ASSETS: Final = Path(__file__).with_name("assets")
