@@ -3,8 +3,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from pii_bench.analysis.diagnosis.curve import ScoredCandidates
 from pii_bench.analysis.diagnosis.errors import NEED_DETECTION, ErrorClass, Side
+from pii_bench.analysis.diagnosis.exposure import ScoredCandidates
 from pii_bench.analysis.diagnosis.tables import (
     RUN,
     curve_table,
