@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pii_bench.analysis.utility.chats import JudgeQuestions
-from pii_bench.analysis.utility.conditions import GOLD_CONDITIONS, MASK_ALL, NO_MASK, Rewritten
+from pii_bench.analysis.utility.chats import Ratings, judge_questions, read_verdict
 from pii_bench.analysis.utility.figures import (
     DEFAULT_WEIGHT,
     Means,
@@ -18,10 +17,13 @@ from pii_bench.analysis.utility.figures import (
     privacy_of_rewriting,
     similarity,
 )
-from pii_bench.analysis.utility.responses import Ratings, read_verdict
 from pii_bench.analysis.utility.stored import (
     FOLDER,
+    GOLD_CONDITIONS,
+    MASK_ALL,
+    NO_MASK,
     ConditionAnswers,
+    Rewritten,
     StaleAnswersError,
     hold_answers,
     read_answerers,
@@ -128,7 +130,7 @@ def _measure(
 def _verdicts(
     judge: StoredChat, answers: ConditionAnswers
 ) -> Callable[[str, AnswerPair], Ratings | Missing]:
-    responses = judge.responses(JudgeQuestions(answers.pairs), answers.asked)
+    responses = judge.responses(judge_questions(answers.pairs), answers.asked)
 
     def by_judge(sample_id: str, _: AnswerPair) -> Ratings | Missing:
         response = responses.get(sample_id)

@@ -6,19 +6,17 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pii_bench.analysis.utility.chats import AnswerQuestions, ChatSystem, JudgeQuestions
-from pii_bench.analysis.utility.conditions import (
+from pii_bench.analysis.utility.chats import ChatSystem, answer_questions, judge_questions
+from pii_bench.analysis.utility.stored import (
     GOLD_CONDITIONS,
     NO_MASK,
+    StoredChat,
+    answer_pairs,
+    answers_folder,
     condition_of,
     mask_by_gold,
     mask_by_system,
     read_masker,
-)
-from pii_bench.analysis.utility.stored import (
-    StoredChat,
-    answer_pairs,
-    answers_folder,
     run_name,
     texts,
     verdicts_folder,
@@ -79,7 +77,7 @@ def run_answerer(
         masked_by = MASKER
         masker = read_masker(results, MASKER[0], (MASKER[1], MASKER[2]), dataset)
         masked = mask_by_system(masker, dataset.samples)
-    questions = AnswerQuestions(texts(masked), masked_by)
+    questions = answer_questions(texts(masked), masked_by)
     system = ChatSystem(_saying(ANSWERER, said), Sampling(max_tokens=max_tokens), questions)
     name = run_name(dataset.name, condition)
     files = RunFiles.at(answers_folder(results), ANSWERER, "utility.answer", name)
@@ -106,11 +104,11 @@ def run_judge(
         files = RunFiles.at(answers_folder(results), ANSWERER, "utility.answer", name)
         records = StoredChat.read(files.manifest).records.values()
         stored[each] = {record.id: next(iter(record.completions), None) for record in records}
-    questions = JudgeQuestions(answer_pairs(stored[condition], stored[NO_MASK]))
+    questions = judge_questions(answer_pairs(stored[condition], stored[NO_MASK]))
     system = ChatSystem(FakeModel(answer, name=JUDGE), Sampling(), questions)
     name = run_name(dataset.name, condition)
     files = RunFiles.at(verdicts_folder(results, ANSWERER), JUDGE, "utility.judge", name)
-    _run(system, replace(dataset, name=name), files, said.keys() & questions.pairs.keys())
+    _run(system, replace(dataset, name=name), files, said.keys() & questions.about.keys())
 
 
 def _saying(name: str, said: Mapping[str, str | CallError]) -> FakeModel:

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pii_bench.analysis.utility.chats import Ratings
 from pii_bench.analysis.utility.collect import Measured, Measuring, collect_utility
 from pii_bench.analysis.utility.figures import Mean, Missing
-from pii_bench.analysis.utility.responses import Ratings
 from pii_bench.datasets.catalog import Dataset, load_dataset
 from pii_bench.models.base import CallError
 from pii_bench.ranking.rows import Source

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.analysis.utility.conditions import (
+from pii_bench.analysis.utility.stored import (
     GOLD_CONDITIONS,
     Masker,
     condition_of,

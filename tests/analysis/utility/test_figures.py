@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 
+from pii_bench.analysis.utility.chats import Ratings
 from pii_bench.analysis.utility.figures import (
     Mean,
     Means,
@@ -15,7 +16,6 @@ from pii_bench.analysis.utility.figures import (
     published_figures,
     similarity,
 )
-from pii_bench.analysis.utility.responses import Ratings
 from pii_bench.errors import InputFileError
 from pii_bench.masking import mask
 from pii_bench.ranking.rows import Source

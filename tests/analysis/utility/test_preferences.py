@@ -2,15 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from pii_bench.analysis.utility.chats import TextPair, TextQuestions
-from pii_bench.analysis.utility.conditions import Rewritten
+from pii_bench.analysis.utility.chats import Preference, TextPair, read_preference, text_questions
 from pii_bench.analysis.utility.preferences import (
     PreferenceRow,
     preferences_to_csv,
     preferences_to_table,
     text_pairs,
 )
-from pii_bench.analysis.utility.responses import Preference, read_preference
+from pii_bench.analysis.utility.stored import Rewritten
 from pii_bench.models.base import Completion, Draws
 from tests.builders import make_sample
 
@@ -64,7 +63,7 @@ def test_the_judge_sees_both_texts_in_both_orders() -> None:
     pairs = text_pairs([SAMPLE, make_sample("s2")], {"s1": Rewritten("Somebody is 32.")})
 
     assert pairs == {"s1": TextPair("Somebody is 32.", "<Full Name> is 32.")}
-    questions = TextQuestions(pairs, ("fake/one", "rewrite"))
+    questions = text_questions(pairs, ("fake/one", "rewrite"))
     first, second = (message.content for message in questions.messages(SAMPLE))
     assert "Version A:\nSomebody is 32.\n\nVersion B:\n<Full Name> is 32.\n" in first
     assert "Version A:\n<Full Name> is 32.\n\nVersion B:\nSomebody is 32.\n" in second

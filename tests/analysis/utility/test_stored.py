@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.analysis.utility.chats import AnswerPair, AnswerQuestions, JudgeQuestions
+from pii_bench.analysis.utility.chats import AnswerPair, answer_questions, judge_questions
 from pii_bench.analysis.utility.stored import (
     StaleAnswersError,
     StoredChat,
@@ -61,12 +61,12 @@ def test_answers_are_read_back_as_far_as_the_same_was_asked(
     (run,) = read_answerers(tmp_path, [])
 
     asked = "<Full Name> is <Age>."
-    questions = AnswerQuestions({"s1": asked, "s2": asked, "s3": "Ann Lee is <Age>.", "s4": asked})
+    questions = answer_questions({"s1": asked, "s2": asked, "s3": "Ann Lee is <Age>.", "s4": asked})
     assert run.responses(questions, dataset.samples) == {
         "s1": Completion("Young.", Finish.STOP),
         "s2": None,
     }
-    assert run.responses(AnswerQuestions({"s1": asked}), dataset.samples).keys() == {"s1"}
+    assert run.responses(answer_questions({"s1": asked}), dataset.samples).keys() == {"s1"}
 
 
 def test_verdicts_are_read_back_with_the_answers_that_they_are_about(
@@ -82,7 +82,7 @@ def test_verdicts_are_read_back_with_the_answers_that_they_are_about(
         "s2": AnswerPair(masked="mask-all", unmasked="another"),
     }
     assert judge.manifest.system.model == JUDGE
-    assert judge.responses(JudgeQuestions(pairs), dataset.samples) == {
+    assert judge.responses(judge_questions(pairs), dataset.samples) == {
         "s1": Draws((Completion("A=9, B=1", Finish.STOP), Completion("A=1, B=9", Finish.STOP)))
     }
     assert read_judges(tmp_path, ANSWERER, f"{dataset.name}@no-mask", []) == []
