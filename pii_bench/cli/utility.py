@@ -17,7 +17,14 @@ from pii_bench.analysis.utility.chats import (
     judge_questions,
     text_questions,
 )
-from pii_bench.analysis.utility.collect import Measuring, UtilityCollection, collect_utility
+from pii_bench.analysis.utility.collect import (
+    Measuring,
+    UtilityCollection,
+    collect_utility,
+    record_of,
+    to_table,
+    write_utility,
+)
 from pii_bench.analysis.utility.figures import published_figures
 from pii_bench.analysis.utility.preferences import (
     EXPLANATION,
@@ -26,7 +33,6 @@ from pii_bench.analysis.utility.preferences import (
     text_pairs,
     write_preferences,
 )
-from pii_bench.analysis.utility.render import record_of, to_table, write_utility
 from pii_bench.analysis.utility.stored import (
     FOLDER,
     GOLD_CONDITIONS,

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pii_bench.analysis.utility.chats import Ratings
+from pii_bench.analysis.utility.collect import samples_to_csv, to_csv, to_markdown, write_utility
 from pii_bench.analysis.utility.figures import (
     Means,
     Missing,
@@ -10,7 +11,6 @@ from pii_bench.analysis.utility.figures import (
     UtilityRow,
     published_figures,
 )
-from pii_bench.analysis.utility.render import samples_to_csv, to_csv, to_markdown, write_utility
 from pii_bench.ranking.rows import Source
 from tests.builders import read_folder
 
