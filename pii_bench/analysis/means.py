@@ -36,13 +36,11 @@ class Headline:
     """A figure over the scored samples of a run.
 
     Attributes:
-        run: of which run; a published one counts as complete.
-        metric: column of the leaderboard.
+        run: a published one counts as complete.
         samples: how many are scored; None for published figures.
         value: the mean of their F1, or H.
-        interval_low: the lower end of its 95 % interval; None for published figures and
-            where all samples share one description.
-        interval_high: the upper end.
+        interval_low, interval_high: its 95 % interval; None for published figures and where all
+            samples share one description.
     """
 
     run: RunName
@@ -110,7 +108,6 @@ class Drop:
 
     Attributes:
         run: the run on the harder set.
-        metric: column of the leaderboard.
         base: the figure over all samples of single and multi.
         value: the figure on the harder set.
     """
@@ -147,7 +144,6 @@ class Tradeoff:
     """The two parts of H of a run.
 
     Attributes:
-        run: which it is.
         protection: the mean share of what is not needed of which nothing can be read.
         retention: the mean share of what is needed that can be read.
     """
@@ -229,16 +225,12 @@ class CurvePoint:
     """The mean of a figure over the scored samples of one bin; a bin without any is absent.
 
     Attributes:
-        run: of which run.
-        metric: column of the leaderboard.
         factor: a key of `FACTORS`.
-        low: the smallest size in the bin.
-        high: the largest; None where the bin is open.
+        low, high: the smallest and the largest size in the bin; None where it is open.
         samples: how many are scored.
         value: the mean of their F1, or H.
-        interval_low: the lower end of its 95 % interval; None where all samples share one
+        interval_low, interval_high: its 95 % interval; None where all samples share one
             description.
-        interval_high: the upper end.
     """
 
     run: RunName
@@ -276,14 +268,11 @@ class OfReason:
     """A figure over the scored samples that are difficult for one reason.
 
     Attributes:
-        run: of which run.
-        metric: column of the leaderboard.
         reason: as in `meta.reasons`; a sample with several counts for each of them.
         samples: how many are scored.
         value: the mean of their F1, or H.
-        interval_low: the lower end of its 95 % interval; None where all samples share one
+        interval_low, interval_high: its 95 % interval; None where all samples share one
             description.
-        interval_high: the upper end.
     """
 
     run: RunName

@@ -45,11 +45,9 @@ class Share:
     and F1 are None. So is each rate whose denominator is 0.
 
     Attributes:
-        run: of which run.
         rule: when an entity counts as found.
         level: whether `name` is a type or a category.
-        name: which.
-        type: the type, or that of the category.
+        type: `name`, or the type of the category.
         found: gold entities found.
         predicted: entities predicted of the type; None where an answer does not tell.
         gold: gold entities in the scored samples. One whose text is under two categories

@@ -58,7 +58,10 @@ def test_a_headline_is_the_mean_of_a_run() -> None:
 
 
 def test_without_a_scored_sample_there_is_none() -> None:
-    assert headlines([evaluated(run_name(), [asked("a", "32")], {"a": UNASKED})]) == []
+    run = evaluated(run_name(complete=False), [asked("a", "32")], {"a": UNASKED})
+
+    assert headlines([run]) == []
+    assert curves([run]) == []
 
 
 def test_a_published_figure_has_neither_samples_nor_interval() -> None:
@@ -206,10 +209,6 @@ def test_failures_count_as_zero_and_what_was_never_asked_not_at_all() -> None:
     assert along(points, "related") == [(1, 1, 2, 0.5)]  # no bin for two
 
 
-def test_without_any_scored_sample_there_is_no_point() -> None:
-    assert curves([evaluated(run_name(complete=False), [asked("a", "32")], {"a": UNASKED})]) == []
-
-
 def test_detection_has_both_figures_and_nothing_of_the_query() -> None:
     run = evaluated(
         run_name(task=Task.DETECTION, strategy="detection"),
@@ -221,17 +220,6 @@ def test_detection_has_both_figures_and_nothing_of_the_query() -> None:
 
     assert {point.factor for point in points} == {"subjects", "entities", "characters"}
     assert {(point.metric, point.value) for point in points} == {("strict_f1", 0.5), ("ent_f1", 1)}
-
-
-def test_who_names_no_subjects_has_ent_f1_alone() -> None:
-    run = evaluated(
-        run_name(task=Task.DETECTION, strategy="detection"),
-        [make_sample("a")],
-        {"a": detected({"Ann Lee": "PER"})},
-        names_subjects=False,
-    )
-
-    assert {point.metric for point in curves([run])} == {"ent_f1"}
 
 
 def test_an_interval_holds_its_point_and_needs_two_descriptions() -> None:

@@ -29,8 +29,7 @@ from pii_bench.systems.relevance.base import Candidate, choose, gold_candidates
 from pii_bench.systems.relevance.catalog import build_relevance
 from pii_bench.systems.relevance.keyword import KeywordRelevance
 from pii_bench.tasks import Status
-from tests.analysis.diagnosis.samples import DESCRIPTION, EVERYONE, couple
-from tests.analysis.diagnosis.stored import query_run
+from tests.analysis.diagnosis.samples import DESCRIPTION, EVERYONE, couple, query_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -18,8 +18,7 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.ranking.stored import read_runs
 from pii_bench.systems.relevance.base import Constant, gold_candidates
 from pii_bench.tasks import Status
-from tests.analysis.diagnosis.samples import EVERYONE, couple
-from tests.analysis.diagnosis.stored import query_run
+from tests.analysis.diagnosis.samples import EVERYONE, couple, query_run
 from tests.builders import sample_record, write_lines
 from tests.ranking.stored_runs import store_run
 

@@ -139,7 +139,7 @@ def test_without_matplotlib_it_says_what_installs_it(
 
 
 RUN = run_name("single+distract")
-DETECTION = run_name(task=Task.DETECTION, strategy="detection", model="fake/one")
+SHOWN = Shown(RUN.dataset, (RUN,))
 
 
 def some_points() -> list[CurvePoint]:
@@ -157,7 +157,7 @@ def some_points() -> list[CurvePoint]:
 
 
 def test_each_size_has_a_labelled_panel_with_its_samples() -> None:
-    figure = draw_curves(some_points(), Shown(RUN.dataset, (RUN,)), "F1")
+    figure = draw_curves(some_points(), SHOWN, "F1")
 
     labels = [panel.get_xlabel() for panel in figure.axes]
     assert labels == [
@@ -173,13 +173,13 @@ def test_each_size_has_a_labelled_panel_with_its_samples() -> None:
 
 
 def test_a_line_stops_where_a_bin_has_no_samples() -> None:
-    panel = draw_curves(some_points(), Shown(RUN.dataset, (RUN,)), "F1").axes[0]
+    panel = draw_curves(some_points(), SHOWN, "F1").axes[0]
 
     assert points(panel) == [[(1.0, 0.6), (2.0, 0.5)], [(7.0, 0.3)]]
 
 
 def test_bins_of_several_sizes_are_labelled_at_their_ends() -> None:
-    panel = draw_curves(some_points(), Shown(RUN.dataset, (RUN,)), "F1").axes[1]
+    panel = draw_curves(some_points(), SHOWN, "F1").axes[1]
 
     ticks = [tick.get_text() for tick in panel.get_xticklabels()]
     assert ticks == ["6", "9", "12", "16", "33", "45"]
@@ -189,7 +189,7 @@ def test_bins_of_several_sizes_are_labelled_at_their_ends() -> None:
 
 
 def test_the_bins_of_the_last_of_several_sets_are_marked() -> None:
-    figure = draw_curves(some_points(), Shown(RUN.dataset, (RUN,)), "F1")
+    figure = draw_curves(some_points(), SHOWN, "F1")
 
     assert texts(figure).count("distract") == 4
 
@@ -209,7 +209,7 @@ def test_only_the_systems_shown_are_drawn() -> None:
     other = run_name("single+distract", model="fake/two")
     more = [*some_points(), CurvePoint(other, "f1", "subjects", 1, 1, 60, 0.9)]
 
-    panel = draw_curves(more, Shown(RUN.dataset, (RUN,)), "F1").axes[0]
+    panel = draw_curves(more, SHOWN, "F1").axes[0]
 
     assert max(y for line in points(panel) for _, y in line) == 0.6
 

@@ -91,13 +91,6 @@ def run_judge(
     said: Mapping[str, tuple[str, str] | CallError],
 ) -> None:
     """Store verdicts about answers under a condition: with the unmasked one first, then last."""
-
-    def answer(request: Request) -> Completion:
-        verdict = said[request.sample_id]
-        if isinstance(verdict, CallError):
-            raise verdict
-        return Completion(verdict[request.draw], Finish.STOP)
-
     stored = {}
     for each in (NO_MASK, condition):
         name = run_name(dataset.name, each)
@@ -105,18 +98,20 @@ def run_judge(
         records = StoredChat.read(files.manifest).records.values()
         stored[each] = {record.id: next(iter(record.completions), None) for record in records}
     questions = judge_questions(answer_pairs(stored[condition], stored[NO_MASK]))
-    system = ChatSystem(FakeModel(answer, name=JUDGE), Sampling(), questions)
+    system = ChatSystem(_saying(JUDGE, said), Sampling(), questions)
     name = run_name(dataset.name, condition)
     files = RunFiles.at(verdicts_folder(results, ANSWERER), JUDGE, "utility.judge", name)
     _run(system, replace(dataset, name=name), files, said.keys() & questions.about.keys())
 
 
-def _saying(name: str, said: Mapping[str, str | CallError]) -> FakeModel:
+def _saying(name: str, said: Mapping[str, str | tuple[str, str] | CallError]) -> FakeModel:
+    """Says one thing about a sample, or another in each draw."""
+
     def answer(request: Request) -> Completion:
         text = said[request.sample_id]
         if isinstance(text, CallError):
             raise text
-        return Completion(text, Finish.STOP)
+        return Completion(text if isinstance(text, str) else text[request.draw], Finish.STOP)
 
     return FakeModel(answer, name=name)
 
