@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pii_bench.analysis.means import Headline
 from pii_bench.analysis.runs import EvaluatedRun, RunName
@@ -87,12 +87,7 @@ def headline(
     *,
     metric: str = "f1",
     samples: int | None = 10,
-    task: Task = Task.QUERY_RELATED,
-    source: Source = Source.RUN,
-    model: str = "fake/one",
-    strategy: str = "naive",
-    oracle: bool = False,
-    complete: bool = True,
+    **name: Any,
 ) -> Headline:
-    name = RunName(source, model, strategy, dataset, task, oracle, complete)
-    return Headline(name, metric, samples, value)
+    """A figure of a run, of which `name` says what `run_name` takes."""
+    return Headline(run_name(dataset, **name), metric, samples, value)

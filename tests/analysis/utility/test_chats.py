@@ -10,11 +10,13 @@ import pytest
 from pii_bench.analysis.utility.chats import (
     AnswerPair,
     ChatSystem,
+    Preference,
     Questions,
     Ratings,
     answer_questions,
     judge_questions,
     read_answer,
+    read_preference,
     read_verdict,
     request_hash,
 )
@@ -26,6 +28,8 @@ from tests.fakes import FakeModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from pii_bench.models.base import Response
 
 SAMPLE = make_sample()
 ANSWERS = answer_questions({"s1": "Ann Lee is <Age>."})
@@ -158,8 +162,9 @@ def test_what_there_is_to_ask_about() -> None:
     assert list(ANSWERS.about) == list(JUDGE.about) == ["s1"]
 
 
-def verdict(unmasked_first: str, masked_first: str) -> Draws:
-    return Draws((Completion(unmasked_first), Completion(masked_first)))
+def verdict(first: str, second: str) -> Draws:
+    """What a judge says in the one order and in the other."""
+    return Draws((Completion(first), Completion(second)))
 
 
 @pytest.mark.parametrize(
@@ -253,6 +258,45 @@ def test_a_verdict_without_ratings_is_none(text: str) -> None:
     assert read_verdict(verdict(text, "A=7, B=9")) is None
 
 
-def test_one_order_is_no_verdict() -> None:
-    assert read_verdict(Completion("A=7, B=9")) is None
-    assert read_verdict(Draws((Completion("A=7, B=9"),))) is None
+@pytest.mark.parametrize(
+    ("first", "second", "outcome"),
+    [
+        # The rewritten text is A first, then B.
+        ("A", "B", Preference.WIN),
+        ("B", "A", Preference.LOSS),
+        ("tie", "Tie", Preference.TIE),
+        # Whichever comes first, or last; or only one order decides.
+        ("A", "A", Preference.FLIP),
+        ("B", "B", Preference.FLIP),
+        ("A", "tie", Preference.FLIP),
+        ("tie", "A", Preference.FLIP),
+    ],
+)
+def test_both_orders_make_one_outcome(first: str, second: str, outcome: Preference) -> None:
+    said = verdict(f"### Better: {first}", f"### Better: {second}")
+
+    assert read_preference(said) is outcome
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome"),
+    [
+        ("<think>Better: A</think>It keeps more.\n### Better: B", Preference.LOSS),
+        ("Better: A\nNo.\n**Better:** Version B", Preference.LOSS),
+        ("Better = B.", Preference.LOSS),
+        ("Both are good.", None),
+        ("### Better: both", None),
+        ("### Better: Another", None),
+        ("", None),
+    ],
+)
+def test_what_is_read_of_a_verdict(said: str, outcome: Preference | None) -> None:
+    assert read_preference(verdict(said, "### Better: A")) is outcome
+
+
+@pytest.mark.parametrize(
+    ("said", "read"), [("A=7, B=9", read_verdict), ("### Better: A", read_preference)]
+)
+def test_one_order_alone_says_nothing(said: str, read: Callable[[Response], object]) -> None:
+    assert read(Completion(said)) is None
+    assert read(Draws((Completion(said),))) is None
