@@ -34,7 +34,6 @@ from pii_bench.analysis.utility.stored import (
     read_answerers,
     read_judges,
     run_name,
-    split_name,
 )
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError
@@ -125,15 +124,16 @@ def collect_utility(results: Path, measuring: Measuring) -> UtilityCollection:
     """Make the figures of every run of an answerer in a results folder."""
     left_out: list[str] = []
     runs = read_answerers(results, left_out)
-    bases = {_key(run): run for run in runs if _condition(run) == NO_MASK}
+    by_condition = {(run.manifest.system.model, *run.about): run for run in runs}
     load = cache(load_dataset)
     measured: list[Measured] = []
     for run in runs:
         try:
-            if _key(run) not in bases:
+            base = by_condition.get((run.manifest.system.model, run.about[0], NO_MASK))
+            if base is None:
                 raise StaleAnswersError(f"there is no run under {NO_MASK} to compare with")
             dataset = load(run.manifest.dataset.source)
-            answers = hold_answers(results, dataset, run, bases[_key(run)])
+            answers = hold_answers(results, dataset, run, base)
         except PiiBenchError as error:
             about = run.manifest
             left_out.append(f"{FOLDER}: {about.system.model} on {about.dataset.name}: {error}")
@@ -233,14 +233,6 @@ def _figures(answers: ConditionAnswers, utility: _Utility) -> Iterator[SampleFig
                 yield SampleFigures(sample.id, protected, ratings.utility, ratings=ratings)
             case value:
                 yield SampleFigures(sample.id, protected, value)
-
-
-def _key(run: StoredChat) -> tuple[str, str]:
-    return run.manifest.system.model, split_name(run.manifest.dataset.name)[0]
-
-
-def _condition(run: StoredChat) -> str:
-    return split_name(run.manifest.dataset.name)[1]
 
 
 def _place(measured: Measured) -> tuple[object, ...]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.utility.chats import (
-    MASKED_BY,
     Preference,
     TextPair,
     read_preference,
@@ -19,7 +18,6 @@ from pii_bench.analysis.utility.stored import (
     mask_by_gold,
     read_rewritings,
     read_text_judges,
-    split_name,
 )
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.sample import applicable
@@ -99,8 +97,8 @@ def _row(results: Path, run: StoredChat) -> PreferenceRow:
     dataset = load_dataset(manifest.dataset.source)
     if dataset.sha256 != manifest.dataset.sha256:
         raise PiiBenchError("the dataset has changed")
-    name, condition = split_name(manifest.dataset.name)
-    model, prompt = card.settings[MASKED_BY]
+    name, condition = run.about
+    model, prompt = run.masked_by
     samples = applicable(Task.REWRITE, dataset.samples)
     pairs = text_pairs(samples, read_rewritings(results, model, prompt, dataset))
     # With --limit only some were asked about.

@@ -213,6 +213,16 @@ class StoredChat:
         return cls(read_manifest(path), by_id, tuple(unreadable))
 
     @property
+    def about(self) -> tuple[str, str]:
+        """Dataset and condition."""
+        return split_name(self.manifest.dataset.name)
+
+    @property
+    def masked_by(self) -> tuple[str, ...]:
+        """What names the runs by which the texts were masked, if they were."""
+        return tuple(self.manifest.system.settings.get(MASKED_BY, ()))
+
+    @property
     def returned(self) -> frozenset[str]:
         """The models that the provider said it used."""
         completions = (each for record in self.records.values() for each in record.completions)
@@ -294,7 +304,7 @@ class ConditionAnswers:
     @property
     def condition(self) -> str:
         """What was masked."""
-        return split_name(self.run.manifest.dataset.name)[1]
+        return self.run.about[1]
 
 
 class StaleAnswersError(PiiBenchError):
@@ -325,7 +335,7 @@ def hold_answers(
     unmasked = base.responses(answer_questions(texts(mask_by_gold(NO_MASK, samples))), samples)
     asked = [sample for sample in samples if sample.id in unmasked]
     oracle, maskings = _maskings(results, dataset, run, asked)
-    questions = answer_questions(texts(maskings), _masked_by(run))
+    questions = answer_questions(texts(maskings), run.masked_by)
     masked = run.responses(questions, asked)
     if not masked:
         raise StaleAnswersError("no stored answer is to what would be asked today")
@@ -362,8 +372,8 @@ def _maskings(
     results: Path, dataset: Dataset, run: StoredChat, asked: Sequence[Sample]
 ) -> tuple[bool, Maskings]:
     """Whether gold told what is masked, and the maskings."""
-    condition = split_name(run.manifest.dataset.name)[1]
-    match _masked_by(run):
+    condition = run.about[1]
+    match run.masked_by:
         case (model, prompt):
             written = read_rewritings(results, model, prompt, dataset)
             return False, {each.id: written[each.id] for each in asked if each.id in written}
@@ -374,10 +384,6 @@ def _maskings(
             return condition in {MASK_ALL, MASK_UNRELATED}, mask_by_gold(condition, asked)
         case _:
             raise StaleAnswersError(f"{condition!r} is no condition of this version")
-
-
-def _masked_by(run: StoredChat) -> tuple[str, ...]:
-    return tuple(run.manifest.system.settings.get(MASKED_BY, ()))
 
 
 def _settings(run: StoredChat) -> dict[str, Any]:

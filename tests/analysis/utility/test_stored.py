@@ -212,7 +212,7 @@ def test_what_cannot_be_read_is_told_with_what_mends_it(tmp_path: Path, dataset:
 
 def held(results: Path, dataset: Dataset, condition: str) -> ConditionAnswers:
     """The answers under a condition against those to no mask."""
-    runs = {split_name(run.manifest.dataset.name)[1]: run for run in read_answerers(results, [])}
+    runs = {run.about[1]: run for run in read_answerers(results, [])}
     return hold_answers(results, dataset, runs[condition], runs["no-mask"])
 
 
