@@ -1,10 +1,12 @@
-"""Stored runs of what masks, of answerers and of judges, as the command leaves them."""
+"""Stored runs of what masks, of answerers and of judges, and an encoder of their answers."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from pii_bench.analysis.utility.chats import ChatSystem, answer_questions, judge_questions
 from pii_bench.analysis.utility.stored import (
@@ -29,8 +31,10 @@ from pii_bench.runs.store import RunFiles, RunStore
 from tests.fakes import FakeModel, RecordingObserver, fake_system
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.models.base import Request
@@ -123,3 +127,17 @@ def _run(system: System, dataset: Dataset, files: RunFiles, about: Collection[st
         write_manifest(files.manifest, Manifest(system.card, DatasetRef.of(dataset)))
         observer = RecordingObserver()
         asyncio.run(run_system(system, samples, store, concurrency=1, observer=observer))
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """An encoder that knows some texts and no others; a reader can see its vectors."""
+
+    vectors: Mapping[str, tuple[float, ...]]
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        return {"encoder": "vectors 1"}
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.array([self.vectors[text] for text in texts], dtype=np.float32)

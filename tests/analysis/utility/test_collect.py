@@ -25,8 +25,7 @@ from pii_bench.analysis.utility.figures import (
 from pii_bench.datasets.catalog import Dataset, load_dataset
 from pii_bench.models.base import CallError
 from pii_bench.ranking.rows import Source
-from tests.analysis.utility.runs import ANSWERER, run_answerer, run_judge, run_masker
-from tests.analysis.utility.vectors import Vectors
+from tests.analysis.utility.runs import ANSWERER, Vectors, run_answerer, run_judge, run_masker
 from tests.builders import read_folder, sample_record, write_lines
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from pii_bench.analysis.utility.figures import (
 from pii_bench.errors import InputFileError
 from pii_bench.masking import mask
 from pii_bench.ranking.rows import Source
-from tests.analysis.utility.vectors import Vectors
+from tests.analysis.utility.runs import Vectors
 from tests.masking.drawn import words_and_entities
 
 if TYPE_CHECKING:
