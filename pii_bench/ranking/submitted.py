@@ -17,7 +17,7 @@ from pii_bench.models.catalog import MODELS
 from pii_bench.runs.predictions import Prediction, predicted_tasks, read_predictions, to_text
 from pii_bench.runs.records import DatasetRef, Manifest
 from pii_bench.systems.base import GOLD, SystemCard
-from pii_bench.systems.detectors.catalog import DETECTORS
+from pii_bench.systems.detectors import DETECTORS
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:

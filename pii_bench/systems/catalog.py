@@ -29,7 +29,7 @@ from pii_bench.prompting.labelled import PAPER
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
 from pii_bench.systems import BALANCED, ENCODER
 from pii_bench.systems.base import GOLD, System
-from pii_bench.systems.detectors.catalog import DETECTORS, detector_names
+from pii_bench.systems.detectors import DETECTORS, detector_names
 from pii_bench.systems.plug_in import ENTRY_POINTS, PYTHON, plug_in
 from pii_bench.systems.prompted import (
     DEFAULT_VOTES,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.models.base import Completion, Finish
 from pii_bench.systems.base import GOLD, THIS_MACHINE, UNKNOWN_RECIPIENT, SystemCard
-from pii_bench.systems.detectors.catalog import build_detector, check_detector
+from pii_bench.systems.detectors import build_detector, check_detector
 from pii_bench.systems.parts import (
     DetectedEntities,
     GoldEntities,

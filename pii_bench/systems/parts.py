@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.systems.detectors.base import Detector
+    from pii_bench.systems.detectors import Detector
     from pii_bench.systems.relevance.base import Relevance
 
 _REMEMBERED: Final = 4096

@@ -14,14 +14,14 @@ from pii_bench.datasets.sample import read_native
 from pii_bench.errors import InputFileError
 from pii_bench.resources import DATA
 from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.systems.detectors.bilstm_crf import SHIPPED, WORDS_ALONE, BiLstmCrfDetector
-from pii_bench.systems.detectors.catalog import build_detector
+from pii_bench.systems.detectors import build_detector
+from pii_bench.systems.detectors.bilstm_crf import SHIPPED, BiLstmCrfDetector
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pii_bench.systems.detectors.base import Detector
+    from pii_bench.systems.detectors import Detector
 
 TEXT = (
     "Personnel file. Tobias Lindqvist joined Harrow Logistics as a bookkeeper. "
@@ -121,7 +121,7 @@ def test_it_runs_without_what_training_needs() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["single", "multi", "distract"])
-@pytest.mark.parametrize("folder", [SHIPPED, WORDS_ALONE])
+@pytest.mark.parametrize("folder", [SHIPPED, SHIPPED.with_name("bilstm-crf-words")])
 def test_200_descriptions_get_the_spans_that_torch_gives_them(folder: Path, name: str) -> None:
     torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
     from pii_bench.systems.tagger.files import read_decoder

@@ -12,7 +12,7 @@ import pytest
 from pii_bench.errors import InputFileError, MissingExtraError, UnknownNameError
 from pii_bench.files import sha256_of_folder
 from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.systems.detectors.base import LabelMap
+from pii_bench.systems.detectors import LabelMap
 from pii_bench.systems.detectors.hugging_face import HuggingFaceDetector
 from pii_bench.taxonomy import PiiType
 from tests.systems.detectors.texts import ANY_TEXT, pieces

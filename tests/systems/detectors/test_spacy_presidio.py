@@ -11,7 +11,7 @@ import pytest
 
 from pii_bench.errors import InputFileError, MissingExtraError, UnknownNameError
 from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.systems.detectors.base import PRESIDIO, LabelMap
+from pii_bench.systems.detectors import PRESIDIO, LabelMap
 from pii_bench.systems.detectors.spacy_presidio import (
     PACKAGE,
     SHA256,
