@@ -239,8 +239,8 @@ def build_local(name: str, label_map: Path | None = None) -> Detector:
         return build_detector(name, label_map)
     if label_map is not None:
         raise PiiBenchError(f"detector {name!r} gives our types: it takes no map of labels")
+    from pii_bench.systems.encoder import EncoderDetector
     from pii_bench.systems.encoder.reader import SHIPPED
-    from pii_bench.systems.encoder.system import EncoderDetector
 
     return EncoderDetector(Path(folder) if folder else SHIPPED)
 

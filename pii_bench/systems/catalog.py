@@ -113,8 +113,8 @@ def build_systems(name: str, options: SystemOptions) -> tuple[System, ...]:
             _refuse_options(name, options, takes_label_map=True)
             return build_composed(name, options.label_map)
         case "encoder":
+            from pii_bench.systems.encoder import encoder_systems
             from pii_bench.systems.encoder.reader import SHIPPED
-            from pii_bench.systems.encoder.system import encoder_systems
 
             _refuse_options(name, replace(options, keep=None), takes_label_map=False)
             folder = name.partition(":")[2]

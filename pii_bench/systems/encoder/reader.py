@@ -14,7 +14,6 @@ from pii_bench.errors import InputFileError
 from pii_bench.files import sha256_of
 from pii_bench.resources import DATA
 from pii_bench.scorer import normalise
-from pii_bench.systems.encoder.files import GRAPH, HEADS, TOKENIZER
 from pii_bench.systems.encoder.rules import (
     VERSION,
     is_contact,
@@ -41,6 +40,14 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 SHIPPED: Final = DATA / "models" / "encoder"
+
+GRAPH: Final = "encoder.onnx"
+"""The encoder and what labels words, for onnxruntime."""
+
+HEADS: Final = "heads.npz"
+"""The weights for relevance and owners, and transitions between labels where there are."""
+
+TOKENIZER: Final = "tokenizer.json"
 
 DISTANCES: Final = (-64, -24, -8, 0, 8, 24, 64)
 """Edges of the buckets of the distance, in subwords, from a person's mention to a span."""

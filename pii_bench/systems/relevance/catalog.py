@@ -89,7 +89,7 @@ def _with_stored_threshold(name: str) -> Relevance:
 
 
 def _of_encoder() -> Relevance:
-    from pii_bench.systems.encoder.relevance import EncoderScores
+    from pii_bench.systems.encoder import EncoderScores
 
     return EncoderScores()
 
