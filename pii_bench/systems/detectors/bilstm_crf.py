@@ -10,9 +10,15 @@ import onnxruntime
 from pii_bench.errors import InputFileError
 from pii_bench.files import sha256_of
 from pii_bench.resources import DATA
-from pii_bench.systems.tagger.files import EMISSIONS, TRANSITIONS, VOCABULARY, read_decoder
-from pii_bench.systems.tagger.labels import decode
-from pii_bench.systems.tagger.vocabulary import INPUTS, inputs_of
+from pii_bench.systems.tagger import decode
+from pii_bench.systems.tagger.vocabulary import (
+    EMISSIONS,
+    INPUTS,
+    TRANSITIONS,
+    VOCABULARY,
+    inputs_of,
+    read_decoder,
+)
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from pii_bench.systems.encoder.reader import DISTANCES, GRAPH, HEADS, TOKENIZER
 from pii_bench.systems.encoder.windows import SPELLED
-from pii_bench.systems.tagger.labels import LABELS, OUTSIDE
+from pii_bench.systems.tagger import LABELS, OUTSIDE
 from pii_bench.systems.tagger.network import Crf
 from pii_bench.taxonomy import PiiType, sensitivity
 

@@ -26,7 +26,7 @@ from pii_bench.systems.encoder.rules import (
     without_labels,
 )
 from pii_bench.systems.encoder.windows import spelled_of, subwords_of, windows_of
-from pii_bench.systems.tagger.labels import OUTSIDE, Transitions, best_labels
+from pii_bench.systems.tagger import OUTSIDE, Transitions, best_labels
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from pii_bench.systems.encoder.measure import measure
 from pii_bench.systems.encoder.network import IGNORED, Head, JointReader, export
 from pii_bench.systems.encoder.reader import bucket
 from pii_bench.systems.encoder.windows import padded, spelled_of, subwords_of, windows_of
-from pii_bench.systems.tagger.labels import OUTSIDE, begin
+from pii_bench.systems.tagger import OUTSIDE, begin
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

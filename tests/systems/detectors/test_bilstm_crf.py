@@ -124,9 +124,9 @@ def test_it_runs_without_what_training_needs() -> None:
 @pytest.mark.parametrize("folder", [SHIPPED, SHIPPED.with_name("bilstm-crf-words")])
 def test_200_descriptions_get_the_spans_that_torch_gives_them(folder: Path, name: str) -> None:
     torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
-    from pii_bench.systems.tagger.files import read_decoder
-    from pii_bench.systems.tagger.labels import decode
+    from pii_bench.systems.tagger import decode
     from pii_bench.systems.tagger.network import read_network
+    from pii_bench.systems.tagger.vocabulary import read_decoder
 
     torch.set_num_threads(1)
     detector = BiLstmCrfDetector(folder)

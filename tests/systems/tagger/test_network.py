@@ -11,11 +11,10 @@ import torch
 from pii_bench.datasets.sample import sample_from_record
 from pii_bench.scorer.text import tokenize
 from pii_bench.systems.detectors.bilstm_crf import BiLstmCrfDetector
-from pii_bench.systems.tagger.files import read_decoder
-from pii_bench.systems.tagger.labels import LABELS, Transitions, best_labels, decode, may_follow
+from pii_bench.systems.tagger import LABELS, Transitions, best_labels, decode, may_follow
 from pii_bench.systems.tagger.network import BiLstmCrf, Crf, emissions_graph, read_network
 from pii_bench.systems.tagger.train import collate, example_of
-from pii_bench.systems.tagger.vocabulary import INPUTS, Vocabulary, inputs_of
+from pii_bench.systems.tagger.vocabulary import INPUTS, Vocabulary, inputs_of, read_decoder
 from tests.systems.tagger.tiny import SETTINGS, records, train_tiny
 
 if TYPE_CHECKING:

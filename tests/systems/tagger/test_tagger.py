@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as st_numpy
 
 from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.scorer.text import tokenize
-from pii_bench.systems.tagger.labels import (
+from pii_bench.systems.tagger import (
     CONTEXT,
     LABELS,
     WINDOW,
