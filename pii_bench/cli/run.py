@@ -48,8 +48,7 @@ from pii_bench.runs.jobs import (
 from pii_bench.runs.run import respond_on_ray
 from pii_bench.runs.store import read_lines
 from pii_bench.systems import DEFAULT_SYSTEM
-from pii_bench.systems.catalog import is_prompted
-from pii_bench.systems.plug_in import PlugIn, fault_of
+from pii_bench.systems.catalog import PlugIn, fault_of, is_prompted
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:

@@ -11,15 +11,15 @@ import pytest
 from pii_bench.cli import main
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.models.catalog import ModelCard, ModelOptions
-from pii_bench.systems import catalog
+from pii_bench.systems import catalog, prompted
 from pii_bench.systems.catalog import (
+    ENTRY_POINTS,
     SystemOptions,
     build_systems,
     check_name,
     is_prompted,
     system_names,
 )
-from pii_bench.systems.plug_in import ENTRY_POINTS
 from pii_bench.tasks import Task
 from tests.builders import write_lines
 from tests.conftest import REPOSITORY
@@ -286,7 +286,7 @@ def test_the_longest_answer_that_the_model_writes_caps_the_default(
     monkeypatch: pytest.MonkeyPatch, reasons: bool
 ) -> None:
     card = ModelCard("x", "openai", "x", "source", max_output=1000, reasons=reasons)
-    monkeypatch.setattr(catalog, "find_card", lambda *_: card)
+    monkeypatch.setattr(prompted, "find_card", lambda *_: card)
 
     assert sampling("openai/x") == (0.0, 1000)
 

@@ -8,8 +8,7 @@ import pytest
 
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.runs.predictions import read_response
-from pii_bench.systems.catalog import SystemOptions, build_systems
-from pii_bench.systems.plug_in import fault_of
+from pii_bench.systems.catalog import SystemOptions, build_systems, fault_of
 from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
