@@ -294,7 +294,13 @@ def build_prompted(name: str, options: SystemOptions) -> tuple[System, ...]:
         load_prompt(each, output=options.output, taxonomy=labels, shots=options.shots)
         for each in ((strategy,) if alone else (DETECTION, strategy))
     ]
-    model, sampling = _guarded(name, options), _sampling(name, options)
+    provider, _, model_id = resolve(name).partition("/")
+    card = find_card(provider, model_id)
+    model = _guarded(name, options, card)
+    sampling = Sampling(
+        temperature=_temperature(name, options.temperature, card),
+        max_tokens=_most_tokens(name, options.max_tokens, provider, card),
+    )
     *detection, system = (PromptedSystem(model, prompt, sampling) for prompt in prompts)
     if strategy.voted:
         return (*detection, _vote(system, options))
@@ -303,13 +309,11 @@ def build_prompted(name: str, options: SystemOptions) -> tuple[System, ...]:
     return (*detection, system)
 
 
-def _guarded(name: str, options: SystemOptions) -> Model:
+def _guarded(name: str, options: SystemOptions, card: ModelCard | None) -> Model:
     model = build_model(name, options.model)
     if model.endpoint is None:
         refuse_caps(name, options.calls)
         return model
-    provider, _, model_id = resolve(name).partition("/")
-    card = find_card(provider, model_id)
     # What another server takes is not what the provider does.
     listed = card.price if card is not None and options.model.base_url is None else None
     return options.calls.guard(model, listed)
@@ -320,19 +324,6 @@ def _vote(prompted: PromptedSystem, options: SystemOptions) -> VotedSystem:
         sampling = replace(prompted.sampling, temperature=VOTE_TEMPERATURE)
         prompted = replace(prompted, sampling=sampling)
     return VotedSystem(prompted, DEFAULT_VOTES if options.votes is None else options.votes)
-
-
-def _sampling(name: str, options: SystemOptions) -> Sampling:
-    provider, _, model_id = resolve(name).partition("/")
-    card = find_card(provider, model_id)
-    most = card.max_output if card is not None else None
-    if most is not None and options.max_tokens is not None and options.max_tokens > most:
-        what = f"model {name!r} writes at most {most:,} tokens"
-        raise PiiBenchError(f"{what}, and --max-tokens came as {options.max_tokens:,}")
-    return Sampling(
-        temperature=_temperature(name, options.temperature, card),
-        max_tokens=options.max_tokens or _default_tokens(provider, card),
-    )
 
 
 def _temperature(
@@ -346,8 +337,14 @@ def _temperature(
     return asked or 0.0
 
 
-def _default_tokens(provider: str, card: ModelCard | None) -> int:
+def _most_tokens(name: str, asked: int | None, provider: str, card: ModelCard | None) -> int:
+    most = card.max_output if card is not None else None
+    if asked:
+        if most is not None and asked > most:
+            what = f"model {name!r} writes at most {most:,} tokens"
+            raise PiiBenchError(f"{what}, and --max-tokens came as {asked:,}")
+        return asked
     if provider == LOCAL:
         return _LOCAL_TOKENS
     default = _REASONING_TOKENS if card is not None and card.reasons else _REMOTE_TOKENS
-    return min(default, card.max_output or default) if card is not None else default
+    return min(default, most or default)

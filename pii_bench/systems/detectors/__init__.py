@@ -35,21 +35,17 @@ class Detector(Protocol):
     @property
     def name(self) -> str:
         """How results name it."""
-        ...
 
     @property
     def identity(self) -> Mapping[str, str]:
         """What tells it from any other of its name: versions, hashes of weights."""
-        ...
 
     @property
     def types(self) -> frozenset[PiiType]:
         """The types that its labels have; of others it finds nothing."""
-        ...
 
     def detect(self, text: str) -> list[DetectedSpan]:
         """The spans of a text in order, none overlapping another; any text is fine."""
-        ...
 
 
 def encodable(text: str) -> str:

@@ -47,21 +47,17 @@ class Relevance(Protocol):
     @property
     def name(self) -> str:
         """How results name it."""
-        ...
 
     @property
     def identity(self) -> Mapping[str, str]:
         """What tells it from any other of its name: versions, thresholds, hashes, seeds."""
-        ...
 
     @property
     def threshold(self) -> float:
         """The least score of a needed entity."""
-        ...
 
     def scores(self, query: str, description: str, candidates: Sequence[Candidate]) -> list[float]:
         """One score per candidate, in their order."""
-        ...
 
 
 NEVER: Final = -math.inf
