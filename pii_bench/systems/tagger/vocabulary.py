@@ -11,12 +11,12 @@ import zipfile
 from collections import Counter
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from pii_bench.errors import InputFileError
-from pii_bench.files import replacing, write_whole, writing
+from pii_bench.files import RecordError, get, read_object, replacing, write_whole, writing
 from pii_bench.scorer.text import nfc
 from pii_bench.systems.tagger import LABELS, Transitions
 
@@ -239,20 +239,18 @@ def read_decoder(folder: Path) -> Decoder:
     Raises:
         InputFileError: a file is missing, broken or of other labels.
     """
-    vocabulary, transitions = folder / VOCABULARY, folder / TRANSITIONS
-    try:
-        known = json.loads(vocabulary.read_text(encoding="utf-8"))
-        labels, words = tuple(known["labels"]), Vocabulary(known["words"], known["characters"])
-    except OSError as error:
-        raise InputFileError(vocabulary, error.strerror or "cannot be read") from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputFileError(vocabulary, "is no vocabulary of a tagger") from error
-    if labels != LABELS:
-        raise InputFileError(vocabulary, f"its labels must be {', '.join(LABELS)}")
+    vocabulary = read_object(folder / VOCABULARY, "vocabulary of a tagger", _vocabulary)
+    transitions = folder / TRANSITIONS
     try:
         with np.load(transitions, allow_pickle=False) as scores:
-            return Decoder(words, Transitions(scores["start"], scores["pairs"], scores["end"]))
+            return Decoder(vocabulary, Transitions(scores["start"], scores["pairs"], scores["end"]))
     except OSError as error:
         raise InputFileError(transitions, error.strerror or "cannot be read") from error
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise InputFileError(transitions, "holds no transitions of a tagger") from error
+
+
+def _vocabulary(known: dict[str, Any]) -> Vocabulary:
+    if tuple(get(known, "labels", list)) != LABELS:
+        raise RecordError(f"its labels must be {', '.join(LABELS)}")
+    return Vocabulary(get(known, "words", list), get(known, "characters", list))

@@ -193,10 +193,10 @@ def test_chance_lets_in_the_share_that_is_needed() -> None:
     ("text", "what"),
     [
         (None, "No such file"),
-        ("{", "not valid JSON"),
-        ("[]", "must be an object"),
-        ('{"keyword": 0.5}', "must be an object of objects"),
-        ('{"keyword": {"threshold": "0.5"}}', "each with a number 'threshold'"),
+        ("{", "Expecting property name"),
+        ("[]", "must be a JSON object"),
+        ('{"keyword": 0.5}', "'keyword' must be an object"),
+        ('{"keyword": {"threshold": "0.5"}}', "'threshold' must be a number"),
     ],
 )
 def test_a_broken_file_of_thresholds_is_named(text: str | None, what: str, tmp_path: Path) -> None:
