@@ -70,11 +70,6 @@ TEXT = "Ann Lee left Leeds"
 FOUND = [("Ann Lee", "PER"), ("Leeds", "LOC")]
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputFileError, match=r"gone: no such folder; a checkpoint must lie on"):
-        HuggingFaceDetector(tmp_path / "gone")
-
-
 @pytest.mark.parametrize("module", ["torch", "transformers"])
 def test_what_it_needs_is_not_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str

@@ -46,12 +46,8 @@ def test_words_and_characters_that_come_often_are_known_the_most_frequent_first(
     assert vocabulary.words == ("00", "the")
     assert vocabulary.characters == ("1", "e", "h", "t")
     assert (vocabulary.word_count, vocabulary.character_count) == (4, 6)
-
-
-def test_the_order_of_the_texts_does_not_matter() -> None:
-    one, other = Vocabulary.of("abc", 1), Vocabulary.of("cab", 1)
-
-    assert (one.words, one.characters) == (other.words, other.characters)
+    # The order of the texts does not matter.
+    assert Vocabulary.of("abc", 1).words == Vocabulary.of("cab", 1).words == ("a", "b", "c")
 
 
 def test_a_word_is_known_in_any_case_and_with_any_digits() -> None:
@@ -154,40 +150,30 @@ def make_decoder() -> Decoder:
     return Decoder(Vocabulary(["łódź", "東"], ["ł", "'"]), Transitions(numbers, pairs, -numbers))
 
 
-def test_a_decoder_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_a_decoder_is_read_as_it_was_written_and_written_alike_again(tmp_path: Path) -> None:
     written = make_decoder()
 
     write_decoder(tmp_path / "new", written)
     read = read_decoder(tmp_path / "new")
+    write_decoder(tmp_path / "again", read)
 
     assert read.vocabulary.words == written.vocabulary.words
     assert read.vocabulary.characters == written.vocabulary.characters
     np.testing.assert_array_equal(read.transitions.start, written.transitions.start)
     np.testing.assert_array_equal(read.transitions.pairs, written.transitions.pairs)
     np.testing.assert_array_equal(read.transitions.end, written.transitions.end)
+    assert read_folder(tmp_path / "again") == read_folder(tmp_path / "new")
 
 
-def test_the_same_decoder_gives_the_same_bytes(tmp_path: Path) -> None:
-    write_decoder(tmp_path / "one", make_decoder())
-    write_decoder(tmp_path / "other", make_decoder())
-
-    assert read_folder(tmp_path / "one") == read_folder(tmp_path / "other")
-
-
+@pytest.mark.parametrize("content", [None, b"", b"[]", b"{}", b"\xff", b"PK"])
 @pytest.mark.parametrize("name", [VOCABULARY, TRANSITIONS])
-def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
+def test_a_missing_or_broken_file_is_named(
+    tmp_path: Path, name: str, content: bytes | None
+) -> None:
     write_decoder(tmp_path, make_decoder())
     (tmp_path / name).unlink()
-
-    with pytest.raises(InputFileError, match=f"{name}: .*No such file"):
-        read_decoder(tmp_path)
-
-
-@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"\xff", b"PK"])
-@pytest.mark.parametrize("name", [VOCABULARY, TRANSITIONS])
-def test_a_broken_file_is_named(tmp_path: Path, name: str, content: bytes) -> None:
-    write_decoder(tmp_path, make_decoder())
-    (tmp_path / name).write_bytes(content)
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
 
     with pytest.raises(InputFileError, match=name):
         read_decoder(tmp_path)
