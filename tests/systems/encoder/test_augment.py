@@ -45,10 +45,10 @@ def rewritten(kind: str, query: str = "Is her pay fair?") -> Sample:
     return found
 
 
-def test_small_letters_are_of_the_whole_text() -> None:
-    found = rewritten("small letters")
+def test_small_letters_are_of_the_whole_text_and_of_the_query() -> None:
+    found = rewritten("small letters", "Is HER pay fair?")
 
-    assert found.description == TEXT.lower()
+    assert (found.description, found.query) == (TEXT.lower(), "is her pay fair?")
     assert [entity.text for entity in found.entities] == ["ann lee", "32", "$2,180", "york"]
 
 
@@ -74,10 +74,6 @@ def test_typing_and_scanning_change_names_in_each_mention_alike(kind: str) -> No
     assert len(told) > 5
 
 
-def test_the_query_is_rewritten_too() -> None:
-    assert rewritten("small letters", "Is HER pay fair?").query == "is her pay fair?"
-
-
 def test_other_values_keep_form_and_need() -> None:
     found = rewritten("values")
 
@@ -88,9 +84,7 @@ def test_other_values_keep_form_and_need() -> None:
     assert len(income) == len("$2,180")
     assert city != "York"
     assert found.related == (Related("A", income),)
-
-
-def test_what_the_query_quotes_keeps_its_value() -> None:
+    # What the query quotes keeps its value.
     assert "York" in rewritten("values", "Is her pay fair in York?").description
 
 
@@ -165,13 +159,11 @@ def drawn() -> dict[str, Sample]:
     return {sample.description: sample for sample in found}
 
 
-def test_an_excerpt_is_a_sentence_or_more() -> None:
-    assert drawn().keys() == {"Ann lives in Bonn.", "Bo is 32.", SENTENCES}
+def test_an_excerpt_is_a_sentence_or_more_with_the_entities_that_stand_in_it() -> None:
+    found = drawn()
+    second = found["Bo is 32."]
 
-
-def test_an_excerpt_has_the_entities_that_stand_in_it() -> None:
-    second = drawn()["Bo is 32."]
-
+    assert found.keys() == {"Ann lives in Bonn.", "Bo is 32.", SENTENCES}
     assert [entity.text for entity in second.entities] == ["Bo", "32"]
     assert [entity.spans for entity in second.entities] == [((0, 2),), ((6, 8),)]
 

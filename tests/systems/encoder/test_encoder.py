@@ -35,29 +35,17 @@ def test_a_letter_masked(name: str, assert_golden: Callable[[str, str], None]) -
 def test_only_what_the_dial_may_keep_has_a_score() -> None:
     text = "I am Ann Lee, born in 1982. Call me on +44 1632 960001, said Ann Lee."
     relevance = EncoderScores()
+    candidates = [
+        Candidate("Ann Lee", "PER", 5),
+        Candidate("1982", "DATETIME", 22),
+        Candidate("+44 1632 960001", "CODE", 39),
+        # What can be read nowhere is not needed.
+        Candidate("tall", "DEM", 0),
+    ]
 
-    scores = relevance.scores(
-        "How old am I?",
-        text,
-        [
-            Candidate("Ann Lee", "PER", 5),
-            Candidate("1982", "DATETIME", 22),
-            Candidate("+44 1632 960001", "CODE", 39),
-        ],
-    )
+    name, year, *others = relevance.scores("How old am I?", text, candidates)
 
-    assert scores[1] >= relevance.threshold
-    assert (scores[0], scores[2]) == (NEVER, NEVER)
-
-
-def test_what_can_be_read_nowhere_is_not_needed() -> None:
-    scores = EncoderScores().scores("Am I tall?", "I am 190 cm.", [Candidate("M", "DEM", 0)])
-
-    assert scores == [NEVER]
-
-
-def test_the_weights_and_the_threshold_identify_it() -> None:
-    relevance = EncoderScores()
-
-    assert set(relevance.identity) == {"weights", "threshold"}
+    assert year >= relevance.threshold
+    assert {name, *others} == {NEVER}
+    assert relevance.identity.keys() == {"weights", "threshold"}
     assert relevance.identity["threshold"] == repr(relevance.threshold)
