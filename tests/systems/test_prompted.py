@@ -39,35 +39,28 @@ def system(output: Output, model: FakeModel | None = None) -> PromptedSystem:
 
 
 @pytest.mark.parametrize(
-    ("output", "prompt", "schema"),
-    [("text", "naive", None), ("schema", "naive+schema", answer_schema(NAIVE))],
+    ("output", "prompt", "schema", "said"),
+    [
+        ("text", "naive", None, {}),
+        ("schema", "naive+schema", answer_schema(NAIVE), {"output": "schema"}),
+    ],
 )
-def test_what_the_model_is_asked(output: Output, prompt: str, schema: AnswerSchema | None) -> None:
+def test_what_the_model_is_asked_and_what_the_card_says(
+    output: Output, prompt: str, schema: AnswerSchema | None, said: dict[str, str]
+) -> None:
     asked: list[Request] = []
 
     def answer(request: Request) -> Completion:
         asked.append(request)
         return Completion("[]")
 
-    asyncio.run(system(output, FakeModel(answer)).respond(SAMPLE))
+    made = system(output, FakeModel(answer))
+    asyncio.run(made.respond(SAMPLE))
 
     (request,) = asked
     assert (request.sample_id, request.prompt, request.schema) == ("s1", prompt, schema)
-
-
-def test_a_schema_is_said_by_the_card() -> None:
-    text, schema = system("text").card, system("schema").card
-
-    assert (text.prompt, text.output, text.settings) == (
-        "naive",
-        "text",
-        {"temperature": 0.0, "max_tokens": 2048},
-    )
-    assert (schema.prompt, schema.output, schema.settings) == (
-        "naive+schema",
-        "schema",
-        {"temperature": 0.0, "max_tokens": 2048, "output": "schema"},
-    )
+    assert (made.card.prompt, made.card.output) == (prompt, output)
+    assert made.card.settings == {"temperature": 0.0, "max_tokens": 2048, **said}
 
 
 def test_the_order_of_a_schemas_keys_is_part_of_the_request() -> None:
@@ -115,17 +108,12 @@ def test_the_draws_are_one_request_told_apart_by_number_alone() -> None:
     assert requests[0].sampling.temperature == 0.7
 
 
-def test_every_draw_is_kept_as_it_came_and_in_its_place() -> None:
-    response = asyncio.run(voted().respond(SAMPLE))
+def test_every_draw_is_asked_for_at_the_same_time_and_kept_as_it_came_in_its_place() -> None:
+    model = FakeModel(numbered)
+    response = asyncio.run(voted(model).respond(SAMPLE))
 
     assert response == Draws((Completion("draw 0"), Completion("draw 1"), Completion("draw 2")))
-
-
-def test_the_draws_are_asked_for_at_the_same_time() -> None:
-    model = FakeModel(numbered)
-    asyncio.run(voted(model, votes=4).respond(SAMPLE))
-
-    assert model.peak == 4
+    assert model.peak == 3
 
 
 def test_the_number_of_draws_is_part_of_the_request_and_of_the_settings() -> None:
