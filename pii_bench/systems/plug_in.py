@@ -15,12 +15,13 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.files import sha256_of
 from pii_bench.models.base import CallError, Completion, Draws, Finish
 from pii_bench.systems.base import System, SystemCard
+from pii_bench.systems.predictions import Prediction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.models.base import Response
+    from pii_bench.systems.base import Response
 
 ENTRY_POINTS: Final = "pii_bench.systems"
 """The group of the entry points; each names a callable without arguments that makes Systems."""
@@ -66,10 +67,10 @@ class PlugIn:
             raise
         except Exception as error:  # noqa: BLE001 - foreign code must not end a run of hours
             return Completion(f"{_FAULT}raised {type(error).__name__}", Finish.STOP)
-        if isinstance(response, Completion | Draws):
+        if isinstance(response, Completion | Draws | Prediction):
             return response
         kind = type(response).__name__
-        return Completion(f"{_FAULT}returned {kind}, not Completion", Finish.STOP)
+        return Completion(f"{_FAULT}returned {kind}, not Prediction", Finish.STOP)
 
     async def close(self) -> None:
         """Release what the system holds."""

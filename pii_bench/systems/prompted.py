@@ -114,7 +114,7 @@ class VotedSystem:
     Self-consistency as Wang et al. (2022, arXiv:2203.11171) define it: a chain-of-thought prompt
     is asked several times at a temperature above 0. The reasoning differs from draw to draw; what
     most of them end in is the answer. Their answers are single values, ours are sets: so each
-    entity is voted on by itself (`pii_bench.runs.predictions.vote`). Every draw is
+    entity is voted on by itself (`pii_bench.runs.responses.vote`). Every draw is
     stored as it came, and the vote is taken when responses are read.
 
     The draws of a sample are asked for at the same time: at N samples at a time, `votes` times

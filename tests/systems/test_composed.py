@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pii_bench.models.base import Completion
 from pii_bench.runs.evaluation import evaluate
-from pii_bench.runs.predictions import compose, read_response
+from pii_bench.runs.responses import compose, read_response
 from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.systems.base import THIS_MACHINE
 from pii_bench.systems.composed import compose_systems
@@ -26,9 +26,9 @@ from tests.systems.fakes import NumbersNeeded, WordDetector
 
 if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
-    from pii_bench.runs.predictions import Prediction
     from pii_bench.systems.base import System
     from pii_bench.systems.parts import EntitySource, RelevanceSource
+    from pii_bench.systems.predictions import Prediction
 
 
 def words(**types: PiiType) -> DetectedEntities:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.runs.predictions import read_response
+from pii_bench.runs.responses import read_response
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.plug_in import fault_of
 from pii_bench.tasks import Status, Task
@@ -71,7 +71,7 @@ def loaded(folder: Path, body: str, prompt: str = "system") -> System:
     ("body", "text"),
     [
         ("raise ValueError(sample.description)", "error: the plug-in raised ValueError"),
-        ("return 'Lee'", "error: the plug-in returned str, not Completion"),
+        ("return 'Lee'", "error: the plug-in returned str, not Prediction"),
     ],
 )
 def test_a_fault_of_its_code_is_a_malformed_answer(folder: Path, body: str, text: str) -> None:

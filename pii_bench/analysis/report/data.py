@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.ranking.html import Address
     from pii_bench.ranking.stored import Run
-    from pii_bench.runs.predictions import Prediction
     from pii_bench.systems.base import SystemCard
+    from pii_bench.systems.predictions import Prediction
 
 
 # Where the page puts description, query and choices: code points for private use.
