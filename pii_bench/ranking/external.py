@@ -37,7 +37,7 @@ from pii_bench.ranking.scores import Scores
 from pii_bench.runs.records import DatasetRef, Manifest
 from pii_bench.scorer import macro, score_detection, score_query_related
 from pii_bench.systems.base import GOLD, SystemCard
-from pii_bench.systems.detectors.catalog import DETECTORS
+from pii_bench.systems.detectors import DETECTORS
 from pii_bench.systems.predictions import Prediction, predicted_tasks, read_predictions, to_text
 from pii_bench.tasks import Task
 

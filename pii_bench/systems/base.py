@@ -69,11 +69,9 @@ class System(Protocol):
     @property
     def card(self) -> SystemCard:
         """What it is."""
-        ...
 
     def request_hash(self, sample: Sample) -> str:
         """SHA-256 of everything that the response to a sample depends on."""
-        ...
 
     async def respond(self, sample: Sample) -> Response:
         """Answer one sample.
@@ -85,11 +83,9 @@ class System(Protocol):
             CallError: this sample got no answer; it may be asked again later.
             ProviderRefusedError: no sample will get an answer.
         """
-        ...
 
     async def close(self) -> None:
         """Release what it holds."""
-        ...
 
 
 def require_local(systems: Iterable[System]) -> None:

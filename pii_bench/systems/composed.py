@@ -10,12 +10,12 @@ import asyncio
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.models.base import Completion, Finish
 from pii_bench.systems.base import GOLD, THIS_MACHINE, UNKNOWN_RECIPIENT, SystemCard
-from pii_bench.systems.detectors.catalog import build_detector, check_detector
+from pii_bench.systems.detectors import build_detector, check_detector
 from pii_bench.systems.parts import (
     DetectedEntities,
     GoldEntities,
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from pii_bench.systems.base import System
     from pii_bench.systems.parts import EntitySource, RelevanceSource
 
-DETECTION_PROMPT: Final = "detection"
-
 
 @dataclass(frozen=True, slots=True)
 class DetectionSystem:
@@ -46,7 +44,7 @@ class DetectionSystem:
         """An oracle where the entities are gold; it names no subjects."""
         return SystemCard(
             model=self.entities.name,
-            prompt=DETECTION_PROMPT,
+            prompt="detection",
             prompt_sha256="",
             task=Task.DETECTION,
             oracle=self.entities.oracle,
@@ -154,8 +152,19 @@ def build_composed(name: str, label_map: Path | None) -> tuple[System, ...]:
     """
     check_composed(name)
     detector, relevance = _parts(name)
-    chooser = _relevance(relevance) if relevance is not None else None
-    return compose_systems(_entities(detector, label_map), chooser)
+    chooser: RelevanceSource | None = None
+    if relevance is not None:
+        chooser = (
+            GoldRelevance()
+            if relevance == GOLD
+            else PredictedRelevance(build_relevance(relevance), THIS_MACHINE)
+        )
+    if detector != GOLD:
+        found = DetectedEntities(build_detector(detector, label_map), THIS_MACHINE)
+        return compose_systems(found, chooser)
+    if label_map is not None:
+        raise PiiBenchError(f"{GOLD!r} has our types: --label-map does not apply to it")
+    return compose_systems(GoldEntities(), chooser)
 
 
 def check_composed(name: str) -> None:
@@ -175,17 +184,3 @@ def _parts(name: str) -> tuple[str, str | None]:
     # The last: a checkpoint's path may hold others.
     detector, plus, relevance = name.rpartition("+")
     return (detector, relevance) if plus else (name, None)
-
-
-def _entities(name: str, label_map: Path | None) -> EntitySource:
-    if name != GOLD:
-        return DetectedEntities(build_detector(name, label_map), THIS_MACHINE)
-    if label_map is not None:
-        raise PiiBenchError(f"{GOLD!r} has our types: --label-map does not apply to it")
-    return GoldEntities()
-
-
-def _relevance(name: str) -> RelevanceSource:
-    if name == GOLD:
-        return GoldRelevance()
-    return PredictedRelevance(build_relevance(name), unmasked_text_to=THIS_MACHINE)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import re
 import sys
 from importlib.metadata import EntryPoint, EntryPoints
@@ -9,18 +10,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.cli import main
+from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.models.catalog import ModelCard, ModelOptions
-from pii_bench.systems import catalog
+from pii_bench.runs.responses import read_response
+from pii_bench.systems import catalog, prompted
 from pii_bench.systems.catalog import (
+    ENTRY_POINTS,
     SystemOptions,
     build_systems,
     check_name,
+    fault_of,
     is_prompted,
     system_names,
 )
-from pii_bench.systems.plug_in import ENTRY_POINTS
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 from tests.builders import write_lines
 from tests.conftest import REPOSITORY
 
@@ -33,15 +37,21 @@ PLUGIN = re.compile(r"^```python\n# my_system\.py\n(.*?)^```", re.MULTILINE | re
 
 
 @pytest.fixture
-def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The example of the documentation as a module in the folder that the command is run in."""
-    found = PLUGIN.search((REPOSITORY / "docs/extending.md").read_text(encoding="utf-8"))
-    assert found is not None
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder that the command is run in, and `my_system` looked for."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    (tmp_path / "my_system.py").write_text(found[1], encoding="utf-8")
     yield tmp_path
     sys.modules.pop("my_system", None)
+
+
+@pytest.fixture
+def plug_in(folder: Path) -> str:
+    """The example of the documentation as a module."""
+    found = PLUGIN.search((REPOSITORY / "docs/extending.md").read_text(encoding="utf-8"))
+    assert found is not None
+    (folder / "my_system.py").write_text(found[1], encoding="utf-8")
+    return found[1]
 
 
 def installed(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
@@ -189,11 +199,6 @@ def test_only_a_strategy_that_votes_takes_votes(tmp_path: Path) -> None:
         built(tmp_path, strategy="self-consistency", votes=5)
 
 
-def test_no_votes_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(PiiBenchError, match=r"votes: 0 draws came \(allowed: 1 and more\)"):
-        built(tmp_path, strategy="self-consistency-vote", votes=0)
-
-
 @pytest.mark.parametrize("strategy", ["naive", "self-consistency-vote"])
 def test_a_schema_is_asked_for_in_both_tasks(tmp_path: Path, strategy: str) -> None:
     systems = built(tmp_path, strategy=strategy, output="schema")
@@ -203,15 +208,10 @@ def test_a_schema_is_asked_for_in_both_tasks(tmp_path: Path, strategy: str) -> N
     assert {system.card.settings["output"] for system in systems} == {"schema"}
 
 
-def test_the_example_of_the_readme_is_short() -> None:
-    found = PLUGIN.search((REPOSITORY / "docs/extending.md").read_text(encoding="utf-8"))
-
-    assert found is not None
-    assert len([line for line in found[1].splitlines() if line.strip()]) <= 15
-
-
-@pytest.mark.usefixtures("plug_in")
-def test_the_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_of_the_documentation_is_short_and_runs(
+    plug_in: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert len([line for line in plug_in.splitlines() if line.strip()]) <= 15
     assert main(["run", "--all", "--model", "python:my_system:systems", "--dataset", "demo"]) == 0
 
     shown = capsys.readouterr().out
@@ -224,21 +224,15 @@ def test_the_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.usefixtures("plug_in")
-def test_an_installed_plug_in_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    installed(monkeypatch, mine="my_system:systems")
+def test_an_installed_plug_in_has_a_name_and_changes_none_of_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    installed(monkeypatch, **{"mine": "my_system:systems", "bilstm-crf": "my_system:systems"})
 
     systems = build_systems("mine", SystemOptions())
 
     assert [system.card.task for system in systems] == [Task.DETECTION, Task.QUERY_RELATED]
     assert "mine" in system_names()
-
-
-@pytest.mark.usefixtures("plug_in")
-def test_an_installed_plug_in_does_not_change_what_our_names_mean(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    installed(monkeypatch, **{"bilstm-crf": "my_system:systems"})
-
     assert cards("bilstm-crf") == [("bilstm-crf", "detection", False)]
 
 
@@ -286,7 +280,7 @@ def test_the_longest_answer_that_the_model_writes_caps_the_default(
     monkeypatch: pytest.MonkeyPatch, reasons: bool
 ) -> None:
     card = ModelCard("x", "openai", "x", "source", max_output=1000, reasons=reasons)
-    monkeypatch.setattr(catalog, "find_card", lambda *_: card)
+    monkeypatch.setattr(prompted, "find_card", lambda *_: card)
 
     assert sampling("openai/x") == (0.0, 1000)
 
@@ -308,3 +302,74 @@ def test_more_tokens_than_the_model_writes_are_refused() -> None:
     with pytest.raises(PiiBenchError, match=reason):
         sampling("gpt4o", max_tokens=16_385)
     assert sampling("gpt4o", max_tokens=16_384) == (0.0, 16_384)
+
+
+SAMPLE = load_dataset("demo").samples[0]
+
+MODULE = """
+from pii_bench.models.base import CallError, Completion
+from pii_bench.systems.base import SystemCard
+from pii_bench.tasks import Status, Task
+
+class Mine:
+    card = SystemCard("mine", "{prompt}", "", Task.DETECTION, oracle=False, settings={{}})
+    def request_hash(self, sample): return sample.id
+    async def respond(self, sample): {body}
+    async def close(self): pass
+
+def systems(): return [Mine()]
+"""
+
+
+def loaded(folder: Path, body: str, prompt: str = "system") -> System:
+    sys.modules.pop("my_system", None)
+    (folder / "my_system.py").write_text(MODULE.format(body=body, prompt=prompt), encoding="utf-8")
+    # Python compares times to the second before it reads a module again.
+    for compiled in folder.glob("__pycache__/*"):
+        compiled.unlink()
+    return build_systems("python:my_system:systems", SystemOptions())[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("raise ValueError(sample.description)", "error: the plug-in raised ValueError"),
+        ("return 'Lee'", "error: the plug-in returned str, not Prediction"),
+    ],
+)
+def test_a_fault_of_its_code_is_a_malformed_answer(folder: Path, body: str, text: str) -> None:
+    response = asyncio.run(loaded(folder, body).respond(SAMPLE))
+
+    assert getattr(response, "text", None) == text
+    assert read_response(Task.DETECTION, response, "text").status is Status.MALFORMED
+
+
+def test_an_entity_that_is_not_in_the_text_is_an_answer(folder: Path) -> None:
+    system = loaded(folder, """return Completion('Subject1{"Nemo Nowhere": "PER"}')""")
+
+    response = asyncio.run(system.respond(SAMPLE))
+
+    assert fault_of(response) is None
+    assert read_response(Task.DETECTION, response, "text").status is Status.OK
+
+
+def test_without_a_prompt_its_task_names_it(folder: Path) -> None:
+    system = loaded(folder, "return Completion('{}')", prompt="")
+
+    assert (system.card.prompt, system.card.task) == ("detection", Task.DETECTION)
+
+
+def test_what_may_pass_is_raised(folder: Path) -> None:
+    system = loaded(folder, "raise CallError('timeout')")
+
+    with pytest.raises(Exception, match=r"^timeout$"):
+        asyncio.run(system.respond(SAMPLE))
+
+
+def test_other_code_is_another_system(folder: Path) -> None:
+    one, same, other = (
+        loaded(folder, f"return Completion('{text}')") for text in ("{}", "{}", "[]")
+    )
+
+    assert one.request_hash(SAMPLE) == same.request_hash(SAMPLE) != other.request_hash(SAMPLE)
+    assert one.card.settings["source"] != other.card.settings["source"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
@@ -85,6 +86,31 @@ def test_a_text_of_two_types_has_the_first() -> None:
     (detection,) = compose_systems(DetectedEntities(Changing({})))
 
     assert response(detection, sample) == 'Subject1{"May": "PER"}'
+
+
+@pytest.mark.parametrize(
+    ("span", "kept"),
+    [
+        ((0, 3), True),
+        ((0, 14), True),
+        # Python would cut these, or count them from the end.
+        ((0, 15), False),
+        ((14, 23), False),
+        ((-4, 3), False),
+        ((-4, -1), False),
+        ((3, 3), False),
+        ((5, 3), False),
+    ],
+)
+def test_a_span_must_be_in_the_text(span: tuple[int, int], *, kept: bool) -> None:
+    class Anywhere(WordDetector):
+        def detect(self, _: str) -> list[DetectedSpan]:
+            return [DetectedSpan(*span, PiiType.PER)]
+
+    sample, source = make_sample(description="Ann Lee is 32."), DetectedEntities(Anywhere({}))
+
+    with nullcontext() if kept else pytest.raises(ValueError, match="of a text of 14 characters"):
+        assert [each.start for each in source.entities(sample)] == [0]
 
 
 def test_the_needed_entities_are_the_answer() -> None:

@@ -14,9 +14,7 @@ from pii_bench.prompting.strategies import STRATEGIES, Output, answer_schema, lo
 from pii_bench.runs.records import Failure
 from pii_bench.runs.run import run_system
 from pii_bench.runs.store import RunFiles, RunStore, read_lines
-from pii_bench.systems.base import System
 from pii_bench.systems.prompted import ChunkedSystem, PromptedSystem, VotedSystem, pieces
-from pii_bench.tasks import Task
 from tests.builders import make_sample
 from tests.fakes import FakeModel, RecordingObserver, fake_system
 
@@ -104,10 +102,6 @@ def failing(errors: Sequence[Exception | None]) -> Callable[[Request], Completio
     return answer
 
 
-def test_it_is_a_system() -> None:
-    assert isinstance(voted(), System)
-
-
 def test_the_draws_are_one_request_told_apart_by_number_alone() -> None:
     requests = voted().requests(SAMPLE)
 
@@ -135,29 +129,8 @@ def test_the_number_of_draws_is_part_of_the_request_and_of_the_settings() -> Non
     assert three.request_hash(SAMPLE) == voted(votes=3).request_hash(SAMPLE)
     hashes = {each.request_hash(SAMPLE) for each in (three, five, three.prompted)}
     assert len(hashes) == 3
-    assert three.card.settings == {**three.prompted.card.settings, "votes": 3}
-
-
-def test_its_card_is_that_of_the_prompt() -> None:
-    card = voted().card
-
-    assert (card.model, card.prompt, card.task, card.oracle) == (
-        "fake/one",
-        "self-consistency-vote",
-        Task.QUERY_RELATED,
-        False,
-    )
-
-
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_draw_that_fails_fails_the_sample(place: int) -> None:
-    errors: list[Exception | None] = [None, None, None]
-    errors[place] = CallError("timeout")
-
-    with pytest.raises(CallError, match=r"^timeout$") as caught:
-        asyncio.run(voted(FakeModel(failing(errors))).respond(SAMPLE))
-
-    assert caught.value.__context__ is None
+    card = three.prompted.card
+    assert three.card == replace(card, settings={**card.settings, "votes": 3})
 
 
 def test_a_refusal_goes_before_a_failed_call() -> None:
@@ -167,7 +140,7 @@ def test_a_refusal_goes_before_a_failed_call() -> None:
         asyncio.run(voted(model).respond(SAMPLE))
 
 
-def test_draws_in_flight_are_given_up_when_one_fails() -> None:
+def test_a_draw_that_fails_fails_the_sample_and_those_in_flight_are_given_up() -> None:
     ended: list[int] = []
 
     class SlowModel(FakeModel):
@@ -180,9 +153,10 @@ def test_draws_in_flight_are_given_up_when_one_fails() -> None:
                 ended.append(request.draw)
             return numbered(request)
 
-    with pytest.raises(CallError):
+    with pytest.raises(CallError, match=r"^timeout$") as caught:
         asyncio.run(voted(SlowModel()).respond(SAMPLE))
 
+    assert caught.value.__context__ is None
     assert sorted(ended) == [0, 2]
 
 
@@ -275,16 +249,6 @@ def test_each_piece_is_asked_about() -> None:
         "She lives in Oslo.",
         "Her son is Bo.",
     ]
-
-
-def test_a_piece_without_an_answer_leaves_the_sample_without_one() -> None:
-    def answer(request: Request) -> Completion:
-        if request.draw == 1:
-            raise CallError("timeout")
-        return Completion("{}")
-
-    with pytest.raises(CallError, match="timeout"):
-        asyncio.run(chunked(FakeModel(answer)).respond(LONG))
 
 
 def test_the_size_of_a_piece_is_part_of_what_it_is() -> None:

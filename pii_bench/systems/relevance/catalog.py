@@ -89,7 +89,7 @@ def _with_stored_threshold(name: str) -> Relevance:
 
 
 def _of_encoder() -> Relevance:
-    from pii_bench.systems.encoder.relevance import EncoderScores
+    from pii_bench.systems.encoder import EncoderScores
 
     return EncoderScores()
 
@@ -130,7 +130,7 @@ def fit(name: str, samples: Iterable[Sample]) -> Fit:
     """
     _require_fitted(name)
     system = FITTED[name].build(0.0)
-    scored = [_score(system, sample, sample.query) for sample in samples if sample.query]
+    scored = [_score(system, sample) for sample in samples if sample.query]
     if not scored:
         raise PiiBenchError("dev must have samples with a query")
     threshold = FITTED[name].rule(scored)
@@ -164,11 +164,11 @@ def _require_fitted(name: str) -> None:
         raise UnknownNameError("relevance system with a threshold to fit", name, FITTED)
 
 
-def _score(system: Relevance, sample: Sample, query: str) -> Scored:
+def _score(system: Relevance, sample: Sample) -> Scored:
     candidates = gold_candidates(sample)
     return Scored(
         texts=tuple(candidate.text for candidate in candidates),
-        scores=tuple(system.scores(query, sample.description, candidates)),
+        scores=tuple(system.scores(sample.query or "", sample.description, candidates)),
         needed=frozenset(need.text for need in sample.related),
     )
 

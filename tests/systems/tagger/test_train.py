@@ -12,10 +12,10 @@ import torch
 
 from pii_bench.datasets.sample import sample_from_record
 from pii_bench.errors import InputFileError
+from pii_bench.scorer import PRF
+from pii_bench.systems.tagger import LABELS
 from pii_bench.systems.tagger import train as fitting
-from pii_bench.systems.tagger.files import LOG
-from pii_bench.systems.tagger.labels import LABELS
-from pii_bench.systems.tagger.settings import Settings, SpanScore
+from pii_bench.systems.tagger.settings import Settings
 from pii_bench.systems.tagger.train import (
     Example,
     collate,
@@ -25,7 +25,7 @@ from pii_bench.systems.tagger.train import (
     shuffled,
     train,
 )
-from pii_bench.systems.tagger.vocabulary import UNKNOWN, Vocabulary
+from pii_bench.systems.tagger.vocabulary import LOG, UNKNOWN, Vocabulary
 from tests.builders import make_sample, read_folder
 from tests.systems.tagger.tiny import SETTINGS, records, train_tiny
 
@@ -113,7 +113,7 @@ OLD = [sample_from_record(record) for record in records(60)]
 def test_training_stops_when_dev_has_not_got_better_for_a_while(
     monkeypatch: pytest.MonkeyPatch, curve: list[float], epochs: int, best: int
 ) -> None:
-    scores: Iterator[SpanScore] = iter([SpanScore(0, 0, f1) for f1 in curve])
+    scores: Iterator[PRF] = iter([PRF(0, 0, f1) for f1 in curve])
     monkeypatch.setattr(fitting, "dev_score", lambda *_: next(scores))
     reported: list[Epoch] = []
 
@@ -125,7 +125,7 @@ def test_training_stops_when_dev_has_not_got_better_for_a_while(
 
 def test_the_weights_are_those_of_the_best_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     def fit_with(curve: list[float]) -> torch.Tensor:
-        scores = iter([SpanScore(0, 0, f1) for f1 in curve])
+        scores = iter([PRF(0, 0, f1) for f1 in curve])
         monkeypatch.setattr(fitting, "dev_score", lambda *_: next(scores))
         settings = replace(SETTINGS, epochs=len(curve))
         return fit(YOUNG, OLD, settings, lambda _: None).network.emissions.words.weight

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import hashlib
-import sys
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
@@ -9,19 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.errors import InputFileError, MissingExtraError, UnknownNameError
+from pii_bench.errors import InputFileError, MissingExtraError, PiiBenchError, UnknownNameError
 from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.systems.detectors.base import (
+from pii_bench.systems.detectors import (
     HUGGING_FACE,
     HUGGING_FACE_SETS,
     PRESIDIO,
     SPACY,
     LabelMap,
+    build_detector,
     encodable,
     import_part,
     read_label_map,
     tidy,
-    version_of,
 )
 from pii_bench.taxonomy import PiiType, types_of
 
@@ -32,44 +30,30 @@ PER, LOC, ORG = PiiType.PER, PiiType.LOC, PiiType.ORG
 TEXT = "Ann Lee of Leeds"
 
 
-def test_the_longest_of_two_that_overlap_stays() -> None:
-    name, whole = DetectedSpan(0, 3, PER), DetectedSpan(0, 7, PER)
+@pytest.mark.parametrize(
+    ("text", "found", "kept"),
+    [
+        # The longest of two that overlap, in any order.
+        (TEXT, [(0, 3, PER), (0, 7, PER)], [(0, 7, PER)]),
+        (TEXT, [(0, 7, PER), (0, 3, PER)], [(0, 7, PER)]),
+        # The earlier of one length, and at one place the first given.
+        (TEXT, [(4, 11, ORG), (0, 7, PER)], [(0, 7, PER)]),
+        (TEXT, [(0, 7, LOC), (0, 7, PER)], [(0, 7, LOC)]),
+        # The second and third are of one length: the second stays and alone meets both others.
+        (TEXT, [(0, 3, PER), (2, 10, ORG), (8, 16, LOC)], [(2, 10, ORG)]),
+        (TEXT, [(8, 16, LOC), (0, 3, PER)], [(0, 3, PER), (8, 16, LOC)]),
+        ("AnneLee", [(0, 4, PER), (4, 7, ORG)], [(0, 4, PER), (4, 7, ORG)]),
+        # White space at the ends is no part of a span.
+        (TEXT, [(3, 8, PER), (10, 11, LOC)], [(4, 7, PER)]),
+        (" \n ", [(0, 3, PER)], []),
+    ],
+)
+def test_spans_are_tidied(
+    text: str, found: list[tuple[int, int, PiiType]], kept: list[tuple[int, int, PiiType]]
+) -> None:
+    spans = [DetectedSpan(*each) for each in found]
 
-    assert tidy(TEXT, [name, whole]) == tidy(TEXT, [whole, name]) == [whole]
-
-
-def test_the_earlier_of_one_length_stays() -> None:
-    first, second = DetectedSpan(0, 7, PER), DetectedSpan(4, 11, ORG)
-
-    assert tidy(TEXT, [second, first]) == [first]
-
-
-def test_at_one_place_the_first_given_stays() -> None:
-    person, place = DetectedSpan(0, 7, PER), DetectedSpan(0, 7, LOC)
-
-    assert tidy(TEXT, [place, person]) == [place]
-
-
-def test_what_the_dropped_one_covered_is_free_again() -> None:
-    spans = [DetectedSpan(0, 3, PER), DetectedSpan(2, 10, ORG), DetectedSpan(8, 16, LOC)]
-
-    # The second and third are of one length: the second stays and alone meets both others.
-    assert tidy(TEXT, spans) == [spans[1]]
-    # Without it, the others have nothing in common.
-    assert tidy(TEXT, [spans[2], spans[0]]) == [spans[0], spans[2]]
-
-
-def test_spans_that_touch_both_stay() -> None:
-    spans = [DetectedSpan(0, 4, PER), DetectedSpan(4, 7, ORG)]
-
-    assert tidy("AnneLee", spans) == spans
-
-
-def test_white_space_at_the_ends_is_no_part_of_a_span() -> None:
-    spans = [DetectedSpan(3, 8, PER), DetectedSpan(10, 11, LOC)]
-
-    assert tidy(TEXT, spans) == [DetectedSpan(4, 7, PER)]
-    assert tidy(" \n ", [DetectedSpan(0, 3, PER)]) == []
+    assert tidy(text, spans) == [DetectedSpan(*each) for each in kept]
 
 
 def test_a_lone_surrogate_is_replaced_in_its_place() -> None:
@@ -120,19 +104,6 @@ def test_every_span_is_covered_in_part_by_one_at_least_as_long(
             )
 
 
-def test_a_module_that_is_installed_is_imported() -> None:
-    assert import_part("hashlib", "make it") is hashlib
-
-
-def test_a_module_that_is_not_says_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "somebodys_ner", None)
-
-    with pytest.raises(MissingExtraError) as caught:
-        import_part("somebodys_ner", "make detectors")
-
-    assert str(caught.value) == "somebodys_ner is not installed: run `make detectors`"
-
-
 def test_what_a_module_lacks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "half_installed.py").write_text("import its_runtime\n", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
@@ -141,24 +112,10 @@ def test_what_a_module_lacks_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
         import_part("half_installed", "make detectors")
 
 
-def test_a_version_is_told_with_its_name() -> None:
-    assert version_of("pytest") == f"pytest {pytest.__version__}"
-
-
 MAP = LabelMap("Somebody", {"PERSON": PiiType.PER, "URL": None})
 TYPES = "PER, CODE, LOC, ORG, DEM, DATETIME, QUANTITY"
 
 SETS = {name: types_of(name) for name in HUGGING_FACE_SETS}
-
-
-def written(path: Path, text: str) -> Path:
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def test_a_label_has_a_type_or_is_ignored() -> None:
-    assert MAP.type_of("PERSON") is PiiType.PER
-    assert MAP.type_of("URL") is None
 
 
 def test_an_unknown_label_is_refused_and_the_nearest_is_offered() -> None:
@@ -184,42 +141,37 @@ def test_the_hash_is_of_what_a_map_says() -> None:
 
 
 def test_a_map_is_read_from_a_file(tmp_path: Path) -> None:
-    path = written(tmp_path / "mine.json", '{"PERSON": "PER", "URL": null}')
+    path = tmp_path / "mine.json"
+    path.write_text('{"PERSON": "PER", "URL": null}', encoding="utf-8")
 
     labels = read_label_map(path)
 
-    assert labels.name == "mine.json"
-    assert labels.types == {"PERSON": PiiType.PER, "URL": None}
-    assert labels.type_of("PERSON") is PiiType.PER
+    assert (labels.name, labels.types) == ("mine.json", {"PERSON": PiiType.PER, "URL": None})
+    assert (labels.type_of("PERSON"), labels.type_of("URL")) == (PiiType.PER, None)
 
 
 @pytest.mark.parametrize(
     ("text", "what"),
     [
+        (None, "No such file or directory"),
         ('{"PERSON": "PER"', "not valid JSON"),
         ("[" * 100_000, "not valid JSON"),
         ('["PERSON"]', "must be an object of label to type or null"),
         ('{"PERSON": "PER", "PERSON": "ORG"}', "label 'PERSON' comes twice"),
-        (
-            '{"PERSON": "per"}',
-            f"label 'PERSON': unknown type 'per' (allowed: {TYPES})",
-        ),
+        ('{"PERSON": "per"}', f"label 'PERSON': unknown type 'per' (allowed: {TYPES})"),
         ('{"PERSON": ["PER"]}', "label 'PERSON': its type must be a string or null"),
         ('{"PERSON": {"PER": null}}', "label 'PERSON': its type must be a string or null"),
     ],
 )
-def test_a_broken_file_is_named(tmp_path: Path, text: str, what: str) -> None:
-    path = written(tmp_path / "mine.json", text)
+def test_a_broken_file_is_named(tmp_path: Path, text: str | None, what: str) -> None:
+    path = tmp_path / "mine.json"
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
 
     with pytest.raises(InputFileError) as caught:
-        read_label_map(path)
+        build_detector("hf:gone/folder", path)
 
     assert str(caught.value) == f"{path}: {what}"
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputFileError, match=r"gone\.json: No such file or directory$"):
-        read_label_map(tmp_path / "gone.json")
 
 
 @pytest.mark.parametrize("pair", list(combinations(SETS, 2)), ids="-".join)
@@ -273,3 +225,23 @@ def test_a_label_has_its_type(labels: LabelMap, label: str, pii_type: PiiType | 
 def test_what_no_set_has_is_refused(labels: LabelMap, label: str) -> None:
     with pytest.raises(UnknownNameError):
         labels.type_of(label)
+
+
+def test_a_map_where_none_is_needed(tmp_path: Path) -> None:
+    what = r"^detector 'bilstm-crf' gives our types: it takes no map"
+    with pytest.raises(PiiBenchError, match=what):
+        build_detector("bilstm-crf", tmp_path / "mine.json")
+
+
+@pytest.mark.parametrize("name", ["presidi", "presidio:some/folder", "hf", "hf:", ""])
+def test_a_name_that_is_none(name: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        build_detector(name)
+
+    allowed = ("bilstm-crf", "bilstm-crf-words", "presidio", "spacy", "hf:PATH")
+    assert caught.value.allowed == allowed
+
+
+def test_a_path_may_hold_colons() -> None:
+    with pytest.raises(InputFileError, match=r"^gone/folder:1: no such folder"):
+        build_detector("hf:gone/folder:1")
