@@ -1,6 +1,6 @@
-"""Reading texts and JSON, writing files whole or not at all, and hashes; errors name the line.
+"""Reading texts and JSON, writing files whole or not at all, hashes, and where our files are.
 
-An error never quotes what is in a file.
+An error names the line and never quotes what is in a file.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 import secrets
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
 import jsonlines
@@ -21,11 +22,17 @@ from pii_bench.errors import BadLinesError, InputFileError, PiiBenchError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from _typeshed import DataclassInstance
 
 T = TypeVar("T")
+
+_PACKAGE: Final = Path(__file__).resolve().parent
+_BUNDLED: Final = _PACKAGE / "_resources"
+# In the checkout, or inside the installed wheel.
+_ROOT: Final = _BUNDLED if _BUNDLED.is_dir() else _PACKAGE.parent
+DATA: Final = _ROOT / "data"
+PROMPTS: Final = _ROOT / "prompts"
 
 _SUFFIX: Final = ".new"
 _TEMPORARY: Final = re.compile(rf"\..+\.[a-z0-9_]{{8}}{re.escape(_SUFFIX)}")

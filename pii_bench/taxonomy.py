@@ -224,6 +224,9 @@ TIER_OF: Final[Mapping[str, int]] = MappingProxyType(
 )
 """The tier of each of its labels."""
 
+PAPER: Final = "paper"
+"""The taxonomy whose labels are our types."""
+
 _FILE: Final = Path(__file__).with_name("labels.csv")
 _RUNNING_NUMBER: Final = re.compile(r"_?\d+$")
 

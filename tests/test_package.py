@@ -11,7 +11,7 @@ import pytest
 from pii_bench.datasets.catalog import DATASETS
 from pii_bench.files import sha256_of
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
-from pii_bench.ranking.published import published_rows
+from pii_bench.ranking.external import published_rows
 from pii_bench.systems.relevance.base import read_thresholds
 from tests.conftest import REPOSITORY
 
@@ -23,9 +23,9 @@ _LOAD = """
 import json
 from pathlib import Path
 import pii_bench
-from pii_bench import resources
+from pii_bench import files
 from pii_bench.datasets.catalog import DATASETS, load_dataset
-from pii_bench.ranking.published import PUBLISHED, published_rows
+from pii_bench.ranking.external import PUBLISHED, published_rows
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
 
 package = Path(pii_bench.__file__).parent
@@ -41,7 +41,7 @@ print(json.dumps({
     "thresholds": read_thresholds(),
     "package": str(package),
     "typed": (package / "py.typed").is_file(),
-    "folders": [str(resources.DATA), str(resources.PROMPTS), str(PUBLISHED)],
+    "folders": [str(files.DATA), str(files.PROMPTS), str(PUBLISHED)],
     "prompts": {s.name: load_prompt(s).sha256 for s in [DETECTION, *STRATEGIES.values()]},
     "sets": {name: load_dataset(name).sha256 for name in DATASETS if DATASETS[name].path.exists()},
     "published": len(published_rows()),

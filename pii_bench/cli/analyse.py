@@ -13,7 +13,7 @@ from pii_bench.cli.options import add_json, add_results
 from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.errors import MissingExtraError
 from pii_bench.escaping import markdown_table
-from pii_bench.ranking.published import published_rows
+from pii_bench.ranking.external import published_rows
 from pii_bench.ranking.rows import Source
 
 if TYPE_CHECKING:

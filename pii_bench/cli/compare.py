@@ -5,21 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from pii_bench.cli.options import (
-    add_dataset,
-    add_json,
-    add_results,
-    add_task,
-    positive,
-)
+from pii_bench.cli.options import add_dataset, add_json, add_results, add_task, positive
 from pii_bench.cli.terminal import say, say_json, tell
 from pii_bench.datasets.catalog import ALL, load_dataset
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import markdown_table
-from pii_bench.ranking.collect import collect
 from pii_bench.ranking.rows import find_rows
 from pii_bench.ranking.scores import RESAMPLES
 from pii_bench.ranking.significance import EXACT_UP_TO, FLIPS, Comparison, compare, holm
+from pii_bench.ranking.stored import collect
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.escaping import markdown_table
 from pii_bench.prompting.strategies import STRATEGIES
-from pii_bench.ranking.collect import rows_of
 from pii_bench.ranking.costs import (
     Assumptions,
     Bill,
@@ -24,7 +23,7 @@ from pii_bench.ranking.costs import (
     usd_per_document,
 )
 from pii_bench.ranking.rows import rank, system_name
-from pii_bench.ranking.stored import read_runs
+from pii_bench.ranking.stored import read_runs, rows_of
 from pii_bench.runs.store import read_lines
 from pii_bench.systems import ENCODER
 from pii_bench.systems.base import THIS_MACHINE

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import add_json, add_results, positive
 from pii_bench.cli.terminal import say, say_json, tell
-from pii_bench.ranking.collect import collect, update
-from pii_bench.ranking.published import published_rows
+from pii_bench.ranking.external import published_rows
 from pii_bench.ranking.render import record_of, to_table
+from pii_bench.ranking.stored import collect, update
 
 if TYPE_CHECKING:
     import argparse

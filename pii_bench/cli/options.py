@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlencode
 
-from pii_bench.datasets.span_files import SPAN_FORMATS
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import MOST_CALLS
 from pii_bench.systems import KEEP
@@ -151,6 +150,8 @@ def filtered(arguments: argparse.Namespace) -> str:
     source: str = arguments.dataset
     if not given:
         return source
+    from pii_bench.datasets.span_files import SPAN_FORMATS
+
     if source.partition(":")[0] not in SPAN_FORMATS or "#" in source:
         named = " and ".join(f"--{key}" for key in given)
         raise PiiBenchError(f"dataset {source!r} takes no {named}: {', '.join(SPAN_FORMATS)} do")

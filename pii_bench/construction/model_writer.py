@@ -18,10 +18,10 @@ from pii_bench.construction.marked import MarkedError, parse_marked
 from pii_bench.construction.pools import load_voices
 from pii_bench.construction.recorded import Recorded
 from pii_bench.datasets.sample import Sample, write_native
+from pii_bench.files import PROMPTS
 from pii_bench.models.base import Completion, Message, Request, Sampling
-from pii_bench.prompting.parsing.completion import mend_surrogates, without_thought
+from pii_bench.prompting.parsing.answers import mend_surrogates, without_thought
 from pii_bench.prompting.strategies import content_hash, load_template
-from pii_bench.resources import PROMPTS
 from pii_bench.runs.run import run_system
 from pii_bench.runs.store import RunFiles, RunStore, read_lines
 

@@ -18,8 +18,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.construction.pools import VALUES, load_pools, read_values
-from pii_bench.datasets.check.formats import parse_amount, parse_percentage
 from pii_bench.datasets.check.run import sample_problems
+from pii_bench.datasets.value_formats import parse_amount, parse_percentage
 from pii_bench.datasets.variants import (
     cut,
     in_capitals,

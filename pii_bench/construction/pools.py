@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pii_bench.errors import InputFileError, MissingExtraError
-from pii_bench.resources import DATA
+from pii_bench.files import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

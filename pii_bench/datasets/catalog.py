@@ -10,26 +10,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from pii_bench.datasets.foreign import read_capid, read_tab
 from pii_bench.datasets.sample import iterate_native, read_native
-from pii_bench.datasets.span_files import (
-    SPAN_FORMATS,
-    Document,
-    Misfits,
-    read_documents,
-    read_samples,
-    span_source,
-)
 from pii_bench.errors import InputFileError, UnknownNameError
-from pii_bench.files import RecordError, get, read_object, sha256_of, sha256_of_folder
-from pii_bench.resources import DATA
+from pii_bench.files import DATA, RecordError, get, read_object, sha256_of, sha256_of_folder
 from pii_bench.taxonomy import taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.datasets.span_files import SpanSource
+    from pii_bench.datasets.span_files import Document, Misfits, SpanSource
     from pii_bench.taxonomy import Meaning
 
 
@@ -222,11 +212,6 @@ class DocumentStream:
     read: Callable[[Misfits], Iterator[Document]]
 
 
-FOREIGN_FORMATS: Final[
-    Mapping[str, Callable[[Path], tuple[tuple[Sample, ...], tuple[str, ...]]]]
-] = MappingProxyType({"capid": read_capid, "tab": read_tab})
-
-
 def load_datasets(source: str) -> tuple[Dataset, ...]:
     """Load what `--dataset` names: `all`, a name, `format:path`, or a path.
 
@@ -255,6 +240,10 @@ def open_dataset(source: str) -> DatasetStream:
         ours = DATASETS[source]
         sha256, samples = _pinned(ours), read_native(ours.path)
         return DatasetStream(source, source, sha256, (), lambda: iter(samples))
+    # Readers of other people's formats are imported for those alone.
+    from pii_bench.datasets.foreign import FOREIGN_FORMATS
+    from pii_bench.datasets.span_files import SPAN_FORMATS, Misfits, read_samples, span_source
+
     if (spans := span_source(source)) is not None:
         misfits = Misfits()
         # Read once to know what does not fit.
@@ -287,6 +276,8 @@ def open_documents(source: str) -> DocumentStream:
         UnknownNameError: neither a name nor a file.
         InputFileError: as `open_dataset`.
     """
+    from pii_bench.datasets.span_files import SPAN_FORMATS, Document, read_documents, span_source
+
     if (spans := span_source(source)) is not None:
         labels = SPAN_FORMATS[spans.format].labels()
         return DocumentStream(*_named(spans), labels, partial(read_documents, spans))
@@ -314,12 +305,15 @@ def load_dataset(source: str) -> Dataset:
         UnknownNameError: neither a name nor a file.
         InputFileError: the file is broken, or one of ours is absent or not as pinned.
     """
-    if (spans := span_source(source)) is not None:
-        # Without `open_dataset`, which would read it twice.
-        misfits = Misfits()
-        found = tuple(read_samples(spans, misfits))
-        name, sha256 = _named(spans)
-        return Dataset(name, source, sha256, found, misfits.messages(), names_subjects=False)
+    if source not in DATASETS:
+        from pii_bench.datasets.span_files import Misfits, read_samples, span_source
+
+        if (spans := span_source(source)) is not None:
+            # Without `open_dataset`, which would read it twice.
+            misfits = Misfits()
+            found = tuple(read_samples(spans, misfits))
+            name, sha256 = _named(spans)
+            return Dataset(name, source, sha256, found, misfits.messages(), names_subjects=False)
     opened = open_dataset(source)
     return Dataset(opened.name, source, opened.sha256, tuple(opened.read()), opened.faults)
 

@@ -12,7 +12,7 @@ from pii_bench.files import BadLines, RecordError, get, get_objects, read_record
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 SUBJECT: Final = "A"
@@ -217,3 +217,9 @@ def _lookup(mention: dict[str, Any], key: str, table: Mapping[str, _Value], owne
     if name not in table:
         raise RecordError(f"{owner}: {UnknownNameError(f'TAB {key}', name, table)}")
     return table[name]
+
+
+FOREIGN_FORMATS: Final[
+    Mapping[str, Callable[[Path], tuple[tuple[Sample, ...], tuple[str, ...]]]]
+] = MappingProxyType({"capid": read_capid, "tab": read_tab})
+"""What reads samples and faults, by the name that `--dataset` writes before the colon."""

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.datasets.catalog import DATASETS, Pin, card_path, read_card
 from pii_bench.errors import InputFileError
-from pii_bench.files import sha256_of, write_json, write_whole
-from pii_bench.resources import DATA
+from pii_bench.files import DATA, sha256_of, write_json, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError
-from pii_bench.files import read_records
-from pii_bench.resources import DATA
+from pii_bench.files import DATA, read_records
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from tabulate import tabulate
 
 from pii_bench.errors import InputFileError
-from pii_bench.resources import DATA
+from pii_bench.files import DATA
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:

@@ -24,10 +24,9 @@ from pii_bench.errors import InputFileError
 from pii_bench.files import encode, write_whole, writing
 from pii_bench.integrations.every_eval_ever_figures import METRICS, ScoredTask, sample_lines
 from pii_bench.models.catalog import LOCAL, PROVIDERS, REPLAY, find_card
-from pii_bench.ranking.collect import rows_of
 from pii_bench.ranking.rows import Source, with_intervals
 from pii_bench.ranking.scores import LEVEL, RESAMPLES
-from pii_bench.ranking.stored import read_runs
+from pii_bench.ranking.stored import read_runs, rows_of
 from pii_bench.runs.records import Failure
 from pii_bench.runs.store import read_lines
 from pii_bench.systems.base import GOLD, THIS_MACHINE

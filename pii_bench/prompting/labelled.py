@@ -14,16 +14,13 @@ from rapidfuzz import fuzz, process
 from pii_bench.datasets.catalog import open_documents
 from pii_bench.datasets.span_files import Misfits, span_source
 from pii_bench.errors import PiiBenchError
-from pii_bench.taxonomy import CATEGORIES, PiiType, name_in, taxonomy
+from pii_bench.taxonomy import CATEGORIES, PAPER, PiiType, name_in, taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pii_bench.datasets.span_files import Document
     from pii_bench.taxonomy import Meaning
-
-PAPER: Final = "paper"
-"""The taxonomy whose labels are our types."""
 
 _KINDS: Final[Mapping[PiiType, str]] = MappingProxyType(
     {

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from pii_bench.datasets.sample import spans_of
 from pii_bench.errors import PiiBenchError, PromptError, UnknownNameError
+from pii_bench.files import PROMPTS
 from pii_bench.models.base import AnswerSchema, Message
-from pii_bench.prompting.labelled import PAPER, Example, Shots, choose, definitions, draw_examples
-from pii_bench.resources import PROMPTS
 from pii_bench.tasks import Task
-from pii_bench.taxonomy import PiiType
+from pii_bench.taxonomy import PAPER, PiiType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
+    from pii_bench.prompting.labelled import Example, Shots
 
 
 class _DoubleBraces(string.Template):
@@ -293,6 +293,9 @@ def load_prompt(
     labels: Mapping[str, str] = {}
     examples: tuple[Example, ...] = ()
     if strategy.labelled:
+        # What reads other people's datasets for examples is imported for this strategy alone.
+        from pii_bench.prompting.labelled import definitions, draw_examples
+
         labels = definitions(taxonomy)
         texts.append(json.dumps(dict(labels)))
         if shots is not None:
@@ -339,6 +342,8 @@ def _examples(prompt: Prompt, sample: Sample) -> str:
     """Each with a blank line behind it."""
     if prompt.shots is None:
         return ""
+    from pii_bench.prompting.labelled import choose
+
     shown = []
     for example in choose(prompt.examples, prompt.shots, sample.description):
         # A schema has every label.

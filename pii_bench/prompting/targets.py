@@ -13,11 +13,11 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.files import PROMPTS
 from pii_bench.masking import mask
 from pii_bench.models.base import Message
 from pii_bench.models.tuning import Example
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt, load_template
-from pii_bench.resources import PROMPTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

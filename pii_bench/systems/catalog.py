@@ -21,24 +21,19 @@ from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.files import sha256_of
 from pii_bench.models.base import CallError, Completion, Draws, Finish
 from pii_bench.models.calls import CallPolicy
-from pii_bench.models.catalog import (
-    REPLAY,
-    ModelOptions,
-    check_model,
-    model_names,
-    resolve,
-)
+from pii_bench.models.catalog import REPLAY, ModelOptions, check_model, model_names, resolve
 from pii_bench.systems import BALANCED, ENCODER
 from pii_bench.systems.base import GOLD, System, SystemCard
 from pii_bench.systems.detectors import DETECTORS, detector_names
+from pii_bench.systems.predictions import Prediction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.models.base import Response
     from pii_bench.prompting.labelled import Shots
     from pii_bench.prompting.strategies import Output
+    from pii_bench.systems.base import Response
 
 Kind = Literal["python", "composed", "encoder", "prompted", "entry point"]
 """What a name of `--model` can be."""
@@ -267,10 +262,10 @@ class PlugIn:
             raise
         except Exception as error:  # noqa: BLE001 - foreign code must not end a run of hours
             return Completion(f"{_FAULT}raised {type(error).__name__}", Finish.STOP)
-        if isinstance(response, Completion | Draws):
+        if isinstance(response, Completion | Draws | Prediction):
             return response
         kind = type(response).__name__
-        return Completion(f"{_FAULT}returned {kind}, not Completion", Finish.STOP)
+        return Completion(f"{_FAULT}returned {kind}, not Prediction", Finish.STOP)
 
     async def close(self) -> None:
         """Release what the system holds."""

@@ -1,8 +1,4 @@
-"""Systems made of a source of entities and a source of relevance, without a chat model.
-
-Their responses are written in the answer formats of the prompts, so that stored runs of all
-systems are read by one parser.
-"""
+"""Systems made of a source of entities and a source of relevance, without a chat model."""
 
 from __future__ import annotations
 
@@ -13,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.models.base import Completion, Finish
 from pii_bench.systems.base import GOLD, THIS_MACHINE, UNKNOWN_RECIPIENT, SystemCard
 from pii_bench.systems.detectors import build_detector, check_detector
 from pii_bench.systems.parts import (
@@ -22,8 +17,9 @@ from pii_bench.systems.parts import (
     GoldRelevance,
     PredictedRelevance,
 )
+from pii_bench.systems.predictions import Prediction
 from pii_bench.systems.relevance.catalog import RELEVANCE, build_relevance
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,12 +53,13 @@ class DetectionSystem:
         """SHA-256 over the entities' source and what it reads of the sample."""
         return _hash([_identity(self.entities, sample)])
 
-    async def respond(self, sample: Sample) -> Completion:
-        """`Subject1{"text": "TYPE", ...}`; a text of two types has the first."""
+    async def respond(self, sample: Sample) -> Prediction:
+        """Texts with their types; a text of two types has the first."""
         types: dict[str, str] = {}
         for entity in self.entities.entities(sample):
             types.setdefault(entity.text, entity.type)
-        return await _answer(f"Subject1{json.dumps(types, ensure_ascii=False)}")
+        await _let_others_stop()
+        return Prediction(Status.OK, subjects=(tuple(types.items()),))
 
     async def close(self) -> None:
         """Nothing to release."""
@@ -98,11 +95,12 @@ class RelevanceSystem:
         parts = self.entities, self.relevance
         return _hash([_identity(part, sample) for part in parts])
 
-    async def respond(self, sample: Sample) -> Completion:
-        """`### Answer: ["text", ...]`."""
+    async def respond(self, sample: Sample) -> Prediction:
+        """The texts that are needed."""
         entities = self.entities.entities(sample)
         texts = self.relevance.needed(sample, entities)
-        return await _answer(f"### Answer: {json.dumps(texts, ensure_ascii=False)}")
+        await _let_others_stop()
+        return Prediction(Status.OK, related=tuple(texts))
 
     async def close(self) -> None:
         """Nothing to release."""
@@ -117,11 +115,10 @@ def compose_systems(
     return DetectionSystem(entities), RelevanceSystem(entities, relevance)
 
 
-async def _answer(text: str) -> Completion:
+async def _let_others_stop() -> None:
     # The work is done on the processor, and the libraries below are not all safe in threads.
     # Only here can the event loop stop a run.
     await asyncio.sleep(0)
-    return Completion(text, Finish.STOP)
 
 
 def _recipients(*parts: EntitySource | RelevanceSource) -> str:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final, Literal
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Draws, Request, Sampling
 from pii_bench.models.catalog import LOCAL, build_model, find_card, is_loopback, resolve
-from pii_bench.prompting.labelled import PAPER
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
 from pii_bench.systems.base import THIS_MACHINE, SystemCard
 from pii_bench.systems.catalog import DEFAULT_STRATEGY, refuse, refuse_caps
 from pii_bench.tasks import Task
+from pii_bench.taxonomy import PAPER
 
 if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
@@ -188,7 +188,7 @@ class VotedSystem(_Several):
     Self-consistency as Wang et al. (2022, arXiv:2203.11171) define it: a chain-of-thought prompt
     is asked several times at a temperature above 0. The reasoning differs from draw to draw; what
     most of them end in is the answer. Their answers are single values, ours are sets: so each
-    entity is voted on by itself (`pii_bench.runs.predictions.vote`). Every draw is
+    entity is voted on by itself (`pii_bench.runs.responses.vote`). Every draw is
     stored as it came, and the vote is taken when responses are read.
 
     The draws of a sample are asked for at the same time: at N samples at a time, `votes` times

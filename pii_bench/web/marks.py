@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.masking.tags import name_of
+from pii_bench.masking.masked import name_of
 from pii_bench.scorer.locate import Strictness, locator_of
 from pii_bench.scorer.text import tokenize
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType

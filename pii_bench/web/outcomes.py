@@ -10,7 +10,7 @@ from sqlalchemy import delete, insert, select, update
 
 from pii_bench.datasets.readings import load_readings, version_of
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject, sample_to_record
-from pii_bench.ranking.human import HumanAnswer
+from pii_bench.ranking.external import HumanAnswer
 from pii_bench.ranking.scores import clusters_of
 from pii_bench.scorer import score_detection, score_query_related
 from pii_bench.tasks import Task as BenchmarkTask

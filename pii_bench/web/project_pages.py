@@ -20,7 +20,7 @@ from pii_bench.datasets.readings import load_readings
 from pii_bench.datasets.span_files import SPAN_FORMATS
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import write_whole
-from pii_bench.ranking.human import FOLDER, to_lines
+from pii_bench.ranking.external import HUMAN, to_lines
 from pii_bench.systems.catalog import check_name
 from pii_bench.web import state
 from pii_bench.web.accounts import list_accounts
@@ -261,7 +261,7 @@ def project_page(request: Request, user: Owner, project: VisibleProject) -> Resp
             "suggested": sum(sample.suggestion is not None for sample in samples),
             "all_samples": len(samples),
             "guidelines": project.guidelines,
-            "results": state.of(request).settings.results / FOLDER,
+            "results": state.of(request).settings.results / HUMAN,
         }
     return page(request, "project.html", **values)
 
@@ -376,7 +376,7 @@ def keep_human(request: Request, _: Owner, project: VisibleProject) -> Response:
         answers = human_answers(connection, project)
     if not answers:
         raise ProjectError("nobody has finished a sample yet")
-    folder = web.settings.results / FOLDER
+    folder = web.settings.results / HUMAN
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / f"{_file_name(project)}.jsonl", to_lines(answers))
     return RedirectResponse(f"/projects/{project.id}?kept=1#files", 303)

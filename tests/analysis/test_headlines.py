@@ -15,7 +15,7 @@ from pii_bench.analysis.headlines import (
     tradeoffs,
 )
 from pii_bench.datasets.sample import reasons_of
-from pii_bench.ranking.published import published_rows
+from pii_bench.ranking.external import published_rows
 from pii_bench.ranking.rows import Row, Source
 from pii_bench.tasks import Task
 from tests.analysis.evaluated import UNASKED, answer, asked, evaluated, headline, run_name

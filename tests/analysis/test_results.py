@@ -11,7 +11,7 @@ from pii_bench.analysis.headlines import Drop
 from pii_bench.analysis.recall import Rule, Share
 from pii_bench.analysis.results import Analysis, analyse, to_csv, write_csvs
 from pii_bench.files import ResultsError
-from pii_bench.ranking.published import published_rows
+from pii_bench.ranking.external import published_rows
 from pii_bench.tasks import Task
 from tests.analysis.evaluated import answer, asked, evaluated, run_name
 

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.analysis.runs import BASE, CURVES, pooled, preferred, read_evaluated
-from pii_bench.ranking.collect import collect
 from pii_bench.ranking.rows import Source
 from pii_bench.ranking.scores import MASKED_TEXT, clusters_of, scores_of
+from pii_bench.ranking.stored import collect
 from pii_bench.tasks import Task
 from tests.analysis.evaluated import UNASKED, answer, asked, detected, evaluated, run_name
 from tests.builders import make_sample

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from pii_bench.cli import leaderboard, main
-from pii_bench.ranking.published import published_rows
+from pii_bench.ranking.external import published_rows
 from tests.ranking.stored_runs import ANN, BO, changed, store_run, tiny_dataset
 
 if TYPE_CHECKING:

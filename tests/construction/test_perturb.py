@@ -21,9 +21,9 @@ from pii_bench.construction.perturb import (
     versions,
 )
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.datasets.check.formats import FORMATS
 from pii_bench.datasets.check.run import sample_problems
 from pii_bench.datasets.sample import Related, Sample, perturbation_of
+from pii_bench.datasets.value_formats import FORMATS
 from tests.datasets.check.samples import build
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 
 from pii_bench.construction.pools import City, Country, load_pools
 from pii_bench.construction.values import Draw, amount, draw_value, facets_of
-from pii_bench.datasets.check.formats import FORMATS
+from pii_bench.datasets.value_formats import FORMATS
 from pii_bench.taxonomy import TYPE_OF_CATEGORY
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from pii_bench.datasets.statistics import (
     to_markdown,
 )
 from pii_bench.errors import InputFileError
-from pii_bench.resources import DATA
+from pii_bench.files import DATA
 from pii_bench.taxonomy import PiiType
 from tests.builders import make_sample
 

@@ -9,7 +9,7 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.files import sha256_of
 from pii_bench.integrations.every_eval_ever import Evaluator, ModelIdentity, export_runs, identify
 from pii_bench.models.local import WEIGHTS
-from pii_bench.ranking.collect import collect
+from pii_bench.ranking.stored import collect
 from pii_bench.systems.base import THIS_MACHINE, SystemCard
 from pii_bench.tasks import Task
 from tests.builders import read_folder

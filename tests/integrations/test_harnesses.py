@@ -16,8 +16,7 @@ from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.integrations.questions import sample_metrics
 from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
-from pii_bench.ranking.collect import rows_of
-from pii_bench.ranking.stored import read_runs
+from pii_bench.ranking.stored import read_runs, rows_of
 from pii_bench.runs.evaluation import evaluate
 from pii_bench.tasks import Task
 from tests.builders import read_lines

@@ -59,6 +59,7 @@ def test_an_example_that_openai_would_cut_off_is_named() -> None:
     assert tuning_file([longer], Format.MISTRAL, len).examples == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [Format.OPENAI, Format.MISTRAL])
 def test_a_file_that_is_too_large(form: Format) -> None:
     large = Example("s1", (Message("user", "x" * 60_000_000),), "")

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError, PromptError, UnknownNameError
-from pii_bench.prompting.parsing import (
+from pii_bench.files import PROMPTS
+from pii_bench.prompting.parsing.answers import (
     parse_structured_detection,
     parse_structured_labelled,
     parse_structured_related,
@@ -31,7 +32,6 @@ from pii_bench.prompting.strategies import (
     load_template,
     read_prompt_text,
 )
-from pii_bench.resources import PROMPTS
 from pii_bench.tasks import Task
 from tests.builders import make_sample
 

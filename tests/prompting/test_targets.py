@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.prompting.parsing import parse_detection
+from pii_bench.prompting.parsing.detection import parse_detection
 from pii_bench.prompting.parsing.texts import parse_related
 from pii_bench.prompting.targets import (
     Target,

@@ -7,13 +7,13 @@ import pytest
 
 from pii_bench.errors import UnknownNameError
 from pii_bench.models.catalog import MODELS
+from pii_bench.ranking.external import PUBLISHED, published_rows
 from pii_bench.ranking.paper_tables import (
     PAPER_TABLES,
     paper_table,
     paper_table_records,
     published_name,
 )
-from pii_bench.ranking.published import PUBLISHED, published_rows
 from pii_bench.ranking.rows import Row, Source
 from pii_bench.tasks import Task
 

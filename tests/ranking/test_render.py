@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.files import ResultsError
-from pii_bench.ranking.collect import collect
 from pii_bench.ranking.render import (
     summarise,
     to_csv,
@@ -20,6 +19,7 @@ from pii_bench.ranking.render import (
     write_leaderboard,
 )
 from pii_bench.ranking.rows import METRICS, Row, Source, rank
+from pii_bench.ranking.stored import collect
 from pii_bench.tasks import Status, Task
 from tests.ranking.stored_runs import ANN, BO, FAILED, store_run, tiny_dataset
 

@@ -1,20 +1,30 @@
+"""Stored runs read back, and the leaderboard of them."""
+
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
+from pii_bench.datasets.catalog import load_dataset
+from pii_bench.models.base import SKIPPED_BUDGET
 from pii_bench.ranking.rows import Source
-from pii_bench.ranking.stored import read_runs
+from pii_bench.ranking.scores import Scores
+from pii_bench.ranking.stored import Collection, collect, read_runs
 from pii_bench.runs import kept_scores
-from pii_bench.runs.predictions import Prediction
+from pii_bench.runs.records import Failure
+from pii_bench.systems.base import UNKNOWN_RECIPIENT
+from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
+from tests.builders import sample_record, write_lines
 from tests.ranking.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
-
+    from pii_bench.datasets.catalog import Dataset
+    from pii_bench.ranking.rows import Row
     from pii_bench.ranking.stored import Run
+
 
 ANN_FOUND = ((("Ann Lee", "PER"), ("32", "DEM")),)
 
@@ -148,3 +158,357 @@ def test_what_is_left_out_is_known_without_scoring(tmp_path: Path) -> None:
 
     assert found.left_out == ()
     assert "scores" not in vars(found.runs[0])
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    return tiny_dataset(tmp_path / "tiny.jsonl")
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    return tmp_path / "results" / "runs"
+
+
+def rows(runs: Path) -> dict[tuple[str, Task], Row]:
+    collection = collect(runs.parent)
+    assert collection.left_out == ()
+    found = {(row.strategy, row.task): row for row in collection.rows}
+    assert len(found) == len(collection.rows)
+    return found
+
+
+def test_no_results_are_no_rows(tmp_path: Path) -> None:
+    assert collect(tmp_path / "results").rows == ()
+
+
+def test_a_dataset_that_is_loaded_is_not_read_again(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
+    read = collect(runs.parent)
+    Path(dataset.source).unlink()
+
+    assert collect(runs.parent, [dataset]) == read
+    assert collect(runs.parent).rows == ()
+
+
+def test_a_detection_run_is_one_row(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN, "s2": 'Subject1{"Bo Ray": "PER"}'})
+
+    (row,) = collect(runs.parent).rows
+
+    assert (row.source, row.model, row.strategy, row.task) == (
+        Source.RUN,
+        "fake/one",
+        "detection",
+        Task.DETECTION,
+    )
+    # 1 and 2 * 1 * 1/2 / (1 + 1/2) = 2/3.
+    assert row.headline == pytest.approx((1 + 2 / 3) / 2)
+    assert (row.scored, row.gold, row.complete) == (2, 2, True)
+
+
+def test_masking_is_composed_of_both_answers(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
+    store_run(runs, dataset, "naive", {"s1": '### Answer: ["32"]', "s2": "### Answer: []"})
+
+    masking = rows(runs)["naive", Task.MASKING]
+
+    # Ann Lee is masked, as she should be; of Bo Ray and 40, one should be: P = 1/2, R = 1.
+    assert masking.metrics["precision"] == pytest.approx((1 + 1 / 2) / 2)
+    assert masking.metrics["recall"] == 1.0
+    assert masking.metrics["f1"] == pytest.approx((1 + 2 / 3) / 2)
+    # All that is not needed is hidden, P = 1; of 32 and 40, which are, the first is kept, R = 1/2.
+    assert (masking.metrics["protection"], masking.metrics["retention"]) == (1, 1 / 2)
+    assert masking.headline == masking.metrics["h"] == pytest.approx(2 / 3)
+    assert f"|prompt:detection@{'d' * 12}+naive@{'n' * 12}|" in masking.signature
+    assert "|returned:one|" in masking.signature
+
+
+def test_samples_of_one_description_are_one_cluster(runs: Path, tmp_path: Path) -> None:
+    twins = [sample_record("s1"), sample_record("s2", description="Ann Lee is 32 years old.")]
+    write_lines(tmp_path / "twins.jsonl", [*twins, sample_record("s3", query="May I vote?")])
+    dataset = load_dataset(str(tmp_path / "twins.jsonl"))
+    for prompt, answer in (("detection", ANN), ("naive", '### Answer: ["32"]')):
+        store_run(runs, dataset, prompt, {"s1": answer, "s2": "None.", "s3": answer})
+
+    found = {task: row.by_sample[row.headline_name] for (_, task), row in rows(runs).items()}
+
+    ids, clusters, values = ("s1", "s2", "s3"), ("s1", "s2", "s1"), (1.0, 0.0, 1.0)
+    assert found[Task.DETECTION] == found[Task.QUERY_RELATED] == Scores(ids, clusters, values)
+    # Where nothing is detected nothing is hidden, and what is needed can be read.
+    assert found[Task.MASKING] == Scores(ids, clusters, values, (values, (1.0, 1.0, 1.0)))
+
+
+def test_one_detection_run_serves_every_strategy(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
+    for strategy in ("naive", "self-cot"):
+        store_run(runs, dataset, strategy, {"s1": "### Answer: []", "s2": "### Answer: []"})
+
+    assert list(rows(runs)) == [
+        ("detection", Task.DETECTION),
+        ("naive", Task.QUERY_RELATED),
+        ("naive", Task.MASKING),
+        ("self-cot", Task.QUERY_RELATED),
+        ("self-cot", Task.MASKING),
+    ]
+
+
+@pytest.mark.parametrize("other", ["model", "settings", "dataset", "folder"])
+def test_detection_of_anything_else_composes_nothing(
+    runs: Path, dataset: Dataset, tmp_path: Path, other: str
+) -> None:
+    elsewhere = tiny_dataset(tmp_path / "other.jsonl")
+    store_run(
+        runs.parent / "reference" if other == "folder" else runs,
+        elsewhere if other == "dataset" else dataset,
+        "detection",
+        {"s1": ANN, "s2": BO},
+        model="fake/two" if other == "model" else "fake/one",
+        settings={"endpoint": "http://b"} if other == "settings" else {},
+    )
+    store_run(runs, dataset, "naive", {"s1": "### Answer: []", "s2": "### Answer: []"})
+
+    assert [task for _, task in rows(runs)].count(Task.MASKING) == 0
+
+
+def test_the_strategy_that_is_told_gold_is_marked(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
+    store_run(runs, dataset, "naive-choice", {"s1": "### Answer: []", "s2": "### Answer: []"})
+
+    found = rows(runs)
+
+    assert not found["detection", Task.DETECTION].oracle
+    assert found["naive-choice", Task.QUERY_RELATED].oracle
+    assert found["naive-choice", Task.MASKING].oracle
+
+
+AWAY = "fake (https://api.example.org/v1)"
+
+
+def test_a_row_says_who_was_sent_unmasked_text(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN}, unmasked_text_to=AWAY)
+    store_run(runs, dataset, "naive", {"s1": "### Answer: []"}, unmasked_text_to=AWAY)
+
+    assert {row.unmasked_text_to for row in rows(runs).values()} == {AWAY}
+
+
+def test_masking_was_sent_to_whoever_was_sent_either_question(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN}, unmasked_text_to=UNKNOWN_RECIPIENT)
+    store_run(runs, dataset, "naive", {"s1": "### Answer: []"}, unmasked_text_to=AWAY)
+
+    found = rows(runs)
+
+    assert found["naive", Task.QUERY_RELATED].unmasked_text_to == AWAY
+    assert found["naive", Task.MASKING].unmasked_text_to == f"unknown, {AWAY}"
+
+
+def test_a_failure_of_the_model_is_scored_and_a_failed_call_is_not(
+    runs: Path, dataset: Dataset
+) -> None:
+    store_run(runs, dataset, "naive", {"s1": "No idea, sorry.", "s2": FAILED})
+
+    row = rows(runs)["naive", Task.QUERY_RELATED]
+
+    assert (row.scored, row.gold, row.complete) == (1, 2, False)
+    assert row.headline == 0.0
+    assert row.rates is not None
+    assert row.rates[Status.MALFORMED] == row.rates[Status.INFRA_ERROR] == 1 / 2
+
+
+def test_a_call_that_the_budget_forbade_is_told_from_one_that_failed(
+    runs: Path, dataset: Dataset
+) -> None:
+    store_run(runs, dataset, "naive", {"s1": Failure(SKIPPED_BUDGET, ""), "s2": FAILED})
+
+    row = rows(runs)["naive", Task.QUERY_RELATED]
+
+    assert row.scored == 0
+    assert row.rates is not None
+    assert row.rates[Status.SKIPPED_BUDGET] == row.rates[Status.INFRA_ERROR] == 1 / 2
+
+
+VOTE = {"temperature": 0.7, "votes": 3}
+
+
+def test_the_majority_of_the_draws_is_the_answer(runs: Path, dataset: Dataset) -> None:
+    both, none = '### Answer: ["32", "Ann Lee"]', "### Answer: []"
+    draws = {"s1": [both, '### Answer: ["32"]', none], "s2": ["", none, '### Answer: ["40"]']}
+    store_run(runs, dataset, "self-consistency-vote", draws, settings=VOTE)
+
+    row = rows(runs)["self-consistency-vote", Task.QUERY_RELATED]
+
+    # 32 alone has more than half of three; 40 has half of the two draws that can be read.
+    assert row.metrics["precision"] == row.metrics["recall"] == 1 / 2
+    assert "|returned:one|" in row.signature
+    assert "|temperature:0.7|votes:3|" in row.signature
+
+
+def test_masking_by_a_vote_takes_the_detection_of_the_same_model(
+    runs: Path, dataset: Dataset
+) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
+    draws = {"s1": ['### Answer: ["32"]'] * 3, "s2": ['### Answer: ["40"]'] * 3}
+    store_run(runs, dataset, "self-consistency-vote", draws, settings=VOTE)
+
+    masking = rows(runs)["self-consistency-vote", Task.MASKING]
+
+    assert masking.headline == 1.0
+    assert "|detection.temperature:0.0|" in masking.signature
+
+
+def test_a_vote_takes_no_detection_of_another_endpoint(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN}, settings={"endpoint": "http://b"})
+    store_run(runs, dataset, "self-consistency-vote", {"s1": ["[]"]}, settings=VOTE)
+
+    assert ("self-consistency-vote", Task.MASKING) not in rows(runs)
+
+
+SCHEMA = {"output": "schema"}
+ANN_BY_SCHEMA = (
+    '{"subjects": [{"entities":'
+    ' [{"text": "Ann Lee", "type": "PER"}, {"text": "32", "type": "DEM"}]}]}'
+)
+
+
+def test_both_outputs_live_beside_each_other_and_are_not_mixed(
+    runs: Path, dataset: Dataset
+) -> None:
+    store_run(runs, dataset, "detection", {"s1": BO})
+    store_run(runs, dataset, "naive", {"s1": '### Answer: ["32"]'})
+    store_run(runs, dataset, "detection+schema", {"s1": ANN_BY_SCHEMA}, settings=SCHEMA)
+    store_run(runs, dataset, "naive+schema", {"s1": '{"answer": ["32"]}'}, settings=SCHEMA)
+
+    found = rows(runs)
+
+    assert {key: row.headline for key, row in found.items()} == {
+        ("detection", Task.DETECTION): 0.0,
+        ("detection+schema", Task.DETECTION): 1.0,
+        ("naive", Task.QUERY_RELATED): 1.0,
+        ("naive", Task.MASKING): 0.0,
+        ("naive+schema", Task.QUERY_RELATED): 1.0,
+        ("naive+schema", Task.MASKING): 1.0,
+    }
+    assert "|output:schema|" in found["naive+schema", Task.MASKING].signature
+
+
+def test_an_answer_of_text_in_a_run_of_schemas_is_malformed(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "naive+schema", {"s1": '### Answer: ["32"]'}, settings=SCHEMA)
+
+    row = rows(runs)["naive+schema", Task.QUERY_RELATED]
+
+    assert row.rates is not None
+    # Of the samples that were asked.
+    assert row.rates[Status.MALFORMED] == 1
+
+
+def test_a_sample_with_half_an_answer_is_not_masked(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN})
+    store_run(runs, dataset, "naive", {"s1": '### Answer: ["32"]', "s2": "### Answer: []"})
+
+    masking = rows(runs)["naive", Task.MASKING]
+
+    assert (masking.scored, masking.gold) == (1, 2)
+
+
+def test_an_answer_after_a_failed_call_counts(runs: Path, dataset: Dataset) -> None:
+    files = store_run(runs, dataset, "naive", {"s1": FAILED, "s2": "### Answer: []"})
+    again = store_run(runs, dataset, "self-cot", {"s1": "### Answer: []"})
+    with files.responses.open("ab") as file:
+        file.write(again.responses.read_bytes())
+
+    assert rows(runs)["naive", Task.QUERY_RELATED].scored == 2
+
+
+def test_runs_and_reference_runs_are_both_there(runs: Path, dataset: Dataset) -> None:
+    for folder in (runs, runs.parent / "reference"):
+        store_run(folder, dataset, "detection", {"s1": ANN, "s2": BO})
+
+    found = collect(runs.parent).rows
+
+    assert [row.source for row in found] == [Source.RUN, Source.REFERENCE]
+
+
+def test_a_run_that_was_interrupted_is_read_up_to_its_torn_line(
+    runs: Path, dataset: Dataset
+) -> None:
+    files = store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
+    files.responses.write_bytes(files.responses.read_bytes()[:-1])
+
+    assert rows(runs)["detection", Task.DETECTION].scored == 1
+
+
+def test_a_run_that_has_just_begun_has_scored_nothing(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {}).responses.unlink()
+
+    row = rows(runs)["detection", Task.DETECTION]
+
+    assert (row.scored, row.gold, row.headline) == (0, 2, None)
+
+
+def test_without_queries_there_is_only_detection(runs: Path, tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "none.jsonl", [sample_record("s1", query=None, related=[])])
+    dataset = load_dataset(str(path))
+    store_run(runs, dataset, "detection", {"s1": ANN})
+    store_run(runs, dataset, "naive", {})
+
+    assert list(rows(runs)) == [("detection", Task.DETECTION)]
+
+
+def test_a_dataset_that_changed_since_is_left_out_with_the_reason(
+    runs: Path, dataset: Dataset
+) -> None:
+    store_run(runs, changed(dataset), "detection", {"s1": ANN, "s2": BO})
+
+    collection = collect(runs.parent)
+
+    assert collection.rows == ()
+    (reason,) = collection.left_out
+    assert reason.startswith(f"fake/one, detection on {dataset.source}: its file has changed since")
+
+
+def test_a_dataset_that_is_gone_is_told_once(runs: Path, dataset: Dataset, tmp_path: Path) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
+    store_run(runs, dataset, "naive", {"s1": "### Answer: []"})
+    (tmp_path / "tiny.jsonl").unlink()
+
+    collection = collect(runs.parent)
+
+    assert collection.rows == ()
+    (reason,) = collection.left_out
+    assert reason.startswith(f"runs on {dataset.source}: ")
+    assert reason.endswith("No such file or directory")
+
+
+def test_a_run_with_a_broken_manifest_is_left_out(runs: Path, dataset: Dataset) -> None:
+    path = store_run(runs, dataset, "detection", {"s1": ANN}).manifest
+    path.write_text("{}")
+
+    reason = f"{path}: no manifest of a run: record: 'system' is missing"
+    remedy = "run again: it is written anew, and the answers next to it are used again"
+    assert collect(runs.parent) == Collection((), (f"{reason}; {remedy}",))
+
+
+def test_of_a_broken_line_the_sample_lacks_an_answer(runs: Path, dataset: Dataset) -> None:
+    path = store_run(runs, dataset, "detection", {"s1": ANN, "s2": ANN}).responses
+    whole = path.read_bytes()
+    path.write_bytes(b"{}\n" + whole.splitlines(keepends=True)[1])
+
+    found = collect(runs.parent)
+
+    remedy = "run again: the line is moved away, and only its sample is asked again"
+    assert found.left_out == (f"{path}:1: record: 'id' is missing; {remedy}",)
+    assert [(row.scored, row.gold) for row in found.rows] == [(1, len(dataset.samples))]
+
+
+def test_what_came_with_the_results_is_to_be_restored(runs: Path, dataset: Dataset) -> None:
+    reference = runs.parent / "reference"
+    line = store_run(reference, dataset, "detection", {"s1": ANN}).responses
+    line.write_text("{}\n")
+    run = store_run(reference, dataset, "naive", {"s1": ANN}).manifest
+    run.write_text("{}")
+
+    remedy = "restore the file from where the results came"
+    assert collect(runs.parent).left_out == (
+        f"{run}: no manifest of a run: record: 'system' is missing; {remedy}",
+        f"{line}:1: record: 'id' is missing; {remedy}",
+    )

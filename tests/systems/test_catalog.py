@@ -14,7 +14,7 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.models.calls import CallPolicy
 from pii_bench.models.catalog import ModelOptions
-from pii_bench.runs.predictions import read_response
+from pii_bench.runs.responses import read_response
 from pii_bench.systems import catalog
 from pii_bench.systems.catalog import (
     ENTRY_POINTS,
@@ -225,7 +225,7 @@ def loaded(folder: Path, body: str, prompt: str = "system") -> System:
     ("body", "text"),
     [
         ("raise ValueError(sample.description)", "error: the plug-in raised ValueError"),
-        ("return 'Lee'", "error: the plug-in returned str, not Completion"),
+        ("return 'Lee'", "error: the plug-in returned str, not Prediction"),
     ],
 )
 def test_a_fault_of_its_code_is_a_malformed_answer(folder: Path, body: str, text: str) -> None:

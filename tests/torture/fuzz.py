@@ -11,12 +11,9 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.analysis.report.data import Texts, collect_report
 from pii_bench.analysis.report.page import render_page
 from pii_bench.masking import mask, unmask
-from pii_bench.prompting.parsing import (
-    parse_detection,
-    parse_related,
-    parse_structured_detection,
-    parse_structured_related,
-)
+from pii_bench.prompting.parsing.answers import parse_structured_detection, parse_structured_related
+from pii_bench.prompting.parsing.detection import parse_detection
+from pii_bench.prompting.parsing.texts import parse_related
 from pii_bench.scorer import score_detection, score_masking, score_query_related
 from tests.ranking.stored_runs import ANN, store_run, tiny_dataset
 from tests.torture.attack import Trial

@@ -8,7 +8,7 @@ import pytest
 
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.sample import sample_from_record
-from pii_bench.ranking.human import human_rows
+from pii_bench.ranking.external import human_rows
 from pii_bench.tasks import Task
 from pii_bench.web.outcomes import import_readings, stage_reports
 from pii_bench.web.projects import Stages

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.runs.predictions import Prediction
     from pii_bench.scorer.locate import Span
+    from pii_bench.systems.predictions import Prediction
 
 TIERS: Final = (1, 2, 3)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pii_bench.analysis.diagnosis.errors import ErrorCounts
     from pii_bench.analysis.diagnosis.exposure import Exposure
     from pii_bench.ranking.stored import Run
-    from pii_bench.runs.predictions import Prediction
+    from pii_bench.systems.predictions import Prediction
 
 
 RUN: Final = ("source", "model", "strategy", "dataset", "oracle")

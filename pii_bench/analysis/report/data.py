@@ -16,13 +16,11 @@ from pii_bench.datasets.sample import Entity, Sample, Subject
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.budget import cost
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
-from pii_bench.ranking.collect import rows_of
 from pii_bench.ranking.costs import price_of
+from pii_bench.ranking.external import human_rows, published_rows, reading_rows
 from pii_bench.ranking.html import address, leaders, merged, system_of
-from pii_bench.ranking.human import human_rows
-from pii_bench.ranking.published import published_rows, reading_rows
 from pii_bench.ranking.rows import Row, Source, find_rows, rank, system_name
-from pii_bench.ranking.stored import read_runs
+from pii_bench.ranking.stored import read_runs, rows_of
 from pii_bench.runs.store import read_lines
 from pii_bench.scorer.masked_text import Trace
 from pii_bench.tasks import Status, Task
@@ -34,8 +32,8 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.ranking.html import Address
     from pii_bench.ranking.stored import Run
-    from pii_bench.runs.predictions import Prediction
     from pii_bench.systems.base import SystemCard
+    from pii_bench.systems.predictions import Prediction
 
 
 # Where the page puts description, query and choices: code points for private use.

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.runs.predictions import Prediction
     from pii_bench.scorer import MaskedTextScore
     from pii_bench.scorer.locate import Span
+    from pii_bench.systems.predictions import Prediction
 
 Record: TypeAlias = dict[str, Any]
 

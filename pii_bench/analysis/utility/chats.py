@@ -11,9 +11,9 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from pii_bench.files import PROMPTS
 from pii_bench.models.base import Draws, Message, Request
 from pii_bench.prompting.strategies import content_hash, load_template
-from pii_bench.resources import PROMPTS
 from pii_bench.systems.base import SystemCard
 from pii_bench.systems.prompted import recipient
 from pii_bench.tasks import Task
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.models.base import Completion, Model, Response, Sampling
+    from pii_bench.models.base import Completion, Model, ModelResponse, Sampling
     from pii_bench.prompting.strategies import Template
 
 ANSWER: Final = "utility.answer"
@@ -258,7 +258,7 @@ class ChatSystem:
         """SHA-256 over the card's model and settings, and the messages."""
         return request_hash(self.card, self.questions.messages(sample))
 
-    async def respond(self, sample: Sample) -> Response:
+    async def respond(self, sample: Sample) -> ModelResponse:
         """Ask one question after the other; several answers are draws, in their order.
 
         Raises:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from pii_bench.errors import InputFileError
 from pii_bench.masking import mask
 from pii_bench.ranking.stored import read_run
-from pii_bench.runs.predictions import compose
+from pii_bench.runs.responses import compose
 from pii_bench.runs.store import RunFiles
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.datasets.sample import Sample
     from pii_bench.masking import Masked
-    from pii_bench.runs.predictions import Prediction
+    from pii_bench.systems.predictions import Prediction
 
 NO_MASK: Final = "no-mask"
 MASK_ALL: Final = "mask-all"

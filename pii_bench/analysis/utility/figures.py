@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import InputFileError
-from pii_bench.ranking.published import PUBLISHED
+from pii_bench.ranking.external import PUBLISHED
 from pii_bench.ranking.rows import Source
 from pii_bench.scorer.locate import Locator, Strictness, locator_of, overlap, reading
 

@@ -8,10 +8,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.models.base import Completion, Draws, Finish
-from pii_bench.prompting.parsing.completion import without_thought
+from pii_bench.prompting.parsing.answers import without_thought
 
 if TYPE_CHECKING:
-    from pii_bench.models.base import Response
+    from pii_bench.models.base import ModelResponse
 
 LOWEST: Final = 1
 HIGHEST: Final = 10
@@ -65,7 +65,7 @@ class Ratings:
         return (self.masked - LOWEST) / (self.unmasked - LOWEST)
 
 
-def read_answer(response: Response) -> str | None:
+def read_answer(response: ModelResponse) -> str | None:
     """What the answerer said, without thought and white space around it.
 
     An answer that was cut off at the longest one allowed is an answer, and so is one that
@@ -80,7 +80,7 @@ def read_answer(response: Response) -> str | None:
     return (said or "").strip() or None
 
 
-def read_verdict(response: Response) -> Ratings | None:
+def read_verdict(response: ModelResponse) -> Ratings | None:
     """The ratings of both orders, the first with the unmasked answer as A.
 
     Read is the last `A=..., B=...` of each, with two whole numbers from 1 to 10; `:` for `=`,
@@ -100,7 +100,7 @@ def read_verdict(response: Response) -> Ratings | None:
     )
 
 
-def read_preference(response: Response) -> Preference | None:
+def read_preference(response: ModelResponse) -> Preference | None:
     """Which version a judge prefers in both orders, the first with the rewritten text as A.
 
     Read is the last `Better: A`, `B` or `tie` of each; emphasis is let pass.

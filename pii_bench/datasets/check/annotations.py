@@ -1,4 +1,4 @@
-"""Whether annotations are exact and complete, and a query and its related entities fit."""
+"""Whether annotations are exact, complete and in form, and a query and its related entities fit."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.check.formats import AMOUNT
 from pii_bench.datasets.check.text import Cover, Problem, annotated_spans, occurrences, spans_of
-from pii_bench.taxonomy import PiiType
+from pii_bench.datasets.sample import perturbation_of, reasons_of
+from pii_bench.datasets.value_formats import AMOUNT, fits
+from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -62,6 +63,34 @@ _PATTERNS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
         "run of digits": re.compile(r"\d{5,}"),
     }
 )
+
+
+def format_problems(sample: Sample) -> Iterator[Problem]:
+    """Entities that are not what their annotation says.
+
+    Rules: `category`, it is one of the 55 and belongs to the entity's type; `format`, the
+    text is in a form of the category: the paper's or, for dates, times, durations, amounts,
+    measures and phone numbers, another one in use. Foreign entities without a
+    category pass, and those of a sample whose difficulty is its forms (`meta.reasons`) or which
+    is a version in other forms (`meta.perturbation`).
+    """
+    for entity in sample.entities:
+        if entity.category is not None:
+            yield from _entity_problems(sample, entity, entity.category)
+
+
+def _entity_problems(sample: Sample, entity: Entity, category: str) -> Iterator[Problem]:
+    pii_type = TYPE_OF_CATEGORY.get(category)
+    if pii_type is None:
+        yield Problem(sample.id, "category", f"{category!r} is none of the 55")
+        return
+    if entity.type != pii_type:
+        reason = f"{entity.text!r}: {category} is of type {pii_type}, not {entity.type}"
+        yield Problem(sample.id, "category", reason)
+    if "forms" in reasons_of(sample) or perturbation_of(sample):
+        return
+    if not fits(entity.text, category):
+        yield Problem(sample.id, "format", f"{entity.text!r} is no {category}")
 
 
 def name_parts(sample: Sample) -> Iterator[str]:

@@ -10,7 +10,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.check.formats import (
+from pii_bench.datasets.check.text import Problem, spans_of
+from pii_bench.datasets.value_formats import (
     Rank,
     parse_amount,
     parse_days,
@@ -19,7 +20,6 @@ from pii_bench.datasets.check.formats import (
     parse_percentage,
     parse_rank,
 )
-from pii_bench.datasets.check.text import Problem, spans_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from pii_bench.datasets.check.annotations import leak_problems, query_problems, span_problems
+from pii_bench.datasets.check.annotations import (
+    format_problems,
+    leak_problems,
+    query_problems,
+    span_problems,
+)
 from pii_bench.datasets.check.consistency import consistency_problems
-from pii_bench.datasets.check.formats import format_problems
 from pii_bench.datasets.check.sets import (
     SOURCES,
     Effort,

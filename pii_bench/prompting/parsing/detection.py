@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from pii_bench.models.base import Finish
-from pii_bench.prompting.parsing.completion import (
+from pii_bench.prompting.parsing.answers import (
     DECORATION,
     TYPES,
     ParsedDetection,

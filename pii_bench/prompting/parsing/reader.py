@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-from pii_bench.prompting.parsing.completion import Stage, mend_surrogates
+from pii_bench.prompting.parsing.answers import Stage, mend_surrogates
 
 _CLOSERS = {
     '"': '"', "'": "'", "`": "`", "“": "”“\"", "”": "”\"", "„": "“”\"", "‘": "’‘'", "’": "’'",

@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.models.base import Finish
-from pii_bench.prompting.parsing.completion import (
+from pii_bench.prompting.parsing.answers import (
     DECORATION,
     ParsedRelated,
     ParsedRewriting,

@@ -17,8 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pii_bench.errors import InputFileError, MissingExtraError, PiiBenchError, UnknownNameError
-from pii_bench.files import RecordError
-from pii_bench.resources import DATA
+from pii_bench.files import DATA, RecordError
 from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.taxonomy import PiiType, types_of
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 import onnxruntime
 
 from pii_bench.errors import InputFileError
-from pii_bench.files import sha256_of
-from pii_bench.resources import DATA
+from pii_bench.files import DATA, sha256_of
 from pii_bench.systems.tagger import decode
 from pii_bench.systems.tagger.vocabulary import (
     EMISSIONS,

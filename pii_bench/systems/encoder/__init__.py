@@ -15,12 +15,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import InputFileError
-from pii_bench.models.base import Completion, Finish
 from pii_bench.scorer.locate import DetectedSpan, locator_of
 from pii_bench.systems import BALANCED, ENCODER
 from pii_bench.systems.base import THIS_MACHINE, SystemCard
 from pii_bench.systems.encoder.reader import SHIPPED, Found, Reader, is_kept, subjects_of
-from pii_bench.tasks import Task
+from pii_bench.systems.predictions import Prediction
+from pii_bench.tasks import Status, Task
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -56,9 +56,15 @@ def read_threshold(folder: Path, keep: str) -> float:
 
 
 class _Shared:
-    """One reader for both systems; what it found in a text serves both tasks."""
+    """One reader for both systems; what it found in a text serves both tasks.
+
+    Attributes:
+        name: of the systems: `encoder`, with the name of the folder where the weights are not
+            those that ship.
+    """
 
     def __init__(self, folder: Path, keep: str) -> None:
+        self.name = ENCODER if folder == SHIPPED else f"{ENCODER}:{folder.name}"
         self.reader = Reader(folder)
         self.threshold = read_threshold(folder, keep)
         self.detect = lru_cache(_REMEMBERED)(self._detect)
@@ -111,7 +117,7 @@ class EncoderDetection:
     def card(self) -> SystemCard:
         """It names subjects."""
         return SystemCard(
-            model=ENCODER,
+            model=self.shared.name,
             prompt="detection",
             prompt_sha256="",
             task=Task.DETECTION,
@@ -124,14 +130,11 @@ class EncoderDetection:
         """SHA-256 over the weights and the description."""
         return _hash([self.shared.reader.sha256, sample.description])
 
-    async def respond(self, sample: Sample) -> Completion:
-        """`Subject1{"text": "TYPE", ...}`, a line for each person."""
+    async def respond(self, sample: Sample) -> Prediction:
+        """The texts of each person with their types; a text of two types has the last."""
         found = await asyncio.to_thread(self.shared.detect, sample.description)
-        lines = [
-            f"Subject{number}{json.dumps(dict(own), ensure_ascii=False)}"
-            for number, own in enumerate(subjects_of(found), start=1)
-        ]
-        return Completion("\n".join(lines) or "Subject1{}", Finish.STOP)
+        people = (tuple(dict(own).items()) for own in subjects_of(found))
+        return Prediction(Status.OK, subjects=tuple(people) or ((),))
 
     async def close(self) -> None:
         """Nothing to release."""
@@ -147,7 +150,7 @@ class EncoderRelevance:
     def card(self) -> SystemCard:
         """The name of the system counts as its prompt."""
         return SystemCard(
-            model=ENCODER,
+            model=self.shared.name,
             prompt=ENCODER,
             prompt_sha256="",
             task=Task.QUERY_RELATED,
@@ -161,12 +164,11 @@ class EncoderRelevance:
         identity = [self.shared.reader.sha256, repr(self.shared.threshold)]
         return _hash([*identity, sample.description, sample.query or ""])
 
-    async def respond(self, sample: Sample) -> Completion:
-        """`### Answer: ["text", ...]`."""
+    async def respond(self, sample: Sample) -> Prediction:
+        """The texts that are needed."""
         found = await asyncio.to_thread(self.shared.weigh, sample.description, sample.query or "")
         needed = [each.text for each in found if is_kept(each, self.shared.threshold)]
-        texts = json.dumps([*dict.fromkeys(needed)], ensure_ascii=False)
-        return Completion(f"### Answer: {texts}", Finish.STOP)
+        return Prediction(Status.OK, related=tuple(dict.fromkeys(needed)))
 
     async def close(self) -> None:
         """Nothing to release."""

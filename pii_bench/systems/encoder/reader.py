@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 import numpy as np
 
 from pii_bench.errors import InputFileError
-from pii_bench.files import sha256_of
-from pii_bench.resources import DATA
+from pii_bench.files import DATA, sha256_of
 from pii_bench.scorer import normalise
 from pii_bench.systems.encoder.rules import (
     VERSION,

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.check.formats import is_ip_address, luhn_holds
+from pii_bench.datasets.value_formats import is_ip_address, luhn_holds
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pii_bench.datasets.sample import spans_of
 from pii_bench.errors import PiiBenchError
-from pii_bench.files import RecordError, get, read_object
-from pii_bench.resources import DATA
+from pii_bench.files import DATA, RecordError, get, read_object
 from pii_bench.scorer.measures import Counts
 from pii_bench.scorer.text import text_set
 from pii_bench.taxonomy import PiiType

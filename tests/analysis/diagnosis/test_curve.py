@@ -16,7 +16,7 @@ from pii_bench.analysis.diagnosis.curve import (
 )
 from pii_bench.analysis.diagnosis.exposure import judge_answer
 from pii_bench.errors import MissingExtraError
-from pii_bench.runs.predictions import Prediction
+from pii_bench.systems.predictions import Prediction
 from pii_bench.systems.relevance.base import Candidate, choose, gold_candidates
 from pii_bench.systems.relevance.catalog import build_relevance
 from pii_bench.systems.relevance.keyword import KeywordRelevance

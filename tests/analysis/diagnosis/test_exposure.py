@@ -10,7 +10,7 @@ from pii_bench.analysis.diagnosis.exposure import Account, Exposure, Judge, acco
 from pii_bench.datasets.sample import Entity, Subject
 from pii_bench.masking import mask
 from pii_bench.masking.masked import make_plan
-from pii_bench.runs.predictions import Prediction
+from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status
 from tests.analysis.diagnosis.samples import DESCRIPTION, EVERYONE, couple
 

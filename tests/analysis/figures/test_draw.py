@@ -10,7 +10,7 @@ from pii_bench.analysis import figures
 from pii_bench.analysis.figures import draw, draw_figures
 from pii_bench.analysis.results import Analysis, analyse
 from pii_bench.errors import MissingExtraError
-from pii_bench.ranking.published import published_rows
+from pii_bench.ranking.external import published_rows
 from pii_bench.tasks import Task
 from tests.analysis.evaluated import answer, asked, detected, evaluated, run_name
 

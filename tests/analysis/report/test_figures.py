@@ -6,7 +6,7 @@ from pii_bench.analysis.report import figures
 from pii_bench.analysis.report.data import collect_report
 from pii_bench.analysis.report.figures import NOT_INSTALLED, NOTHING_TO_DRAW, Figures, draw
 from pii_bench.analysis.runs import read_evaluated
-from pii_bench.ranking.published import published_rows
+from pii_bench.ranking.external import published_rows
 from tests.analysis.report.folders import demo_results
 
 if TYPE_CHECKING:

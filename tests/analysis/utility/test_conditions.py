@@ -15,7 +15,7 @@ from pii_bench.analysis.utility.conditions import (
 )
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import InputFileError
-from pii_bench.runs.predictions import Prediction
+from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status
 from tests.analysis.utility.runs import run_masker
 from tests.builders import make_sample, sample_record, write_lines

@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.datasets.check.annotations import leak_problems, query_problems, span_problems
+from pii_bench.datasets.check.annotations import (
+    format_problems,
+    leak_problems,
+    query_problems,
+    span_problems,
+)
 from pii_bench.datasets.sample import Entity, Sample, Subject
 from tests.datasets.check.samples import ANN, ann, build, rules
 
@@ -294,3 +299,38 @@ def without(sample: Sample, entity: Entity) -> Sample:
         for subject in sample.subjects
     )
     return replace(sample, subjects=tuple(subjects))
+
+
+def of_category(text: str, category: str | None, pii_type: str) -> Sample:
+    return holding(text, Entity(text, pii_type, category))
+
+
+def test_a_text_is_in_a_form_of_its_category() -> None:
+    (problem,) = format_problems(of_category("300.1.1.1", "IP Address", "CODE"))
+
+    assert (problem.rule, problem.reason) == ("format", "'300.1.1.1' is no IP Address")
+
+
+def test_a_category_belongs_to_its_type() -> None:
+    (problem,) = format_problems(of_category("32", "Age", "CODE"))
+
+    assert (problem.rule, problem.reason) == ("category", "'32': Age is of type DEM, not CODE")
+
+
+def test_a_category_is_one_of_the_taxonomy() -> None:
+    assert rules(format_problems, of_category("7", "Shoe Size", "DEM")) == ["category"]
+
+
+def test_a_foreign_entity_has_no_format() -> None:
+    assert rules(format_problems, of_category("anything at all", None, "CODE")) == []
+
+
+def test_a_sound_sample_is_in_form() -> None:
+    assert rules(format_problems, ann()) == []
+
+
+def test_a_version_in_other_forms_has_no_format() -> None:
+    mark = {"kind": "ocr", "dataset": "single", "source": "single-1"}
+    sample = replace(of_category("3l", "Age", "DEM"), meta={"perturbation": mark})
+
+    assert rules(format_problems, sample) == []

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from pii_bench.models.base import Finish
-from pii_bench.prompting.parsing import ParsedDetection, Subject, parse_detection
+from pii_bench.prompting.parsing.answers import ParsedDetection, Subject
+from pii_bench.prompting.parsing.detection import parse_detection
 from pii_bench.tasks import Status
 
 Subjects = tuple[Subject, ...]

@@ -9,19 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.models.base import Finish
-from pii_bench.prompting.parsing import (
+from pii_bench.prompting.parsing.answers import (
     ParsedDetection,
     ParsedRelated,
     Stage,
-    parse_detection,
-    parse_labelled,
-    parse_related,
-    parse_rewriting,
     parse_structured_detection,
     parse_structured_labelled,
     parse_structured_related,
 )
+from pii_bench.prompting.parsing.detection import parse_detection
+from pii_bench.prompting.parsing.labelled import parse_labelled
 from pii_bench.prompting.parsing.reader import read_literal
+from pii_bench.prompting.parsing.texts import parse_related, parse_rewriting
 from pii_bench.tasks import Status
 from pii_bench.taxonomy import taxonomy
 
@@ -88,7 +87,7 @@ def test_detection_subjects_survive_the_round_trip(
     assert parse_detection("\n".join(lines)) == ParsedDetection(expected, Status.OK)
 
 
-SIZE = 200_000
+SIZE = 50_000
 LARGE = 1_000_000
 
 UNITS = [

@@ -5,12 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pii_bench.models.base import Finish
-from pii_bench.prompting.parsing import (
-    ParsedRelated,
-    ParsedRewriting,
-    parse_related,
-    parse_rewriting,
-)
+from pii_bench.prompting.parsing.answers import ParsedRelated, ParsedRewriting
+from pii_bench.prompting.parsing.texts import parse_related, parse_rewriting
 from pii_bench.tasks import Status
 
 Texts = tuple[str, ...]

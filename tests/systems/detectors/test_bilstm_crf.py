@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pii_bench.datasets.sample import read_native
 from pii_bench.errors import InputFileError
-from pii_bench.resources import DATA
+from pii_bench.files import DATA
 from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.systems.detectors import build_detector
 from pii_bench.systems.detectors.bilstm_crf import SHIPPED, BiLstmCrfDetector

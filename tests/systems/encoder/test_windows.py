@@ -4,13 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from pii_bench.systems.encoder.windows import (
-    SPELLED,
-    padded,
-    spelled_of,
-    subwords_of,
-    windows_of,
-)
+from pii_bench.systems.encoder.windows import SPELLED, padded, spelled_of, subwords_of, windows_of
 
 
 def tokenizer() -> Tokenizer:

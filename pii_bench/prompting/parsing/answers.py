@@ -1,21 +1,26 @@
-"""What the parsers return, their repairs, and the completion around an answer.
+"""What the parsers return, and the steps of reading a completion.
 
-`read_completion` is the order of the steps for every kind of answer: as asked for, without thought,
-then with repairs.
+Free text is read by `read_completion`: as asked for, without thought, then with repairs. Answers
+in a form that the provider enforced (`pii_bench.prompting.strategies.answer_schema`), and those of
+local systems, are JSON and are not repaired: what is no JSON is `truncated` where the model ran
+into its limit, else `malformed`, as is JSON of another shape. A complete object counts however it
+ended. Blank texts stay, as the schema allows them; the scorer leaves them out.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from pii_bench.models.base import Finish
 from pii_bench.tasks import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 PARSER = "pii-parse-1"
 """Version of the parser, part of every score's signature."""
@@ -280,3 +285,102 @@ def bullet_item(line: str) -> str | None:
 def says_nothing(line: str) -> bool:
     """Whether a line means that there is nothing to name (None, N/A, no PII ...)."""
     return _NOTHING.match(line[:120]) is not None
+
+
+KEY: Final = "PII"
+"""The key of an answer in the labels of a taxonomy."""
+
+
+class _ShapeError(Exception):
+    """JSON that is not of the shape that was asked for."""
+
+
+def parse_structured_detection(
+    completion_text: str, finish: Finish = Finish.UNKNOWN
+) -> ParsedDetection:
+    """Read `{"subjects": [{"entities": [{"text": ..., "type": ...}]}]}`."""
+    return ParsedDetection(*_read(completion_text, finish, _subjects))
+
+
+def parse_structured_related(
+    completion_text: str, finish: Finish = Finish.UNKNOWN
+) -> ParsedRelated:
+    """Read the list `answer` of an object; the texts that it reasons in are not read."""
+    return ParsedRelated(*_read(completion_text, finish, _answer))
+
+
+def parse_structured_labelled(
+    completion_text: str, labels: Collection[str], finish: Finish = Finish.UNKNOWN
+) -> ParsedDetection:
+    """Read `{"PII": {"LABEL": ["value", ...]}}` where only these labels may come."""
+    return ParsedDetection(*_read(completion_text, finish, partial(_labelled, labels)))
+
+
+def _read(
+    text: str, finish: Finish, payload_of: Callable[[object], Payload]
+) -> tuple[Payload | None, Status]:
+    if status := settled(text, finish):
+        return None, status
+    try:
+        return payload_of(json.loads(text)), Status.OK
+    except _ShapeError:
+        return None, Status.MALFORMED
+    except (ValueError, RecursionError):
+        return None, Status.TRUNCATED if finish is Finish.LENGTH else Status.MALFORMED
+
+
+def _subjects(value: object) -> tuple[Subject, ...]:
+    subjects: list[Subject] = []
+    for subject in _items(_members(value, "subjects")[0]):
+        entities = _items(_members(subject, "entities")[0])
+        subjects.append(tuple(map(_entity, entities)))
+    return tuple(subjects)
+
+
+def _entity(value: object) -> tuple[str, str]:
+    text, pii_type = _members(value, "text", "type")
+    if not isinstance(pii_type, str) or pii_type not in TYPES:
+        raise _ShapeError
+    return _text(text), pii_type
+
+
+def _labelled(labels: Collection[str], value: object) -> tuple[Subject, ...]:
+    (found,) = _members(value, KEY)
+    if not isinstance(found, dict) or not found.keys() <= set(labels):
+        raise _ShapeError
+    return one_subject(
+        [(_text(each), label) for label, values in found.items() for each in _items(values)]
+    )
+
+
+def _answer(value: object) -> tuple[str, ...]:
+    if not isinstance(value, dict) or "answer" not in value:
+        raise _ShapeError
+    if not all(isinstance(said, str) for key, said in value.items() if key != "answer"):
+        raise _ShapeError
+    return tuple(map(_text, _items(value["answer"])))
+
+
+def _members(value: object, *keys: str) -> list[object]:
+    """The values of an object that has these keys and no others."""
+    if not isinstance(value, dict) or value.keys() != set(keys):
+        raise _ShapeError
+    return [value[key] for key in keys]
+
+
+def _items(value: object) -> list[object]:
+    if not isinstance(value, list):
+        raise _ShapeError
+    return value
+
+
+def _text(value: object) -> str:
+    # Half of a surrogate pair is no character: no file could hold it.
+    if not isinstance(value, str) or mend_surrogates(value) != value:
+        raise _ShapeError
+    return value
+
+
+def one_subject(pairs: list[tuple[str, str]]) -> tuple[Subject, ...]:
+    """All pairs as those of one subject; none where there is no pair."""
+    return (tuple(pairs),) if pairs else ()

@@ -1,4 +1,4 @@
-"""Whether an entity is of its category and in a format of it, and what its value is.
+"""The forms in which the values of each category are written, and what a value comes to.
 
 Source: the table of the paper's 55 categories, which has one form for dates, times, durations,
 amounts and measures; people use many, so the freer ones of English count too. A
@@ -15,14 +15,8 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.check.text import Problem
-from pii_bench.datasets.sample import perturbation_of, reasons_of
-from pii_bench.taxonomy import TYPE_OF_CATEGORY
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from pii_bench.datasets.sample import Entity, Sample
+    from collections.abc import Callable, Mapping
 
     Predicate = Callable[[str], bool]
 
@@ -298,38 +292,6 @@ def _is_phone(text: str) -> bool:
     return 8 <= digits <= 15 and _PHONE.fullmatch(text) is not None
 
 
-def format_problems(sample: Sample) -> Iterator[Problem]:
-    """Entities that are not what their annotation says.
-
-    Rules: `category`, it is one of the 55 and belongs to the entity's type; `format`, the
-    text is in a form of the category: the paper's or, for dates, times, durations, amounts,
-    measures and phone numbers, another one in use. Foreign entities without a
-    category pass, and those of a sample whose difficulty is its forms (`meta.reasons`) or which
-    is a version in other forms (`meta.perturbation`).
-    """
-    for entity in sample.entities:
-        if entity.category is not None:
-            yield from _entity_problems(sample, entity, entity.category)
-
-
-def _entity_problems(sample: Sample, entity: Entity, category: str) -> Iterator[Problem]:
-    pii_type = TYPE_OF_CATEGORY.get(category)
-    if pii_type is None:
-        yield Problem(sample.id, "category", f"{category!r} is none of the 55")
-        return
-    if entity.type != pii_type:
-        reason = f"{entity.text!r}: {category} is of type {pii_type}, not {entity.type}"
-        yield Problem(sample.id, "category", reason)
-    if "forms" in reasons_of(sample) or perturbation_of(sample):
-        return
-    if not FORMATS.get(category, _is_line)(entity.text):
-        yield Problem(sample.id, "format", f"{entity.text!r} is no {category}")
-
-
-def _is_line(text: str) -> bool:
-    return text == text.strip() and len(text.splitlines()) == 1
-
-
 def _one_of(words: str) -> Predicate:
     allowed = frozenset(words.split(", "))
     return lambda text: text.lower() in allowed
@@ -410,3 +372,12 @@ FORMATS: Final[Mapping[str, Predicate]] = MappingProxyType(
         "Credit Score": _like(r"[3-7]\d\d|8[0-4]\d|850"),
     }
 )
+
+
+def fits(text: str, category: str) -> bool:
+    """Whether a text is in a form of a category; where any line will do, whether it is one."""
+    return FORMATS[category](text) if category in FORMATS else _is_line(text)
+
+
+def _is_line(text: str) -> bool:
+    return text == text.strip() and len(text.splitlines()) == 1

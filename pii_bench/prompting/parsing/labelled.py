@@ -1,46 +1,33 @@
-"""The parsers of answers in JSON: to the prompt `json`, and in a form that the provider enforced.
-
-The latter (`pii_bench.prompting.strategies.answer_schema`) are not repaired. What is no JSON is
-`truncated` where the model ran into its limit, else `malformed`, as is JSON of another shape. A
-complete object counts however it ended. Blank texts stay, as the schema allows them; the scorer
-leaves them out.
-"""
+"""The parser of answers to the prompt `json`: values under the labels of a taxonomy."""
 
 from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING
 
+from pii_bench.datasets.span_files import Document, joined
 from pii_bench.models.base import Finish
-from pii_bench.prompting.parsing.completion import (
-    TYPES,
+from pii_bench.prompting.parsing.answers import (
+    KEY,
     ParsedDetection,
-    ParsedRelated,
     Stage,
     Subject,
     mend_surrogates,
+    one_subject,
     read_completion,
     says_nothing,
-    settled,
     unreadable,
 )
 from pii_bench.prompting.parsing.reader import Group, Leaf, Literal, read_literal, texts_of
+from pii_bench.scorer.locate import place
 from pii_bench.tasks import Status
 from pii_bench.taxonomy import name_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pii_bench.taxonomy import Meaning
-
-KEY: Final = "PII"
-
-_Payload = TypeVar("_Payload", bound=tuple[object, ...])
-
-
-class _ShapeError(Exception):
-    """JSON that is not of the shape that was asked for."""
 
 
 def parse_labelled(
@@ -61,90 +48,16 @@ def parse_labelled(
     return ParsedDetection(*read_completion(completion_text, finish, expected, tolerant))
 
 
-def parse_structured_detection(
-    completion_text: str, finish: Finish = Finish.UNKNOWN
-) -> ParsedDetection:
-    """Read `{"subjects": [{"entities": [{"text": ..., "type": ...}]}]}`."""
-    return ParsedDetection(*_read(completion_text, finish, _subjects))
-
-
-def parse_structured_related(
-    completion_text: str, finish: Finish = Finish.UNKNOWN
-) -> ParsedRelated:
-    """Read the list `answer` of an object; the texts that it reasons in are not read."""
-    return ParsedRelated(*_read(completion_text, finish, _answer))
-
-
-def parse_structured_labelled(
-    completion_text: str, labels: Collection[str], finish: Finish = Finish.UNKNOWN
-) -> ParsedDetection:
-    """Read `{"PII": {"LABEL": ["value", ...]}}` where only these labels may come."""
-    return ParsedDetection(*_read(completion_text, finish, partial(_labelled, labels)))
-
-
-def _read(
-    text: str, finish: Finish, payload_of: Callable[[object], _Payload]
-) -> tuple[_Payload | None, Status]:
-    if status := settled(text, finish):
-        return None, status
-    try:
-        return payload_of(json.loads(text)), Status.OK
-    except _ShapeError:
-        return None, Status.MALFORMED
-    except (ValueError, RecursionError):
-        return None, Status.TRUNCATED if finish is Finish.LENGTH else Status.MALFORMED
-
-
-def _subjects(value: object) -> tuple[Subject, ...]:
-    subjects: list[Subject] = []
-    for subject in _items(_members(value, "subjects")[0]):
-        entities = _items(_members(subject, "entities")[0])
-        subjects.append(tuple(map(_entity, entities)))
-    return tuple(subjects)
-
-
-def _entity(value: object) -> tuple[str, str]:
-    text, pii_type = _members(value, "text", "type")
-    if not isinstance(pii_type, str) or pii_type not in TYPES:
-        raise _ShapeError
-    return _text(text), pii_type
-
-
-def _labelled(labels: Collection[str], value: object) -> tuple[Subject, ...]:
-    (found,) = _members(value, KEY)
-    if not isinstance(found, dict) or not found.keys() <= set(labels):
-        raise _ShapeError
-    return _one_subject(
-        [(_text(each), label) for label, values in found.items() for each in _items(values)]
-    )
-
-
-def _answer(value: object) -> tuple[str, ...]:
-    if not isinstance(value, dict) or "answer" not in value:
-        raise _ShapeError
-    if not all(isinstance(said, str) for key, said in value.items() if key != "answer"):
-        raise _ShapeError
-    return tuple(map(_text, _items(value["answer"])))
-
-
-def _members(value: object, *keys: str) -> list[object]:
-    """The values of an object that has these keys and no others."""
-    if not isinstance(value, dict) or value.keys() != set(keys):
-        raise _ShapeError
-    return [value[key] for key in keys]
-
-
-def _items(value: object) -> list[object]:
-    if not isinstance(value, list):
-        raise _ShapeError
-    return value
-
-
-def _text(value: object) -> str:
-    # Half of a surrogate pair is no character: no file could hold it.
-    if not isinstance(value, str) or mend_surrogates(value) != value:
-        raise _ShapeError
-    return value
+def whole_values(
+    pairs: Iterable[tuple[str, str]], labels: Mapping[str, Meaning], text: str
+) -> list[tuple[str, str]]:
+    """Pairs of value and label, with parts that are neighbours in the text made one, as in gold."""
+    parts = {pair: pair[1] in labels and labels[pair[1]].part is not None for pair in pairs}
+    placed, invented = place(text, [pair for pair, is_part in parts.items() if is_part])
+    spans = joined(Document("", text, tuple(placed)), labels)
+    found = [pair for pair, is_part in parts.items() if not is_part]
+    found += [(text[start:end], label) for start, end, label in spans]
+    return list(dict.fromkeys([*found, *invented]))
 
 
 def _expected_form(labels: Mapping[str, Meaning], text: str) -> tuple[Subject, ...] | None:
@@ -162,7 +75,7 @@ def _expected_form(labels: Mapping[str, Meaning], text: str) -> tuple[Subject, .
                 if not all(isinstance(each, str) and _is_plain(each) for each in values):
                     return None
                 pairs += [(each, label) for each in values]
-            return _one_subject(pairs)
+            return one_subject(pairs)
         case _:
             return None
 
@@ -196,7 +109,7 @@ def _tolerant_form(
     if group is literal.group:
         repairs.add(Stage.OTHER_SHAPE)
     repairs |= literal.repairs
-    return _one_subject(_pairs(group, labels, repairs))
+    return one_subject(_pairs(group, labels, repairs))
 
 
 def _objects(text: str) -> Iterator[tuple[int, Literal]]:
@@ -238,7 +151,3 @@ def _pairs(
             else:
                 repairs.add(Stage.BLANK_ITEM)
     return pairs
-
-
-def _one_subject(pairs: list[tuple[str, str]]) -> tuple[Subject, ...]:
-    return (tuple(pairs),) if pairs else ()

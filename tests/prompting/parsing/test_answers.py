@@ -1,4 +1,4 @@
-"""Answers in JSON: to the prompt `json`, and in a form that the provider enforced."""
+"""Answers in free text around an answer, and in a form that the provider enforced."""
 
 from __future__ import annotations
 
@@ -9,90 +9,121 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.models.base import Finish
-from pii_bench.prompting.parsing import (
+from pii_bench.prompting.parsing.answers import (
     ParsedDetection,
     ParsedRelated,
-    parse_detection,
-    parse_labelled,
-    parse_related,
     parse_structured_detection,
     parse_structured_labelled,
     parse_structured_related,
 )
+from pii_bench.prompting.parsing.detection import parse_detection
+from pii_bench.prompting.parsing.texts import parse_related
 from pii_bench.tasks import Status
 from pii_bench.taxonomy import PiiType, taxonomy
 
+RELATED = '### Answer: ["Acme"]'
+DETECTION = 'Subject1{"Ann Lee": "PER"}'
 LABELS = taxonomy("ai4privacy")
 SUBJECTS = '{"subjects": [{"entities": [{"text": "Ann Lee", "type": "PER"}]}]}'
 texts = st.text(alphabet=st.characters(exclude_categories=["Cs"]))
-entities = st.tuples(texts, st.sampled_from([pii_type.value for pii_type in PiiType]))
 ANN = ((("Ann", "FIRSTNAME"), ("32", "AGE")),)
+entities = st.tuples(texts, st.sampled_from([pii_type.value for pii_type in PiiType]))
 
 
 @pytest.mark.parametrize(
-    ("said", "subjects"),
+    ("finish", "status"), [(Finish.FILTER, Status.FILTERED), (Finish.REFUSAL, Status.REFUSED)]
+)
+@pytest.mark.parametrize("answer", ["", RELATED, DETECTION])
+def test_the_finish_reason_settles_what_was_blocked(
+    finish: Finish, status: Status, answer: str
+) -> None:
+    assert parse_related(answer, finish) == ParsedRelated(None, status)
+    assert parse_detection(answer, finish) == ParsedDetection(None, status)
+
+
+@pytest.mark.parametrize("answer", ["", " \n\t", "<think>hm</think>\n", "hm</think>"])
+@pytest.mark.parametrize(
+    ("finish", "status"),
     [
-        ('{"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]}}', ANN),
-        ('{\n "PII": {"FIRSTNAME": ["Ann"],\n "AGE": ["32"], "CITY": []}\n}\n', ANN),
-        ('{"PII": {"AGE": ["32"], "AGE": ["33"]}}', ((("32", "AGE"), ("33", "AGE")),)),
-        ('<think>Who?</think>{"PII": {"AGE": ["32"]}}', ((("32", "AGE"),),)),
-        ('{"PII": {}}', ()),
-        ('{"PII": {"AGE": []}}', ()),
+        (Finish.STOP, Status.EMPTY),
+        (Finish.UNKNOWN, Status.EMPTY),
+        (Finish.LENGTH, Status.TRUNCATED),
     ],
 )
-def test_the_form_that_is_asked_for(said: str, subjects: object) -> None:
-    assert parse_labelled(said, LABELS) == ParsedDetection(subjects, Status.OK)  # type: ignore[arg-type]
+def test_blank_is_empty_unless_the_length_was_spent(
+    answer: str, finish: Finish, status: Status
+) -> None:
+    assert parse_related(answer, finish) == ParsedRelated(None, status)
+    assert parse_detection(answer, finish) == ParsedDetection(None, status)
 
 
 @pytest.mark.parametrize(
-    ("said", "repairs"),
+    "thought",
     [
-        ('```json\n{"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]}}\n```', ("code-fence",)),
-        ('Here: {"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]}}', ("prose-around",)),
-        ("{'PII': {'FIRSTNAME': ['Ann'], 'AGE': ['32']}}", ("single-quotes",)),
-        ('{"FIRSTNAME": ["Ann"], "AGE": ["32"]}', ("other-shape",)),
-        ('{"PII": {"FIRSTNAME": "Ann", "AGE": ["32"]}}', ("other-shape",)),
-        ('{"PII": {"FIRSTNAME": ["Ann"], "AGE": [32]}}', ("non-string-item",)),
-        ('{"PII": {"firstname": ["Ann"], "AGE_1": ["32"]}}', ("type-alias",)),
-        ('{"PII": {"FIRSTNAME": ["Ann", " "], "AGE": ["32"]}}', ("blank-item",)),
-        ('{"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]', ("close-open",)),
-        (
-            '{"PII": {"AGE": ["9"]}} No: {"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]}}',
-            ("prose-around", "last-group"),
-        ),
+        '<think>Maybe ["Bonn"].</think>',
+        "<Thinking>\nSubject1{}\n</Thinking>\n\n",
+        "<REASONING></REASONING>",
+        '### Answer: ["Bonn"]\nSubject1{"x": "LOC"}\n</think>\n',
+        "<think>a</think><think>b</think>",
+        "<think>the tag <think> again</think>",
     ],
 )
-def test_what_is_repaired(said: str, repairs: tuple[str, ...]) -> None:
-    assert parse_labelled(said, LABELS) == ParsedDetection(ANN, Status.REPAIRED, repairs)
-
-
-def test_a_label_that_was_not_asked_for_stays() -> None:
-    assert parse_labelled('{"PII": {"pet": ["Rex"]}}', LABELS) == ParsedDetection(
-        ((("Rex", "PET"),),), Status.REPAIRED, ("unknown-type",)
+def test_thought_is_removed_and_no_repair(thought: str) -> None:
+    assert parse_related(thought + "\n" + RELATED) == ParsedRelated(("Acme",), Status.OK)
+    assert parse_detection(thought + DETECTION) == ParsedDetection(
+        ((("Ann Lee", "PER"),),), Status.OK
     )
 
 
-def test_words_for_nothing() -> None:
-    found = ParsedDetection((), Status.REPAIRED, ("explicit-none",))
-
-    assert parse_labelled("None", LABELS) == found
-    assert parse_labelled("There is no PII.", LABELS).status is Status.MALFORMED
+def test_thought_after_the_answer_is_removed() -> None:
+    parsed = parse_related(RELATED + '\n<think>or ["Bonn"]?</think>')
+    assert parsed == ParsedRelated(("Acme",), Status.OK)
 
 
 @pytest.mark.parametrize(
-    ("said", "finish", "status"),
+    ("finish", "status"), [(Finish.STOP, Status.MALFORMED), (Finish.LENGTH, Status.TRUNCATED)]
+)
+def test_a_thought_that_never_ends_holds_no_answer(finish: Finish, status: Status) -> None:
+    assert parse_related(f"<think>So:\n{RELATED}", finish) == ParsedRelated(None, status)
+    assert parse_detection(f"<think>So:\n{DETECTION}", finish) == ParsedDetection(None, status)
+
+
+@pytest.mark.parametrize(
+    "answer",
     [
-        ("", Finish.STOP, Status.EMPTY),
-        ("", Finish.FILTER, Status.FILTERED),
-        ("I cannot help with that.", Finish.STOP, Status.REFUSED),
-        ("Ann is 32.", Finish.STOP, Status.MALFORMED),
-        ('{"answer": ["Ann"]}', Finish.STOP, Status.MALFORMED),
-        ('{"PII": "none"}', Finish.STOP, Status.MALFORMED),
-        ('{"PII": {"AGE": ["32"], "CITY": ["Par', Finish.LENGTH, Status.TRUNCATED),
+        "I'm sorry, but I can't help with that.",
+        "I’m sorry, I cannot process personal information.",
+        "I cannot assist with identifying individuals.",
+        "As an AI language model, I do not handle personal data.",
+        "I must decline this request.",
+        "<think>Risky.</think>I won't share personal details.",
     ],
 )
-def test_what_is_no_answer(said: str, finish: Finish, status: Status) -> None:
-    assert parse_labelled(said, LABELS, finish) == ParsedDetection(None, status)
+def test_a_refusal_is_not_malformed(answer: str) -> None:
+    assert parse_related(answer) == ParsedRelated(None, Status.REFUSED)
+    assert parse_detection(answer) == ParsedDetection(None, Status.REFUSED)
+
+
+def test_a_refusal_after_the_marker_is_no_item() -> None:
+    parsed = parse_related("### Answer: I'm sorry, but I can't help.")
+    assert parsed == ParsedRelated(None, Status.REFUSED)
+
+
+def test_an_answer_counts_although_it_begins_like_a_refusal() -> None:
+    parsed = parse_related(f"I can't share more than this.\n{RELATED}")
+    assert parsed == ParsedRelated(("Acme",), Status.OK)
+
+
+@pytest.mark.parametrize(
+    "answer", ["She works as an AI engineer in a lab.", "I cannot identify any fitting text."]
+)
+def test_words_of_a_refusal_alone_are_none(answer: str) -> None:
+    assert parse_related(answer).status is Status.MALFORMED
+
+
+def test_a_refusal_far_into_the_text_is_malformed() -> None:
+    answer = "The text is about work. " * 20 + "I cannot help."
+    assert parse_related(answer).status is Status.MALFORMED
 
 
 @pytest.mark.parametrize(
