@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from pii_bench.runs.evaluation import evaluate
 from pii_bench.runs.responses import compose
+from pii_bench.scorer import PRF
 from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.systems.base import THIS_MACHINE
 from pii_bench.systems.composed import compose_systems
@@ -26,13 +28,15 @@ from tests.builders import make_sample
 from tests.systems.fakes import NumbersNeeded, WordDetector
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pii_bench.datasets.sample import Sample
     from pii_bench.systems.base import System
     from pii_bench.systems.parts import EntitySource, RelevanceSource
 
 
-def words(**types: PiiType) -> DetectedEntities:
-    return DetectedEntities(WordDetector(types))
+def finding(detect: Callable[[str], list[DetectedSpan]]) -> DetectedEntities:
+    return DetectedEntities(SimpleNamespace(name="any", identity={}, types=(), detect=detect))
 
 
 NUMBERS = PredictedRelevance(NumbersNeeded())
@@ -50,14 +54,15 @@ def both(entities: EntitySource, relevance: RelevanceSource) -> tuple[System, Sy
     return detection, related
 
 
-def test_what_a_detector_finds_is_one_subject() -> None:
-    (detection,) = compose_systems(FOUND)
+def test_what_a_detector_finds_is_one_subject_and_what_is_needed_the_answer() -> None:
+    detection, related = both(FOUND, NUMBERS)
 
+    assert answer(related, make_sample()).related == ("32",)
     assert answer(detection, make_sample()).subjects == ((("Ann", "PER"), ("32", "DEM")),)
 
 
 def test_nothing_found_is_an_answer_too() -> None:
-    detection, related = both(words(Bob=PiiType.PER), NUMBERS)
+    detection, related = both(finding(lambda _: []), NUMBERS)
 
     assert answer(detection, make_sample()).subjects == ((),)
     assert answer(related, make_sample()).related == ()
@@ -68,16 +73,9 @@ def test_a_text_of_two_types_has_the_first() -> None:
     sample = make_sample(
         description="May came in May.", subjects=[{"id": "A", "entities": []}], related=[]
     )
+    spans = [DetectedSpan(0, 3, PiiType.PER), DetectedSpan(12, 15, PiiType.DATETIME)]
 
-    class Changing(WordDetector):
-        def detect(self, text: str) -> list[DetectedSpan]:
-            last = text.rindex("May")
-            return [
-                DetectedSpan(0, 3, PiiType.PER),
-                DetectedSpan(last, last + 3, PiiType.DATETIME),
-            ]
-
-    (detection,) = compose_systems(DetectedEntities(Changing({})))
+    (detection,) = compose_systems(finding(lambda _: spans))
 
     assert answer(detection, sample).subjects == ((("May", "PER"),),)
 
@@ -97,36 +95,19 @@ def test_a_text_of_two_types_has_the_first() -> None:
     ],
 )
 def test_a_span_must_be_in_the_text(span: tuple[int, int], *, kept: bool) -> None:
-    class Anywhere(WordDetector):
-        def detect(self, _: str) -> list[DetectedSpan]:
-            return [DetectedSpan(*span, PiiType.PER)]
-
-    sample, source = make_sample(description="Ann Lee is 32."), DetectedEntities(Anywhere({}))
+    sample = make_sample(description="Ann Lee is 32.")
+    source = finding(lambda _: [DetectedSpan(*span, PiiType.PER)])
 
     with nullcontext() if kept else pytest.raises(ValueError, match="of a text of 14 characters"):
         assert [each.start for each in source.entities(sample)] == [0]
 
 
-def test_the_needed_entities_are_the_answer() -> None:
-    _, related = both(FOUND, NUMBERS)
-
-    assert answer(related, make_sample()).related == ("32",)
-
-
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip))
 def test_any_text_comes_back_as_it_is(text: str) -> None:
     sample = make_sample(description=text, subjects=[{"id": "A", "entities": []}], related=[])
+    everything = finding(lambda text: [DetectedSpan(0, len(text), PiiType.ORG)])
 
-    class Everything(WordDetector):
-        def detect(self, text: str) -> list[DetectedSpan]:
-            return [DetectedSpan(0, len(text), PiiType.ORG)]
-
-    class AllNeeded(NumbersNeeded):
-        threshold = 0.0
-
-    detection, related = both(
-        DetectedEntities(Everything({})), PredictedRelevance(AllNeeded(threshold=0.0))
-    )
+    detection, related = both(everything, PredictedRelevance(NumbersNeeded(threshold=0.0)))
 
     assert answer(detection, sample).subjects == (((text, "ORG"),),)
     assert answer(related, sample).related == (text,)
@@ -148,15 +129,12 @@ def test_gold_with_gold_is_perfect_in_all_tasks() -> None:
     detection, related = both(GoldEntities(), GoldRelevance())
     found, needed = answer(detection, sample), answer(related, sample)
 
-    scores = {
-        (task, metric): evaluate(task, [sample], {"s1": prediction}).macro(metric)
-        for task, metric, prediction in [
-            (Task.DETECTION, "entity", found),
-            (Task.QUERY_RELATED, "exact", needed),
-            (Task.MASKING, "exact", compose(found, needed)),
-        ]
-    }
-    assert {score.f1 if score else None for score in scores.values()} == {1.0}
+    for task, metric, prediction in [
+        (Task.DETECTION, "entity", found),
+        (Task.QUERY_RELATED, "exact", needed),
+        (Task.MASKING, "exact", compose(found, needed)),
+    ]:
+        assert evaluate(task, [sample], {"s1": prediction}).macro(metric) == PRF(1.0, 1.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -258,9 +236,5 @@ def test_who_sees_the_texts_is_who_either_part_sends_them_to(
     )
 
     assert tuple(system.card.unmasked_text_to for system in systems) == told
-
-
-def test_a_part_that_does_not_say_is_not_taken_for_local() -> None:
-    (detection,) = compose_systems(FOUND)
-
-    assert detection.card.unmasked_text_to == "unknown"
+    # A part that does not say is not taken for local.
+    assert compose_systems(FOUND)[0].card.unmasked_text_to == "unknown"

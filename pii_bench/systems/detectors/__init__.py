@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pii_bench.errors import InputFileError, MissingExtraError, PiiBenchError, UnknownNameError
 from pii_bench.files import DATA, RecordError
+from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.taxonomy import PiiType, types_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pii_bench.scorer.locate import DetectedSpan
 
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
@@ -124,6 +124,15 @@ class LabelMap:
         """
         types = [self.type_of(label) for label in sorted(labels)]
         return frozenset(each for each in types if each is not None)
+
+    def spans(self, text: str, found: Iterable[tuple[int, int, str]]) -> list[DetectedSpan]:
+        """What was found, from where to where and its label, as tidy spans of our types.
+
+        Raises:
+            UnknownNameError: the map lacks a label.
+        """
+        typed = ((start, end, self.type_of(label)) for start, end, label in found)
+        return tidy(text, (DetectedSpan(s, e, kind) for s, e, kind in typed if kind is not None))
 
     @property
     def sha256(self) -> str:

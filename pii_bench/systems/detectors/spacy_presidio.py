@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError, MissingExtraError
 from pii_bench.files import sha256_of_folder
-from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.systems.detectors import PRESIDIO, SPACY, encodable, import_part, tidy, version_of
+from pii_bench.systems.detectors import PRESIDIO, SPACY, encodable, import_part, version_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pii_bench.scorer.locate import DetectedSpan
     from pii_bench.systems.detectors import LabelMap
 
 INSTALL: Final = "make detectors"
@@ -78,12 +78,8 @@ class SpacyDetector:
 
     def detect(self, text: str) -> list[DetectedSpan]:
         """The entities whose labels have a type."""
-        found = []
-        for entity in self._nlp(encodable(text)).ents:
-            pii_type = self._labels.type_of(entity.label_)
-            if pii_type is not None:
-                found.append(DetectedSpan(entity.start_char, entity.end_char, pii_type))
-        return tidy(text, found)
+        entities = self._nlp(encodable(text)).ents
+        return self._labels.spans(text, ((e.start_char, e.end_char, e.label_) for e in entities))
 
 
 _LANGUAGE: Final = "en"
@@ -117,13 +113,9 @@ class PresidioDetector:
     def detect(self, text: str) -> list[DetectedSpan]:
         """The entities with a type; of two at one place, that of the higher score."""
         results = self._analyzer.analyze(encodable(text), language=_LANGUAGE)
-        found = []
         # Presidio keeps its recognizers in a set, so the order of its results is chance.
-        for result in sorted(results, key=lambda result: (-result.score, result.entity_type)):
-            pii_type = self._labels.type_of(result.entity_type)
-            if pii_type is not None:
-                found.append(DetectedSpan(result.start, result.end, pii_type))
-        return tidy(text, found)
+        results = sorted(results, key=lambda result: (-result.score, result.entity_type))
+        return self._labels.spans(text, ((r.start, r.end, r.entity_type) for r in results))
 
 
 def _build_analyzer(model: Path) -> Any:

@@ -112,7 +112,7 @@ class Fit:
     Attributes:
         threshold: the least score of a needed entity.
         f1: macro F1 on the samples that it was fitted on.
-        identity: of the system with that threshold.
+        identity: of the system, but for its threshold.
     """
 
     threshold: float
@@ -134,7 +134,7 @@ def fit(name: str, samples: Iterable[Sample]) -> Fit:
     if not scored:
         raise PiiBenchError("dev must have samples with a query")
     threshold = FITTED[name].rule(scored)
-    identity = {**system.identity, "threshold": repr(threshold)}
+    identity = {key: value for key, value in system.identity.items() if key != "threshold"}
     return Fit(threshold, macro_f1(scored, threshold), identity)
 
 
@@ -174,10 +174,9 @@ def _score(system: Relevance, sample: Sample) -> Scored:
 
 
 def _to_record(fitted: Fit, hashes: Mapping[str, str]) -> dict[str, Any]:
-    identity = {key: value for key, value in fitted.identity.items() if key != "threshold"}
     return {
         "threshold": fitted.threshold,
         "dev_f1": round(fitted.f1, 4),
         "dev_sha256": dict(hashes),
-        **identity,
+        **fitted.identity,
     }

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -73,35 +73,27 @@ def found(draw: st.DrawFn) -> tuple[str, list[DetectedSpan]]:
 
 
 @given(found())
-def test_the_result_is_in_order_and_free_of_overlaps(case: tuple[str, list[DetectedSpan]]) -> None:
+def test_tidy_spans_are_in_order_apart_and_the_longest(
+    case: tuple[str, list[DetectedSpan]],
+) -> None:
     text, spans = case
 
     tidied = tidy(text, spans)
 
     assert all(one.end <= other.start for one, other in pairwise(tidied))
-    assert all(span.start < span.end for span in tidied)
-    assert all(
-        text[span.start : span.end].strip() == text[span.start : span.end] for span in tidied
-    )
-    assert tidy(text, tidied) == tidied
-
-
-@given(found())
-def test_every_span_is_covered_in_part_by_one_at_least_as_long(
-    case: tuple[str, list[DetectedSpan]],
-) -> None:
-    text, spans = case
-
-    for span in tidy(text, spans):
+    for span in tidied:
+        piece = text[span.start : span.end]
+        assert piece == piece.strip() != ""
         assert any(each.start <= span.start and span.end <= each.end for each in spans)
-    for alone in (tidy(text, [span]) for span in spans):
-        for span in alone:
-            assert any(
-                kept.start < span.end
-                and span.start < kept.end
-                and kept.end - kept.start >= span.end - span.start
-                for kept in tidy(text, spans)
-            )
+    assert tidy(text, tidied) == tidied
+    # Each that was found is covered in part by one at least as long.
+    for span in (span for each in spans for span in tidy(text, [each])):
+        assert any(
+            kept.start < span.end
+            and span.start < kept.end
+            and kept.end - kept.start >= span.end - span.start
+            for kept in tidied
+        )
 
 
 def test_what_a_module_lacks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,8 +106,6 @@ def test_what_a_module_lacks_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
 
 MAP = LabelMap("Somebody", {"PERSON": PiiType.PER, "URL": None})
 TYPES = "PER, CODE, LOC, ORG, DEM, DATETIME, QUANTITY"
-
-SETS = {name: types_of(name) for name in HUGGING_FACE_SETS}
 
 
 def test_an_unknown_label_is_refused_and_the_nearest_is_offered() -> None:
@@ -174,21 +164,9 @@ def test_a_broken_file_is_named(tmp_path: Path, text: str | None, what: str) -> 
     assert str(caught.value) == f"{path}: {what}"
 
 
-@pytest.mark.parametrize("pair", list(combinations(SETS, 2)), ids="-".join)
-def test_label_sets_agree_where_they_share_a_label(pair: tuple[str, str]) -> None:
-    one, other = SETS[pair[0]], SETS[pair[1]]
-
-    assert {label: one[label] for label in one.keys() & other.keys()} == {
-        label: other[label] for label in one.keys() & other.keys()
-    }
-
-
-def test_hugging_face_has_them_all() -> None:
-    assert HUGGING_FACE.types.keys() == {label for each in SETS.values() for label in each}
-
-
-def test_the_sizes_are_those_of_their_sources() -> None:
-    assert [len(SETS[name]) for name in ("conll", "spacy", "datafog")] == [4, 18, 44]
+def test_hugging_face_has_all_sets_which_agree_where_they_share_a_label() -> None:
+    for labels in map(types_of, HUGGING_FACE_SETS):
+        assert HUGGING_FACE.types.items() >= labels.items()
 
 
 @pytest.mark.parametrize(
@@ -221,10 +199,8 @@ def test_a_label_has_its_type(labels: LabelMap, label: str, pii_type: PiiType | 
 
 
 @pytest.mark.parametrize("labels", [PRESIDIO, SPACY, HUGGING_FACE], ids=lambda each: each.name)
-@pytest.mark.parametrize("label", ["", "LABEL_0", "B-PER", "person"])
-def test_what_no_set_has_is_refused(labels: LabelMap, label: str) -> None:
-    with pytest.raises(UnknownNameError):
-        labels.type_of(label)
+def test_what_no_set_has_is_refused(labels: LabelMap) -> None:
+    assert labels.types.keys().isdisjoint({"", "LABEL_0", "B-PER", "person"})
 
 
 def test_a_map_where_none_is_needed(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from hashlib import sha256
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -134,31 +134,22 @@ def test_the_weights_are_those_of_the_best_epoch(monkeypatch: pytest.MonkeyPatch
     assert not fit_with([0.5, 0.6]).equal(fit_with([0.5]))
 
 
-def test_the_vocabulary_comes_from_train_alone() -> None:
+def test_the_vocabulary_is_of_train_alone_and_weights_are_of_half_precision() -> None:
     dev = [make_sample(description="Zoë Lee is 32.", subjects=[], related=[])]
 
-    vocabulary = fit(YOUNG, dev, replace(SETTINGS, epochs=1, least=1), lambda _: None).vocabulary
+    trained = fit(YOUNG, dev, replace(SETTINGS, epochs=1, least=1), lambda _: None)
 
-    assert {"A", "ü"} < set(vocabulary.characters)
-    assert not {"Z", "ë"} & set(vocabulary.characters)
-
-
-def test_the_network_holds_numbers_of_half_precision() -> None:
-    network = fit(YOUNG, OLD, replace(SETTINGS, epochs=1), lambda _: None).network
-
-    assert not network.training
-    for weight in network.parameters():
+    characters = set(trained.vocabulary.characters)
+    assert {"A", "ü"} < characters
+    assert not {"Z", "ë"} & characters
+    assert not trained.network.training
+    for weight in trained.network.parameters():
         assert weight.dtype == torch.float32
         assert weight.half().float().equal(weight)
 
 
-def read_log(folder: Path) -> dict[str, Any]:
-    log: dict[str, Any] = json.loads((folder / LOG).read_text(encoding="utf-8"))
-    return log
-
-
 def test_the_log_tells_how_the_weights_came_about(tmp_path: Path) -> None:
-    log = read_log(train_tiny(tmp_path))
+    log = json.loads((train_tiny(tmp_path) / LOG).read_text(encoding="utf-8"))
 
     assert log["settings"]["seed"] == 13
     assert log["settings"]["sizes"]["hidden"] == 10

@@ -50,15 +50,11 @@ def test_words_and_characters_that_come_often_are_known_the_most_frequent_first(
     assert Vocabulary.of("abc", 1).words == Vocabulary.of("cab", 1).words == ("a", "b", "c")
 
 
-def test_a_word_is_known_in_any_case_and_with_any_digits() -> None:
-    assert encode("the THE 42 cat").words.tolist() == [2, 2, 3, UNKNOWN]
+def test_a_word_is_known_in_any_case_and_with_any_digits_its_characters_as_written() -> None:
+    features = encode("the The 42 cat")
 
-
-def test_characters_are_seen_as_they_are_written() -> None:
-    characters = encode("the The").characters
-
-    assert characters[0, :4].tolist() == [2, 3, 4, 0]
-    assert characters[1, :4].tolist() == [UNKNOWN, 3, 4, 0]
+    assert features.words.tolist() == [2, 2, 3, UNKNOWN]
+    assert features.characters[:2, :4].tolist() == [[2, 3, 4, 0], [UNKNOWN, 3, 4, 0]]
 
 
 def test_without_characters_a_token_is_seen_by_its_word_alone() -> None:
@@ -66,9 +62,8 @@ def test_without_characters_a_token_is_seen_by_its_word_alone() -> None:
     one, other = encode("the cat 42", vocabulary), encode("THE (Cat) 13", vocabulary)
 
     assert vocabulary.characters == ()
-    assert one.words.tolist() == other.words[[0, 2, 4]].tolist()
-    assert one.shapes.tolist() == other.shapes[[0, 2, 4]].tolist()
-    assert one.characters.tolist() == other.characters[[0, 2, 4]].tolist()
+    for name in ("words", "shapes", "characters"):
+        assert getattr(one, name).tolist() == getattr(other, name)[[0, 2, 4]].tolist()
 
 
 def test_of_a_long_token_both_ends_are_seen() -> None:
