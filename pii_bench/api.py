@@ -15,11 +15,11 @@ from pii_bench.ranking.stored import read_run, rows_of, update, with_detection
 from pii_bench.runs.evaluation import evaluate
 from pii_bench.runs.jobs import Job, reserved, run_jobs
 from pii_bench.runs.mask_text import mask_for_query
-from pii_bench.runs.predictions import predicted_tasks, read_predictions
 from pii_bench.runs.records import Signature
 from pii_bench.runs.run import Silent
 from pii_bench.systems import DEFAULT_SYSTEM
 from pii_bench.systems.catalog import SystemOptions, build_systems
+from pii_bench.systems.predictions import predicted_tasks, read_predictions
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Sequence

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pii_bench.analysis.runs import EvaluatedRun, RunName
     from pii_bench.datasets.sample import Entity, Sample
-    from pii_bench.runs.predictions import Prediction
+    from pii_bench.systems.predictions import Prediction
 
 Level: TypeAlias = Literal["type", "category"]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pii_bench.analysis.runs import EvaluatedRun, RunName
     from pii_bench.datasets.sample import Sample
-    from pii_bench.runs.predictions import Prediction
+    from pii_bench.systems.predictions import Prediction
 
 Answer: TypeAlias = tuple[frozenset[tuple[int, str]], int] | None
 """Numbers of the entities named, with the types said, and how many other texts are; None where

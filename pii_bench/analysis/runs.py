@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.ranking.stored import Run
-    from pii_bench.runs.predictions import Prediction
+    from pii_bench.systems.predictions import Prediction
 
 BASE: Final = ("single", "multi")
 """What hard and distract are compared with."""

@@ -18,7 +18,7 @@ from pii_bench.ranking.rows import system_name
 from pii_bench.scorer import PRF, Counts, SpanScore, f1_interval, score_spans
 from pii_bench.scorer.locate import DetectedSpan, overlap, place
 from pii_bench.systems import ENCODER
-from pii_bench.systems.detectors.catalog import DETECTORS, build_detector, detector_names
+from pii_bench.systems.detectors import DETECTORS, build_detector, detector_names
 from pii_bench.tasks import Task
 from pii_bench.taxonomy import TARGETS, PiiType, types_of
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.span_files import Document
     from pii_bench.ranking.stored import Run
-    from pii_bench.systems.detectors.base import Detector
+    from pii_bench.systems.detectors import Detector
     from pii_bench.taxonomy import Meaning
 
 COLUMNS: Final = (
@@ -239,8 +239,8 @@ def build_local(name: str, label_map: Path | None = None) -> Detector:
         return build_detector(name, label_map)
     if label_map is not None:
         raise PiiBenchError(f"detector {name!r} gives our types: it takes no map of labels")
+    from pii_bench.systems.encoder import EncoderDetector
     from pii_bench.systems.encoder.reader import SHIPPED
-    from pii_bench.systems.encoder.system import EncoderDetector
 
     return EncoderDetector(Path(folder) if folder else SHIPPED)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import InputFileError
-from pii_bench.systems.encoder.files import LOG
+from pii_bench.systems.encoder import LOG
 
 if TYPE_CHECKING:
     from pathlib import Path

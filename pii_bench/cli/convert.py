@@ -10,7 +10,7 @@ from pii_bench.cli.options import DATASET_HELP
 from pii_bench.cli.terminal import say, tell, tell_faults
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.runs.capid_outputs import read_capid_outputs
-from pii_bench.runs.predictions import write_predictions
+from pii_bench.systems.predictions import write_predictions
 
 if TYPE_CHECKING:
     import argparse

@@ -9,7 +9,6 @@ from pii_bench.cli.terminal import say, say_json
 from pii_bench.escaping import markdown_table
 from pii_bench.models.budget import Estimate, Range, estimate
 from pii_bench.runs.jobs import Job, ledger_of
-from pii_bench.systems.prompted import ChunkedSystem, PromptedSystem, VotedSystem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +51,8 @@ def print_estimates(estimates: Estimates, *, as_json: bool, models: bool = False
 
 
 def _estimate(job: Job, asked: set[str], *, reasons: bool, batched: bool) -> Estimate:
+    from pii_bench.systems.prompted import ChunkedSystem, PromptedSystem, VotedSystem
+
     system, ledger = job.system, ledger_of(job.system)
     if not isinstance(system, PromptedSystem | VotedSystem | ChunkedSystem) or ledger is None:
         return _NOTHING

@@ -37,19 +37,11 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import CallPolicy
 from pii_bench.models.catalog import ModelStatus, Price, find_card, resolve
 from pii_bench.ranking.rows import Source
-from pii_bench.runs.jobs import (
-    Job,
-    batch_service,
-    missing,
-    refuse_uncollected,
-    reserved,
-    run_jobs,
-)
+from pii_bench.runs.jobs import Job, batch_service, missing, refuse_uncollected, reserved, run_jobs
 from pii_bench.runs.run import respond_on_ray
 from pii_bench.runs.store import read_lines
 from pii_bench.systems import DEFAULT_SYSTEM
-from pii_bench.systems.catalog import is_prompted
-from pii_bench.systems.plug_in import PlugIn, fault_of
+from pii_bench.systems.catalog import PlugIn, fault_of, is_prompted
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ from pii_bench.ranking.external import check_name, keep_submission
 from pii_bench.ranking.rows import Source, row_of, with_intervals
 from pii_bench.ranking.scores import Clusters
 from pii_bench.runs.evaluation import CompactScores, Tally
-from pii_bench.runs.predictions import (
+from pii_bench.runs.records import Signature
+from pii_bench.systems.predictions import (
     Prediction,
     PredictionsFile,
     names_types,
     predicted_tasks,
     unknown_types,
 )
-from pii_bench.runs.records import Signature
 from pii_bench.tasks import Status
 from pii_bench.taxonomy import PiiType
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pii_bench.analysis.spans import Row
     from pii_bench.datasets.catalog import DocumentStream
-    from pii_bench.systems.detectors.base import Detector
+    from pii_bench.systems.detectors import Detector
 
 DESCRIPTION: Final = (
     "Score where local detectors, or the stored answers of prompts, find PII, in our seven types: "

@@ -70,7 +70,7 @@ from pii_bench.models.calls import CallPolicy
 from pii_bench.models.catalog import PROVIDERS, ModelOptions, resolve
 from pii_bench.runs.jobs import Job, refuse_uncollected, reserved, run_jobs
 from pii_bench.runs.mask_text import rewriting_system
-from pii_bench.runs.records import Failure, RequestHashes, read_manifest
+from pii_bench.runs.records import RequestHashes, read_manifest
 from pii_bench.runs.store import RunFiles, locked, read_lines
 from pii_bench.systems.catalog import SystemOptions, is_prompted
 from pii_bench.systems.prompted import PromptedSystem
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
-    from pii_bench.models.base import Response
+    from pii_bench.models.base import ModelResponse
     from pii_bench.systems.base import System
     from pii_bench.systems.relevance.embedding import Encoder
 
@@ -307,7 +307,7 @@ class _Study:
         return ChatSystem(self.answerer.model, self.answerer.sampling, questions)
 
     def _verdicts(self, judge: PromptedSystem, answers: Sequence[Job]) -> list[Job]:
-        unmasked: dict[str, Mapping[str, Response]] = {}
+        unmasked: dict[str, Mapping[str, ModelResponse]] = {}
         jobs = []
         for job in answers:
             name, condition = split_name(job.dataset.name)
@@ -423,12 +423,12 @@ def _is_answered(job: Job) -> bool:
     return asked_about == job.dataset.sha256 and {each.id for each in job.samples} <= answered
 
 
-def _responses(job: Job) -> dict[str, Response]:
+def _responses(job: Job) -> dict[str, ModelResponse]:
     """What is stored of a job, by sample."""
     return {
-        record.id: record.response
+        record.id: record.written
         for _, record in read_lines(job.files.responses, unreadable=[])
-        if not isinstance(record.response, Failure)
+        if record.written is not None
     }
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pii_bench.models.base import Completion
     from pii_bench.ranking.rows import Row
     from pii_bench.runs.evaluation import Evaluation, SampleScore
-    from pii_bench.runs.predictions import Prediction
+    from pii_bench.systems.predictions import Prediction
 
 
 WITHHELD: Final = "[withheld]"
@@ -241,7 +241,7 @@ def _about(scored: ScoredTask, sample: Sample, score: SampleScore) -> dict[str, 
         "input": {"raw": raw, "reference": reference}
         if shown
         else {"raw": WITHHELD, "reference": []},
-        "output": _output(completions) if scored.shows_outputs else {"raw": []},
+        "output": _output(completions, task, prediction) if scored.shows_outputs else {"raw": []},
         "answer_attribution": _attribution(task, prediction) if scored.shows_outputs else [],
         "token_usage": _usage(completions),
         "error": None if score.status.answered else str(score.status),
@@ -303,10 +303,14 @@ def _masked(texts: Iterable[str], related: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(text for text in texts if normalise(text) not in needed))
 
 
-def _output(completions: Sequence[Completion]) -> dict[str, Any]:
+def _output(
+    completions: Sequence[Completion], task: Task, prediction: Prediction
+) -> dict[str, Any]:
+    """What a model wrote; of a system that is no chat model, its answer."""
+    answers = [_json(_answer(task, prediction))] if prediction.status.answered else []
     reasoning = [each.reasoning for each in completions if each.reasoning]
     return {
-        "raw": [completion.text for completion in completions],
+        "raw": [completion.text for completion in completions] or answers,
         "reasoning_trace": reasoning or None,
     }
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from inspect_ai.scorer import Scorer, Target
     from inspect_ai.solver import Generate, Solver, TaskState
 
-    from pii_bench.runs.predictions import Prediction
+    from pii_bench.systems.predictions import Prediction
 
 _ANSWERS: Final = "pii_bench_answers"
 

@@ -17,7 +17,7 @@ from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
 from pii_bench.ranking.rows import METRICS, metrics_of
 from pii_bench.runs.evaluation import Evaluation, score_sample
-from pii_bench.runs.predictions import compose, read_response
+from pii_bench.runs.responses import compose, read_response
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pii_bench.models.base import Completion
     from pii_bench.prompting.strategies import Prompt
     from pii_bench.runs.evaluation import SampleScore
-    from pii_bench.runs.predictions import Prediction
+    from pii_bench.systems.predictions import Prediction
 
 
 # The datasets of one harness run are few; a file that changes meanwhile is another run's.

@@ -168,8 +168,8 @@ class Draws:
     completions: tuple[Completion, ...]
 
 
-Response: TypeAlias = Completion | Draws
-"""What is stored of a sample that was answered."""
+ModelResponse: TypeAlias = Completion | Draws
+"""What is stored of a sample about which a model was asked."""
 
 
 TRANSIENT: Final = frozenset({"timeout", "connection", "rate_limit", "server_error", "overloaded"})
@@ -237,14 +237,14 @@ _COUNTED: Final = ("input_tokens", "output_tokens")
 _FINISHES: Final = {str(finish): finish for finish in Finish}
 
 
-def encode_response(response: Response) -> dict[str, Any]:
+def encode_response(response: ModelResponse) -> dict[str, Any]:
     """The keys of a response."""
     if isinstance(response, Draws):
         return {"draws": [encode_completion(each) for each in response.completions]}
     return encode_completion(response)
 
 
-def decode_response(record: dict[str, Any]) -> Response:
+def decode_response(record: dict[str, Any]) -> ModelResponse:
     """Read a response's keys.
 
     Raises:

@@ -34,11 +34,11 @@ from pii_bench.models.catalog import MODELS
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES
 from pii_bench.ranking.rows import METRICS, Row, Source
 from pii_bench.ranking.scores import Scores
-from pii_bench.runs.predictions import Prediction, predicted_tasks, read_predictions, to_text
 from pii_bench.runs.records import DatasetRef, Manifest
 from pii_bench.scorer import macro, score_detection, score_query_related
 from pii_bench.systems.base import GOLD, SystemCard
-from pii_bench.systems.detectors.catalog import DETECTORS
+from pii_bench.systems.detectors import DETECTORS
+from pii_bench.systems.predictions import Prediction, predicted_tasks, read_predictions, to_text
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:

@@ -26,9 +26,10 @@ from pii_bench.ranking.rows import Row, Source, rank, row_of
 from pii_bench.ranking.scores import clusters_of
 from pii_bench.runs.evaluation import evaluate
 from pii_bench.runs.kept_scores import KeptScores, RunScores
-from pii_bench.runs.predictions import Prediction, compose, read_response
 from pii_bench.runs.records import Failure, Manifest, Signature, read_manifest
+from pii_bench.runs.responses import compose, read_response
 from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY, RunFiles, locked, read_lines
+from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:

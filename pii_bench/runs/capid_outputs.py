@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pii_bench.datasets.foreign import CAPID_TYPES, RELEVANCE, as_written
 from pii_bench.files import BadLines, RecordError, get, read_records
 from pii_bench.prompting.parsing.reader import Group, Leaf, read_literal
-from pii_bench.runs.predictions import Prediction
 from pii_bench.scorer.locate import typewritten
+from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status
 
 if TYPE_CHECKING:

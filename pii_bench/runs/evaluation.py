@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.runs.predictions import Prediction
+    from pii_bench.systems.predictions import Prediction
     from pii_bench.tasks import Status
 
 _OTHERS = 6

@@ -30,12 +30,11 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.datasets.sample import Sample
-    from pii_bench.models.base import Response
     from pii_bench.models.batch import BatchService
     from pii_bench.models.budget import Ledger
     from pii_bench.runs.records import RunRecord
     from pii_bench.runs.run import Progress
-    from pii_bench.systems.base import System
+    from pii_bench.systems.base import Response, System
     from pii_bench.tasks import Task
 
     MapSamples = Callable[[Task, Sequence[Sample]], Iterator[Response | Failure]]

@@ -16,7 +16,7 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.masking.masked import Masked, mask
 from pii_bench.models.base import CallError, Completion, Finish
 from pii_bench.prompting.parsing.answers import Stage
-from pii_bench.runs.predictions import read_response
+from pii_bench.runs.responses import read_response
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import Locator
 from pii_bench.scorer.masked_text import GoldTexts, Told, Trace, tell
@@ -27,9 +27,8 @@ from pii_bench.tasks import Task
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 
-    from pii_bench.models.base import Response
-    from pii_bench.runs.predictions import Prediction, Subjects
-    from pii_bench.systems.base import System
+    from pii_bench.systems.base import Response, System
+    from pii_bench.systems.predictions import Prediction, Subjects
 
     Asked = tuple[str | None, str]
     """A text, where there is one, and what will be asked about it."""

@@ -19,6 +19,7 @@ from pii_bench.prompting.parsing.answers import PARSER
 from pii_bench.scorer import MATCHER, NORMALISER, ROUGE_L_TOKENISER
 from pii_bench.scorer.masked_text import LEAKS
 from pii_bench.systems.base import UNKNOWN_RECIPIENT, SystemCard
+from pii_bench.systems.predictions import Prediction, decode_prediction, encode_prediction
 from pii_bench.tasks import Task
 from pii_bench.taxonomy import taxonomy
 
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.datasets.sample import Sample
-    from pii_bench.models.base import CallError, Completion, Response
+    from pii_bench.models.base import CallError, Completion, ModelResponse
     from pii_bench.models.catalog import Price
     from pii_bench.prompting.strategies import Output
-    from pii_bench.systems.base import System
+    from pii_bench.systems.base import Response, System
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +63,15 @@ class RunRecord:
     response: Response | Failure
 
     @property
+    def written(self) -> ModelResponse | None:
+        """What a chat model wrote; None of a prediction, and of a call that failed."""
+        return None if isinstance(self.response, Failure | Prediction) else self.response
+
+    @property
     def completions(self) -> tuple[Completion, ...]:
         """Every completion that came, one per call: what cost and returned models count."""
         match self.response:
-            case Failure():
+            case Failure() | Prediction():
                 return ()
             case Draws(completions):
                 return completions
@@ -76,10 +82,13 @@ class RunRecord:
 def encode_record(record: RunRecord) -> bytes:
     """The line, with its newline."""
     head = {"id": record.id, "request": record.request}
-    if isinstance(record.response, Failure):
-        body: dict[str, Any] = {"error": asdict(record.response)}
-    else:
-        body = encode_response(record.response)
+    match record.response:
+        case Failure() as failure:
+            body: dict[str, Any] = {"error": asdict(failure)}
+        case Prediction() as prediction:
+            body = encode_prediction(prediction)
+        case completions:
+            body = encode_response(completions)
     line = json.dumps(head | body, ensure_ascii=False)
     # A lone surrogate, which UTF-8 cannot hold, turns into its JSON escape.
     return line.encode("utf-8", "backslashreplace") + b"\n"
@@ -92,8 +101,10 @@ def decode_record(record: dict[str, Any]) -> RunRecord:
         RecordError: naming the key at fault.
     """
     sample_id, request = get(record, "id", str), get(record, "request", str)
-    if "error" not in record:
+    if record.keys() & {"text", "draws"}:
         return RunRecord(sample_id, request, decode_response(record))
+    if "error" not in record:
+        return RunRecord(sample_id, request, decode_prediction(record, "record"))
     error = get(record, "error", dict)
     failure = Failure(get(error, "kind", str, "error"), get(error, "detail", str, "error"))
     return RunRecord(sample_id, request, failure)

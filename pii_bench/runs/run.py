@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.models.base import Response
     from pii_bench.models.budget import Ledger
     from pii_bench.runs.store import RunStore
+    from pii_bench.systems.base import Response
     from pii_bench.tasks import Task
 
     MapSamples = Callable[[Sequence[Sample]], Iterator[Response | Failure]]

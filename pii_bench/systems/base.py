@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from pii_bench.errors import PiiBenchError
+from pii_bench.models.base import Completion, Draws
+from pii_bench.systems.predictions import Prediction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.models.base import Response
     from pii_bench.prompting.strategies import Output
     from pii_bench.tasks import Task
 
 THIS_MACHINE: Final = "this machine"
 UNKNOWN_RECIPIENT: Final = "unknown"
+
+Response: TypeAlias = Completion | Draws | Prediction
+"""What is stored of a sample that was answered: what a chat model wrote, or a prediction."""
 
 GOLD: Final = "gold"
 """The name of a part that is told gold."""
@@ -55,35 +59,33 @@ class SystemCard:
 
 @runtime_checkable
 class System(Protocol):
-    """Turns a sample into a prediction, in two steps.
+    """Turns a sample into a prediction.
 
-    `respond` brings the raw response, which is stored; `prediction.read_response` makes
-    the prediction of it. So a better parser never costs a call.
+    `respond` brings what is stored: the prediction itself; or what a chat model wrote, of which
+    `pii_bench.runs.responses.read_response` makes the prediction, so that a better parser never
+    costs a call.
     """
 
     @property
     def card(self) -> SystemCard:
         """What it is."""
-        ...
 
     def request_hash(self, sample: Sample) -> str:
         """SHA-256 of everything that the response to a sample depends on."""
-        ...
 
     async def respond(self, sample: Sample) -> Response:
         """Answer one sample.
 
-        Several draws are for query-related alone, and for detection in the labels of a taxonomy.
+        A prediction has the part that the task asks for, and the status `ok`. Several draws are
+        for query-related alone, and for detection in the labels of a taxonomy.
 
         Raises:
             CallError: this sample got no answer; it may be asked again later.
             ProviderRefusedError: no sample will get an answer.
         """
-        ...
 
     async def close(self) -> None:
         """Release what it holds."""
-        ...
 
 
 def require_local(systems: Iterable[System]) -> None:

@@ -2,60 +2,50 @@
 
 A name is one of four things, tried in this order: `python:MODULE:FACTORY`, a composition
 `DETECTOR` or `DETECTOR+RELEVANCE`, a chat model, or a plug-in's entry point. So no package
-that is installed changes what a name of ours means.
+that is installed changes what a name of ours means. What only one of them needs is imported when
+it is made.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
+import sys
 from dataclasses import dataclass, field, replace
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.models.base import Sampling
+from pii_bench.files import sha256_of
+from pii_bench.models.base import CallError, Completion, Draws, Finish
 from pii_bench.models.calls import CallPolicy
-from pii_bench.models.catalog import (
-    LOCAL,
-    REPLAY,
-    ModelOptions,
-    build_model,
-    check_model,
-    find_card,
-    model_names,
-    resolve,
-)
-from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
+from pii_bench.models.catalog import REPLAY, ModelOptions, check_model, model_names, resolve
 from pii_bench.systems import BALANCED, ENCODER
-from pii_bench.systems.base import GOLD, System
-from pii_bench.systems.detectors.catalog import DETECTORS, detector_names
-from pii_bench.systems.plug_in import ENTRY_POINTS, PYTHON, plug_in
-from pii_bench.systems.prompted import (
-    DEFAULT_VOTES,
-    VOTE_TEMPERATURE,
-    ChunkedSystem,
-    PromptedSystem,
-    VotedSystem,
-)
-from pii_bench.tasks import Task
-from pii_bench.taxonomy import PAPER
+from pii_bench.systems.base import GOLD, System, SystemCard
+from pii_bench.systems.detectors import DETECTORS, detector_names
+from pii_bench.systems.predictions import Prediction
 
 if TYPE_CHECKING:
-    from pii_bench.models.base import Model
-    from pii_bench.models.catalog import ModelCard
+    from collections.abc import Mapping, Sequence
+
+    from pii_bench.datasets.sample import Sample
     from pii_bench.prompting.labelled import Shots
-    from pii_bench.prompting.strategies import Output, Strategy
+    from pii_bench.prompting.strategies import Output
+    from pii_bench.systems.base import Response
 
 Kind = Literal["python", "composed", "encoder", "prompted", "entry point"]
 """What a name of `--model` can be."""
 
 DEFAULT_STRATEGY: Final = "naive"
 
-_REMOTE_TOKENS: Final = 2048
-# A small model that has lost the thread writes to the limit.
-_LOCAL_TOKENS: Final = 512
-# Reasoning counts as part of the answer.
-_REASONING_TOKENS: Final = 16384
+ENTRY_POINTS: Final = "pii_bench.systems"
+"""The group of the entry points; each names a callable without arguments that makes Systems."""
+
+PYTHON: Final = "python"
+
+_FAULT: Final = "error: the plug-in "
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +82,11 @@ class SystemOptions:
     shots: Shots | None = None
     chunk: int | None = None
 
+    @property
+    def of_labels(self) -> dict[str, object]:
+        """What applies to detection in the labels of a taxonomy alone."""
+        return {"--taxonomy": self.taxonomy, "--shots": self.shots, "--chunk": self.chunk}
+
 
 def build_systems(name: str, options: SystemOptions) -> tuple[System, ...]:
     """Make the systems of `--model`, at most one per task.
@@ -105,25 +100,27 @@ def build_systems(name: str, options: SystemOptions) -> tuple[System, ...]:
     """
     match _kind(name):
         case "python":
-            _refuse_options(name, options, takes_label_map=False)
-            return plug_in(name, name.removeprefix(f"{PYTHON}:"))
+            _refuse_options(name, options)
+            return _plug_in(name, name.removeprefix(f"{PYTHON}:"))
         case "composed":
             from pii_bench.systems.composed import build_composed
 
-            _refuse_options(name, options, takes_label_map=True)
+            _refuse_options(name, replace(options, label_map=None))
             return build_composed(name, options.label_map)
         case "encoder":
+            from pii_bench.systems.encoder import encoder_systems
             from pii_bench.systems.encoder.reader import SHIPPED
-            from pii_bench.systems.encoder.system import encoder_systems
 
-            _refuse_options(name, replace(options, keep=None), takes_label_map=False)
+            _refuse_options(name, replace(options, keep=None))
             folder = name.partition(":")[2]
             return encoder_systems(Path(folder) if folder else SHIPPED, options.keep or BALANCED)
         case "prompted":
-            return _prompt(name, options)
+            from pii_bench.systems.prompted import build_prompted
+
+            return build_prompted(name, options)
         case "entry point":
-            _refuse_options(name, options, takes_label_map=False)
-            return plug_in(name, entry_points(group=ENTRY_POINTS)[name].value)
+            _refuse_options(name, options)
+            return _plug_in(name, entry_points(group=ENTRY_POINTS)[name].value)
         case _:
             raise _unknown(name)
 
@@ -185,116 +182,35 @@ def _unknown(name: str) -> UnknownNameError:
     return UnknownNameError("model", name, system_names())
 
 
-def _prompt(name: str, options: SystemOptions) -> tuple[System, ...]:
-    strategy = get_strategy(options.strategy or DEFAULT_STRATEGY)
-    if options.label_map is not None:
-        raise PiiBenchError(f"model {name!r} is no detector: --label-map does not apply to it")
-    if options.keep is not None:
-        raise PiiBenchError(f"model {name!r} has no dial: --keep does not apply to it")
-    if options.votes is not None and not strategy.voted:
-        voted = ", ".join(each.name for each in STRATEGIES.values() if each.voted)
-        what = f"strategy {strategy.name!r} has no vote"
-        raise PiiBenchError(f"{what}: leave --votes out (allowed with: {voted})")
-    if strategy.labelled:
-        return (_labelled(name, strategy, options),)
-    _refuse_labelled(f"strategy {strategy.name!r}", options)
-    if strategy.task is Task.REWRITE:
-        return (_rewriter(name, strategy, options),)
-    prompts = [load_prompt(each, output=options.output) for each in (DETECTION, strategy)]
-    model = _guarded(name, options)
-    sampling = _sampling(name, options)
-    detection, related = (PromptedSystem(model, prompt, sampling) for prompt in prompts)
-    return detection, _vote(related, options) if strategy.voted else related
+def refuse(who: str, options: Mapping[str, object]) -> None:
+    """Refuse options that are given, but that nothing comes of.
 
-
-def _labelled(name: str, strategy: Strategy, options: SystemOptions) -> System:
-    """Detection in the labels of a taxonomy."""
-    labels = options.taxonomy or PAPER
-    prompt = load_prompt(strategy, output=options.output, taxonomy=labels, shots=options.shots)
-    system = PromptedSystem(_guarded(name, options), prompt, _sampling(name, options))
-    return system if options.chunk is None else ChunkedSystem(system, options.chunk)
-
-
-def _rewriter(name: str, strategy: Strategy, options: SystemOptions) -> System:
-    """Texts written anew."""
-    prompt = load_prompt(strategy, output=options.output)
-    return PromptedSystem(_guarded(name, options), prompt, _sampling(name, options))
-
-
-def _refuse_labelled(who: str, options: SystemOptions) -> None:
-    given = {
-        "--taxonomy": options.taxonomy,
-        "--shots": options.shots,
-        "--chunk": options.chunk,
-    }
-    for option, value in given.items():
+    Raises:
+        PiiBenchError: one has another value than None.
+    """
+    for option, value in options.items():
         if value is not None:
             raise PiiBenchError(f"{who} has no use for {option}: leave it out")
 
 
-def _guarded(name: str, options: SystemOptions) -> Model:
-    model = build_model(name, options.model)
-    if model.endpoint is None:
-        _refuse_caps(name, options.calls)
-        return model
-    provider, _, model_id = resolve(name).partition("/")
-    card = find_card(provider, model_id)
-    # What another server takes is not what the provider does.
-    listed = card.price if card is not None and options.model.base_url is None else None
-    return options.calls.guard(model, listed)
+def refuse_caps(name: str, calls: CallPolicy) -> None:
+    """Refuse limits of calls for a system that makes none.
 
-
-def _refuse_caps(name: str, calls: CallPolicy) -> None:
-    given = {
+    Raises:
+        PiiBenchError: one is given.
+    """
+    caps = {
         "--rpm": calls.requests_per_minute,
         "--tpm": calls.tokens_per_minute,
         "--max-usd": calls.max_usd,
         "--price": calls.price,
     }
-    for option, value in given.items():
+    for option, value in caps.items():
         if value is not None:
             raise PiiBenchError(f"system {name!r} makes no calls: leave {option} out")
 
 
-def _vote(prompted: PromptedSystem, options: SystemOptions) -> VotedSystem:
-    if options.temperature is None and prompted.sampling.temperature is not None:
-        sampling = replace(prompted.sampling, temperature=VOTE_TEMPERATURE)
-        prompted = replace(prompted, sampling=sampling)
-    return VotedSystem(prompted, DEFAULT_VOTES if options.votes is None else options.votes)
-
-
-def _sampling(name: str, options: SystemOptions) -> Sampling:
-    provider, _, model_id = resolve(name).partition("/")
-    card = find_card(provider, model_id)
-    most = card.max_output if card is not None else None
-    if most is not None and options.max_tokens is not None and options.max_tokens > most:
-        what = f"model {name!r} writes at most {most:,} tokens"
-        raise PiiBenchError(f"{what}, and --max-tokens came as {options.max_tokens:,}")
-    return Sampling(
-        temperature=_temperature(name, options.temperature, card),
-        max_tokens=options.max_tokens or _default_tokens(provider, card),
-    )
-
-
-def _temperature(
-    name: str, asked: Literal["default"] | float | None, card: ModelCard | None
-) -> float | None:
-    refuses = card is not None and not card.accepts_temperature
-    if asked == "default" or (asked is None and refuses):
-        return None
-    if refuses:
-        raise PiiBenchError(f"model {name!r} takes no temperature: leave --temperature out")
-    return asked or 0.0
-
-
-def _default_tokens(provider: str, card: ModelCard | None) -> int:
-    if provider == LOCAL:
-        return _LOCAL_TOKENS
-    default = _REASONING_TOKENS if card is not None and card.reasons else _REMOTE_TOKENS
-    return min(default, card.max_output or default) if card is not None else default
-
-
-def _refuse_options(name: str, options: SystemOptions, *, takes_label_map: bool) -> None:
+def _refuse_options(name: str, options: SystemOptions) -> None:
     given = {
         "--strategy": options.strategy,
         "--max-tokens": options.max_tokens,
@@ -302,11 +218,94 @@ def _refuse_options(name: str, options: SystemOptions, *, takes_label_map: bool)
         "--output": None if options.output == "text" else options.output,
         "--votes": options.votes,
         "--base-url": options.model.base_url,
-        "--label-map": None if takes_label_map else options.label_map,
+        "--label-map": options.label_map,
         "--keep": options.keep,
+        **options.of_labels,
     }
-    for option, value in given.items():
-        if value is not None:
-            raise PiiBenchError(f"system {name!r} has no use for {option}: leave it out")
-    _refuse_labelled(f"system {name!r}", options)
-    _refuse_caps(name, options.calls)
+    refuse(f"system {name!r}", given)
+    refuse_caps(name, options.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class PlugIn:
+    """Another author's system: its code is part of what it is, and its errors are its answers.
+
+    Attributes:
+        system: as its factory made it.
+        source: SHA-256 of the file of its factory; empty where there is no file.
+    """
+
+    system: System
+    source: str
+
+    @property
+    def card(self) -> SystemCard:
+        """The system's own, with the hash of its source; without a prompt the task names it."""
+        card = self.system.card
+        settings = {**card.settings, "source": self.source}
+        return replace(card, prompt=card.prompt or str(card.task), settings=settings)
+
+    def request_hash(self, sample: Sample) -> str:
+        """SHA-256 over the source and the system's own hash."""
+        own = f"{self.source} {self.system.request_hash(sample)}"
+        return hashlib.sha256(own.encode()).hexdigest()
+
+    async def respond(self, sample: Sample) -> Response:
+        """The system's answer; an error of its code makes an answer that is `malformed`.
+
+        What may pass (`CallError`) stays an error. The text of others is not kept: it may quote
+        the sample.
+        """
+        try:
+            response: object = await self.system.respond(sample)
+        except (CallError, PiiBenchError):
+            raise
+        except Exception as error:  # noqa: BLE001 - foreign code must not end a run of hours
+            return Completion(f"{_FAULT}raised {type(error).__name__}", Finish.STOP)
+        if isinstance(response, Completion | Draws | Prediction):
+            return response
+        kind = type(response).__name__
+        return Completion(f"{_FAULT}returned {kind}, not Prediction", Finish.STOP)
+
+    async def close(self) -> None:
+        """Release what the system holds."""
+        await self.system.close()
+
+
+def fault_of(response: object) -> str | None:
+    """What a plug-in did wrong instead of answering; None where it answered."""
+    match response:
+        case Completion(text=text) if text.startswith(_FAULT):
+            return text.removeprefix("error: ")
+        case _:
+            return None
+
+
+def _plug_in(name: str, target: str) -> tuple[PlugIn, ...]:
+    """Load the factory `MODULE:FACTORY`, and let it make its systems; `name` is for errors.
+
+    Raises:
+        PiiBenchError: the target is not of that form, cannot be loaded, or makes no systems.
+    """
+    if not re.fullmatch(r"[\w.]+:[\w.]+", target):
+        raise PiiBenchError(f"system {name!r} must be {PYTHON}:MODULE:FACTORY")
+    # The command, other than `python -m`, does not look into the folder it is run in.
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
+    try:
+        factory = EntryPoint(name, target, ENTRY_POINTS).load()
+    except (ImportError, AttributeError) as error:
+        raise PiiBenchError(f"system {name!r} cannot be loaded: {error}") from error
+    made: Sequence[object] = factory() if callable(factory) else ()
+    systems = [each for each in made if isinstance(each, System)]
+    if not systems or len(systems) != len(made):
+        what = "must be a callable without arguments that returns a sequence of Systems"
+        raise PiiBenchError(f"system {name!r}: {target} {what}")
+    source = _source(target.partition(":")[0])
+    return tuple(PlugIn(system, source) for system in systems)
+
+
+def _source(module: str) -> str:
+    spec = find_spec(module)
+    path = Path(spec.origin) if spec is not None and spec.origin is not None else None
+    return sha256_of(path) if path is not None and path.is_file() else ""

@@ -1,8 +1,4 @@
-"""Systems made of a source of entities and a source of relevance, without a chat model.
-
-Their responses are written in the answer formats of the prompts, so that stored runs of all
-systems are read by one parser.
-"""
+"""Systems made of a source of entities and a source of relevance, without a chat model."""
 
 from __future__ import annotations
 
@@ -10,20 +6,20 @@ import asyncio
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.models.base import Completion, Finish
 from pii_bench.systems.base import GOLD, THIS_MACHINE, UNKNOWN_RECIPIENT, SystemCard
-from pii_bench.systems.detectors.catalog import build_detector, check_detector
+from pii_bench.systems.detectors import build_detector, check_detector
 from pii_bench.systems.parts import (
     DetectedEntities,
     GoldEntities,
     GoldRelevance,
     PredictedRelevance,
 )
+from pii_bench.systems.predictions import Prediction
 from pii_bench.systems.relevance.catalog import RELEVANCE, build_relevance
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,8 +27,6 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.systems.base import System
     from pii_bench.systems.parts import EntitySource, RelevanceSource
-
-DETECTION_PROMPT: Final = "detection"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +40,7 @@ class DetectionSystem:
         """An oracle where the entities are gold; it names no subjects."""
         return SystemCard(
             model=self.entities.name,
-            prompt=DETECTION_PROMPT,
+            prompt="detection",
             prompt_sha256="",
             task=Task.DETECTION,
             oracle=self.entities.oracle,
@@ -59,12 +53,13 @@ class DetectionSystem:
         """SHA-256 over the entities' source and what it reads of the sample."""
         return _hash([_identity(self.entities, sample)])
 
-    async def respond(self, sample: Sample) -> Completion:
-        """`Subject1{"text": "TYPE", ...}`; a text of two types has the first."""
+    async def respond(self, sample: Sample) -> Prediction:
+        """Texts with their types; a text of two types has the first."""
         types: dict[str, str] = {}
         for entity in self.entities.entities(sample):
             types.setdefault(entity.text, entity.type)
-        return await _answer(f"Subject1{json.dumps(types, ensure_ascii=False)}")
+        await _let_others_stop()
+        return Prediction(Status.OK, subjects=(tuple(types.items()),))
 
     async def close(self) -> None:
         """Nothing to release."""
@@ -100,11 +95,12 @@ class RelevanceSystem:
         parts = self.entities, self.relevance
         return _hash([_identity(part, sample) for part in parts])
 
-    async def respond(self, sample: Sample) -> Completion:
-        """`### Answer: ["text", ...]`."""
+    async def respond(self, sample: Sample) -> Prediction:
+        """The texts that are needed."""
         entities = self.entities.entities(sample)
         texts = self.relevance.needed(sample, entities)
-        return await _answer(f"### Answer: {json.dumps(texts, ensure_ascii=False)}")
+        await _let_others_stop()
+        return Prediction(Status.OK, related=tuple(texts))
 
     async def close(self) -> None:
         """Nothing to release."""
@@ -119,11 +115,10 @@ def compose_systems(
     return DetectionSystem(entities), RelevanceSystem(entities, relevance)
 
 
-async def _answer(text: str) -> Completion:
+async def _let_others_stop() -> None:
     # The work is done on the processor, and the libraries below are not all safe in threads.
     # Only here can the event loop stop a run.
     await asyncio.sleep(0)
-    return Completion(text, Finish.STOP)
 
 
 def _recipients(*parts: EntitySource | RelevanceSource) -> str:
@@ -154,8 +149,19 @@ def build_composed(name: str, label_map: Path | None) -> tuple[System, ...]:
     """
     check_composed(name)
     detector, relevance = _parts(name)
-    chooser = _relevance(relevance) if relevance is not None else None
-    return compose_systems(_entities(detector, label_map), chooser)
+    chooser: RelevanceSource | None = None
+    if relevance is not None:
+        chooser = (
+            GoldRelevance()
+            if relevance == GOLD
+            else PredictedRelevance(build_relevance(relevance), THIS_MACHINE)
+        )
+    if detector != GOLD:
+        found = DetectedEntities(build_detector(detector, label_map), THIS_MACHINE)
+        return compose_systems(found, chooser)
+    if label_map is not None:
+        raise PiiBenchError(f"{GOLD!r} has our types: --label-map does not apply to it")
+    return compose_systems(GoldEntities(), chooser)
 
 
 def check_composed(name: str) -> None:
@@ -175,17 +181,3 @@ def _parts(name: str) -> tuple[str, str | None]:
     # The last: a checkpoint's path may hold others.
     detector, plus, relevance = name.rpartition("+")
     return (detector, relevance) if plus else (name, None)
-
-
-def _entities(name: str, label_map: Path | None) -> EntitySource:
-    if name != GOLD:
-        return DetectedEntities(build_detector(name, label_map), THIS_MACHINE)
-    if label_map is not None:
-        raise PiiBenchError(f"{GOLD!r} has our types: --label-map does not apply to it")
-    return GoldEntities()
-
-
-def _relevance(name: str) -> RelevanceSource:
-    if name == GOLD:
-        return GoldRelevance()
-    return PredictedRelevance(build_relevance(name), unmasked_text_to=THIS_MACHINE)

@@ -2,13 +2,19 @@
 
 Either part can be gold. Then the system is an oracle: what is left of its error is the
 other part's.
+
+Each part has a `name` for results; an `identity` that tells it from any other of its name; says
+whether it is an `oracle`, told gold, and who is sent what it reads (`unmasked_text_to`, see
+`SystemCard`); and `reads` all of a sample that its answer depends on, as JSON takes it. A source
+of entities brings those of a sample in the order of the description, each text once per type. A
+source of relevance tells which of them the query needs: their texts, each once, in their order.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pii_bench.scorer import normalise
 from pii_bench.systems.base import GOLD, THIS_MACHINE, UNKNOWN_RECIPIENT
@@ -18,55 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.systems.detectors.base import Detector
+    from pii_bench.systems.detectors import Detector
     from pii_bench.systems.relevance.base import Relevance
 
 _REMEMBERED: Final = 4096
 """Descriptions whose entities are kept: those of one dataset serve both of its tasks."""
-
-
-class Part(Protocol):
-    """What the parts of a system have in common."""
-
-    @property
-    def name(self) -> str:
-        """How results name it."""
-        ...
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """What tells it from any other of its name."""
-        ...
-
-    @property
-    def oracle(self) -> bool:
-        """Whether it is told gold."""
-        ...
-
-    @property
-    def unmasked_text_to(self) -> str:
-        """The recipient of what it reads, see `SystemCard`."""
-        ...
-
-    def reads(self, sample: Sample) -> Mapping[str, Any]:
-        """All of a sample that its answer depends on, as JSON takes it."""
-        ...
-
-
-class EntitySource(Part, Protocol):
-    """Brings the entities of a sample."""
-
-    def entities(self, sample: Sample) -> list[Candidate]:
-        """The entities by place in the description, each text once per type."""
-        ...
-
-
-class RelevanceSource(Part, Protocol):
-    """Tells which entities the query of a sample needs, given its entities."""
-
-    def needed(self, sample: Sample, entities: Sequence[Candidate]) -> list[str]:
-        """Texts of the needed ones among the entities, each once, in their order."""
-        ...
 
 
 class DetectedEntities:
@@ -132,27 +94,21 @@ class GoldEntities(_Gold):
         return gold_candidates(sample)
 
 
-@dataclass(frozen=True, slots=True)
 class PredictedRelevance:
     """The choice of a relevance system (`RelevanceSource`).
 
-    Attributes:
+    Args:
+        relevance: scores the entities.
         unmasked_text_to: recipient of the texts, see `SystemCard`; `THIS_MACHINE` if none.
     """
 
-    relevance: Relevance
-    oracle: bool = False
-    unmasked_text_to: str = UNKNOWN_RECIPIENT
+    oracle = False
 
-    @property
-    def name(self) -> str:
-        """The relevance system's."""
-        return self.relevance.name
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """The relevance system's."""
-        return self.relevance.identity
+    def __init__(self, relevance: Relevance, unmasked_text_to: str = UNKNOWN_RECIPIENT) -> None:
+        self.relevance = relevance
+        self.unmasked_text_to = unmasked_text_to
+        self.name = relevance.name
+        self.identity = relevance.identity
 
     def reads(self, sample: Sample) -> Mapping[str, Any]:
         """Description and query."""
@@ -180,3 +136,7 @@ class GoldRelevance(_Gold):
         related = {normalise(entity.text) for entity in sample.related}
         found = (entity.text for entity in entities if normalise(entity.text) in related)
         return [*dict.fromkeys(found)]
+
+
+EntitySource: TypeAlias = DetectedEntities | GoldEntities
+RelevanceSource: TypeAlias = PredictedRelevance | GoldRelevance

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from pii_bench.runs.mask_text import OnFailure
-    from pii_bench.runs.predictions import Subjects
+    from pii_bench.systems.predictions import Subjects
     from pii_bench.web.settings import Settings
 
 LARGEST_BATCH: Final = 4

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.ranking.scores import Interval
-    from pii_bench.runs.predictions import Prediction
+    from pii_bench.systems.predictions import Prediction
     from pii_bench.web.accounts import User
     from pii_bench.web.database import Database
     from pii_bench.web.votes import Agreement

@@ -9,7 +9,7 @@ from pii_bench.analysis.runs import EvaluatedRun, RunName
 from pii_bench.datasets.sample import applicable
 from pii_bench.ranking.rows import Source
 from pii_bench.runs.evaluation import evaluate
-from pii_bench.runs.predictions import Prediction
+from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.builders import make_sample
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.runs.predictions import Subjects
+    from pii_bench.systems.predictions import Subjects
 
 FAILED = Prediction(Status.MALFORMED)
 UNASKED = Prediction(Status.INFRA_ERROR)

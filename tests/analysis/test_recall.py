@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from pii_bench.analysis.recall import Rule, Share, shares
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.runs.predictions import Prediction
 from pii_bench.scorer import Counts
+from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.analysis.evaluated import FAILED, UNASKED, answer, detected, evaluated, run_name
 from tests.builders import make_sample

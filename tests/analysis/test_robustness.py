@@ -15,7 +15,7 @@ from tests.analysis.evaluated import FAILED, answer, asked, detected, evaluated,
 if TYPE_CHECKING:
     from pii_bench.analysis.runs import EvaluatedRun
     from pii_bench.datasets.sample import Sample
-    from pii_bench.runs.predictions import Prediction
+    from pii_bench.systems.predictions import Prediction
 
 # Ann Lee, 32, of Halifax; the query needs the age.
 ORIGINALS = [asked("one", "32"), asked("two", "32")]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.cli import main
-from pii_bench.systems.tagger.settings import Epoch, Settings, SpanScore
+from pii_bench.scorer import PRF
+from pii_bench.systems.tagger.settings import Epoch, Settings
 from tests.builders import write_lines
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     ) -> None:
         asked.extend([[path.name for path in train], [path.name for path in dev], folder])
         asked.append(settings)
-        report(Epoch(1, 62.4, SpanScore(0.75, 0.5, 0.6), 30.4))
+        report(Epoch(1, 62.4, PRF(0.75, 0.5, 0.6), 30.4))
 
     stub = ModuleType("training, for which torch need not be installed")
     vars(stub)["train"] = train

@@ -14,7 +14,8 @@ from pii_bench.models.base import Completion, Usage
 from pii_bench.ranking import rows
 from pii_bench.ranking.rows import Row, Source
 from pii_bench.runs.evaluation import evaluate
-from pii_bench.runs.predictions import Prediction, read_response
+from pii_bench.runs.responses import read_response
+from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.builders import make_sample
 from tests.integrations.schemas import valid_sample

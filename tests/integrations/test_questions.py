@@ -9,7 +9,7 @@ from pii_bench.integrations.questions import load_questions, sample_metrics, sco
 from pii_bench.models.base import Completion, Finish
 from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
 from pii_bench.runs.evaluation import score_sample
-from pii_bench.runs.predictions import Prediction
+from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.builders import make_sample, sample_record, write_lines
 from tests.ranking.stored_runs import ANN

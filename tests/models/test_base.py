@@ -17,9 +17,9 @@ from pii_bench.models.base import (
     Draws,
     Finish,
     Message,
+    ModelResponse,
     ReplayModel,
     Request,
-    Response,
     Sampling,
     Usage,
     decode_completion,
@@ -178,7 +178,7 @@ draws = st.lists(completions, min_size=1, max_size=3).map(lambda each: Draws(tup
 
 
 @given(completions | draws)
-def test_a_response_comes_back_from_json(response: Response) -> None:
+def test_a_response_comes_back_from_json(response: ModelResponse) -> None:
     assert decode_response(json.loads(json.dumps(encode_response(response)))) == response
 
 

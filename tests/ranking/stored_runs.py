@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pii_bench.models.base import Response
     from pii_bench.prompting.strategies import Output
+    from pii_bench.systems.base import Response
 
 ANN = 'Subject1{"Ann Lee": "PER", "32": "DEM"}'
 BO = 'Subject1{"Bo Ray": "PER", "40": "DEM"}'

@@ -18,8 +18,8 @@ from pii_bench.ranking.rows import (
 )
 from pii_bench.ranking.scores import Interval, Scores
 from pii_bench.runs.evaluation import evaluate
-from pii_bench.runs.predictions import Prediction
 from pii_bench.runs.records import Signature
+from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.builders import make_sample
 

@@ -21,7 +21,7 @@ from pii_bench.ranking.scores import (
     scores_of,
 )
 from pii_bench.runs.evaluation import evaluate
-from pii_bench.runs.predictions import Prediction
+from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.builders import make_sample
 from tests.ranking.of_values import parted, scores

@@ -13,9 +13,9 @@ from pii_bench.ranking.rows import Source
 from pii_bench.ranking.scores import Scores
 from pii_bench.ranking.stored import Collection, collect, read_runs
 from pii_bench.runs import kept_scores
-from pii_bench.runs.predictions import Prediction
 from pii_bench.runs.records import Failure
 from pii_bench.systems.base import UNKNOWN_RECIPIENT
+from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.builders import sample_record, write_lines
 from tests.ranking.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset

@@ -9,7 +9,7 @@ from pii_bench.datasets.foreign import read_capid
 from pii_bench.errors import InputFileError
 from pii_bench.runs.capid_outputs import CapidOutputs, read_capid_outputs
 from pii_bench.runs.evaluation import evaluate
-from pii_bench.runs.predictions import Prediction, read_predictions, write_predictions
+from pii_bench.systems.predictions import Prediction, read_predictions, write_predictions
 from pii_bench.tasks import Status, Task
 from tests.builders import make_sample, write_lines
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from pii_bench.runs.evaluation import CompactScores, Evaluation, Tally, evaluate, score_sample
-from pii_bench.runs.predictions import Prediction
 from pii_bench.scorer import PRF, Counts, MaskedTextScore
+from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.builders import make_sample
 

@@ -34,7 +34,8 @@ from pii_bench.runs.records import (
     write_manifest,
 )
 from pii_bench.systems.base import SystemCard
-from pii_bench.tasks import Task
+from pii_bench.systems.predictions import Prediction
+from pii_bench.tasks import Status, Task
 from tests.builders import make_sample
 from tests.fakes import FakeModel, fake_system
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
+    from pii_bench.systems.base import Response
 
 
 SAMPLES = [make_sample("s1"), make_sample("s2")]
@@ -110,14 +112,26 @@ def test_several_draws_are_one_line() -> None:
         (Completion("32"), ["32"]),
         (Draws((Completion("32"), Completion("40"))), ["32", "40"]),
         (Failure("timeout", ""), []),
+        (Prediction(Status.OK, related=("32",)), []),
     ],
 )
 def test_every_completion_of_a_line_is_there_to_be_counted(
-    response: Completion | Draws | Failure, texts: list[str]
+    response: Response | Failure, texts: list[str]
 ) -> None:
     record = RunRecord("s1", "hash", response)
 
     assert [completion.text for completion in record.completions] == texts
+
+
+def test_a_prediction_is_a_line_as_in_a_predictions_file() -> None:
+    found = ((("Ann Lee", "PER"), ("32", "DEM")),)
+    record = RunRecord("s1", "hash", Prediction(Status.OK, subjects=found))
+
+    assert encode_record(record) == (
+        b'{"id": "s1", "request": "hash", "subjects": [[{"text": "Ann Lee", "type": "PER"},'
+        b' {"text": "32", "type": "DEM"}]], "status": "ok"}\n'
+    )
+    assert there_and_back(record) == record
 
 
 def test_a_failed_call_comes_back_from_its_line() -> None:
@@ -136,7 +150,10 @@ def test_a_failed_call_comes_back_from_its_line() -> None:
     [
         ({"request": "hash", "text": ""}, "record: 'id' is missing"),
         ({"id": "s1", "text": ""}, "record: 'request' is missing"),
-        ({"id": "s1", "request": "hash"}, "record: 'text' is missing"),
+        (
+            {"id": "s1", "request": "hash"},
+            "record: has neither 'subjects' nor 'related' nor 'rewritten' (status 'ok')",
+        ),
         (
             {"id": "s1", "request": "hash", "error": "timeout"},
             "record: 'error' must be an object, not a string",

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.models.base import Completion
 from pii_bench.systems.base import SystemCard, require_local
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.prompted import VotedSystem
@@ -14,22 +13,6 @@ from pii_bench.tasks import Task
 from tests.fakes import FakeModel, fake_system
 
 CARD = SystemCard("mine", "system", "", Task.DETECTION, oracle=False, settings={})
-
-
-@dataclass
-class PlugIn:
-    """A system of somebody else's (`System`)."""
-
-    card: SystemCard
-
-    def request_hash(self, _: object) -> str:
-        return ""
-
-    async def respond(self, _: object) -> Completion:
-        return Completion("")
-
-    async def close(self) -> None:
-        pass
 
 
 @pytest.mark.parametrize(
@@ -70,4 +53,4 @@ def test_who_does_not_say_is_refused_with_a_hint() -> None:
     )
 
     with pytest.raises(PiiBenchError, match=f"^{re.escape(message)}$"):
-        require_local([PlugIn(CARD)])
+        require_local([SimpleNamespace(card=CARD)])

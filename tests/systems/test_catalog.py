@@ -1,31 +1,35 @@
 from __future__ import annotations
 
+import asyncio
 import re
 import sys
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pii_bench.cli import main
+from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.models.catalog import ModelCard, ModelOptions
+from pii_bench.models.calls import CallPolicy
+from pii_bench.models.catalog import ModelOptions
+from pii_bench.runs.responses import read_response
 from pii_bench.systems import catalog
 from pii_bench.systems.catalog import (
+    ENTRY_POINTS,
     SystemOptions,
     build_systems,
     check_name,
+    fault_of,
     is_prompted,
     system_names,
 )
-from pii_bench.systems.plug_in import ENTRY_POINTS
-from pii_bench.tasks import Task
-from tests.builders import write_lines
+from pii_bench.tasks import Status, Task
 from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from pii_bench.systems.base import System
 
@@ -33,15 +37,21 @@ PLUGIN = re.compile(r"^```python\n# my_system\.py\n(.*?)^```", re.MULTILINE | re
 
 
 @pytest.fixture
-def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The example of the documentation as a module in the folder that the command is run in."""
-    found = PLUGIN.search((REPOSITORY / "docs/extending.md").read_text(encoding="utf-8"))
-    assert found is not None
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder that the command is run in, and `my_system` looked for."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    (tmp_path / "my_system.py").write_text(found[1], encoding="utf-8")
     yield tmp_path
     sys.modules.pop("my_system", None)
+
+
+@pytest.fixture
+def plug_in(folder: Path) -> str:
+    """The example of the documentation as a module."""
+    found = PLUGIN.search((REPOSITORY / "docs/extending.md").read_text(encoding="utf-8"))
+    assert found is not None
+    (folder / "my_system.py").write_text(found[1], encoding="utf-8")
+    return found[1]
 
 
 def installed(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
@@ -51,19 +61,9 @@ def installed(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
     )
 
 
-def cards(name: str, **options: object) -> list[tuple[str, str, bool]]:
-    systems = build_systems(name, SystemOptions(**options))  # type: ignore[arg-type]
+def cards(name: str) -> list[tuple[str, str, bool]]:
+    systems = build_systems(name, SystemOptions())
     return [(s.card.model, s.card.prompt, s.card.oracle) for s in systems]
-
-
-def test_a_chat_model_comes_with_its_strategy(tmp_path: Path) -> None:
-    answers = write_lines(tmp_path / "mine.jsonl", [{"id": "s1", "text": "[]"}])
-
-    assert [prompt for _, prompt, _ in cards(f"replay:{answers}")] == ["detection", "naive"]
-    assert [prompt for _, prompt, _ in cards(f"replay:{answers}", strategy="self-cot")] == [
-        "detection",
-        "self-cot",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -117,101 +117,42 @@ def test_a_name_is_known_before_anything_is_loaded_for_it(name: str, *, prompted
     assert is_prompted(name) is prompted
 
 
-def test_a_plug_in_that_is_installed_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    installed(monkeypatch, mine="no_such_module:make")
-
-    check_name("mine")
-
-
 def test_only_the_last_plus_parts_a_name() -> None:
     with pytest.raises(PiiBenchError, match=r"^a\+b: no such folder"):
         build_systems("hf:a+b+all", SystemOptions())
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "option"),
+    ("name", "options", "what"),
     [
-        ("bilstm-crf+all", SystemOptions(strategy="naive"), "--strategy"),
-        ("bilstm-crf+all", SystemOptions(max_tokens=9), "--max-tokens"),
-        (
-            "bilstm-crf",
-            SystemOptions(model=ModelOptions(base_url="http://localhost")),
-            "--base-url",
-        ),
-        ("python:m:f", SystemOptions(label_map=Path("map.json")), "--label-map"),
-        ("python:m:f", SystemOptions(strategy="naive"), "--strategy"),
-        ("python:m:f", SystemOptions(output="schema"), "--output"),
-        ("bilstm-crf+all", SystemOptions(votes=5), "--votes"),
-        ("gold+all", SystemOptions(label_map=Path("map.json")), "--label-map"),
-        ("smollm2", SystemOptions(label_map=Path("map.json")), "--label-map"),
-        ("bilstm-crf", SystemOptions(temperature="default"), "has no use for --temperature"),
-        ("python:m:f", SystemOptions(temperature="default"), "has no use for --temperature"),
-        ("bilstm-crf", SystemOptions(keep="more"), "has no use for --keep"),
-        ("gpt4o", SystemOptions(keep="more"), "has no dial: --keep"),
+        ("bilstm-crf+all", {"strategy": "naive"}, "has no use for --strategy"),
+        ("bilstm-crf+all", {"max_tokens": 9}, "has no use for --max-tokens"),
+        ("bilstm-crf+all", {"votes": 5}, "has no use for --votes"),
+        ("bilstm-crf", {"temperature": "default"}, "has no use for --temperature"),
+        ("bilstm-crf", {"model": ModelOptions("http://localhost")}, "has no use for --base-url"),
+        ("bilstm-crf", {"keep": "more"}, "has no use for --keep"),
+        ("bilstm-crf", {"chunk": 9}, "has no use for --chunk"),
+        ("bilstm-crf", {"calls": CallPolicy(max_usd=1.0)}, "makes no calls: leave --max-usd out"),
+        ("python:m:f", {"label_map": Path("map.json")}, "has no use for --label-map"),
+        ("python:m:f", {"output": "schema"}, "has no use for --output"),
+        ("encoder", {"label_map": Path("map.json")}, "has no use for --label-map"),
+        ("gold+all", {"label_map": Path("map.json")}, "has our types: --label-map"),
+        ("smollm2", {"label_map": Path("map.json")}, "is no detector: --label-map"),
+        ("gpt4o", {"keep": "more"}, "has no dial: --keep"),
+        ("gpt4o", {"taxonomy": "paper"}, "has no use for --taxonomy"),
     ],
 )
 def test_an_option_that_does_not_apply_is_refused(
-    name: str, options: SystemOptions, option: str
+    name: str, options: dict[str, Any], what: str
 ) -> None:
-    with pytest.raises(PiiBenchError, match=re.escape(option)):
-        build_systems(name, options)
+    with pytest.raises(PiiBenchError, match=re.escape(what)):
+        build_systems(name, SystemOptions(**options))
 
 
-def built(path: Path, **options: object) -> Sequence[System]:
-    answers = write_lines(path / "mine.jsonl", [{"id": "s1", "text": "[]"}])
-    return build_systems(f"replay:{answers}", SystemOptions(**options))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("options", "settings"),
-    [
-        ({}, {"temperature": 0.7, "votes": 5}),
-        ({"votes": 3}, {"temperature": 0.7, "votes": 3}),
-        ({"temperature": 0.3}, {"temperature": 0.3, "votes": 5}),
-        ({"temperature": "default"}, {"temperature": None, "votes": 5}),
-    ],
-)
-def test_a_vote_draws_at_its_own_temperature(
-    tmp_path: Path, options: dict[str, object], settings: dict[str, object]
+def test_the_example_of_the_documentation_is_short_and_runs(
+    plug_in: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    detection, vote = built(tmp_path, strategy="self-consistency-vote", **options)
-
-    assert vote.card.prompt == "self-consistency-vote"
-    assert {key: vote.card.settings[key] for key in settings} == settings
-    assert "votes" not in detection.card.settings
-    asked = options.get("temperature")
-    assert detection.card.settings["temperature"] == (None if asked == "default" else asked or 0.0)
-
-
-def test_only_a_strategy_that_votes_takes_votes(tmp_path: Path) -> None:
-    what = "strategy 'self-consistency' has no vote: leave --votes out"
-    with pytest.raises(PiiBenchError, match=what):
-        built(tmp_path, strategy="self-consistency", votes=5)
-
-
-def test_no_votes_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(PiiBenchError, match=r"votes: 0 draws came \(allowed: 1 and more\)"):
-        built(tmp_path, strategy="self-consistency-vote", votes=0)
-
-
-@pytest.mark.parametrize("strategy", ["naive", "self-consistency-vote"])
-def test_a_schema_is_asked_for_in_both_tasks(tmp_path: Path, strategy: str) -> None:
-    systems = built(tmp_path, strategy=strategy, output="schema")
-
-    assert [system.card.prompt for system in systems] == ["detection+schema", f"{strategy}+schema"]
-    assert {system.card.output for system in systems} == {"schema"}
-    assert {system.card.settings["output"] for system in systems} == {"schema"}
-
-
-def test_the_example_of_the_readme_is_short() -> None:
-    found = PLUGIN.search((REPOSITORY / "docs/extending.md").read_text(encoding="utf-8"))
-
-    assert found is not None
-    assert len([line for line in found[1].splitlines() if line.strip()]) <= 15
-
-
-@pytest.mark.usefixtures("plug_in")
-def test_the_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert len([line for line in plug_in.splitlines() if line.strip()]) <= 15
     assert main(["run", "--all", "--model", "python:my_system:systems", "--dataset", "demo"]) == 0
 
     shown = capsys.readouterr().out
@@ -224,21 +165,17 @@ def test_the_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.usefixtures("plug_in")
-def test_an_installed_plug_in_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    installed(monkeypatch, mine="my_system:systems")
+def test_an_installed_plug_in_has_a_name_and_changes_none_of_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ours = {"mine": "my_system:systems", "bilstm-crf": "my_system:systems"}
+    installed(monkeypatch, **ours, unread="no_such_module:make")
 
+    check_name("unread")
     systems = build_systems("mine", SystemOptions())
 
     assert [system.card.task for system in systems] == [Task.DETECTION, Task.QUERY_RELATED]
     assert "mine" in system_names()
-
-
-@pytest.mark.usefixtures("plug_in")
-def test_an_installed_plug_in_does_not_change_what_our_names_mean(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    installed(monkeypatch, **{"bilstm-crf": "my_system:systems"})
-
     assert cards("bilstm-crf") == [("bilstm-crf", "detection", False)]
 
 
@@ -258,53 +195,72 @@ def test_a_factory_that_makes_no_systems(target: str, what: str) -> None:
         build_systems(f"python:{target}", SystemOptions())
 
 
-# Nothing is asked there.
-SERVER = ModelOptions(base_url="http://localhost:9/v1")
+SAMPLE = load_dataset("demo").samples[0]
+
+MODULE = """
+from pii_bench.models.base import CallError, Completion
+from pii_bench.systems.base import SystemCard
+from pii_bench.tasks import Task
+
+class Mine:
+    card = SystemCard("mine", "{prompt}", "", Task.DETECTION, oracle=False, settings={{}})
+    def request_hash(self, sample): return sample.id
+    async def respond(self, sample): {body}
+    async def close(self): pass
+
+def systems(): return [Mine()]
+"""
 
 
-def sampling(name: str, **options: object) -> tuple[object, object]:
-    given = SystemOptions(model=SERVER, **options)  # type: ignore[arg-type]
-    settings = build_systems(name, given)[0].card.settings
-    return settings["temperature"], settings["max_tokens"]
+def loaded(folder: Path, body: str, prompt: str = "system") -> System:
+    sys.modules.pop("my_system", None)
+    (folder / "my_system.py").write_text(MODULE.format(body=body, prompt=prompt), encoding="utf-8")
+    # Python compares times to the second before it reads a module again.
+    for compiled in folder.glob("__pycache__/*"):
+        compiled.unlink()
+    return build_systems("python:my_system:systems", SystemOptions())[0]
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    ("body", "text"),
     [
-        ("gpt4o", (0.0, 2048)),
-        ("openai/gpt-5-2025-08-07", (None, 16384)),
-        ("qwen3-8b-think", (0.0, 16384)),
-        ("openai/nobody-knows-it", (0.0, 2048)),
+        ("raise ValueError(sample.description)", "error: the plug-in raised ValueError"),
+        ("return 'Lee'", "error: the plug-in returned str, not Prediction"),
     ],
 )
-def test_what_suits_the_model_is_the_default(name: str, expected: tuple[object, object]) -> None:
-    assert sampling(name) == expected
+def test_a_fault_of_its_code_is_a_malformed_answer(folder: Path, body: str, text: str) -> None:
+    response = asyncio.run(loaded(folder, body).respond(SAMPLE))
+
+    assert getattr(response, "text", None) == text
+    assert read_response(Task.DETECTION, response, "text").status is Status.MALFORMED
 
 
-@pytest.mark.parametrize("reasons", [True, False])
-def test_the_longest_answer_that_the_model_writes_caps_the_default(
-    monkeypatch: pytest.MonkeyPatch, reasons: bool
-) -> None:
-    card = ModelCard("x", "openai", "x", "source", max_output=1000, reasons=reasons)
-    monkeypatch.setattr(catalog, "find_card", lambda *_: card)
+def test_an_entity_that_is_not_in_the_text_is_an_answer(folder: Path) -> None:
+    system = loaded(folder, """return Completion('Subject1{"Nemo Nowhere": "PER"}')""")
 
-    assert sampling("openai/x") == (0.0, 1000)
+    response = asyncio.run(system.respond(SAMPLE))
 
-
-def test_what_is_asked_for_comes_first() -> None:
-    assert sampling("gpt4o", temperature=0.7, max_tokens=99) == (0.7, 99)
-    assert sampling("gpt4o", temperature="default") == (None, 2048)
-    assert sampling("gpt-5", temperature="default", max_tokens=99) == (None, 99)
+    assert fault_of(response) is None
+    assert read_response(Task.DETECTION, response, "text").status is Status.OK
 
 
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_a_temperature_that_the_model_does_not_take_is_refused(temperature: float) -> None:
-    with pytest.raises(PiiBenchError, match=r"^model 'gpt-5' takes no temperature: leave --temp"):
-        sampling("gpt-5", temperature=temperature)
+def test_without_a_prompt_its_task_names_it(folder: Path) -> None:
+    system = loaded(folder, "return Completion('{}')", prompt="")
+
+    assert (system.card.prompt, system.card.task) == ("detection", Task.DETECTION)
 
 
-def test_more_tokens_than_the_model_writes_are_refused() -> None:
-    reason = r"^model 'gpt4o' writes at most 16,384 tokens, and --max-tokens came as 16,385$"
-    with pytest.raises(PiiBenchError, match=reason):
-        sampling("gpt4o", max_tokens=16_385)
-    assert sampling("gpt4o", max_tokens=16_384) == (0.0, 16_384)
+def test_what_may_pass_is_raised(folder: Path) -> None:
+    system = loaded(folder, "raise CallError('timeout')")
+
+    with pytest.raises(Exception, match=r"^timeout$"):
+        asyncio.run(system.respond(SAMPLE))
+
+
+def test_other_code_is_another_system(folder: Path) -> None:
+    one, same, other = (
+        loaded(folder, f"return Completion('{text}')") for text in ("{}", "{}", "[]")
+    )
+
+    assert one.request_hash(SAMPLE) == same.request_hash(SAMPLE) != other.request_hash(SAMPLE)
+    assert one.card.settings["source"] != other.card.settings["source"]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -10,19 +10,22 @@ from hypothesis import strategies as st
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import AnswerSchema, CallError, Completion, Draws, Request, Sampling
+from pii_bench.models.catalog import ModelCard, ModelOptions
 from pii_bench.prompting.strategies import STRATEGIES, Output, answer_schema, load_prompt
 from pii_bench.runs.records import Failure
 from pii_bench.runs.run import run_system
 from pii_bench.runs.store import RunFiles, RunStore, read_lines
-from pii_bench.systems.base import System
+from pii_bench.systems import prompted
+from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.prompted import ChunkedSystem, PromptedSystem, VotedSystem, pieces
-from pii_bench.tasks import Task
-from tests.builders import make_sample
+from tests.builders import make_sample, write_lines
 from tests.fakes import FakeModel, RecordingObserver, fake_system
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from pii_bench.systems.base import System
 
 SAMPLE = make_sample("s1")
 NAIVE = STRATEGIES["naive"]
@@ -36,35 +39,28 @@ def system(output: Output, model: FakeModel | None = None) -> PromptedSystem:
 
 
 @pytest.mark.parametrize(
-    ("output", "prompt", "schema"),
-    [("text", "naive", None), ("schema", "naive+schema", answer_schema(NAIVE))],
+    ("output", "prompt", "schema", "said"),
+    [
+        ("text", "naive", None, {}),
+        ("schema", "naive+schema", answer_schema(NAIVE), {"output": "schema"}),
+    ],
 )
-def test_what_the_model_is_asked(output: Output, prompt: str, schema: AnswerSchema | None) -> None:
+def test_what_the_model_is_asked_and_what_the_card_says(
+    output: Output, prompt: str, schema: AnswerSchema | None, said: dict[str, str]
+) -> None:
     asked: list[Request] = []
 
     def answer(request: Request) -> Completion:
         asked.append(request)
         return Completion("[]")
 
-    asyncio.run(system(output, FakeModel(answer)).respond(SAMPLE))
+    made = system(output, FakeModel(answer))
+    asyncio.run(made.respond(SAMPLE))
 
     (request,) = asked
     assert (request.sample_id, request.prompt, request.schema) == ("s1", prompt, schema)
-
-
-def test_a_schema_is_said_by_the_card() -> None:
-    text, schema = system("text").card, system("schema").card
-
-    assert (text.prompt, text.output, text.settings) == (
-        "naive",
-        "text",
-        {"temperature": 0.0, "max_tokens": 2048},
-    )
-    assert (schema.prompt, schema.output, schema.settings) == (
-        "naive+schema",
-        "schema",
-        {"temperature": 0.0, "max_tokens": 2048, "output": "schema"},
-    )
+    assert (made.card.prompt, made.card.output) == (prompt, output)
+    assert made.card.settings == {"temperature": 0.0, "max_tokens": 2048, **said}
 
 
 def test_the_order_of_a_schemas_keys_is_part_of_the_request() -> None:
@@ -104,10 +100,6 @@ def failing(errors: Sequence[Exception | None]) -> Callable[[Request], Completio
     return answer
 
 
-def test_it_is_a_system() -> None:
-    assert isinstance(voted(), System)
-
-
 def test_the_draws_are_one_request_told_apart_by_number_alone() -> None:
     requests = voted().requests(SAMPLE)
 
@@ -116,17 +108,12 @@ def test_the_draws_are_one_request_told_apart_by_number_alone() -> None:
     assert requests[0].sampling.temperature == 0.7
 
 
-def test_every_draw_is_kept_as_it_came_and_in_its_place() -> None:
-    response = asyncio.run(voted().respond(SAMPLE))
+def test_every_draw_is_asked_for_at_the_same_time_and_kept_as_it_came_in_its_place() -> None:
+    model = FakeModel(numbered)
+    response = asyncio.run(voted(model).respond(SAMPLE))
 
     assert response == Draws((Completion("draw 0"), Completion("draw 1"), Completion("draw 2")))
-
-
-def test_the_draws_are_asked_for_at_the_same_time() -> None:
-    model = FakeModel(numbered)
-    asyncio.run(voted(model, votes=4).respond(SAMPLE))
-
-    assert model.peak == 4
+    assert model.peak == 3
 
 
 def test_the_number_of_draws_is_part_of_the_request_and_of_the_settings() -> None:
@@ -135,29 +122,8 @@ def test_the_number_of_draws_is_part_of_the_request_and_of_the_settings() -> Non
     assert three.request_hash(SAMPLE) == voted(votes=3).request_hash(SAMPLE)
     hashes = {each.request_hash(SAMPLE) for each in (three, five, three.prompted)}
     assert len(hashes) == 3
-    assert three.card.settings == {**three.prompted.card.settings, "votes": 3}
-
-
-def test_its_card_is_that_of_the_prompt() -> None:
-    card = voted().card
-
-    assert (card.model, card.prompt, card.task, card.oracle) == (
-        "fake/one",
-        "self-consistency-vote",
-        Task.QUERY_RELATED,
-        False,
-    )
-
-
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_draw_that_fails_fails_the_sample(place: int) -> None:
-    errors: list[Exception | None] = [None, None, None]
-    errors[place] = CallError("timeout")
-
-    with pytest.raises(CallError, match=r"^timeout$") as caught:
-        asyncio.run(voted(FakeModel(failing(errors))).respond(SAMPLE))
-
-    assert caught.value.__context__ is None
+    card = three.prompted.card
+    assert three.card == replace(card, settings={**card.settings, "votes": 3})
 
 
 def test_a_refusal_goes_before_a_failed_call() -> None:
@@ -167,7 +133,7 @@ def test_a_refusal_goes_before_a_failed_call() -> None:
         asyncio.run(voted(model).respond(SAMPLE))
 
 
-def test_draws_in_flight_are_given_up_when_one_fails() -> None:
+def test_a_draw_that_fails_fails_the_sample_and_those_in_flight_are_given_up() -> None:
     ended: list[int] = []
 
     class SlowModel(FakeModel):
@@ -180,9 +146,10 @@ def test_draws_in_flight_are_given_up_when_one_fails() -> None:
                 ended.append(request.draw)
             return numbered(request)
 
-    with pytest.raises(CallError):
+    with pytest.raises(CallError, match=r"^timeout$") as caught:
         asyncio.run(voted(SlowModel()).respond(SAMPLE))
 
+    assert caught.value.__context__ is None
     assert sorted(ended) == [0, 2]
 
 
@@ -277,16 +244,6 @@ def test_each_piece_is_asked_about() -> None:
     ]
 
 
-def test_a_piece_without_an_answer_leaves_the_sample_without_one() -> None:
-    def answer(request: Request) -> Completion:
-        if request.draw == 1:
-            raise CallError("timeout")
-        return Completion("{}")
-
-    with pytest.raises(CallError, match="timeout"):
-        asyncio.run(chunked(FakeModel(answer)).respond(LONG))
-
-
 def test_the_size_of_a_piece_is_part_of_what_it_is() -> None:
     small, large = chunked(chunk=20), chunked(chunk=30)
 
@@ -294,3 +251,112 @@ def test_the_size_of_a_piece_is_part_of_what_it_is() -> None:
     assert small.card.settings["chunk"] == 20
     assert small.card.taxonomy == "paper"
     assert not small.card.names_subjects
+
+
+def built(path: Path, **options: Any) -> Sequence[System]:
+    answers = write_lines(path / "mine.jsonl", [{"id": "s1", "text": "[]"}])
+    return build_systems(f"replay:{answers}", SystemOptions(**options))
+
+
+@pytest.mark.parametrize(
+    ("options", "prompts", "output"),
+    [
+        ({}, ["detection", "naive"], "text"),
+        ({"strategy": "self-cot"}, ["detection", "self-cot"], "text"),
+        ({"strategy": "json"}, ["json"], "text"),
+        ({"strategy": "rewrite"}, ["rewrite"], "text"),
+        ({"output": "schema"}, ["detection+schema", "naive+schema"], "schema"),
+        (
+            {"output": "schema", "strategy": "self-consistency-vote"},
+            ["detection+schema", "self-consistency-vote+schema"],
+            "schema",
+        ),
+    ],
+)
+def test_a_chat_model_comes_with_its_strategy(
+    tmp_path: Path, options: dict[str, Any], prompts: list[str], output: str
+) -> None:
+    cards = [system.card for system in built(tmp_path, **options)]
+
+    assert [card.prompt for card in cards] == prompts
+    assert {card.output for card in cards} == {output}
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        ({}, {"temperature": 0.7, "votes": 5}),
+        ({"votes": 3}, {"temperature": 0.7, "votes": 3}),
+        ({"temperature": 0.3}, {"temperature": 0.3, "votes": 5}),
+        ({"temperature": "default"}, {"temperature": None, "votes": 5}),
+    ],
+)
+def test_a_vote_draws_at_its_own_temperature(
+    tmp_path: Path, options: dict[str, Any], settings: dict[str, object]
+) -> None:
+    detection, vote = built(tmp_path, strategy="self-consistency-vote", **options)
+
+    assert {key: vote.card.settings[key] for key in settings} == settings
+    assert "votes" not in detection.card.settings
+    asked = options.get("temperature")
+    assert detection.card.settings["temperature"] == (None if asked == "default" else asked or 0.0)
+
+
+def sampling(name: str, **options: Any) -> tuple[object, object]:
+    # Nothing is asked there.
+    server = ModelOptions(base_url="http://localhost:9/v1")
+    settings = build_systems(name, SystemOptions(model=server, **options))[0].card.settings
+    return settings["temperature"], settings["max_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        # What suits the model is the default.
+        ("gpt4o", {}, (0.0, 2048)),
+        ("openai/gpt-5-2025-08-07", {}, (None, 16384)),
+        ("qwen3-8b-think", {}, (0.0, 16384)),
+        ("openai/nobody-knows-it", {}, (0.0, 2048)),
+        # What is asked for comes first.
+        ("gpt4o", {"temperature": 0.7, "max_tokens": 99}, (0.7, 99)),
+        ("gpt4o", {"temperature": "default"}, (None, 2048)),
+        ("gpt-5", {"temperature": "default", "max_tokens": 99}, (None, 99)),
+        ("gpt4o", {"max_tokens": 16_384}, (0.0, 16_384)),
+    ],
+)
+def test_sampling(name: str, options: dict[str, Any], expected: tuple[object, object]) -> None:
+    assert sampling(name, **options) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "reason"),
+    [
+        ("gpt-5", {"temperature": 0.0}, "^model 'gpt-5' takes no temperature: leave --temp"),
+        ("gpt-5", {"temperature": 1.0}, "^model 'gpt-5' takes no temperature: leave --temp"),
+        (
+            "gpt4o",
+            {"max_tokens": 16_385},
+            "^model 'gpt4o' writes at most 16,384 tokens, and --max-tokens came as 16,385$",
+        ),
+        (
+            "gpt4o",
+            {"strategy": "self-consistency", "votes": 5},
+            "^strategy 'self-consistency' has no vote: leave --votes out",
+        ),
+    ],
+)
+def test_what_the_model_or_the_strategy_does_not_take_is_refused(
+    name: str, options: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(PiiBenchError, match=reason):
+        sampling(name, **options)
+
+
+@pytest.mark.parametrize("reasons", [True, False])
+def test_the_longest_answer_that_the_model_writes_caps_the_default(
+    monkeypatch: pytest.MonkeyPatch, reasons: bool
+) -> None:
+    card = ModelCard("x", "openai", "x", "source", max_output=1000, reasons=reasons)
+    monkeypatch.setattr(prompted, "find_card", lambda *_: card)
+
+    assert sampling("openai/x") == (0.0, 1000)

@@ -14,7 +14,7 @@ from PIL import Image
 from sqlalchemy import insert
 
 from pii_bench.datasets.catalog import Dataset, load_dataset
-from pii_bench.runs.predictions import Prediction
+from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status
 from pii_bench.web.accounts import COOKIE, Role, begin_session
 from pii_bench.web.projects import Plan, Stages, add_member, create_project

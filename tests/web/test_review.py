@@ -12,7 +12,7 @@ import pytest
 from pii_bench.cli import main
 from pii_bench.datasets.sample import sample_from_record
 from pii_bench.ranking.scores import Interval
-from pii_bench.runs.predictions import Prediction
+from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status
 from pii_bench.web.reviews import (
     Item,

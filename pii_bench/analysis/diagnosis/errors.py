@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pii_bench.datasets.sample import Entity, Sample
-    from pii_bench.runs.predictions import Prediction
     from pii_bench.scorer.locate import Span
+    from pii_bench.systems.predictions import Prediction
 
 
 class ErrorClass(StrEnum):

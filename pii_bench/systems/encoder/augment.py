@@ -1,11 +1,16 @@
-"""Further samples to train on: the same texts, written otherwise or about other values."""
+"""Further samples to train on.
+
+The same texts, written otherwise or about other values; several texts as the turns of one
+conversation; and a sentence or two out of a text, since people paste short texts.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.datasets.sample import Related
 from pii_bench.datasets.variants import (
     MISREAD,
     cut,
@@ -22,7 +27,7 @@ if TYPE_CHECKING:
 
     from faker import Faker
 
-    from pii_bench.datasets.sample import Entity, Sample
+    from pii_bench.datasets.sample import Entity, Sample, Subject
 
     Rewrite = Callable[[str, Random], str]
 
@@ -116,3 +121,156 @@ KINDS: Final[dict[str, Rewrite]] = {
 _WITHIN_ENTITIES: Final = frozenset(KINDS) - {"no punctuation"}
 
 ALL: Final = (*KINDS, "values")
+
+
+_TEXTS: Final = (2, 3, 4)
+_MOST_ASKED: Final = 3
+_CHUNKS: Final = (1, 2, 3)
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+def conversations(samples: Sequence[Sample], count: int, random: Random) -> list[Sample]:
+    """Draw conversations that are asked about one to three of their texts.
+
+    Args:
+        samples: with spans and queries, at least two.
+        count: how many conversations.
+        random: draws.
+    """
+    return [
+        conversation(random.sample(samples, min(random.choice(_TEXTS), len(samples))), random)
+        for _ in range(count)
+    ]
+
+
+def conversation(samples: Sequence[Sample], random: Random) -> Sample:
+    """Join texts: each is cut between sentences, and the pieces become turns in random order.
+
+    Returns:
+        A sample whose subjects are those of all texts, and whose query is that of one to three of
+        them; it needs what these need.
+    """
+    turns = [_Turn(place, *cut) for place, s in enumerate(samples) for cut in _cuts(s, random)]
+    order = [turn.source for turn in turns]
+    random.shuffle(order)
+    left = {place: [t for t in turns if t.source == place] for place in range(len(samples))}
+    text = ""
+    moved: dict[int, list[tuple[_Turn, int]]] = {place: [] for place in left}
+    for source in order:
+        turn = left[source].pop(0)
+        text += f"[PER_{source + 1}]: "
+        moved[source].append((turn, len(text) - turn.start))
+        text += samples[source].description[turn.start : turn.end].rstrip() + "\n"
+    asked = random.sample(range(len(samples)), min(random.randint(1, _MOST_ASKED), len(samples)))
+    subjects = [
+        _moved(subject, f"{place}{subject.id}", moved[place])
+        for place, sample in enumerate(samples)
+        for subject in sample.subjects
+    ]
+    return replace(
+        samples[0],
+        description=text,
+        query=" ".join(samples[place].query or "" for place in asked),
+        subjects=tuple(subjects),
+        related=tuple(
+            Related(f"{place}{need.subject}", need.text)
+            for place in asked
+            for need in samples[place].related
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A piece of a text: which one's, and from where to where."""
+
+    source: int
+    start: int
+    end: int
+
+
+def sentence_ends(sample: Sample) -> list[int]:
+    """Where a text can be cut: behind its sentences but the last, and never in an entity."""
+    spans = [span for entity in sample.entities for span in entity.spans]
+    text = sample.description
+    return [
+        match.end()
+        for match in _SENTENCE_END.finditer(text)
+        if match.end() < len(text) and not any(s < match.end() < e for s, e in spans)
+    ]
+
+
+def _cuts(sample: Sample, random: Random) -> list[tuple[int, int]]:
+    """Start and end of a text's pieces; none cuts an entity."""
+    text = sample.description
+    places = sentence_ends(sample)
+    chosen = sorted(random.sample(places, min(random.choice(_CHUNKS) - 1, len(places))))
+    return list(zip([0, *chosen], [*chosen, len(text)], strict=True))
+
+
+def _moved(subject: Subject, name: str, turns: Sequence[tuple[_Turn, int]]) -> Subject:
+    return replace(
+        subject,
+        id=name,
+        entities=tuple(
+            replace(
+                entity,
+                spans=tuple(
+                    (start + shift, end + shift)
+                    for start, end in entity.spans
+                    for turn, shift in turns
+                    if turn.start <= start < turn.end
+                ),
+            )
+            for entity in subject.entities
+        ),
+    )
+
+
+_SENTENCES: Final = (1, 1, 2, 3)
+
+
+def excerpts(samples: Sequence[Sample], count: int, random: Random) -> list[Sample]:
+    """Draw excerpts, each of another text while there are enough texts.
+
+    Args:
+        samples: with spans.
+        count: how many excerpts.
+        random: draws.
+    """
+    drawn = [*samples] * (count // len(samples)) + random.sample(samples, count % len(samples))
+    return [excerpt(sample, random) for sample in drawn]
+
+
+def excerpt(sample: Sample, random: Random) -> Sample:
+    """One to three sentences in a row; no entity is cut.
+
+    Returns:
+        A sample with the entities that are in the excerpt, and without query where these do not
+        hold everything that the query needs.
+    """
+    text = sample.description
+    ends = [0, *sentence_ends(sample), len(text)]
+    first = random.randrange(len(ends) - 1)
+    start, end = ends[first], ends[min(first + random.choice(_SENTENCES), len(ends) - 1)]
+    subjects = [_within(subject, start, end) for subject in sample.subjects]
+    held = {(subject.id, entity.text) for subject in subjects for entity in subject.entities}
+    whole = all((need.subject, need.text) in held for need in sample.related)
+    return replace(
+        sample,
+        description=text[start:end].rstrip(),
+        query=sample.query if whole else None,
+        subjects=tuple(subjects),
+        related=sample.related if whole else (),
+    )
+
+
+def _within(subject: Subject, start: int, end: int) -> Subject:
+    moved = [
+        replace(
+            entity,
+            spans=tuple((s - start, e - start) for s, e in entity.spans if start <= s and e <= end),
+        )
+        for entity in subject.entities
+    ]
+    return replace(subject, entities=tuple(entity for entity in moved if entity.spans))

@@ -13,7 +13,6 @@ import numpy as np
 from pii_bench.errors import InputFileError
 from pii_bench.files import DATA, sha256_of
 from pii_bench.scorer import normalise
-from pii_bench.systems.encoder.files import GRAPH, HEADS, TOKENIZER
 from pii_bench.systems.encoder.rules import (
     VERSION,
     is_contact,
@@ -26,7 +25,7 @@ from pii_bench.systems.encoder.rules import (
     without_labels,
 )
 from pii_bench.systems.encoder.windows import spelled_of, subwords_of, windows_of
-from pii_bench.systems.tagger.labels import OUTSIDE, Transitions, best_labels
+from pii_bench.systems.tagger import OUTSIDE, Transitions, best_labels
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -40,6 +39,14 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 SHIPPED: Final = DATA / "models" / "encoder"
+
+GRAPH: Final = "encoder.onnx"
+"""The encoder and what labels words, for onnxruntime."""
+
+HEADS: Final = "heads.npz"
+"""The weights for relevance and owners, and transitions between labels where there are."""
+
+TOKENIZER: Final = "tokenizer.json"
 
 DISTANCES: Final = (-64, -24, -8, 0, 8, 24, 64)
 """Edges of the buckets of the distance, in subwords, from a person's mention to a span."""

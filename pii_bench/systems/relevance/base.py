@@ -6,15 +6,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pii_bench.datasets.sample import spans_of
-from pii_bench.errors import InputFileError, PiiBenchError
-from pii_bench.files import DATA
+from pii_bench.errors import PiiBenchError
+from pii_bench.files import DATA, RecordError, get, read_object
 from pii_bench.scorer.measures import Counts
 from pii_bench.scorer.text import text_set
 from pii_bench.taxonomy import PiiType
@@ -47,21 +46,17 @@ class Relevance(Protocol):
     @property
     def name(self) -> str:
         """How results name it."""
-        ...
 
     @property
     def identity(self) -> Mapping[str, str]:
         """What tells it from any other of its name: versions, thresholds, hashes, seeds."""
-        ...
 
     @property
     def threshold(self) -> float:
         """The least score of a needed entity."""
-        ...
 
     def scores(self, query: str, description: str, candidates: Sequence[Candidate]) -> list[float]:
         """One score per candidate, in their order."""
-        ...
 
 
 NEVER: Final = -math.inf
@@ -212,19 +207,15 @@ def read_thresholds(path: Path = THRESHOLDS) -> Mapping[str, Mapping[str, Any]]:
     Raises:
         InputFileError: the file cannot be read or is not of this form.
     """
-    try:
-        record = json.loads(path.read_bytes())
-    except OSError as error:
-        raise InputFileError(path, error.strerror or "cannot be read") from error
-    except (ValueError, RecursionError):
-        raise InputFileError(path, "not valid JSON") from None
-    if not isinstance(record, dict) or not all(map(_is_fitted, record.values())):
-        raise InputFileError(path, "must be an object of objects, each with a number 'threshold'")
+    return read_object(path, "thresholds of relevance systems", _fitted)
+
+
+def _fitted(record: dict[str, Any]) -> dict[str, Any]:
+    for name, value in record.items():
+        if not isinstance(value, dict):
+            raise RecordError(f"{name!r} must be an object")
+        get(value, "threshold", float, repr(name))
     return record
-
-
-def _is_fitted(value: object) -> bool:
-    return isinstance(value, dict) and type(value.get("threshold")) is float
 
 
 _SEED: Final = 0

@@ -89,7 +89,7 @@ def _with_stored_threshold(name: str) -> Relevance:
 
 
 def _of_encoder() -> Relevance:
-    from pii_bench.systems.encoder.relevance import EncoderScores
+    from pii_bench.systems.encoder import EncoderScores
 
     return EncoderScores()
 
@@ -112,7 +112,7 @@ class Fit:
     Attributes:
         threshold: the least score of a needed entity.
         f1: macro F1 on the samples that it was fitted on.
-        identity: of the system with that threshold.
+        identity: of the system, but for its threshold.
     """
 
     threshold: float
@@ -130,11 +130,11 @@ def fit(name: str, samples: Iterable[Sample]) -> Fit:
     """
     _require_fitted(name)
     system = FITTED[name].build(0.0)
-    scored = [_score(system, sample, sample.query) for sample in samples if sample.query]
+    scored = [_score(system, sample) for sample in samples if sample.query]
     if not scored:
         raise PiiBenchError("dev must have samples with a query")
     threshold = FITTED[name].rule(scored)
-    identity = {**system.identity, "threshold": repr(threshold)}
+    identity = {key: value for key, value in system.identity.items() if key != "threshold"}
     return Fit(threshold, macro_f1(scored, threshold), identity)
 
 
@@ -164,20 +164,19 @@ def _require_fitted(name: str) -> None:
         raise UnknownNameError("relevance system with a threshold to fit", name, FITTED)
 
 
-def _score(system: Relevance, sample: Sample, query: str) -> Scored:
+def _score(system: Relevance, sample: Sample) -> Scored:
     candidates = gold_candidates(sample)
     return Scored(
         texts=tuple(candidate.text for candidate in candidates),
-        scores=tuple(system.scores(query, sample.description, candidates)),
+        scores=tuple(system.scores(sample.query or "", sample.description, candidates)),
         needed=frozenset(need.text for need in sample.related),
     )
 
 
 def _to_record(fitted: Fit, hashes: Mapping[str, str]) -> dict[str, Any]:
-    identity = {key: value for key, value in fitted.identity.items() if key != "threshold"}
     return {
         "threshold": fitted.threshold,
         "dev_f1": round(fitted.f1, 4),
         "dev_sha256": dict(hashes),
-        **identity,
+        **fitted.identity,
     }

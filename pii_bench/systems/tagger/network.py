@@ -18,10 +18,16 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from pii_bench.files import replacing, writing
-from pii_bench.systems.tagger.files import LOG, read_decoder
-from pii_bench.systems.tagger.labels import LABELS, OUTSIDE, Transitions, may_follow
+from pii_bench.systems.tagger import LABELS, OUTSIDE, Transitions, may_follow
 from pii_bench.systems.tagger.settings import Sizes
-from pii_bench.systems.tagger.vocabulary import CHARACTERS, PADDING, SHAPES, inputs_of
+from pii_bench.systems.tagger.vocabulary import (
+    CHARACTERS,
+    LOG,
+    PADDING,
+    SHAPES,
+    inputs_of,
+    read_decoder,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from pii_bench.scorer.locate import DetectedSpan
+    from pii_bench.scorer import PRF
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,36 +66,11 @@ class Epoch:
     Attributes:
         number: from 1.
         loss: mean negative log-likelihood of a training text.
-        dev: exact span scores on dev.
+        dev: exact span scores on dev, over the spans of all texts.
         seconds: for training and measuring.
     """
 
     number: int
     loss: float
-    dev: SpanScore
+    dev: PRF
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class SpanScore:
-    """Micro-averaged; 0 where nothing can be divided by."""
-
-    precision: float
-    recall: float
-    f1: float
-
-
-def span_score(
-    pairs: Iterable[tuple[Sequence[DetectedSpan], Sequence[DetectedSpan]]],
-) -> SpanScore:
-    """Score predicted against gold spans: P = correct / predicted, R = correct / gold."""
-    correct = predicted = gold = 0
-    for found, annotated in pairs:
-        correct += len(set(found) & set(annotated))
-        predicted += len(found)
-        gold += len(annotated)
-    return SpanScore(
-        correct / predicted if predicted else 0.0,
-        correct / gold if gold else 0.0,
-        2 * correct / (predicted + gold) if predicted + gold else 0.0,
-    )

@@ -16,12 +16,22 @@ from torch import Tensor
 
 from pii_bench.datasets.sample import read_native
 from pii_bench.files import replacing, sha256_of, write_whole, writing
+from pii_bench.scorer.measures import ZERO, Counts, micro
 from pii_bench.scorer.text import tokenize
-from pii_bench.systems.tagger.files import EMISSIONS, LOG, Decoder, write_decoder
-from pii_bench.systems.tagger.labels import OUTSIDE, decode, gold_spans, labels_of
+from pii_bench.systems.tagger import OUTSIDE, decode, gold_spans, labels_of
 from pii_bench.systems.tagger.network import BiLstmCrf, emissions_graph, write_network
-from pii_bench.systems.tagger.settings import Epoch, span_score
-from pii_bench.systems.tagger.vocabulary import CHARACTERS, PADDING, UNKNOWN, Vocabulary, distinct
+from pii_bench.systems.tagger.settings import Epoch
+from pii_bench.systems.tagger.vocabulary import (
+    CHARACTERS,
+    EMISSIONS,
+    LOG,
+    PADDING,
+    UNKNOWN,
+    Decoder,
+    Vocabulary,
+    distinct,
+    write_decoder,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,7 +40,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.systems.tagger.settings import Settings, SpanScore
+    from pii_bench.scorer import PRF
+    from pii_bench.systems.tagger.settings import Settings
     from pii_bench.systems.tagger.vocabulary import Features
 
 # Batches sorted by length together: little padding, and still another order every epoch.
@@ -182,14 +193,18 @@ def fit(
     )
 
 
-def dev_score(network: BiLstmCrf, vocabulary: Vocabulary, dev: Sequence[Sample]) -> SpanScore:
-    """Exact span scores; leaves the network in evaluation mode."""
+def dev_score(network: BiLstmCrf, vocabulary: Vocabulary, dev: Sequence[Sample]) -> PRF:
+    """Exact span scores, 0 where no text has a span; leaves the network in evaluation mode."""
     network.eval()
     transitions = network.transitions()
-    return span_score(
-        (decode(sample.description, vocabulary, transitions, network.score), gold_spans(sample))
+    counts = (
+        Counts.of(
+            {*decode(sample.description, vocabulary, transitions, network.score)},
+            {*gold_spans(sample)},
+        )
         for sample in dev
     )
+    return micro(counts) or ZERO
 
 
 def _epoch(

@@ -1,19 +1,28 @@
-"""What the network sees of a token: its word, its shape and its characters, as numbers."""
+"""What the network sees of a token: its word, its shape and its characters, as numbers.
+
+And the files of a trained tagger, as far as running it needs them.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+import zipfile
 from collections import Counter
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from pii_bench.errors import InputFileError
+from pii_bench.files import RecordError, get, read_object, replacing, write_whole, writing
 from pii_bench.scorer.text import nfc
+from pii_bench.systems.tagger import LABELS, Transitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -191,3 +200,57 @@ def _frequent(counts: Counter[str], least: int) -> list[str]:
     # Ties by code point, so that the same texts in another order give the same numbers.
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [name for name, count in ranked if count >= least]
+
+
+EMISSIONS: Final = "emissions.onnx"
+TRANSITIONS: Final = "transitions.npz"
+VOCABULARY: Final = "vocabulary.json"
+LOG: Final = "training.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """What turns emissions into labels, and a text into what the network sees."""
+
+    vocabulary: Vocabulary
+    transitions: Transitions
+
+
+def write_decoder(folder: Path, decoder: Decoder) -> None:
+    """Write `VOCABULARY` and `TRANSITIONS`, the same bytes for the same decoder.
+
+    Raises:
+        ResultsError: they cannot be written.
+    """
+    known = {
+        "labels": LABELS,
+        "characters": decoder.vocabulary.characters,
+        "words": decoder.vocabulary.words,
+    }
+    write_whole(folder / VOCABULARY, json.dumps(known, ensure_ascii=False, indent=0) + "\n")
+    scores = decoder.transitions
+    with writing(folder / TRANSITIONS), replacing(folder / TRANSITIONS) as file:
+        np.savez(file, start=scores.start, pairs=scores.pairs, end=scores.end)
+
+
+def read_decoder(folder: Path) -> Decoder:
+    """Read what `write_decoder` wrote.
+
+    Raises:
+        InputFileError: a file is missing, broken or of other labels.
+    """
+    vocabulary = read_object(folder / VOCABULARY, "vocabulary of a tagger", _vocabulary)
+    transitions = folder / TRANSITIONS
+    try:
+        with np.load(transitions, allow_pickle=False) as scores:
+            return Decoder(vocabulary, Transitions(scores["start"], scores["pairs"], scores["end"]))
+    except OSError as error:
+        raise InputFileError(transitions, error.strerror or "cannot be read") from error
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise InputFileError(transitions, "holds no transitions of a tagger") from error
+
+
+def _vocabulary(known: dict[str, Any]) -> Vocabulary:
+    if tuple(get(known, "labels", list)) != LABELS:
+        raise RecordError(f"its labels must be {', '.join(LABELS)}")
+    return Vocabulary(get(known, "words", list), get(known, "characters", list))

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from pii_bench.datasets.catalog import Dataset
 from pii_bench.ranking.rows import Source
 from pii_bench.ranking.stored import Answers, Run
-from pii_bench.runs.predictions import Prediction
 from pii_bench.runs.records import DatasetRef, Manifest
 from pii_bench.systems.composed import DetectionSystem, RelevanceSystem
 from pii_bench.systems.parts import GoldEntities, PredictedRelevance
+from pii_bench.systems.predictions import Prediction
 from pii_bench.systems.relevance.catalog import build_relevance
 from pii_bench.tasks import Status
 from tests.builders import make_sample
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.runs.predictions import Subjects
     from pii_bench.systems.base import SystemCard
+    from pii_bench.systems.predictions import Subjects
 
 DESCRIPTION = (
     "Ann Lee, 32, is with Acme Tools in Oslo. "

@@ -11,12 +11,12 @@ from pii_bench.analysis.diagnosis.errors import NEED_DETECTION, ErrorClass, Side
 from pii_bench.analysis.diagnosis.exposure import judge_answer
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.runs.evaluation import score_sample
-from pii_bench.runs.predictions import Prediction
+from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.analysis.diagnosis.samples import EVERYONE, PEOPLE, couple
 
 if TYPE_CHECKING:
-    from pii_bench.runs.predictions import Subjects
+    from pii_bench.systems.predictions import Subjects
 
 NEGATIVE, POSITIVE = Side.FALSE_NEGATIVE, Side.FALSE_POSITIVE
 NEEDED = ("Acme Tools", "Oslo")

@@ -24,7 +24,7 @@ from pii_bench.datasets.sample import Entity, Subject
 from pii_bench.errors import MissingExtraError
 from pii_bench.masking import mask
 from pii_bench.masking.masked import make_plan
-from pii_bench.runs.predictions import Prediction
+from pii_bench.systems.predictions import Prediction
 from pii_bench.systems.relevance.base import Candidate, choose, gold_candidates
 from pii_bench.systems.relevance.catalog import build_relevance
 from pii_bench.systems.relevance.keyword import KeywordRelevance

@@ -12,7 +12,7 @@ from pii_bench.analysis.diagnosis.twins import (
     is_twin,
     twin_rates,
 )
-from pii_bench.runs.predictions import Prediction
+from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status
 from tests.analysis.diagnosis.samples import PEOPLE, couple
 

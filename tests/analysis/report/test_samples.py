@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from pii_bench.analysis.report.samples import Answers, Record, Vocabulary, encode_sample
 from pii_bench.masking import mask
-from pii_bench.runs.predictions import Prediction, Subjects, compose
+from pii_bench.runs.responses import compose
+from pii_bench.systems.predictions import Prediction, Subjects
 from pii_bench.tasks import Status, Task
 from pii_bench.taxonomy import PiiType
 from tests.builders import make_sample

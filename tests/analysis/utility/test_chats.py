@@ -29,7 +29,7 @@ from tests.fakes import FakeModel
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pii_bench.models.base import Response
+    from pii_bench.models.base import ModelResponse
 
 SAMPLE = make_sample()
 ANSWERS = answer_questions({"s1": "Ann Lee is <Age>."})
@@ -297,6 +297,6 @@ def test_what_is_read_of_a_verdict(said: str, outcome: Preference | None) -> Non
 @pytest.mark.parametrize(
     ("said", "read"), [("A=7, B=9", read_verdict), ("### Better: A", read_preference)]
 )
-def test_one_order_alone_says_nothing(said: str, read: Callable[[Response], object]) -> None:
+def test_one_order_alone_says_nothing(said: str, read: Callable[[ModelResponse], object]) -> None:
     assert read(Completion(said)) is None
     assert read(Draws((Completion(said),))) is None

@@ -27,8 +27,8 @@ from pii_bench.analysis.utility.stored import (
 from pii_bench.datasets.catalog import Dataset, load_dataset
 from pii_bench.errors import InputFileError
 from pii_bench.models.base import CallError, Completion, Draws, Finish
-from pii_bench.runs.predictions import Prediction
 from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY
+from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status
 from tests.analysis.utility.runs import (
     ANSWERER,

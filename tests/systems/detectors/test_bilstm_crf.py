@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -14,14 +15,14 @@ from pii_bench.datasets.sample import read_native
 from pii_bench.errors import InputFileError
 from pii_bench.files import DATA
 from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.systems.detectors.bilstm_crf import SHIPPED, WORDS_ALONE, BiLstmCrfDetector
-from pii_bench.systems.detectors.catalog import build_detector
+from pii_bench.systems.detectors import build_detector
+from pii_bench.systems.detectors.bilstm_crf import SHIPPED, BiLstmCrfDetector
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pii_bench.systems.detectors.base import Detector
+    from pii_bench.systems.detectors import Detector
 
 TEXT = (
     "Personnel file. Tobias Lindqvist joined Harrow Logistics as a bookkeeper. "
@@ -70,33 +71,27 @@ def test_a_long_text_is_read_to_its_end(detector: Detector) -> None:
 
 
 def test_the_identity_is_that_of_the_files(detector: Detector, tmp_path: Path) -> None:
-    for path in SHIPPED.iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    assert BiLstmCrfDetector(tmp_path).identity == detector.identity
+    folder = shutil.copytree(SHIPPED, tmp_path / "copy")
+    assert BiLstmCrfDetector(folder).identity == detector.identity
     assert detector.name == "bilstm-crf"
 
-    with (tmp_path / "vocabulary.json").open("a") as file:
+    with (folder / "vocabulary.json").open("a") as file:
         file.write("\n")
-    assert BiLstmCrfDetector(tmp_path).identity != detector.identity
+    assert BiLstmCrfDetector(folder).identity != detector.identity
 
 
 @pytest.mark.parametrize("name", ["emissions.onnx", "transitions.npz", "vocabulary.json"])
-def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
-    for path in SHIPPED.iterdir():
-        if path.name != name:
-            (tmp_path / path.name).write_bytes(path.read_bytes())
+@pytest.mark.parametrize("content", [None, b"weights"])
+def test_a_missing_or_broken_file_is_named(
+    tmp_path: Path, name: str, content: bytes | None
+) -> None:
+    folder = shutil.copytree(SHIPPED, tmp_path / "copy")
+    (folder / name).unlink()
+    if content is not None:
+        (folder / name).write_bytes(content)
 
     with pytest.raises(InputFileError, match=name):
-        BiLstmCrfDetector(tmp_path)
-
-
-def test_weights_that_are_none_are_refused(tmp_path: Path) -> None:
-    for path in SHIPPED.iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    (tmp_path / "emissions.onnx").write_bytes(b"weights")
-
-    with pytest.raises(InputFileError, match=r"emissions\.onnx"):
-        BiLstmCrfDetector(tmp_path)
+        BiLstmCrfDetector(folder)
 
 
 def test_the_one_that_sees_words_alone_does_not_see_how_they_are_written() -> None:
@@ -121,12 +116,12 @@ def test_it_runs_without_what_training_needs() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["single", "multi", "distract"])
-@pytest.mark.parametrize("folder", [SHIPPED, WORDS_ALONE])
+@pytest.mark.parametrize("folder", [SHIPPED, SHIPPED.with_name("bilstm-crf-words")])
 def test_200_descriptions_get_the_spans_that_torch_gives_them(folder: Path, name: str) -> None:
     torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
-    from pii_bench.systems.tagger.files import read_decoder
-    from pii_bench.systems.tagger.labels import decode
+    from pii_bench.systems.tagger import decode
     from pii_bench.systems.tagger.network import read_network
+    from pii_bench.systems.tagger.vocabulary import read_decoder
 
     torch.set_num_threads(1)
     detector = BiLstmCrfDetector(folder)

@@ -12,7 +12,7 @@ import pytest
 from pii_bench.errors import InputFileError, MissingExtraError, UnknownNameError
 from pii_bench.files import sha256_of_folder
 from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.systems.detectors.base import LabelMap
+from pii_bench.systems.detectors import HUGGING_FACE, LabelMap
 from pii_bench.systems.detectors.hugging_face import HuggingFaceDetector
 from pii_bench.taxonomy import PiiType
 from tests.systems.detectors.texts import ANY_TEXT, pieces
@@ -70,11 +70,6 @@ TEXT = "Ann Lee left Leeds"
 FOUND = [("Ann Lee", "PER"), ("Leeds", "LOC")]
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputFileError, match=r"gone: no such folder; a checkpoint must lie on"):
-        HuggingFaceDetector(tmp_path / "gone")
-
-
 @pytest.mark.parametrize("module", ["torch", "transformers"])
 def test_what_it_needs_is_not_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
@@ -116,11 +111,21 @@ class TestCheckpoint:
 
         assert pieces(TEXT, detector.detect(TEXT)) == FOUND
 
-    def test_two_names_in_a_row_are_two(self, conll: HuggingFaceDetector) -> None:
-        assert pieces("Ann Ann", conll.detect("Ann Ann")) == [("Ann", "PER")] * 2
-
-    def test_a_label_without_a_type_is_ignored(self, conll: HuggingFaceDetector) -> None:
-        assert conll.detect("french") == []
+    @pytest.mark.parametrize(
+        ("text", "found"),
+        [
+            # Two names in a row are two, and a label without a type is ignored.
+            ("Ann Ann", [("Ann", "PER")] * 2),
+            ("french", []),
+            # Longer than the model sees.
+            (" x ".join([TEXT] * 50), FOUND * 50),
+        ],
+        ids=["two", "without a type", "long"],
+    )
+    def test_what_is_found(
+        self, conll: HuggingFaceDetector, text: str, found: list[tuple[str, str]]
+    ) -> None:
+        assert pieces(text, conll.detect(text)) == found
 
     def test_a_word_has_the_tag_of_its_first_piece(self, tmp_path: Path) -> None:
         tags = {"leeds": "B-LOC", "lee": "B-PER", "##s": "O", "##l": "B-ORG"}
@@ -131,17 +136,15 @@ class TestCheckpoint:
         assert pieces(text, detector.detect(text)) == [("leels", "PER"), ("leeds", "LOC")]
 
     def test_parts_of_a_name_an_address_or_an_amount_are_joined(self, tmp_path: Path) -> None:
-        tags = {
-            "ann": "B-GIVENNAME",
-            "lee": "B-SURNAME",
-            "14": "B-BUILDINGNUM",
-            "court": "B-STREET",
-            "$": "B-CURRENCYSYMBOL",
-            "90": "B-AMOUNT",
-        }
+        names = {"ann": "B-GIVENNAME", "lee": "B-SURNAME"}
+        address = {"14": "B-BUILDINGNUM", "court": "B-STREET"}
+        amount = {"$": "B-CURRENCYSYMBOL", "90": "B-AMOUNT"}
+        # Two facts about a person are not joined.
+        facts = {"40": "B-AGE", "nurse": "B-JOBTITLE"}
+        tags = names | address | amount | facts
         detector = HuggingFaceDetector(save_tiny_checkpoint(tmp_path, tags))
 
-        text = "Ann  Lee 14 Court $90 Ann, Lee"
+        text = "Ann  Lee 14 Court $90 Ann, Lee 40 nurse"
 
         assert pieces(text, detector.detect(text)) == [
             ("Ann  Lee", "PER"),
@@ -149,18 +152,9 @@ class TestCheckpoint:
             ("$90", "QUANTITY"),
             ("Ann", "PER"),
             ("Lee", "PER"),
+            ("40", "DEM"),
+            ("nurse", "DEM"),
         ]
-
-    def test_two_facts_about_a_person_are_not_joined(self, tmp_path: Path) -> None:
-        tags = {"40": "B-AGE", "nurse": "B-JOBTITLE"}
-        detector = HuggingFaceDetector(save_tiny_checkpoint(tmp_path, tags))
-
-        assert pieces("40 nurse", detector.detect("40 nurse")) == [("40", "DEM"), ("nurse", "DEM")]
-
-    def test_a_text_longer_than_the_model_sees(self, conll: HuggingFaceDetector) -> None:
-        text = " x ".join([TEXT] * 50)
-
-        assert pieces(text, conll.detect(text)) == FOUND * 50
 
     def test_offsets_are_code_points(self, conll: HuggingFaceDetector) -> None:
         assert conll.detect("😀 é Leeds") == [DetectedSpan(4, 9, PiiType.LOC)]
@@ -171,16 +165,12 @@ class TestCheckpoint:
 
         assert len(spans) == text.count("Ann Lee")
 
-    def test_a_label_that_the_map_lacks(self, tmp_path: Path) -> None:
-        save_tiny_checkpoint(tmp_path, {"ann": "B-PERS"})
-
-        with pytest.raises(UnknownNameError, match=r"^unknown label of Hugging Face 'PERS'"):
-            HuggingFaceDetector(tmp_path)
-
-    def test_a_map_of_the_users_own(self, tmp_path: Path) -> None:
+    def test_a_label_that_the_map_lacks_and_a_map_of_the_users_own(self, tmp_path: Path) -> None:
         save_tiny_checkpoint(tmp_path, {"ann": "B-PERS", "leeds": "B-VILLE"})
         labels = LabelMap("mine.json", {"PERS": PiiType.PER, "VILLE": None})
 
+        with pytest.raises(UnknownNameError, match=r"^unknown label of Hugging Face 'PERS'"):
+            HuggingFaceDetector(tmp_path)
         assert pieces(TEXT, HuggingFaceDetector(tmp_path, labels).detect(TEXT)) == [("Ann", "PER")]
 
     def test_a_checkpoint_without_head_is_refused(self, tmp_path: Path) -> None:
@@ -221,17 +211,18 @@ class TestCheckpoint:
         with pytest.raises(InputFileError, match=r"transformers cannot load"):
             HuggingFaceDetector(tmp_path)
 
-    def test_two_checkpoints_have_two_names(self, tmp_path: Path) -> None:
+    def test_names_and_identities_say_what_answers_depend_on(self, tmp_path: Path) -> None:
         one = save_tiny_checkpoint(tmp_path / "a" / "my ner", CONLL)
         other = save_tiny_checkpoint(tmp_path / "b" / "my ner", CONLL | {"lee": "O"})
-
-        names = [HuggingFaceDetector(folder).name for folder in (one, other)]
-
-        assert names == [f"hf-my-ner-{sha256_of_folder(each)[:8]}" for each in (one, other)]
-        assert len(set(names)) == 2
-
-    def test_identity_says_what_answers_depend_on(self, conll: HuggingFaceDetector) -> None:
         labels = LabelMap("mine.json", {"PER": PiiType.PER, "LOC": None, "MISC": None})
 
-        assert conll.identity.keys() == {"runtime", "weights", "labels"}
-        assert conll.identity["labels"] != f"sha256:{labels.sha256}"
+        made = [HuggingFaceDetector(one), HuggingFaceDetector(other, labels)]
+
+        hashes = [sha256_of_folder(folder) for folder in (one, other)]
+        assert [each.name for each in made] == [f"hf-my-ner-{sha256[:8]}" for sha256 in hashes]
+        assert len(set(hashes)) == 2
+        assert [each.identity["weights"] for each in made] == [f"sha256:{x}" for x in hashes]
+        assert [each.identity["labels"] for each in made] == [
+            f"sha256:{each.sha256}" for each in (HUGGING_FACE, labels)
+        ]
+        assert made[0].identity["runtime"].startswith("transformers ")

@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
-from pii_bench.systems.encoder.augment import ALL, augmented
+from pii_bench.systems.encoder.augment import (
+    ALL,
+    augmented,
+    conversation,
+    conversations,
+    excerpt,
+    excerpts,
+)
+
+DEMO = load_dataset("demo").samples
 
 TEXT = "Ann Lee, 32, earns $2,180 in York."
 
@@ -24,16 +33,22 @@ def sample(query: str = "Is her pay fair?") -> Sample:
     return Sample("s1", TEXT, query, (subject,), (Related("A", "$2,180"),))
 
 
+def assert_spans_hold(found: Sample) -> None:
+    for entity in found.entities:
+        assert entity.spans
+        assert {found.description[start:end] for start, end in entity.spans} == {entity.text}
+
+
 def rewritten(kind: str, query: str = "Is her pay fair?") -> Sample:
     found = augmented(sample(query), [kind], Random(1))
     assert found is not None
     return found
 
 
-def test_small_letters_are_of_the_whole_text() -> None:
-    found = rewritten("small letters")
+def test_small_letters_are_of_the_whole_text_and_of_the_query() -> None:
+    found = rewritten("small letters", "Is HER pay fair?")
 
-    assert found.description == TEXT.lower()
+    assert (found.description, found.query) == (TEXT.lower(), "is her pay fair?")
     assert [entity.text for entity in found.entities] == ["ann lee", "32", "$2,180", "york"]
 
 
@@ -52,15 +67,11 @@ def test_typing_and_scanning_change_names_in_each_mention_alike(kind: str) -> No
     for seed in range(50):
         found = augmented(Sample("s1", text, None, (person,), ()), [kind], Random(seed))
         assert found is not None
+        assert_spans_hold(found)
         (entity,) = found.entities
-        assert {found.description[start:end] for start, end in entity.spans} == {entity.text}
         told.add(entity.text)
     assert name in told
     assert len(told) > 5
-
-
-def test_the_query_is_rewritten_too() -> None:
-    assert rewritten("small letters", "Is HER pay fair?").query == "is her pay fair?"
 
 
 def test_other_values_keep_form_and_need() -> None:
@@ -73,9 +84,7 @@ def test_other_values_keep_form_and_need() -> None:
     assert len(income) == len("$2,180")
     assert city != "York"
     assert found.related == (Related("A", income),)
-
-
-def test_what_the_query_quotes_keeps_its_value() -> None:
+    # What the query quotes keeps its value.
     assert "York" in rewritten("values", "Is her pay fair in York?").description
 
 
@@ -86,7 +95,7 @@ def test_entities_that_overlap_cannot_be_put_together_again() -> None:
     assert augmented(overlapping, ALL, Random(1)) is None
 
 
-@given(st.integers(), st.sampled_from(load_dataset("demo").samples))
+@given(st.integers(), st.sampled_from(DEMO))
 def test_annotations_are_carried_along(seed: int, original: Sample) -> None:
     found = augmented(original, ALL, Random(seed))
 
@@ -94,5 +103,86 @@ def test_annotations_are_carried_along(seed: int, original: Sample) -> None:
     assert len(found.related) == len(original.related)
     texts = {(subject.id, entity.text) for subject in found.subjects for entity in subject.entities}
     assert {(need.subject, need.text) for need in found.related} <= texts
-    for entity in found.entities:
-        assert {found.description[start:end] for start, end in entity.spans} == {entity.text}
+    assert_spans_hold(found)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_conversation_needs_what_the_texts_need_that_are_asked_about(seed: int) -> None:
+    samples = Random(seed).sample(DEMO, 3)
+    talk = conversation(samples, Random(seed))
+
+    assert_spans_hold(talk)
+    asked = {int(need.subject[0]) for need in talk.related}
+    assert all((samples[place].query or "") in (talk.query or "") for place in asked)
+    assert {(need.subject[1:], need.text) for need in talk.related} == {
+        (need.subject, need.text) for place in asked for need in samples[place].related
+    }
+
+
+def test_people_of_several_texts_stay_apart() -> None:
+    talk = conversation(DEMO[:2], Random(1))
+
+    assert [subject.id for subject in talk.subjects] == [
+        f"{place}{subject.id}" for place in (0, 1) for subject in DEMO[place].subjects
+    ]
+
+
+def test_turns_keep_the_order_of_their_text() -> None:
+    talk = conversation(DEMO[:3], Random(2))
+    turns = talk.description.splitlines()
+
+    for place, sample in enumerate(DEMO[:3], start=1):
+        own = [turn.partition(": ")[2] for turn in turns if turn.startswith(f"[PER_{place}]: ")]
+        places = [sample.description.find(turn.splitlines()[0]) for turn in own]
+        assert own
+        assert places == sorted(places)
+
+
+def test_as_many_conversations_as_asked_for_the_same_each_time() -> None:
+    first = conversations(DEMO, 5, Random(3))
+
+    assert len(first) == 5
+    assert conversations(DEMO, 5, Random(3)) == first
+
+
+SENTENCES = "Ann lives in Bonn. Bo is 32."
+ANN = (Entity("Ann", "PER", spans=((0, 3),)), Entity("Bonn", "LOC", spans=((13, 17),)))
+BO = (Entity("Bo", "PER", spans=((19, 21),)), Entity("32", "DEM", spans=((25, 27),)))
+TWO = Sample(
+    "s", SENTENCES, "How old is he?", (Subject("A", ANN), Subject("B", BO)), (Related("B", "32"),)
+)
+
+
+def drawn() -> dict[str, Sample]:
+    """What can be drawn of two sentences: each alone, and both."""
+    found = [excerpt(TWO, Random(seed)) for seed in range(50)]
+    return {sample.description: sample for sample in found}
+
+
+def test_an_excerpt_is_a_sentence_or_more_with_the_entities_that_stand_in_it() -> None:
+    found = drawn()
+    second = found["Bo is 32."]
+
+    assert found.keys() == {"Ann lives in Bonn.", "Bo is 32.", SENTENCES}
+    assert [entity.text for entity in second.entities] == ["Bo", "32"]
+    assert [entity.spans for entity in second.entities] == [((0, 2),), ((6, 8),)]
+
+
+def test_an_excerpt_is_asked_about_only_where_what_is_needed_stands_in_it() -> None:
+    found = drawn()
+
+    assert (found["Bo is 32."].query, found["Bo is 32."].related) == (TWO.query, TWO.related)
+    assert (found["Ann lives in Bonn."].query, found["Ann lives in Bonn."].related) == (None, ())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_excerpt_cuts_no_entity(seed: int) -> None:
+    for sample in excerpts(DEMO, 5, Random(seed)):
+        assert_spans_hold(sample)
+
+
+def test_more_than_there_are_texts_draw_each_text_once_before_one_twice() -> None:
+    found = excerpts(DEMO, len(DEMO) + 1, Random(3))
+
+    assert [sample.id for sample in found[:-1]] == [sample.id for sample in DEMO]
+    assert excerpts(DEMO, len(DEMO) + 1, Random(3)) == found

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pii_bench.systems.encoder.reader import SHIPPED, Reader, bucket, decode, pooled, steady
 from pii_bench.systems.encoder.windows import subwords_of, windows_of
-from pii_bench.systems.tagger.labels import LABELS
+from pii_bench.systems.tagger import LABELS
 from pii_bench.taxonomy import PiiType
 from tests.systems.encoder.test_windows import tokenizer
 

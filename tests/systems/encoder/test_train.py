@@ -16,8 +16,11 @@ from pii_bench.systems.catalog import SystemOptions, build_systems
 torch = pytest.importorskip("torch", reason="the extra `encoder` is not installed")
 transformers = pytest.importorskip("transformers", reason="the extra `encoder` is not installed")
 
-from pii_bench.systems.encoder.export import export  # noqa: E402 - torch must be there
-from pii_bench.systems.encoder.network import Head, JointReader  # noqa: E402
+from pii_bench.systems.encoder.network import (  # noqa: E402 - torch must be there
+    Head,
+    JointReader,
+    export,
+)
 from tests.systems.encoder.test_windows import tokenizer  # noqa: E402
 
 if TYPE_CHECKING:

@@ -1,17 +1,10 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from pii_bench.systems.encoder.windows import (
-    SPELLED,
-    padded,
-    spelled_of,
-    subwords_of,
-    windows_of,
-)
+from pii_bench.systems.encoder.windows import SPELLED, padded, spelled_of, subwords_of, windows_of
 
 
 def tokenizer() -> Tokenizer:
@@ -37,16 +30,11 @@ def test_a_window_is_the_query_and_the_text_behind_it() -> None:
     assert window.core == (0, 3)
 
 
-def test_without_a_query_the_text_comes_first() -> None:
+def test_without_a_query_the_text_comes_first_and_without_words_there_is_no_window() -> None:
     (window,) = windows_of(tokenizer(), "a")
 
-    assert window.ids == (2, 3, 4, 3)
-    assert window.first == 2
-
-
-@pytest.mark.parametrize("text", ["", " \n "])
-def test_a_text_without_words_has_no_window(text: str) -> None:
-    assert list(windows_of(tokenizer(), text, "a")) == []
+    assert (window.ids, window.first) == ((2, 3, 4, 3), 2)
+    assert [*windows_of(tokenizer(), "", "a"), *windows_of(tokenizer(), " \n ", "a")] == []
 
 
 def test_a_long_text_has_windows_that_overlap() -> None:

@@ -35,31 +35,30 @@ AGE = Candidate("32", "DEM", 11)
 CITY = Candidate("Leeds", "LOC", 17)
 
 
-def test_gold_candidates_stand_in_the_order_of_the_text() -> None:
-    sample = build(
-        "Ann Lee is 32. Bo Roe lives in Leeds.",
-        {"32": "Age", "Ann Lee": "Full Name"},
-        {"Leeds": "City/Region", "Bo Roe": "Full Name"},
-    )
-
-    assert gold_candidates(sample) == [
-        Candidate("Ann Lee", "PER", 0),
-        Candidate("32", "DEM", 11),
-        Candidate("Bo Roe", "PER", 15),
-        Candidate("Leeds", "LOC", 31),
-    ]
-
-
-def test_what_two_subjects_share_is_one_candidate() -> None:
-    sample = build("Both live in Leeds.", {"Leeds": "City/Region"}, {"Leeds": "City/Region"})
-
-    assert gold_candidates(sample) == [Candidate("Leeds", "LOC", 13)]
-
-
-def test_a_text_of_two_types_is_two_candidates() -> None:
-    sample = build("At 32, she waited 32.", {"32": "Age"}, {"32": "Duration"})
-
-    assert [candidate.type for candidate in gold_candidates(sample)] == ["DATETIME", "DEM"]
+@pytest.mark.parametrize(
+    ("sample", "expected"),
+    [
+        (
+            build(
+                "Ann Lee is 32. Bo lives in Leeds.",
+                {"32": "Age", "Ann Lee": "Full Name"},
+                {"Leeds": "City/Region", "Bo": "Full Name"},
+            ),
+            [("Ann Lee", "PER", 0), ("32", "DEM", 11), ("Bo", "PER", 15), ("Leeds", "LOC", 27)],
+        ),
+        (
+            build("Both live in Leeds.", {"Leeds": "City/Region"}, {"Leeds": "City/Region"}),
+            [("Leeds", "LOC", 13)],
+        ),
+        (
+            build("At 32, she waited 32.", {"32": "Age"}, {"32": "Duration"}),
+            [("32", "DATETIME", 3), ("32", "DEM", 3)],
+        ),
+    ],
+    ids=["in the order of the text", "shared by two subjects", "a text of two types"],
+)
+def test_gold_candidates(sample: Sample, expected: list[tuple[str, str, int]]) -> None:
+    assert gold_candidates(sample) == [Candidate(*each) for each in expected]
 
 
 @pytest.mark.parametrize(("text", "start"), [("Leeds", 8), ("York", 0)], ids=["there", "absent"])
@@ -94,15 +93,9 @@ def test_persons_alone_need_no_scores() -> None:
 MANY = [Candidate(str(number), "CODE", number) for number in range(1000)]
 
 
-def test_all_chooses_names_too() -> None:
-    assert choose(build_relevance("all"), "Am I old?", "Ann Lee is 32.", [ANN, AGE]) == [
-        "Ann Lee",
-        "32",
-    ]
-
-
-def test_none_chooses_nothing() -> None:
-    assert choose(build_relevance("none"), "Am I old?", "Ann Lee is 32.", [ANN, AGE]) == []
+@pytest.mark.parametrize(("name", "chosen"), [("all", ["Ann Lee", "32"]), ("none", [])])
+def test_all_chooses_names_too_and_none_nothing(name: str, chosen: list[str]) -> None:
+    assert choose(build_relevance(name), "Am I old?", "Ann Lee is 32.", [ANN, AGE]) == chosen
 
 
 def test_random_chooses_at_its_rate_but_no_name() -> None:
@@ -133,35 +126,29 @@ def scored(*needed: str, **scores: float) -> Scored:
     return Scored(tuple(scores), tuple(scores.values()), frozenset(needed))
 
 
-def test_the_best_threshold_lies_halfway_below_the_last_score_that_it_lets_in() -> None:
-    # Right in both from 3 (excluded) to 6.
-    assert best_threshold([scored("a", a=8, b=1), scored("c", c=6, d=3)]) == 4.5
+@pytest.mark.parametrize(
+    ("samples", "threshold"),
+    [
+        # Halfway below the last score that it lets in: right in both from 3 (excluded) to 6.
+        ([scored("a", a=8, b=1), scored("c", c=6, d=3)], 4.5),
+        # The mean over samples decides. Down to 9 or 7: 1 and 0. To 5: 1 and 2/3. To 4: 1 and 2/5.
+        ([scored("a", a=9), scored("b", x=7, b=5, y=4, z=4)], 4.5),
+        # Of equals the highest. 9 alone: 1 and 0. All: 1/2 and 1/2.
+        ([scored("a", a=9, x=2, y=2), scored("b", b=2, z=2, w=2)], 5.5),
+        # Where all are needed it is the lowest score.
+        ([scored("a", "b", a=2, b=1)], 1),
+        # Names never pass.
+        ([scored("a", a=1, name=NEVER)], 1),
+    ],
+)
+def test_the_best_threshold(samples: list[Scored], threshold: float) -> None:
+    assert best_threshold(samples) == threshold
 
 
-def test_the_mean_over_samples_decides() -> None:
-    # Down to 9 or 7: 1 and 0. Down to 5: 1 and 2/3. Down to 4: 1 and 2/5.
+def test_the_figure_is_the_mean_over_samples() -> None:
     samples = [scored("a", a=9), scored("b", x=7, b=5, y=4, z=4)]
 
-    assert best_threshold(samples) == 4.5
     assert macro_f1(samples, 4.5) == pytest.approx((1 + 2 / 3) / 2)
-
-
-def test_of_equal_thresholds_the_highest_is_taken() -> None:
-    # 9 alone: 1 and 0. All: 1/2 and 1/2.
-    samples = [scored("a", a=9, x=2, y=2), scored("b", b=2, z=2, w=2)]
-
-    assert best_threshold(samples) == 5.5
-
-
-def test_where_all_are_needed_the_lowest_score_is_the_threshold() -> None:
-    assert best_threshold([scored("a", "b", a=2, b=1)]) == 1
-
-
-def test_names_never_pass() -> None:
-    samples = [scored("a", a=1, name=NEVER)]
-
-    assert best_threshold(samples) == 1
-    assert share_threshold([scored("a", a=1, b=1, name=NEVER)]) == 0.5
 
 
 @pytest.mark.parametrize("rule", [best_threshold, share_threshold])
@@ -187,16 +174,17 @@ def test_no_score_makes_a_better_threshold(samples: list[Scored]) -> None:
 def test_chance_lets_in_the_share_that_is_needed() -> None:
     # One of two and none of two.
     assert share_threshold([scored("a", a=0.1, b=0.2), scored("c", d=0.3, e=0.4)]) == 0.75
+    assert share_threshold([scored("a", a=1, b=1, name=NEVER)]) == 0.5
 
 
 @pytest.mark.parametrize(
     ("text", "what"),
     [
         (None, "No such file"),
-        ("{", "not valid JSON"),
-        ("[]", "must be an object"),
-        ('{"keyword": 0.5}', "must be an object of objects"),
-        ('{"keyword": {"threshold": "0.5"}}', "each with a number 'threshold'"),
+        ("{", "Expecting property name"),
+        ("[]", "must be a JSON object"),
+        ('{"keyword": 0.5}', "'keyword' must be an object"),
+        ('{"keyword": {"threshold": "0.5"}}', "'threshold' must be a number"),
     ],
 )
 def test_a_broken_file_of_thresholds_is_named(text: str | None, what: str, tmp_path: Path) -> None:

@@ -54,15 +54,9 @@ def test_a_system_is_built_by_its_name_and_gives_one_score_per_candidate(name: s
     assert system.name == name
     assert len(system.scores("Is my pay fair?", TEXT, CANDIDATES)) == len(CANDIDATES)
     assert system.scores("Why?", TEXT, []) == []
-
-
-@pytest.mark.parametrize("name", HERE)
-def test_no_order_of_candidates_changes_what_is_chosen(name: str) -> None:
-    system = build_relevance(name)
-
+    # No order of candidates changes what is chosen.
     forth = choose(system, "Is my pay fair?", TEXT, CANDIDATES)
     back = choose(system, "Is my pay fair?", TEXT, CANDIDATES[::-1])
-
     assert set(forth) == set(back)
 
 
@@ -79,15 +73,12 @@ def test_those_that_read_find_the_pay(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["random", "keyword", "embedding"])
-def test_a_stored_threshold_is_the_system_s(name: str) -> None:
-    system = build_relevance(name)
+def test_a_stored_threshold_is_the_systems(name: str) -> None:
+    system, stored = build_relevance(name), read_thresholds()
 
-    assert system.threshold == read_thresholds()[name]["threshold"]
+    assert stored.keys() == FITTED.keys()
+    assert system.threshold == stored[name]["threshold"]
     assert system.identity["threshold"] == repr(system.threshold)
-
-
-def test_all_that_are_fitted_have_a_stored_threshold() -> None:
-    assert read_thresholds().keys() == FITTED.keys()
 
 
 def test_a_threshold_that_is_not_stored_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,10 +113,8 @@ def test_a_threshold_is_fitted_to_what_is_needed() -> None:
 
     # The cue is 1 for one of two: 0.5 above the mean and 0.5 below.
     assert (fitted.threshold, fitted.f1) == (0.0, 1.0)
-    assert fitted.identity["threshold"] == "0.0"
-
-
-def test_the_rate_of_chance_is_the_share_that_is_needed() -> None:
+    assert fitted.identity.keys() == {"words"}
+    # Of chance the threshold is the share that is needed.
     assert fit("random", [PAY, TOWN]).threshold == 0.5
 
 

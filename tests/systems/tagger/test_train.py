@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from hashlib import sha256
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -12,10 +12,10 @@ import torch
 
 from pii_bench.datasets.sample import sample_from_record
 from pii_bench.errors import InputFileError
+from pii_bench.scorer import PRF
+from pii_bench.systems.tagger import LABELS
 from pii_bench.systems.tagger import train as fitting
-from pii_bench.systems.tagger.files import LOG
-from pii_bench.systems.tagger.labels import LABELS
-from pii_bench.systems.tagger.settings import Settings, SpanScore
+from pii_bench.systems.tagger.settings import Settings
 from pii_bench.systems.tagger.train import (
     Example,
     collate,
@@ -25,7 +25,7 @@ from pii_bench.systems.tagger.train import (
     shuffled,
     train,
 )
-from pii_bench.systems.tagger.vocabulary import UNKNOWN, Vocabulary
+from pii_bench.systems.tagger.vocabulary import LOG, UNKNOWN, Vocabulary
 from tests.builders import make_sample, read_folder
 from tests.systems.tagger.tiny import SETTINGS, records, train_tiny
 
@@ -113,7 +113,7 @@ OLD = [sample_from_record(record) for record in records(60)]
 def test_training_stops_when_dev_has_not_got_better_for_a_while(
     monkeypatch: pytest.MonkeyPatch, curve: list[float], epochs: int, best: int
 ) -> None:
-    scores: Iterator[SpanScore] = iter([SpanScore(0, 0, f1) for f1 in curve])
+    scores: Iterator[PRF] = iter([PRF(0, 0, f1) for f1 in curve])
     monkeypatch.setattr(fitting, "dev_score", lambda *_: next(scores))
     reported: list[Epoch] = []
 
@@ -125,7 +125,7 @@ def test_training_stops_when_dev_has_not_got_better_for_a_while(
 
 def test_the_weights_are_those_of_the_best_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     def fit_with(curve: list[float]) -> torch.Tensor:
-        scores = iter([SpanScore(0, 0, f1) for f1 in curve])
+        scores = iter([PRF(0, 0, f1) for f1 in curve])
         monkeypatch.setattr(fitting, "dev_score", lambda *_: next(scores))
         settings = replace(SETTINGS, epochs=len(curve))
         return fit(YOUNG, OLD, settings, lambda _: None).network.emissions.words.weight
@@ -134,31 +134,22 @@ def test_the_weights_are_those_of_the_best_epoch(monkeypatch: pytest.MonkeyPatch
     assert not fit_with([0.5, 0.6]).equal(fit_with([0.5]))
 
 
-def test_the_vocabulary_comes_from_train_alone() -> None:
+def test_the_vocabulary_is_of_train_alone_and_weights_are_of_half_precision() -> None:
     dev = [make_sample(description="Zoë Lee is 32.", subjects=[], related=[])]
 
-    vocabulary = fit(YOUNG, dev, replace(SETTINGS, epochs=1, least=1), lambda _: None).vocabulary
+    trained = fit(YOUNG, dev, replace(SETTINGS, epochs=1, least=1), lambda _: None)
 
-    assert {"A", "ü"} < set(vocabulary.characters)
-    assert not {"Z", "ë"} & set(vocabulary.characters)
-
-
-def test_the_network_holds_numbers_of_half_precision() -> None:
-    network = fit(YOUNG, OLD, replace(SETTINGS, epochs=1), lambda _: None).network
-
-    assert not network.training
-    for weight in network.parameters():
+    characters = set(trained.vocabulary.characters)
+    assert {"A", "ü"} < characters
+    assert not {"Z", "ë"} & characters
+    assert not trained.network.training
+    for weight in trained.network.parameters():
         assert weight.dtype == torch.float32
         assert weight.half().float().equal(weight)
 
 
-def read_log(folder: Path) -> dict[str, Any]:
-    log: dict[str, Any] = json.loads((folder / LOG).read_text(encoding="utf-8"))
-    return log
-
-
 def test_the_log_tells_how_the_weights_came_about(tmp_path: Path) -> None:
-    log = read_log(train_tiny(tmp_path))
+    log = json.loads((train_tiny(tmp_path) / LOG).read_text(encoding="utf-8"))
 
     assert log["settings"]["seed"] == 13
     assert log["settings"]["sizes"]["hidden"] == 10

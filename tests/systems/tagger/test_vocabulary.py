@@ -1,28 +1,42 @@
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pii_bench.errors import InputFileError
 from pii_bench.scorer.text import tokenize
+from pii_bench.systems.tagger import LABELS, Transitions
 from pii_bench.systems.tagger.vocabulary import (
     CHARACTERS,
     INPUTS,
     SHAPES,
+    TRANSITIONS,
     UNKNOWN,
+    VOCABULARY,
+    Decoder,
     Features,
     Shape,
     Vocabulary,
     distinct,
     inputs_of,
+    read_decoder,
     shape_of,
+    write_decoder,
 )
+from tests.builders import read_folder
 
-VOCABULARY = Vocabulary(["the", "00"], ["t", "h", "e"])
+if TYPE_CHECKING:
+    from pathlib import Path
+
+THE = Vocabulary(["the", "00"], ["t", "h", "e"])
 
 
-def encode(text: str, vocabulary: Vocabulary = VOCABULARY) -> Features:
+def encode(text: str, vocabulary: Vocabulary = THE) -> Features:
     return vocabulary.encode(text, tokenize(text))
 
 
@@ -32,23 +46,15 @@ def test_words_and_characters_that_come_often_are_known_the_most_frequent_first(
     assert vocabulary.words == ("00", "the")
     assert vocabulary.characters == ("1", "e", "h", "t")
     assert (vocabulary.word_count, vocabulary.character_count) == (4, 6)
+    # The order of the texts does not matter.
+    assert Vocabulary.of("abc", 1).words == Vocabulary.of("cab", 1).words == ("a", "b", "c")
 
 
-def test_the_order_of_the_texts_does_not_matter() -> None:
-    one, other = Vocabulary.of("abc", 1), Vocabulary.of("cab", 1)
+def test_a_word_is_known_in_any_case_and_with_any_digits_its_characters_as_written() -> None:
+    features = encode("the The 42 cat")
 
-    assert (one.words, one.characters) == (other.words, other.characters)
-
-
-def test_a_word_is_known_in_any_case_and_with_any_digits() -> None:
-    assert encode("the THE 42 cat").words.tolist() == [2, 2, 3, UNKNOWN]
-
-
-def test_characters_are_seen_as_they_are_written() -> None:
-    characters = encode("the The").characters
-
-    assert characters[0, :4].tolist() == [2, 3, 4, 0]
-    assert characters[1, :4].tolist() == [UNKNOWN, 3, 4, 0]
+    assert features.words.tolist() == [2, 2, 3, UNKNOWN]
+    assert features.characters[:2, :4].tolist() == [[2, 3, 4, 0], [UNKNOWN, 3, 4, 0]]
 
 
 def test_without_characters_a_token_is_seen_by_its_word_alone() -> None:
@@ -56,9 +62,8 @@ def test_without_characters_a_token_is_seen_by_its_word_alone() -> None:
     one, other = encode("the cat 42", vocabulary), encode("THE (Cat) 13", vocabulary)
 
     assert vocabulary.characters == ()
-    assert one.words.tolist() == other.words[[0, 2, 4]].tolist()
-    assert one.shapes.tolist() == other.shapes[[0, 2, 4]].tolist()
-    assert one.characters.tolist() == other.characters[[0, 2, 4]].tolist()
+    for name in ("words", "shapes", "characters"):
+        assert getattr(one, name).tolist() == getattr(other, name)[[0, 2, 4]].tolist()
 
 
 def test_of_a_long_token_both_ends_are_seen() -> None:
@@ -125,7 +130,55 @@ def test_every_text_has_numbers_within_the_tables(text: str) -> None:
     features = encode(text)
 
     assert len(features) == len(tokenize(text)) == len(features.characters)
-    assert features.words.max(initial=0) < VOCABULARY.word_count
+    assert features.words.max(initial=0) < THE.word_count
     assert features.shapes.max(initial=0) < SHAPES
     assert features.shapes.min(initial=1) > 0
-    assert features.characters.max(initial=0) < VOCABULARY.character_count
+    assert features.characters.max(initial=0) < THE.character_count
+
+
+COUNT = len(LABELS)
+
+
+def make_decoder() -> Decoder:
+    numbers = np.arange(COUNT, dtype=np.float32)
+    pairs = np.arange(COUNT * COUNT, dtype=np.float32).reshape(COUNT, COUNT)
+    return Decoder(Vocabulary(["łódź", "東"], ["ł", "'"]), Transitions(numbers, pairs, -numbers))
+
+
+def test_a_decoder_is_read_as_it_was_written_and_written_alike_again(tmp_path: Path) -> None:
+    written = make_decoder()
+
+    write_decoder(tmp_path / "new", written)
+    read = read_decoder(tmp_path / "new")
+    write_decoder(tmp_path / "again", read)
+
+    assert read.vocabulary.words == written.vocabulary.words
+    assert read.vocabulary.characters == written.vocabulary.characters
+    np.testing.assert_array_equal(read.transitions.start, written.transitions.start)
+    np.testing.assert_array_equal(read.transitions.pairs, written.transitions.pairs)
+    np.testing.assert_array_equal(read.transitions.end, written.transitions.end)
+    assert read_folder(tmp_path / "again") == read_folder(tmp_path / "new")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"[]", b"{}", b"\xff", b"PK"])
+@pytest.mark.parametrize("name", [VOCABULARY, TRANSITIONS])
+def test_a_missing_or_broken_file_is_named(
+    tmp_path: Path, name: str, content: bytes | None
+) -> None:
+    write_decoder(tmp_path, make_decoder())
+    (tmp_path / name).unlink()
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+
+    with pytest.raises(InputFileError, match=name):
+        read_decoder(tmp_path)
+
+
+def test_other_labels_are_refused(tmp_path: Path) -> None:
+    write_decoder(tmp_path, make_decoder())
+    known = json.loads((tmp_path / VOCABULARY).read_text(encoding="utf-8"))
+    known["labels"].remove("I-PER")
+    (tmp_path / VOCABULARY).write_text(json.dumps(known), encoding="utf-8")
+
+    with pytest.raises(InputFileError, match=r"its labels must be O, B-PER, I-PER"):
+        read_decoder(tmp_path)

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as st_numpy
 
 from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.scorer.text import tokenize
-from pii_bench.systems.tagger.labels import (
+from pii_bench.systems.tagger import (
     CONTEXT,
     LABELS,
     WINDOW,
@@ -43,33 +43,36 @@ def test_there_is_a_b_and_an_i_of_each_type() -> None:
     assert len(LABELS) == len(set(LABELS)) == 15
 
 
-def test_every_token_of_a_span_is_labelled() -> None:
+def test_every_token_that_a_span_touches_is_labelled() -> None:
     spans = [DetectedSpan(0, 7, PiiType.PER), DetectedSpan(11, 13, PiiType.DEM)]
 
     labels = labels_of(tokenize(TEXT), spans)
 
-    assert [LABELS[label] for label in labels] == (
-        ["B-PER", "I-PER", "O", "B-DEM", "O", "O", "O", "O"]
-    )
-
-
-def test_a_span_that_ends_inside_a_token_takes_all_of_it() -> None:
+    assert labels == numbers("B-PER", "I-PER", "O", "B-DEM", "O", "O", "O", "O")
     assert labels_of(tokenize("Leeds"), [DetectedSpan(0, 3, PiiType.PER)]) == numbers("B-PER")
 
 
-def test_spans_that_touch_stay_apart() -> None:
-    spans = [DetectedSpan(0, 3, PiiType.PER), DetectedSpan(4, 7, PiiType.PER)]
+@pytest.mark.parametrize(
+    ("text", "labels", "spans"),
+    [
+        # Those that touch stay apart.
+        ("Ann Lee", ["B-PER", "B-PER"], [(0, 3, PiiType.PER), (4, 7, PiiType.PER)]),
+        # An inside without its beginning begins a span.
+        (
+            "Ann Lee Oslo",
+            ["I-PER", "I-PER", "I-LOC"],
+            [(0, 7, PiiType.PER), (8, 12, PiiType.LOC)],
+        ),
+        # Nothing but punctuation is none.
+        ("a , b", ["O", "B-LOC", "O"], []),
+    ],
+)
+def test_labels_become_spans(
+    text: str, labels: list[str], spans: list[tuple[int, int, PiiType]]
+) -> None:
+    expected = [DetectedSpan(*span) for span in spans]
 
-    assert spans_of("Ann Lee", tokenize("Ann Lee"), numbers("B-PER", "B-PER")) == spans
-
-
-def test_an_inside_without_its_beginning_begins_a_span() -> None:
-    text = "Ann Lee Oslo"
-
-    assert spans_of(text, tokenize(text), numbers("I-PER", "I-PER", "I-LOC")) == [
-        DetectedSpan(0, 7, PiiType.PER),
-        DetectedSpan(8, 12, PiiType.LOC),
-    ]
+    assert spans_of(text, tokenize(text), numbers(*labels)) == expected
 
 
 @pytest.mark.parametrize(
@@ -83,10 +86,6 @@ def test_only_punctuation_that_is_never_part_of_a_value_is_trimmed(
     labels = numbers("B-LOC", *["I-LOC"] * (len(tokens) - 1))
 
     assert spans_of(text, tokens, labels) == [DetectedSpan(start, end, PiiType.LOC)]
-
-
-def test_a_span_of_nothing_but_punctuation_vanishes() -> None:
-    assert spans_of("a , b", tokenize("a , b"), numbers("O", "B-LOC", "O")) == []
 
 
 def test_an_inside_follows_only_its_own_type() -> None:
@@ -194,14 +193,6 @@ def test_a_text_becomes_spans() -> None:
     assert spans == [DetectedSpan(5, 12, PiiType.PER)]
 
 
-@pytest.mark.parametrize("text", ["", " \n "])
-def test_a_text_without_tokens_has_no_spans(text: str) -> None:
-    def score(features: Features) -> NDArray[np.float32]:
-        raise AssertionError(f"asked for {len(features)} tokens")
-
-    assert decode(text, VOCABULARY, NEUTRAL, score) == []
-
-
 @pytest.mark.parametrize("before", [0, 1, CONTEXT, WINDOW - 1, WINDOW, 2 * WINDOW - 1, 1000])
 def test_a_span_is_found_wherever_it_stands_in_a_long_text(before: int) -> None:
     text = "word " * before + "Ann Lee" + " word" * 1000
@@ -248,9 +239,3 @@ def test_a_piece_begins_as_its_text_goes_on() -> None:
     assert len(seen) == 3
     # Of the piece that begins the text its first word follows nothing.
     assert seen[0] != seen[1] == seen[2]
-
-
-def test_tokens_and_windows_agree() -> None:
-    text = "Ann Lee " * 500
-
-    assert len(decode(text, VOCABULARY, NEUTRAL, names_are_people)) == len(tokenize(text)) // 2

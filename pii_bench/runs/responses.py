@@ -1,0 +1,170 @@
+"""Responses read: what a system said of a sample becomes its prediction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from pii_bench.models.base import Draws
+from pii_bench.prompting.parsing.answers import (
+    parse_structured_detection,
+    parse_structured_labelled,
+    parse_structured_related,
+)
+from pii_bench.scorer import normalise
+from pii_bench.systems.predictions import Prediction
+from pii_bench.tasks import Status, Task
+from pii_bench.taxonomy import taxonomy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pii_bench.models.base import Completion
+    from pii_bench.prompting.strategies import Output
+    from pii_bench.systems.base import Response
+
+
+def read_response(
+    task: Task,
+    response: Response,
+    output: Output = "text",
+    labels_of: str | None = None,
+    text: str | None = None,
+) -> Prediction:
+    """The prediction of a response, which is read where it is text; pure, no response raises.
+
+    A prediction that lacks the part that the task asks for is malformed. Several draws are read
+    one by one and put to the vote; where detection answers in labels of a taxonomy, they are of
+    pieces of one text, whose entities are put together.
+
+    Args:
+        task: what was asked.
+        response: what came.
+        output: the form of it.
+        labels_of: the taxonomy whose labels detection answers in; None for the seven types.
+            Entities get our types, and those whose label has none are left out.
+        text: what was asked about, in which parts of one value (given name, surname) are
+            joined; None to leave them as they are.
+
+    Raises:
+        ValueError: the task has no such response: masking none, detection in the seven types
+            none of several draws.
+    """
+    if isinstance(response, Prediction):
+        fits = response.answers(task) or not response.status.answered
+        return response if fits else Prediction(Status.MALFORMED)
+    draws = response.completions if isinstance(response, Draws) else (response,)
+    if task is Task.DETECTION and labels_of is not None:
+        return _read_labelled(draws, output, labels_of, text)
+    if isinstance(response, Draws):
+        if task is not Task.QUERY_RELATED:
+            raise ValueError(f"{task} has no vote: only query-related answers have one")
+        return vote([read_response(task, each, output) for each in draws])
+    match task:
+        case Task.DETECTION:
+            return _read_detection(response, output)
+        case Task.QUERY_RELATED:
+            return _read_related(response, output)
+        case Task.REWRITE:
+            from pii_bench.prompting.parsing.texts import parse_rewriting
+
+            read = parse_rewriting(response.text, response.finish)
+            return Prediction(read.status, repairs=read.repairs, rewritten=read.text)
+        case Task.MASKING:
+            raise ValueError("masking has no response of its own: compose it from the other two")
+
+
+def vote(draws: Sequence[Prediction]) -> Prediction:
+    """The majority of several answers to one query-related question.
+
+    A text is chosen if more than half of the draws that have an answer name it, as the scorer
+    compares texts; a half is not enough. Texts are in the order and the writing in which
+    the draws first name them. Draws without an answer do not vote; where none has one, the
+    first tells the status. The vote is as repaired as its draws are.
+
+    Args:
+        draws: at least one, in the order of their requests.
+    """
+    answers = [draw for draw in draws if draw.status.answered]
+    if not answers:
+        return Prediction(draws[0].status)
+    written: dict[str, str] = {}
+    named: Counter[str] = Counter()
+    for answer in answers:
+        texts = answer.related or ()
+        for text in texts:
+            written.setdefault(normalise(text), text)
+        named.update({normalise(text) for text in texts})
+    return Prediction(
+        Status.REPAIRED if Status.REPAIRED in {each.status for each in answers} else Status.OK,
+        related=tuple(text for key, text in written.items() if 2 * named[key] > len(answers)),
+        repairs=tuple(dict.fromkeys(stage for each in answers for stage in each.repairs)),
+    )
+
+
+def compose(detection: Prediction, related: Prediction) -> Prediction:
+    """The masking prediction of a detection and a query-related one.
+
+    A part that was never answered (`infra_error`, `skipped_budget`) leaves the sample
+    unscored; else a part that failed fails it; else it is as repaired as its parts are.
+    """
+    parts = (detection, related)
+    failed = [part.status for part in parts if not part.status.answered]
+    if failed:
+        unscored = [status for status in failed if not status.scored]
+        return Prediction((unscored or failed)[0])
+    return Prediction(
+        Status.REPAIRED if Status.REPAIRED in {part.status for part in parts} else Status.OK,
+        subjects=detection.subjects,
+        related=related.related,
+        repairs=detection.repairs + related.repairs,
+    )
+
+
+# The parsers of free text are imported where they are used: most systems answer in JSON.
+
+
+def _read_detection(response: Completion, output: Output) -> Prediction:
+    if output == "text":
+        from pii_bench.prompting.parsing.detection import parse_detection as parse
+    else:
+        parse = parse_structured_detection
+    read = parse(response.text, response.finish)
+    return Prediction(read.status, subjects=read.subjects, repairs=read.repairs)
+
+
+def _read_labelled(
+    completions: Sequence[Completion], output: Output, labels_of: str, text: str | None
+) -> Prediction:
+    """The entities of all pieces of a text, each once; a piece without an answer fails it."""
+    from pii_bench.prompting.parsing.labelled import parse_labelled, whole_values
+
+    labels = taxonomy(labels_of)
+    parse = parse_labelled if output == "text" else parse_structured_labelled
+    read = [parse(each.text, labels, each.finish) for each in completions]
+    pairs: dict[tuple[str, str], None] = {}
+    for each in read:
+        if each.subjects is None:
+            return Prediction(each.status)
+        pairs.update(dict.fromkeys(pair for subject in each.subjects for pair in subject))
+    whole = list(pairs) if text is None else whole_values(pairs, labels, text)
+    # What is no label of the taxonomy stays, as a wrong one.
+    typed = [
+        (value, str(pii_type))
+        for value, label in whole
+        if (pii_type := labels[label].type if label in labels else label) is not None
+    ]
+    return Prediction(
+        Status.REPAIRED if Status.REPAIRED in {each.status for each in read} else Status.OK,
+        subjects=(tuple(typed),) if typed else (),
+        repairs=tuple(dict.fromkeys(stage for each in read for stage in each.repairs)),
+    )
+
+
+def _read_related(response: Completion, output: Output) -> Prediction:
+    if output == "text":
+        from pii_bench.prompting.parsing.texts import parse_related as parse
+    else:
+        parse = parse_structured_related
+    read = parse(response.text, response.finish)
+    return Prediction(read.status, related=read.texts, repairs=read.repairs)
