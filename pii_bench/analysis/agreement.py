@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from scipy.stats import spearmanr
 
-from pii_bench.analysis.headlines import HARDER
+from pii_bench.analysis.means import HARDER
 from pii_bench.analysis.runs import BASE, preferred
 from pii_bench.datasets.catalog import DATASETS
 from pii_bench.datasets.check.sets import OUR_SETS
@@ -25,7 +25,7 @@ from pii_bench.tasks import Task
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pii_bench.analysis.headlines import Headline
+    from pii_bench.analysis.means import Headline
 
 LEAST: Final = 3
 """Systems that a ranking must have: two agree or not by a coin."""
@@ -39,19 +39,10 @@ _ORDER: Final = (*BASE, "+".join(BASE), *HARDER)
 
 @dataclass(frozen=True, slots=True)
 class Consistency:
-    """One system on two datasets.
+    """One system on two datasets, each with the figure and where that comes from.
 
     Attributes:
-        task: what was asked.
-        metric: column of the leaderboard.
-        model: as in the leaderboard; where one side is published, ours.
-        strategy: likewise.
-        source_a: where the first figure comes from.
-        dataset_a: the first dataset.
-        source_b: where the second figure comes from.
-        dataset_b: the second dataset.
-        value_a: the first figure.
-        value_b: the second.
+        model, strategy: as in the leaderboard; where one side is published, ours.
     """
 
     task: Task
@@ -77,12 +68,8 @@ class Agreement:
     """All systems that two datasets share.
 
     Attributes:
-        task: what was asked.
-        metric: column of the leaderboard.
-        source_a: where the first figures come from; `run+reference` where from both.
-        dataset_a: the first dataset.
-        source_b: where the second figures come from.
-        dataset_b: the second dataset.
+        source_a, source_b: where the figures on each dataset come from; `run+reference` where
+            from both.
         systems: how many there are; a model under two strategies is two.
         rho: Spearman's, from -1 to 1; None for fewer than `LEAST` systems, and where one
             dataset gives all of them the same figure.
@@ -124,15 +111,11 @@ def consistencies(headlines: Iterable[Headline]) -> list[Consistency]:
 
 def agreements(consistencies: Iterable[Consistency]) -> list[Agreement]:
     """One per pair of datasets, task and metric."""
-    groups: dict[tuple[Task, str, bool, str, bool, str], list[Consistency]] = defaultdict(list)
+    groups: dict[tuple[object, ...], list[Consistency]] = defaultdict(list)
     for each in consistencies:
-        sides = (
-            each.source_a is Source.PUBLISHED,
-            each.dataset_a,
-            each.source_b is Source.PUBLISHED,
-            each.dataset_b,
-        )
-        groups[each.task, each.metric, *sides].append(each)
+        published = [source is Source.PUBLISHED for source in (each.source_a, each.source_b)]
+        key = (each.task, each.metric, each.dataset_a, each.dataset_b, *published)
+        groups[key].append(each)
     return [_agreement(group) for group in groups.values()]
 
 

@@ -14,6 +14,7 @@ from pii_bench.taxonomy import CATEGORIES, TYPE_OF_CATEGORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from collections.abc import Set as AbstractSet
 
     from pii_bench.analysis.runs import EvaluatedRun, RunName
     from pii_bench.datasets.sample import Entity, Sample
@@ -44,11 +45,9 @@ class Share:
     and F1 are None. So is each rate whose denominator is 0.
 
     Attributes:
-        run: of which run.
         rule: when an entity counts as found.
         level: whether `name` is a type or a category.
-        name: which.
-        type: the type, or that of the category.
+        type: `name`, or the type of the category.
         found: gold entities found.
         predicted: entities predicted of the type; None where an answer does not tell.
         gold: gold entities in the scored samples. One whose text is under two categories
@@ -93,30 +92,13 @@ def shares(runs: Iterable[EvaluatedRun]) -> list[Share]:
 
 
 def _rules(run: EvaluatedRun) -> list[Rule]:
-    match run.name.task:
-        case Task.DETECTION:
-            return [Rule.STRICT, Rule.TYPED] if run.names_subjects else [Rule.TYPED]
-        case Task.QUERY_RELATED:
-            return [Rule.TEXT]
-        case Task.MASKING | Task.REWRITE:
-            return []
+    if run.name.task is Task.DETECTION:
+        return [Rule.STRICT, Rule.TYPED] if run.names_subjects else [Rule.TYPED]
+    return [Rule.TEXT] if run.name.task is Task.QUERY_RELATED else []
 
 
 _Pair: TypeAlias = tuple[str, str]
 _Name: TypeAlias = tuple[Level, str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """What is compared within one sample: by `STRICT` one person's entities, else all.
-
-    Attributes:
-        gold: the gold entities.
-        found: the (text, type) pairs of theirs that are predicted.
-    """
-
-    gold: tuple[Entity, ...]
-    found: frozenset[_Pair]
 
 
 def _shares(run: EvaluatedRun, rule: Rule) -> Iterator[Share]:
@@ -127,10 +109,10 @@ def _shares(run: EvaluatedRun, rule: Rule) -> Iterator[Share]:
             continue
         prediction = run.predictions[sample.id]
         predicted.update(("type", kind) for kind in _predicted_types(prediction, rule))
-        for group in _groups(sample, prediction, rule):
-            for pair, level, name in _named(group.gold):
+        for entities, said in _groups(sample, prediction, rule):
+            for pair, level, name in _named(entities):
                 gold[level, name] += 1
-                found[level, name] += pair in group.found
+                found[level, name] += pair in said
     for level, name in _ordered(gold.keys() | predicted.keys()):
         known = level == "type" and rule is not Rule.TEXT
         yield Share(
@@ -154,7 +136,14 @@ def _predicted_types(prediction: Prediction, rule: Rule) -> Iterator[str]:
         yield from (kind for _, kind in entity_set(pair for each in subjects for pair in each))
 
 
-def _groups(sample: Sample, prediction: Prediction, rule: Rule) -> Iterator[_Group]:
+def _groups(
+    sample: Sample, prediction: Prediction, rule: Rule
+) -> Iterator[tuple[Iterable[Entity], AbstractSet[_Pair]]]:
+    """What is compared within one sample: by `STRICT` one person's entities, else all.
+
+    Yields:
+        The gold entities, and (text, type) pairs with those of theirs that are predicted.
+    """
     subjects = prediction.subjects or ()
     match rule:
         case Rule.STRICT:
@@ -162,19 +151,19 @@ def _groups(sample: Sample, prediction: Prediction, rule: Rule) -> Iterator[_Gro
             matching = score_detection(subjects, gold).matching
             answer = {theirs: entity_set(subjects[ours]) for ours, theirs in matching}
             for place, subject in enumerate(sample.subjects):
-                yield _Group(subject.entities, answer.get(place, frozenset()))
+                yield subject.entities, answer.get(place, frozenset())
         case Rule.TYPED:
-            yield _Group(sample.entities, entity_set(pair for each in subjects for pair in each))
+            yield sample.entities, entity_set(pair for each in subjects for pair in each)
         case Rule.TEXT:
             needed = {(related.subject, normalise(related.text)) for related in sample.related}
-            entities = tuple(
+            entities = [
                 entity
                 for subject in sample.subjects
                 for entity in subject.entities
                 if (subject.id, normalise(entity.text)) in needed
-            )
+            ]
             texts = text_set(prediction.related or ())
-            yield _Group(entities, frozenset(p for p in map(_pair, entities) if p[0] in texts))
+            yield entities, {pair for pair in map(_pair, entities) if pair[0] in texts}
 
 
 def _pair(entity: Entity) -> _Pair:
@@ -193,8 +182,8 @@ def _named(entities: Iterable[Entity]) -> set[tuple[_Pair, Level, str]]:
 
 
 def _ordered(names: Iterable[_Name]) -> list[_Name]:
-    levels: tuple[Level, Level] = ("type", "category")
-    known = {"type": list(map(str, CATEGORIES)), "category": list(TYPE_OF_CATEGORY)}
-    place = {(level, name): number for level in levels for number, name in enumerate(known[level])}
+    known: list[_Name] = [("type", str(kind)) for kind in CATEGORIES]
+    known += [("category", name) for name in TYPE_OF_CATEGORY]
+    place = {name: number for number, name in enumerate(known)}
     # Names of foreign data that the taxonomy does not have come last.
-    return sorted(names, key=lambda n: (levels.index(n[0]), place.get(n, len(place)), n[1]))
+    return sorted(names, key=lambda n: (n[0] == "category", place.get(n, len(place)), n[1]))

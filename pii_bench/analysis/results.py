@@ -6,13 +6,14 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.agreement import Agreement, Consistency, agreements, consistencies
-from pii_bench.analysis.curves import CurvePoint, curves
-from pii_bench.analysis.headlines import (
+from pii_bench.analysis.means import (
+    CurvePoint,
     Drop,
     Headline,
     OfReason,
     Tradeoff,
     by_reason,
+    curves,
     drops,
     headlines,
     published_headlines,

@@ -33,19 +33,15 @@ class Robustness:
 
     Attributes:
         run: on the versions.
-        metric: column of the leaderboard.
         kind: of perturbation.
         samples: scored both as they were and in their version.
-        original: the figure over the originals.
-        value: the figure over their versions.
-        drop_low: the lower end of the 95 % interval of the drop, by the bootstrap of originals;
-            None where all share one description, as the next four.
-        drop_high: the upper end.
+        original, value: the figure over the originals and over their versions.
+        drop_low, drop_high: the 95 % interval of the drop, by the bootstrap of originals; None
+            where all share one description, as that of consistency.
         consistency: the share of samples with the same answer: it names the same entities, as
             they are written here and there, detection with the same types, and as many texts that
             are no entity.
-        consistency_low: the lower end of its 95 % interval.
-        consistency_high: the upper end.
+        consistency_low, consistency_high: its 95 % interval.
     """
 
     run: RunName

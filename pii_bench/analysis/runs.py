@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.sample import applicable
@@ -159,12 +159,9 @@ def _pool(parts: Sequence[EvaluatedRun]) -> EvaluatedRun:
         repairs=sum((Counter(each.repairs) for each in evaluations), Counter()),
     )
     return EvaluatedRun(
-        name=RunName(
-            source=name.source,
-            model=name.model,
-            strategy=name.strategy,
+        name=replace(
+            name,
             dataset="+".join(part.name.dataset for part in parts),
-            task=name.task,
             oracle=any(part.name.oracle for part in parts),
             complete=merged.complete,
         ),

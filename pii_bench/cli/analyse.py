@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.agreement import transfers
 from pii_bench.analysis.figures import draw_figures
-from pii_bench.analysis.headlines import HARDER
+from pii_bench.analysis.means import HARDER
 from pii_bench.analysis.results import FOLDER, analyse, records, write_csvs
 from pii_bench.analysis.runs import BASE, read_evaluated
 from pii_bench.cli.options import add_json, add_results
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pii_bench.analysis.agreement import Agreement
-    from pii_bench.analysis.headlines import Drop, OfReason
+    from pii_bench.analysis.means import Drop, OfReason
     from pii_bench.analysis.results import Analysis
     from pii_bench.analysis.robustness import Robustness
     from pii_bench.analysis.runs import RunName

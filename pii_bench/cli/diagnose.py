@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from pii_bench.analysis.diagnosis.curve import find_scores
 from pii_bench.analysis.diagnosis.errors import ErrorClass
+from pii_bench.analysis.diagnosis.exposure import find_scores
 from pii_bench.analysis.diagnosis.tables import (
     ANSWERED,
     CLOSED,

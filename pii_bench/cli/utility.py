@@ -12,20 +12,18 @@ from pii_bench.analysis.utility.chats import (
     ANSWER,
     JUDGE,
     TEXTS,
-    AnswerQuestions,
     ChatSystem,
-    JudgeQuestions,
-    TextQuestions,
+    answer_questions,
+    judge_questions,
+    text_questions,
 )
-from pii_bench.analysis.utility.collect import Measuring, UtilityCollection, collect_utility
-from pii_bench.analysis.utility.conditions import (
-    GOLD_CONDITIONS,
-    NO_MASK,
-    condition_of,
-    mask_by_gold,
-    mask_by_system,
-    read_masker,
-    read_rewritings,
+from pii_bench.analysis.utility.collect import (
+    Measuring,
+    UtilityCollection,
+    collect_utility,
+    record_of,
+    to_table,
+    write_utility,
 )
 from pii_bench.analysis.utility.figures import published_figures
 from pii_bench.analysis.utility.preferences import (
@@ -35,11 +33,17 @@ from pii_bench.analysis.utility.preferences import (
     text_pairs,
     write_preferences,
 )
-from pii_bench.analysis.utility.render import record_of, to_table, write_utility
 from pii_bench.analysis.utility.stored import (
     FOLDER,
+    GOLD_CONDITIONS,
+    NO_MASK,
     answer_pairs,
     answers_folder,
+    condition_of,
+    mask_by_gold,
+    mask_by_system,
+    read_masker,
+    read_rewritings,
     run_name,
     split_name,
     texts,
@@ -289,17 +293,17 @@ class _Study:
     def _answering(self, dataset: Dataset, condition: str) -> ChatSystem:
         samples = applicable(Task.MASKING, dataset.samples)
         if condition in GOLD_CONDITIONS:
-            questions = AnswerQuestions(texts(mask_by_gold(condition, samples)))
+            questions = answer_questions(texts(mask_by_gold(condition, samples)))
         elif self._rewriter is not None:
             card = self._rewriter.card
             written = read_rewritings(self.results, card.model, card.prompt, dataset)
-            questions = AnswerQuestions(texts(written), (card.model, card.prompt))
+            questions = answer_questions(texts(written), (card.model, card.prompt))
         else:
             detection, related = (system.card for system in self.maskers)
             prompts = detection.prompt, related.prompt
             masker = read_masker(self.results, related.model, prompts, dataset)
             masked = texts(mask_by_system(masker, samples))
-            questions = AnswerQuestions(masked, (related.model, *prompts))
+            questions = answer_questions(masked, (related.model, *prompts))
         return ChatSystem(self.answerer.model, self.answerer.sampling, questions)
 
     def _verdicts(self, judge: PromptedSystem, answers: Sequence[Job]) -> list[Job]:
@@ -311,7 +315,7 @@ class _Study:
             if condition == NO_MASK:
                 unmasked[name] = responses
                 continue
-            questions = JudgeQuestions(answer_pairs(responses, unmasked[name]))
+            questions = judge_questions(answer_pairs(responses, unmasked[name]))
             system = ChatSystem(judge.model, judge.sampling, questions)
             jobs.append(self._job(system, replace(job.dataset, name=name), condition))
         return jobs
@@ -327,7 +331,7 @@ class _Study:
         for dataset in self.datasets:
             written = read_rewritings(self.results, card.model, card.prompt, dataset)
             pairs = text_pairs(applicable(Task.REWRITE, dataset.samples), written)
-            questions = TextQuestions(pairs, (card.model, card.prompt))
+            questions = text_questions(pairs, (card.model, card.prompt))
             system = ChatSystem(judge.model, judge.sampling, questions)
             jobs.append(self._job(system, dataset, condition_of(card.model, card.prompt)))
         return jobs

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pii_bench.analysis.headlines import Headline
+from pii_bench.analysis.means import Headline
 from pii_bench.analysis.runs import EvaluatedRun, RunName
 from pii_bench.datasets.sample import applicable
 from pii_bench.ranking.rows import Source
@@ -87,12 +87,7 @@ def headline(
     *,
     metric: str = "f1",
     samples: int | None = 10,
-    task: Task = Task.QUERY_RELATED,
-    source: Source = Source.RUN,
-    model: str = "fake/one",
-    strategy: str = "naive",
-    oracle: bool = False,
-    complete: bool = True,
+    **name: Any,
 ) -> Headline:
-    name = RunName(source, model, strategy, dataset, task, oracle, complete)
-    return Headline(name, metric, samples, value)
+    """A figure of a run, of which `name` says what `run_name` takes."""
+    return Headline(run_name(dataset, **name), metric, samples, value)

@@ -19,7 +19,7 @@ from pii_bench.tasks import Task
 from tests.analysis.evaluated import headline
 
 if TYPE_CHECKING:
-    from pii_bench.analysis.headlines import Headline
+    from pii_bench.analysis.means import Headline
 
 
 def systems(dataset: str, *values: float, source: Source = Source.RUN) -> list[Headline]:

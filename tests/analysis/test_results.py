@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.analysis.curves import CurvePoint
-from pii_bench.analysis.headlines import Drop
+from pii_bench.analysis.means import CurvePoint, Drop
 from pii_bench.analysis.recall import Rule, Share
 from pii_bench.analysis.results import Analysis, analyse, to_csv, write_csvs
 from pii_bench.files import ResultsError

@@ -83,20 +83,21 @@ def test_sets_taken_as_one_have_all_samples() -> None:
     assert (both.evaluation.gold, both.evaluation.complete) == (3, True)
 
 
-def test_a_set_alone_is_not_taken_as_several() -> None:
-    assert list(pooled([of_set("single", True), of_set("hard", True)], BASE)) == []
+@pytest.mark.parametrize(
+    ("runs", "names", "pools"),
+    [
+        ([("single", "fake/one"), ("hard", "fake/one")], BASE, []),
+        # A pool is named after the sets that are there.
+        ([("single", "fake/one"), ("distract", "fake/one")], CURVES, ["single+distract"]),
+        ([("single", "fake/one"), ("multi", "fake/two")], BASE, []),
+    ],
+)
+def test_two_sets_of_one_system_make_a_pool(
+    runs: list[tuple[str, str]], names: tuple[str, ...], pools: list[str]
+) -> None:
+    made = [of_set(dataset, True, model=model) for dataset, model in runs]
 
-
-def test_a_pool_is_named_after_the_sets_that_are_there() -> None:
-    runs = [of_set("single", True), of_set("distract", True)]
-
-    assert [run.name.dataset for run in pooled(runs, CURVES)] == ["single+distract"]
-
-
-def test_systems_are_not_taken_as_one() -> None:
-    runs = [of_set("single", True), of_set("multi", True, model="fake/two")]
-
-    assert list(pooled(runs, BASE)) == []
+    assert [run.name.dataset for run in pooled(made, names)] == pools
 
 
 def test_a_pool_with_an_incomplete_part_is_incomplete() -> None:

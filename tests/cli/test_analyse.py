@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.analysis import figures
-from pii_bench.analysis.headlines import Drop
+from pii_bench.analysis.means import Drop
 from pii_bench.analysis.results import Analysis
 from pii_bench.cli import analyse
 from pii_bench.ranking.rows import Source

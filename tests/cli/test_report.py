@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.analysis.report import figures
-from pii_bench.analysis.report.figures import NOT_INSTALLED
+from pii_bench.analysis import figures
+from pii_bench.analysis.figures import NOT_INSTALLED
 from pii_bench.cli.report import run
 from pii_bench.errors import UnknownNameError
 from tests.analysis.report.folders import NOTHING, demo_results

@@ -3,24 +3,43 @@
 Both are judged on what was really masked (`masking.masked`), by the units of the scorer
 (`scorer.masked_text`): an entity that was cut out as a part of something longer does not leak,
 though its span was wrong. A text that has no place (foreign data) is left out.
+
+Of relevance systems, which give the scores behind a stored run again without any detector, both
+are told over the threshold.
 """
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.masking.masked import plan_of
+from pii_bench.errors import PiiBenchError
+from pii_bench.masking.masked import make_plan, plan_of
 from pii_bench.runs.evaluation import gold_texts, tiers_of
+from pii_bench.scorer import normalise
+from pii_bench.scorer.locate import locator_of
+from pii_bench.systems.base import GOLD
+from pii_bench.systems.composed import RelevanceSystem
+from pii_bench.systems.parts import GoldEntities, PredictedRelevance
+from pii_bench.systems.relevance.base import Candidate, gold_candidates
+from pii_bench.systems.relevance.catalog import FITTED, build_relevance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
+    from pii_bench.ranking.stored import Run
     from pii_bench.scorer.locate import Span
     from pii_bench.systems.predictions import Prediction
+    from pii_bench.systems.relevance.base import Relevance
 
 TIERS: Final = (1, 2, 3)
+
+POINTS: Final = 100
+"""Thresholds of a curve between its ends, at most: each lets in as many texts as the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +115,12 @@ class Judge:
 
     def __init__(self, sample: Sample) -> None:
         self._gold = gold_texts(sample)
-        self._length = len(sample.description)
         tiers = tiers_of(sample)
         # 0 for a needed text, None for one without a place.
         self._tiers = [
             (0 if each.needed else tiers[each.text]) if each.spans else None
             for each in self._gold.texts
         ]
-
-    @property
-    def everything(self) -> list[Span]:
-        """The one span that masks the whole description."""
-        return [(0, self._length)]
 
     def judge(self, masked: Iterable[Span]) -> Exposure:
         """What the description shows and hides with these spans masked; they may overlap."""
@@ -199,7 +212,7 @@ def account(samples: Sequence[Sample], answers: Mapping[str, Prediction]) -> Acc
             failed += 1
             judge = Judge(sample)
             passed += judge.judge([])
-            blocked += judge.judge(judge.everything)
+            blocked += judge.judge([(0, len(sample.description))])
     return Account(
         samples=len(asked),
         answered=answered,
@@ -208,6 +221,150 @@ def account(samples: Sequence[Sample], answers: Mapping[str, Prediction]) -> Acc
         open=of_answered + passed,
         closed=of_answered + blocked,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredCandidates:
+    """A relevance system over entities from anywhere: how much a query needs each text.
+
+    Attributes:
+        relevance: gives the scores.
+        candidates: the entities of a sample: `gold_candidates`, a detector's, or those of a
+            stored detection run.
+    """
+
+    relevance: Relevance
+    candidates: Callable[[Sample], Sequence[Candidate]]
+
+    def scores(self, sample: Sample) -> Mapping[str, float]:
+        """By normalised text; the largest where a text has several types.
+
+        What no threshold lets pass has minus infinity.
+        """
+        candidates = self.candidates(sample)
+        given = self.relevance.scores(sample.query or "", sample.description, candidates)
+        best: dict[str, float] = {}
+        for candidate, score in zip(candidates, given, strict=True):
+            text = normalise(candidate.text)
+            best[text] = max(score, best.get(text, score))
+        return best
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """What masking does at one threshold.
+
+    Attributes:
+        threshold: the least score of a text that is kept; infinity masks all that is detected.
+        own: whether it is the system's own threshold.
+        exposure: over the samples.
+    """
+
+    threshold: float
+    own: bool
+    exposure: Exposure
+
+
+def curve(system: ScoredCandidates, samples: Sequence[Sample]) -> list[CurvePoint]:
+    """Leak and over-masking from the threshold that keeps least to the one that keeps most.
+
+    Args:
+        system: what is moved along its threshold.
+        samples: gold; those without a query do not count.
+
+    Returns:
+        The point at infinity, at most `POINTS` scores of the system, and its own threshold,
+        highest first.
+    """
+    judged = [
+        _steps(sample, system.scores(sample)) for sample in samples if sample.query is not None
+    ]
+    levels = sorted(level for own, _ in judged for level in own)
+    last = len(levels) - 1
+    # Evenly by rank, the first and the last among them.
+    places = {round(last * point / (POINTS - 1)) for point in range(POINTS)} if levels else set()
+    own_threshold = system.relevance.threshold
+    thresholds = {math.inf, own_threshold, *(levels[place] for place in places)}
+    return [
+        CurvePoint(
+            threshold,
+            own=threshold == own_threshold,
+            exposure=sum(
+                (exposures[bisect_left(own, threshold)] for own, exposures in judged),
+                start=Exposure(),
+            ),
+        )
+        for threshold in sorted(thresholds, reverse=True)
+    ]
+
+
+def _steps(sample: Sample, scores: Mapping[str, float]) -> tuple[list[float], list[Exposure]]:
+    """The different scores of a sample, lowest first, and its exposure from each of them on.
+
+    The last exposure, one more than there are scores, is where nothing is kept. Minus infinity is
+    no step.
+    """
+    levels = sorted({score for score in scores.values() if score > -math.inf})
+    judge, locator = Judge(sample), locator_of(sample.description)
+    # Spans do not depend on types.
+    detected = [(text, "") for text in scores]
+    exposures = []
+    for least in (*levels, math.inf):
+        kept = {text for text, score in scores.items() if score >= least}
+        plan = make_plan(sample.description, detected, kept, locator)
+        exposures.append(judge.judge(plan.spans))
+    return levels, exposures
+
+
+def stored_candidates(sample: Sample, answer: Prediction | None) -> list[Candidate]:
+    """The entities of a stored detection answer, as candidates by place; none without an answer.
+
+    A stored answer has texts, not places: a text counts where it first occurs, which may be
+    before the place where the detector saw it. So a few scores differ from those of the run.
+    """
+    subjects = () if answer is None else answer.subjects or ()
+    locator = locator_of(sample.description)
+    candidates = []
+    for subject in subjects:
+        for text, pii_type in subject:
+            places = locator.spans(text)
+            candidates.append(Candidate(text, pii_type, places[0][0] if places else 0))
+    return sorted(candidates, key=lambda candidate: candidate.start)
+
+
+def find_scores(runs: Iterable[Run]) -> tuple[list[tuple[Run, ScoredCandidates]], list[str]]:
+    """Find what gives the scores of runs: those of relevance systems with a fitted threshold.
+
+    Returns:
+        Runs with their scores; and the runs whose system cannot give the same scores today
+        (not installed, or its threshold or weights have changed), each with the reason.
+    """
+    found: list[tuple[Run, ScoredCandidates]] = []
+    left_out: list[str] = []
+    build = cache(build_relevance)
+    for run in runs:
+        card = run.manifest.system
+        if card.prompt not in FITTED or run.detection is None:
+            continue
+        owner = f"the curve of {card.model}, {card.prompt} on {run.dataset.source}"
+        try:
+            relevance = build(card.prompt)
+        except PiiBenchError as error:
+            left_out.append(f"{owner}: {error}")
+            continue
+        today = RelevanceSystem(GoldEntities(), PredictedRelevance(relevance)).card
+        if today.prompt_sha256 != card.prompt_sha256:
+            what = "its threshold or weights have changed since; run again"
+            left_out.append(f"{owner}: {what}")
+        else:
+            found.append((run, ScoredCandidates(relevance, _candidates(card.model, run.detection))))
+    return found, left_out
+
+
+def _candidates(model: str, detection: Run) -> Callable[[Sample], list[Candidate]]:
+    if model == GOLD:
+        return gold_candidates
+    return lambda sample: stored_candidates(sample, detection.predictions.get(sample.id))
 
 
 def _weigh(counts: tuple[int, ...]) -> int:

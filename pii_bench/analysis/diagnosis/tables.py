@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from pii_bench.analysis.diagnosis.curve import curve
 from pii_bench.analysis.diagnosis.errors import NEED_DETECTION, ErrorClass, Side, classify
-from pii_bench.analysis.diagnosis.exposure import TIERS, account
+from pii_bench.analysis.diagnosis.exposure import TIERS, Exposure, account, curve
 from pii_bench.analysis.diagnosis.twins import Asked, is_twin, twin_rates
 from pii_bench.datasets.sample import applicable
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from pii_bench.analysis.diagnosis.curve import GivesScores
     from pii_bench.analysis.diagnosis.errors import ErrorCounts
-    from pii_bench.analysis.diagnosis.exposure import Exposure
+    from pii_bench.analysis.diagnosis.exposure import ScoredCandidates
     from pii_bench.ranking.stored import Run
-    from pii_bench.systems.predictions import Prediction
 
 
 RUN: Final = ("source", "model", "strategy", "dataset", "oracle")
@@ -30,6 +28,8 @@ RUN: Final = ("source", "model", "strategy", "dataset", "oracle")
 ANSWERED: Final = "answered"
 OPEN: Final = "open"
 CLOSED: Final = "closed"
+
+_RATES: Final = ("leak", "plain_leak", "over_masking", "text_over_masking")
 
 
 def query_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
@@ -57,31 +57,21 @@ def error_table(runs: Iterable[Run]) -> pd.DataFrame:
     """
     rows: list[dict[str, object]] = []
     for run in runs:
-        tasks: list[tuple[Task, Mapping[str, Prediction]]] = [
-            (Task.QUERY_RELATED, run.with_subjects)
-        ]
+        tasks = {Task.QUERY_RELATED: run.with_subjects}
         if (masking := run.masking) is not None:
-            tasks.append((Task.MASKING, masking))
-        for task, answers in tasks:
-            scored, counts = _errors(task, run, answers)
-            common = {
-                **_named(run),
-                "task": task,
-                "scored": scored,
-                "gold": len(applicable(task, run.dataset.samples)),
-            }
-            rows += [
-                {
-                    **common,
-                    "class": kind,
-                    "side": side,
-                    "errors": None
-                    if run.detection is None and kind in NEED_DETECTION
-                    else counts[kind, side],
-                }
-                for kind in ErrorClass
-                for side in Side
-            ]
+            tasks[Task.MASKING] = masking
+        for task, answers in tasks.items():
+            asked = applicable(task, run.dataset.samples)
+            scored = [s for s in asked if s.id in answers and answers[s.id].status.scored]
+            counts: ErrorCounts = Counter()
+            for sample in scored:
+                counts.update(classify(task, sample, answers[sample.id]))
+            common = {**_named(run), "task": task, "scored": len(scored), "gold": len(asked)}
+            for kind in ErrorClass:
+                unknown = run.detection is None and kind in NEED_DETECTION
+                for side in Side:
+                    errors = None if unknown else counts[kind, side]
+                    rows.append({**common, "class": kind, "side": side, "errors": errors})
     columns = [*RUN, "task", "scored", "gold", "class", "side", "errors"]
     return pd.DataFrame(rows, columns=columns).astype({"errors": "Int64"})
 
@@ -99,16 +89,12 @@ def leak_table(runs: Iterable[Run]) -> pd.DataFrame:
         if (masking := run.masking) is None:
             continue
         found = account(run.dataset.samples, masking)
-        common = {
-            **_named(run),
-            "gold": found.samples,
-            "answered": found.answered,
-            "failed": found.failed,
-        }
+        samples = {"gold": found.samples, "answered": found.answered, "failed": found.failed}
         exposures = {ANSWERED: found.of_answered, OPEN: found.open, CLOSED: found.closed}
         rows += [
             {
-                **common,
+                **_named(run),
+                **samples,
                 "on_failure": on_failure,
                 **_rates(exposure),
                 **{f"leak_tier_{tier}": exposure.leak_of(tier) for tier in TIERS},
@@ -116,36 +102,29 @@ def leak_table(runs: Iterable[Run]) -> pd.DataFrame:
             }
             for on_failure, exposure in exposures.items()
         ]
-    rates = ["leak", "plain_leak", "over_masking", "text_over_masking"]
-    rates += [f"leak_tier_{tier}" for tier in TIERS]
-    columns = [*RUN, "gold", "answered", "failed", "on_failure", *rates, *_NUMBERS]
-    frame = pd.DataFrame(rows, columns=columns)
+    rates = [*_RATES, *(f"leak_tier_{tier}" for tier in TIERS)]
+    first = [*RUN, "gold", "answered", "failed", "on_failure"]
+    frame = pd.DataFrame(rows, columns=[*first, *rates, *_numbers(Exposure())])
     return frame.astype(dict.fromkeys(rates, "float64"))
 
 
-def curve_table(scored: Iterable[tuple[Run, GivesScores]]) -> pd.DataFrame:
+def curve_table(scored: Iterable[tuple[Run, ScoredCandidates]]) -> pd.DataFrame:
     """Leak against over-masking over the threshold.
 
     Args:
-        scored: runs, each with what gives its scores (`scored_runs.find_scores`).
+        scored: runs, each with what gives its scores (`find_scores`).
 
     Returns:
         Columns of `RUN`, then threshold (infinity keeps nothing), own (whether it is the
         system's), rates.
     """
     rows = [
-        {
-            **_named(run),
-            "threshold": point.threshold,
-            "own": point.own,
-            **_rates(point.exposure),
-        }
+        {**_named(run), "threshold": point.threshold, "own": point.own, **_rates(point.exposure)}
         for run, system in scored
         for point in curve(system, run.dataset.samples)
     ]
-    rates = ["leak", "plain_leak", "over_masking", "text_over_masking"]
-    frame = pd.DataFrame(rows, columns=[*RUN, "threshold", "own", *rates])
-    return frame.astype(dict.fromkeys(rates, "float64"))
+    frame = pd.DataFrame(rows, columns=[*RUN, "threshold", "own", *_RATES])
+    return frame.astype(dict.fromkeys(_RATES, "float64"))
 
 
 def twin_table(runs: Sequence[Run]) -> pd.DataFrame:
@@ -170,41 +149,13 @@ def twin_table(runs: Sequence[Run]) -> pd.DataFrame:
             for asked in _asked(other)
         }
         rows += [
-            {
-                **_named(run),
-                "reaction": rates.reaction,
-                "against": rates.against,
-                "pairs": rates.pairs,
-                "failed": rates.failed,
-                "undefined": rates.undefined,
-                "done": rates.done,
-                "rate": rates.rate,
-                "both_right": rates.both_right,
-                "right_rate": rates.right_rate,
-            }
-            for rates in twin_rates(twins, originals)
+            {**_named(run), **asdict(each), "rate": each.rate, "right_rate": each.right_rate}
+            for each in twin_rates(twins, originals)
         ]
     columns = [*RUN, "reaction", "against", "pairs", "failed", "undefined", "done", "rate"]
     columns += ["both_right", "right_rate"]
     frame = pd.DataFrame(rows, columns=columns)
     return frame.astype({"rate": "float64", "right_rate": "float64"})
-
-
-_NUMBERS: Final = (
-    *("unneeded", "leaked", "needed", "needed_masked", "other_characters"),
-    *("other_characters_masked", "repeated", "repeated_in_part", "repeated_open"),
-)
-
-
-def _errors(task: Task, run: Run, answers: Mapping[str, Prediction]) -> tuple[int, ErrorCounts]:
-    """How many samples are scored, and their errors."""
-    counts: ErrorCounts = Counter()
-    scored = 0
-    for sample in applicable(task, run.dataset.samples):
-        if sample.id in answers and answers[sample.id].status.scored:
-            counts.update(classify(task, sample, answers[sample.id]))
-            scored += 1
-    return scored, counts
 
 
 def _asked(run: Run) -> list[Asked]:
@@ -218,18 +169,18 @@ def _named(run: Run) -> dict[str, object]:
 
 
 def _rates(exposure: Exposure) -> dict[str, float | None]:
-    return {
-        "leak": exposure.leak,
-        "plain_leak": exposure.plain_leak,
-        "over_masking": exposure.over_masking,
-        "text_over_masking": exposure.text_over_masking,
-    }
+    return {name: getattr(exposure, name) for name in _RATES}
 
 
 def _numbers(exposure: Exposure) -> dict[str, int]:
-    values = (
-        *(sum(exposure.unneeded), sum(exposure.leaked), exposure.needed, exposure.needed_masked),
-        *(exposure.other, exposure.other_masked),
-        *(exposure.repeated, exposure.repeated_in_part, exposure.repeated_open),
-    )
-    return dict(zip(_NUMBERS, values, strict=True))
+    return {
+        "unneeded": sum(exposure.unneeded),
+        "leaked": sum(exposure.leaked),
+        "needed": exposure.needed,
+        "needed_masked": exposure.needed_masked,
+        "other_characters": exposure.other,
+        "other_characters_masked": exposure.other_masked,
+        "repeated": exposure.repeated,
+        "repeated_in_part": exposure.repeated_in_part,
+        "repeated_open": exposure.repeated_open,
+    }

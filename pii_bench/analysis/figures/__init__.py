@@ -2,17 +2,58 @@
 
 from __future__ import annotations
 
+import tempfile
+from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.analysis.results import analyse
 from pii_bench.errors import MissingExtraError
+from pii_bench.files import writing
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Sequence
 
     from pii_bench.analysis.results import Analysis
+    from pii_bench.analysis.runs import EvaluatedRun
+    from pii_bench.ranking.rows import Row
 
-INSTALL: Final = "pip install 'pii-bench[figures]'"
+_INSTALL: Final = "pip install 'pii-bench[figures]'"
+
+NOT_INSTALLED: Final = (
+    f"matplotlib, which draws the figures, is not installed: run {_INSTALL} and this command again."
+)
+NOTHING_TO_DRAW: Final = "There is nothing to draw: figures need a run with every sample scored."
+
+_KINDS: Final = {
+    "tradeoff": "Protection against retention",
+    "curves": "Score by size of the sample",
+    "drops": "Drop on the harder sets",
+    "robustness": "Drop on versions of the samples",
+    "agreement": "Agreement between datasets",
+    "types": "What is found of each type",
+    "categories": "What is found of each category",
+}
+"""First word of a figure's name to what it shows."""
+
+_METRICS: Final = {"-strict-f1": "Strict-F1", "-ent-f1": "Ent-F1", "-f1": "F1", "-h": "H"}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure: what it shows in words, and its SVG."""
+
+    caption: str
+    svg: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """All figures, or the reason why there are none."""
+
+    drawn: tuple[Figure, ...]
+    missing: str = ""
 
 
 def draw_figures(analysis: Analysis, folder: Path) -> list[Path]:
@@ -26,7 +67,43 @@ def draw_figures(analysis: Analysis, folder: Path) -> list[Path]:
         ResultsError: a file cannot be written.
     """
     if find_spec("matplotlib") is None:
-        raise MissingExtraError("matplotlib, which draws the figures,", INSTALL)
+        raise MissingExtraError("matplotlib, which draws the figures,", _INSTALL)
     from pii_bench.analysis.figures.draw import draw_all
 
     return draw_all(analysis, folder)
+
+
+def draw_svgs(runs: Sequence[EvaluatedRun], published: Sequence[Row]) -> Figures:
+    """Draw what `draw_figures` does of some runs, as texts with captions.
+
+    Args:
+        runs: of single sets.
+        published: rows of published figures.
+
+    Raises:
+        InputFileError: a published table is broken.
+        ResultsError: a temporary file cannot be written.
+    """
+    if find_spec("matplotlib") is None:
+        return Figures((), NOT_INSTALLED)
+    if not runs:
+        return Figures((), NOTHING_TO_DRAW)
+    with (
+        writing(Path(tempfile.gettempdir())),
+        tempfile.TemporaryDirectory(prefix="pii-bench-report-") as folder,
+    ):
+        drawn = tuple(
+            Figure(_caption(path.stem), path.read_text(encoding="utf-8"))
+            for path in draw_figures(analyse(runs, published), Path(folder))
+            if path.suffix == ".svg"
+        )
+    return Figures(drawn, "" if drawn else NOTHING_TO_DRAW)
+
+
+def _caption(name: str) -> str:
+    kind, _, rest = name.partition("-")
+    for ending, metric in _METRICS.items():
+        if rest.endswith(ending):
+            rest = f"{rest.removesuffix(ending)}, {metric}"
+            break
+    return f"{_KINDS[kind]}: {rest}"

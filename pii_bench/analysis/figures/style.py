@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from pii_bench.analysis.curves import CurvePoint
+    from pii_bench.analysis.means import CurvePoint
     from pii_bench.analysis.runs import RunName
 
 
@@ -93,18 +93,21 @@ SERIES: Final = (
 )
 
 
-def key(number: int, label: str, *, line: bool = True) -> Line2D:
-    """The sample of a series for a legend, its marker alone where it has no line."""
-    series = SERIES[number]
-    return Line2D(
-        [],
-        [],
-        color=series.color,
-        marker=series.marker,
-        markeredgecolor="white",
-        linestyle=series.dashes if line else "none",
-        label=label,
-    )
+def keys_of(runs: Sequence[RunName], *, line: bool = True) -> list[Line2D]:
+    """The samples of runs for a legend, as many as `SERIES` at most; markers alone without line."""
+    names = names_of(runs)
+    return [
+        Line2D(
+            [],
+            [],
+            color=series.color,
+            marker=series.marker,
+            markeredgecolor="white",
+            linestyle=series.dashes if line else "none",
+            label=names[run],
+        )
+        for run, series in zip(runs, SERIES, strict=False)
+    ]
 
 
 def note(
@@ -199,19 +202,22 @@ def best(figures: Iterable[tuple[RunName, int, float]]) -> Shown | None:
     Args:
         figures: of each run as many as there are: how many samples, and the mean over them.
     """
-    totals: dict[RunName, list[float]] = defaultdict(lambda: [0, 0.0])
+    counts: Counter[RunName] = Counter()
+    sums: dict[RunName, float] = defaultdict(float)
     for run, samples, value in figures:
-        totals[run][0] += samples
-        totals[run][1] += samples * value
-    kept = preferred(totals)
+        counts[run] += samples
+        sums[run] += samples * value
+    kept = preferred(counts)
     if not kept:
         return None
     systems = Counter(run.dataset for run in kept)
-    sizes = {run.dataset: totals[run][0] for run in kept}
+    sizes: dict[str, int] = {}
+    for run in kept:
+        sizes[run.dataset] = max(sizes.get(run.dataset, 0), counts[run])
     dataset = min(systems, key=lambda name: (-systems[name], -sizes[name], name))
     ordered = sorted(
         (run for run in kept if run.dataset == dataset),
-        key=lambda run: (run.oracle, -totals[run][1] / totals[run][0], run.model, run.strategy),
+        key=lambda run: (run.oracle, -sums[run] / counts[run], run.model, run.strategy),
     )
     seen: Counter[tuple[str, bool]] = Counter()
     turns: dict[RunName, tuple[bool, int]] = {}

@@ -2,45 +2,46 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.diagnosis.errors import ErrorClass
-from pii_bench.analysis.report.figures import Figures, draw
-from pii_bench.analysis.report.leaks import Leaks, find_leaks
-from pii_bench.analysis.report.samples import Answers, Record, Vocabulary, encode_sample
+from pii_bench.analysis.figures import Figures, draw_svgs
+from pii_bench.analysis.report.samples import (
+    Answers,
+    Record,
+    Vocabulary,
+    calls_of,
+    encode_sample,
+    prompt_of,
+)
 from pii_bench.analysis.runs import evaluated
 from pii_bench.datasets.catalog import ALL, DATASETS, load_dataset
-from pii_bench.datasets.sample import Entity, Sample, Subject
-from pii_bench.errors import PiiBenchError
-from pii_bench.models.budget import cost
-from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
-from pii_bench.ranking.costs import price_of
+from pii_bench.masking.masked import plan_of
 from pii_bench.ranking.external import human_rows, published_rows, reading_rows
 from pii_bench.ranking.html import address, leaders, merged, system_of
 from pii_bench.ranking.rows import Row, Source, find_rows, rank, system_name
 from pii_bench.ranking.stored import read_runs, rows_of
-from pii_bench.runs.store import read_lines
+from pii_bench.runs.evaluation import gold_texts
+from pii_bench.scorer import normalise
 from pii_bench.scorer.masked_text import Trace
 from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
+    from pii_bench.datasets.sample import Sample
     from pii_bench.ranking.html import Address
     from pii_bench.ranking.stored import Run
-    from pii_bench.systems.base import SystemCard
     from pii_bench.systems.predictions import Prediction
 
 
-# Where the page puts description, query and choices: code points for private use.
-_PLACES: Final = Sample(
-    "", "\ue000", "\ue001", (Subject("A", (Entity("\ue002", "PER", spans=((0, 1),)),)),), ()
-)
-_BETWEEN_DRAWS: Final = "\n\n--- next draw ---\n\n"
+_CATEGORIES: Final = 6
+"""Of what leaks, at most."""
 
 
 class Texts(StrEnum):
@@ -53,6 +54,26 @@ class Texts(StrEnum):
     def include(self, dataset: Dataset) -> bool:
         """Whether the texts of a dataset go in; its file is ours only if it is as pinned."""
         return self is Texts.ALL or (self is Texts.OURS and dataset.source in DATASETS)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaks:
+    """What can still be read after a system's masking of a dataset.
+
+    Attributes:
+        system: its name as the samples have it.
+        title: its name in words.
+        dataset: likewise.
+        categories: name, how many of its texts that no query needs can be read, and of how
+            many; those with the most first.
+        examples: what a sample shows, and its id.
+    """
+
+    system: str
+    title: str
+    dataset: str
+    categories: tuple[tuple[str, int, int], ...]
+    examples: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +159,7 @@ def collect_report(
     kept = [pair for pair in scored if any(address(row) in wanted for row in pair[1])]
     shown = _shown(kept)
     progress("drawing figures")
-    figures = draw([each for run in runs for each in evaluated(run)], published)
+    figures = draw_svgs([each for run in runs for each in evaluated(run)], published)
     leaks = _leaks(leaders([each.row for each in merged(rows)]), kept)
     return Report(
         rows=tuple(rows),
@@ -156,9 +177,58 @@ def _leaks(best: Sequence[Row], scored: Sequence[tuple[Run, list[Row]]]) -> Leak
     for row in best[:1]:
         for run, rows in scored:
             if run.masking is not None and address(row) in map(address, rows):
-                names = _name(run), system_of(row), row.dataset
-                return find_leaks(*names, run.dataset.samples, run.masking)
+                categories, examples = _judge(run.dataset.samples, run.masking)
+                return Leaks(_name(run), system_of(row), row.dataset, categories, examples)
     return None
+
+
+def _judge(
+    samples: Iterable[Sample], masking: Mapping[str, Prediction]
+) -> tuple[tuple[tuple[str, int, int], ...], tuple[tuple[str, str], ...]]:
+    """Categories and examples of `Leaks`, as the scorer judges: by what is really masked."""
+    unneeded, leaked = Counter[str](), Counter[str]()
+    cases: list[tuple[Sample, int, int]] = []
+    for sample in samples:
+        answer = masking.get(sample.id)
+        plan = answer and plan_of(sample.description, answer.subjects, answer.related)
+        if not plan:
+            continue
+        gold = gold_texts(sample)
+        judgement = gold.judge(plan.spans)
+        categories = {normalise(each.text): each.category or each.type for each in sample.entities}
+        leaks = hides = 0
+        for each, masked, readable in zip(
+            gold.texts, judgement.hidden, judgement.readable, strict=True
+        ):
+            if each.needed:
+                hides += bool(each.spans) and readable == 0
+            elif each.spans:
+                unneeded[categories[each.text]] += 1
+                if masked < len(each.spans):
+                    leaked[categories[each.text]] += 1
+                    leaks += 1
+        cases.append((sample, leaks, hides))
+    most = tuple((name, many, unneeded[name]) for name, many in leaked.most_common(_CATEGORIES))
+    return most, tuple(_telling(cases))
+
+
+def _telling(cases: Sequence[tuple[Sample, int, int]]) -> Iterator[tuple[str, str]]:
+    """Title and id of a sample that is right, one that leaks, one that hides what is needed.
+
+    Args:
+        cases: samples, each with how many texts leak and how many are hidden in vain.
+    """
+    found = {
+        "Masked as it should be": [(len(s.related), s) for s, *faults in cases if not any(faults)],
+        "Leaks what the query does not need": [(leak, s) for s, leak, hide in cases if not hide],
+        "Hides what the query needs": [(hide, s) for s, leak, hide in cases if not leak],
+    }
+    for title, counted in found.items():
+        fitting = [(count, sample) for count, sample in counted if count]
+        if fitting:
+            # The clearest, then the shortest.
+            _, sample = min(fitting, key=lambda pair: (-min(pair[0], 2), len(pair[1].description)))
+            yield title, sample.id
 
 
 def _dataset_name(given: str, stored: Iterable[str]) -> str | None:
@@ -320,49 +390,3 @@ def _examples(leaks: Leaks, datasets: Sequence[Record], runs: Sequence[Record]) 
                 for title, sample_id in leaks.examples
             ]
     return []
-
-
-def prompt_of(card: SystemCard) -> str:
-    """What a chat model was told, with marks for what is a sample's own.
-
-    Empty for a system without a prompt, and where today's prompt is another.
-    """
-    name = card.prompt.partition("+")[0]
-    strategy = DETECTION if name == DETECTION.name else STRATEGIES.get(name)
-    if not card.prompt_sha256 or strategy is None:
-        return ""
-    try:
-        prompt = load_prompt(strategy, output=card.output, taxonomy=card.taxonomy or "paper")
-    except PiiBenchError:  # a taxonomy of its own that is no longer there
-        return ""
-    if prompt.sha256 != card.prompt_sha256:
-        return ""
-    return "\n\n".join(message.content for message in prompt.messages(_PLACES))
-
-
-def calls_of(run: Run) -> dict[str, list[str | int | float | None]]:
-    """Sample id to raw answer, tokens in and out, seconds, and USD at the prices of today.
-
-    Empty for what has no prompt: its answer is what the page shows as found and chosen.
-    """
-    if run.files is None or not run.manifest.system.prompt_sha256:
-        return {}
-    price = price_of(run.manifest.system.model)
-    found: dict[str, list[str | int | float | None]] = {}
-    for _, record in read_lines(run.files.responses, unreadable=[]):
-        said = record.completions
-        if not said:
-            continue
-        counted = [(each.usage, each.batched) for each in said if each.usage is not None]
-        whole = len(counted) == len(said)
-        seconds = [each.seconds for each in said if each.seconds is not None]
-        usd = None if price is None else sum(cost(usage, price, by) for usage, by in counted)
-        found[record.id] = [
-            _BETWEEN_DRAWS.join(each.text for each in said),
-            sum(usage.input_tokens for usage, _ in counted) if whole else None,
-            sum(usage.output_tokens for usage, _ in counted) if whole else None,
-            # Draws are asked for at the same time.
-            round(max(seconds), 2) if seconds else None,
-            None if usd is None or not whole else round(usd, 6),
-        ]
-    return found

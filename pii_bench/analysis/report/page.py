@@ -19,9 +19,8 @@ from pii_bench.ranking.html import Page, fill, merged, render_board, render_summ
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pii_bench.analysis.report.data import Report
-    from pii_bench.analysis.report.figures import Figures
-    from pii_bench.analysis.report.leaks import Leaks
+    from pii_bench.analysis.figures import Figures
+    from pii_bench.analysis.report.data import Leaks, Report
     from pii_bench.analysis.report.samples import Record
 
 ASSETS: Final = Path(__file__).with_name("assets")

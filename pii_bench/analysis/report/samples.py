@@ -1,4 +1,4 @@
-"""Samples and answers as the page reads them: texts once, and places in them.
+"""Samples, answers and calls as the page reads them: texts once, and places in them.
 
 Places are offsets in UTF-16 code units, start and end in turn, end exclusive: what JavaScript
 counts in. Texts are told apart as the scorer tells them apart; their numbers are a sample's own.
@@ -11,9 +11,14 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pii_bench.analysis.diagnosis.errors import ErrorClass, Side, classify
-from pii_bench.datasets.sample import applicable, spans_of
+from pii_bench.datasets.sample import Entity, Sample, Subject, applicable, spans_of
+from pii_bench.errors import PiiBenchError
 from pii_bench.masking import mask
+from pii_bench.models.budget import cost
+from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
+from pii_bench.ranking.costs import price_of
 from pii_bench.runs.evaluation import score_sample, tell_of
+from pii_bench.runs.store import read_lines
 from pii_bench.scorer import normalise, normalise_type
 from pii_bench.scorer.locate import locator_of
 from pii_bench.scorer.masked_text import Trace
@@ -22,43 +27,45 @@ from pii_bench.tasks import Status, Task
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from pii_bench.datasets.sample import Sample
-    from pii_bench.scorer import MaskedTextScore
+    from pii_bench.ranking.stored import Run
     from pii_bench.scorer.locate import Span
+    from pii_bench.systems.base import SystemCard
     from pii_bench.systems.predictions import Prediction
 
 Record: TypeAlias = dict[str, Any]
 
 _STATUSES: Final = {status: number for number, status in enumerate(Status)}
 _CLASSES: Final = {kind: number for number, kind in enumerate(ErrorClass)}
-_WITH_ERRORS: Final = (Task.QUERY_RELATED, Task.MASKING)
 _TRACES: Final = {trace: number for number, trace in enumerate(Trace)}
 _SIDES: Final = {side: number for number, side in enumerate(Side)}
 
 
-class Names:
-    """Numbers for names that come again and again, in the order in which they first come."""
-
-    def __init__(self, names: Iterable[str] = ()) -> None:
-        self._numbers = {name: number for number, name in enumerate(names)}
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._numbers)
-
-    def number(self, name: str) -> int:
-        """The number of a name, a new one where the name is new."""
-        return self._numbers.setdefault(name, len(self._numbers))
+# Where the page puts description, query and choices: code points for private use.
+_PLACES: Final = Sample(
+    "", "\ue000", "\ue001", (Subject("A", (Entity("\ue002", "PER", spans=((0, 1),)),)),), ()
+)
+_BETWEEN_DRAWS: Final = "\n\n--- next draw ---\n\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The names that all samples share: of types (the seven first), categories and tags."""
+    """The numbers of names that all samples share, in the order in which they first come.
 
-    types: Names = field(default_factory=lambda: Names(PiiType))
-    categories: Names = field(default_factory=Names)
-    tags: Names = field(default_factory=Names)
+    Those of types (the seven first), of categories and of tags.
+    """
+
+    types: dict[str, int] = field(
+        default_factory=lambda: {kind: number for number, kind in enumerate(PiiType)}
+    )
+    categories: dict[str, int] = field(default_factory=dict)
+    tags: dict[str, int] = field(default_factory=dict)
+
+
+def _number(names: dict[str, int], name: str) -> int:
+    """The number of a name, a new one where the name is new."""
+    return names.setdefault(name, len(names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +117,8 @@ def encode_sample(
         "g": [
             [
                 texts.number(entity.text),
-                vocabulary.types.number(normalise_type(entity.type)),
-                -1 if entity.category is None else vocabulary.categories.number(entity.category),
+                _number(vocabulary.types, normalise_type(entity.type)),
+                -1 if entity.category is None else _number(vocabulary.categories, entity.category),
                 number,
                 int((subject.id, normalise(entity.text)) in needed),
                 texts.offsets(spans_of(entity, sample.description)),
@@ -156,27 +163,20 @@ def _units(text: str) -> tuple[int, ...]:
 
 def _figures(sample: Sample, run: Answers) -> Record | None:
     """Statuses, figures and errors: what holds no text."""
-    given = [_given(task, sample, run) for task in Task]
-    if not any(given):
+    given = {task: _given(task, sample, run) for task in Task}
+    if not any(given.values()):
         return None
-    return {
-        "s": [None if each is None else _STATUSES[each.status] for each in given],
-        "f": [_scores(task, sample, each, run) for task, each in zip(Task, given, strict=True)],
-        "e": [
-            _errors(task, sample, each)
-            for task, each in zip(Task, given, strict=True)
-            if task in _WITH_ERRORS
-        ],
-        **_leaks(sample, given[[*Task].index(Task.REWRITE)]),
+    record: Record = {
+        "s": [None if each is None else _STATUSES[each.status] for each in given.values()],
+        "f": [_scores(task, sample, each, run) for task, each in given.items()],
+        "e": [_errors(task, sample, given[task]) for task in (Task.QUERY_RELATED, Task.MASKING)],
     }
-
-
-def _leaks(sample: Sample, answer: Prediction | None) -> Record:
-    told = None if answer is None else tell_of(sample, answer.rewritten)
-    if told is None:
-        return {}
-    leaks = [each.trace for each in told if each.leaks]
-    return {"l": [leaks.count(trace) for trace in Trace if trace is not Trace.GONE]}
+    rewriting = given[Task.REWRITE]
+    told = None if rewriting is None else tell_of(sample, rewriting.rewritten)
+    if told is not None:
+        leaks = [each.trace for each in told if each.leaks]
+        record["l"] = [leaks.count(trace) for trace in Trace if trace is not Trace.GONE]
+    return record
 
 
 def _given(task: Task, sample: Sample, run: Answers) -> Prediction | None:
@@ -189,37 +189,31 @@ def _scores(
     if answer is None or not answer.status.scored:
         return None
     score = score_sample(task, sample, answer)
-    metrics = score.metrics
-    if task is not Task.DETECTION:
-        exact = metrics["exact"]
-        found = [exact.f1, exact.precision, exact.recall, metrics["rouge_l"].f1]
-        return [*(_short(each) for each in found), *_left(score.masked_text)]
-    entity = _short(metrics["entity"].f1)
-    if not run.names_subjects:
-        return [None, None, None, None, entity]
-    strict = metrics["strict"]
-    found = [strict.f1, strict.precision, strict.recall, metrics["rouge_l"].f1]
-    return [*(_short(each) for each in found), entity]
+    main = score.metrics["strict" if task is Task.DETECTION else "exact"]
+    figures: list[float | None] = [main.f1, main.precision, main.recall]
+    figures.append(score.metrics["rouge_l"].f1)
+    if task is Task.DETECTION:
+        figures = figures if run.names_subjects else [None] * len(figures)
+        figures.append(score.metrics["entity"].f1)
+    elif (left := score.masked_text) is not None:
+        h = harmonic_mean(left.protection, left.retention)
+        figures += [None, h, left.protection, left.retention, left.collateral]
+    return [None if each is None else _short(each) for each in figures]
 
 
-def _left(score: MaskedTextScore | None) -> list[float | None]:
-    """What is left of a masked text: no Ent-F1, then H and what it is made of."""
-    if score is None:
-        return []
-    h = harmonic_mean(score.protection, score.retention)
-    collateral = None if score.collateral is None else _short(score.collateral)
-    return [None, _short(h), _short(score.protection), _short(score.retention), collateral]
+def _short(figure: float) -> float:
+    rounded = round(figure, 4)
+    return int(rounded) if rounded.is_integer() else rounded
 
 
 def _errors(task: Task, sample: Sample, answer: Prediction | None) -> list[int]:
     if answer is None or not answer.status.scored:
         return []
-    counts = classify(task, sample, answer)
-    return [
-        number
-        for kind, side in sorted(counts, key=lambda key: (_CLASSES[key[0]], _SIDES[key[1]]))
-        for number in (_CLASSES[kind], _SIDES[side], counts[kind, side])
-    ]
+    numbered = sorted(
+        (_CLASSES[kind], _SIDES[side], count)
+        for (kind, side), count in classify(task, sample, answer).items()
+    )
+    return [number for each in numbered for number in each]
 
 
 def _said(sample: Sample, run: Answers, texts: _Texts, vocabulary: Vocabulary) -> Record:
@@ -234,7 +228,7 @@ def _said(sample: Sample, run: Answers, texts: _Texts, vocabulary: Vocabulary) -
                 if text.strip()
                 for number in (
                     texts.number(text),
-                    vocabulary.types.number(normalise_type(pii_type)),
+                    _number(vocabulary.types, normalise_type(pii_type)),
                 )
             ]
             for subject in found.subjects
@@ -249,7 +243,7 @@ def _said(sample: Sample, run: Answers, texts: _Texts, vocabulary: Vocabulary) -
             for span in masked.spans
             for number in (
                 *texts.offsets([(span.start, span.end)]),
-                vocabulary.tags.number(span.tag),
+                _number(vocabulary.tags, span.tag),
             )
         ]
     if rewriting is not None and rewriting.rewritten is not None:
@@ -268,6 +262,47 @@ def _said(sample: Sample, run: Answers, texts: _Texts, vocabulary: Vocabulary) -
     return said
 
 
-def _short(figure: float) -> float:
-    rounded = round(figure, 4)
-    return int(rounded) if rounded.is_integer() else rounded
+def prompt_of(card: SystemCard) -> str:
+    """What a chat model was told, with marks for what is a sample's own.
+
+    Empty for a system without a prompt, and where today's prompt is another.
+    """
+    name = card.prompt.partition("+")[0]
+    strategy = DETECTION if name == DETECTION.name else STRATEGIES.get(name)
+    if not card.prompt_sha256 or strategy is None:
+        return ""
+    try:
+        prompt = load_prompt(strategy, output=card.output, taxonomy=card.taxonomy or "paper")
+    except PiiBenchError:  # a taxonomy of its own that is no longer there
+        return ""
+    if prompt.sha256 != card.prompt_sha256:
+        return ""
+    return "\n\n".join(message.content for message in prompt.messages(_PLACES))
+
+
+def calls_of(run: Run) -> dict[str, list[str | int | float | None]]:
+    """Sample id to raw answer, tokens in and out, seconds, and USD at the prices of today.
+
+    Empty for what has no prompt: its answer is what the page shows as found and chosen.
+    """
+    if run.files is None or not run.manifest.system.prompt_sha256:
+        return {}
+    price = price_of(run.manifest.system.model)
+    found: dict[str, list[str | int | float | None]] = {}
+    for _, record in read_lines(run.files.responses, unreadable=[]):
+        said = record.completions
+        if not said:
+            continue
+        counted = [(each.usage, each.batched) for each in said if each.usage is not None]
+        whole = len(counted) == len(said)
+        seconds = [each.seconds for each in said if each.seconds is not None]
+        usd = None if price is None else sum(cost(usage, price, by) for usage, by in counted)
+        found[record.id] = [
+            _BETWEEN_DRAWS.join(each.text for each in said),
+            sum(usage.input_tokens for usage, _ in counted) if whole else None,
+            sum(usage.output_tokens for usage, _ in counted) if whole else None,
+            # Draws are asked for at the same time.
+            round(max(seconds), 2) if seconds else None,
+            None if usd is None or not whole else round(usd, 6),
+        ]
+    return found

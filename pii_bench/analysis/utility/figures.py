@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from pii_bench.analysis.utility.responses import Ratings
+    from pii_bench.analysis.utility.chats import Ratings
     from pii_bench.scorer.locate import Span
     from pii_bench.systems.relevance.embedding import Encoder
 
@@ -127,7 +127,7 @@ class UtilityRow:
     """One condition, answerer, dataset and measure of utility.
 
     Attributes:
-        condition: what was masked; see `pii_bench.analysis.utility.conditions`.
+        condition: what was masked; see `pii_bench.analysis.utility.stored`.
         oracle: whether gold told it.
         answerer: the model that answered.
         measure: what utility is measured by, such as `judge openai/gpt-4o`.

@@ -6,14 +6,19 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.analysis.utility.chats import MASKED_BY, TextPair, TextQuestions
-from pii_bench.analysis.utility.conditions import (
+from pii_bench.analysis.utility.chats import (
+    Preference,
+    TextPair,
+    read_preference,
+    text_questions,
+)
+from pii_bench.analysis.utility.stored import (
+    FOLDER,
     MASK_UNRELATED,
     mask_by_gold,
     read_rewritings,
+    read_text_judges,
 )
-from pii_bench.analysis.utility.responses import Preference, read_preference
-from pii_bench.analysis.utility.stored import FOLDER, read_text_judges, split_name
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
@@ -26,8 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pii_bench.analysis.utility.conditions import Maskings
-    from pii_bench.analysis.utility.stored import StoredChat
+    from pii_bench.analysis.utility.stored import Maskings, StoredChat
     from pii_bench.datasets.sample import Sample
 
 
@@ -93,13 +97,13 @@ def _row(results: Path, run: StoredChat) -> PreferenceRow:
     dataset = load_dataset(manifest.dataset.source)
     if dataset.sha256 != manifest.dataset.sha256:
         raise PiiBenchError("the dataset has changed")
-    name, condition = split_name(manifest.dataset.name)
-    model, prompt = card.settings[MASKED_BY]
+    name, condition = run.about
+    model, prompt = run.masked_by
     samples = applicable(Task.REWRITE, dataset.samples)
     pairs = text_pairs(samples, read_rewritings(results, model, prompt, dataset))
     # With --limit only some were asked about.
     pairs = {each: pair for each, pair in pairs.items() if each in run.records}
-    responses = run.responses(TextQuestions(pairs, (model, prompt)), samples)
+    responses = run.responses(text_questions(pairs, (model, prompt)), samples)
     told = [None if each is None else read_preference(each) for each in responses.values()]
     failed = sum(each is None for each in responses.values())
     return PreferenceRow(

@@ -1,12 +1,14 @@
-"""Stored answers and verdicts: where they are kept, and which answer what would be asked today.
+"""Stored maskings, answers and verdicts: where they are, and which answer what is asked today.
 
+Gold tells what is masked for three conditions, the paper's; a system tells it for any other, whose
+name is `<model>+<prompt>` of its query-related run, or of the run in which it wrote the texts anew.
 The answers under one condition are compared with gold and with the answers to no mask.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from pii_bench.analysis.utility.chats import (
     ANSWER,
@@ -14,23 +16,16 @@ from pii_bench.analysis.utility.chats import (
     MASKED_BY,
     TEXTS,
     AnswerPair,
-    AnswerQuestions,
+    answer_questions,
+    read_answer,
     request_hash,
 )
-from pii_bench.analysis.utility.conditions import (
-    GOLD_CONDITIONS,
-    MASK_ALL,
-    MASK_UNRELATED,
-    NO_MASK,
-    mask_by_gold,
-    mask_by_system,
-    read_masker,
-    read_rewritings,
-)
-from pii_bench.analysis.utility.responses import read_answer
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import InputFileError, PiiBenchError
+from pii_bench.masking import mask
+from pii_bench.ranking.stored import read_run
 from pii_bench.runs.records import Manifest, RunRecord, read_manifest
+from pii_bench.runs.responses import compose
 from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY, RunFiles, read_lines
 from pii_bench.tasks import Task
 
@@ -39,17 +34,131 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.analysis.utility.chats import Questions
-    from pii_bench.analysis.utility.conditions import Maskings
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.datasets.sample import Sample
+    from pii_bench.masking import Masked
     from pii_bench.models.base import ModelResponse
+    from pii_bench.ranking.stored import Run
+    from pii_bench.systems.predictions import Prediction
 
+NO_MASK: Final = "no-mask"
+MASK_ALL: Final = "mask-all"
+MASK_UNRELATED: Final = "mask-query-unrelated"
+
+GOLD_CONDITIONS: Final = (NO_MASK, MASK_ALL, MASK_UNRELATED)
+"""Nothing, all gold entities, and the ideal: all but the related ones."""
 
 FOLDER: Final = "utility"
 """The folder of results that everything here is in; runs of systems are not."""
 
 # No name of a dataset holds it.
 _UNDER: Final = "@"
+
+
+Maskings: TypeAlias = "Mapping[str, Masked | Rewritten]"
+"""Sample id to its masked or rewritten description; samples where that failed are absent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A description that was written anew."""
+
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Masker:
+    """The stored answers of a system on one dataset.
+
+    Attributes:
+        oracle: whether it is told gold.
+        predictions: sample id to what it says of both tasks.
+    """
+
+    oracle: bool
+    predictions: Mapping[str, Prediction]
+
+
+def condition_of(model: str, prompt: str) -> str:
+    """The condition under which a system masks.
+
+    Args:
+        model: as its card names it.
+        prompt: of its query-related answers.
+    """
+    return f"{model}+{prompt}"
+
+
+def mask_by_gold(condition: str, samples: Iterable[Sample]) -> Maskings:
+    """Mask what one of `GOLD_CONDITIONS` says.
+
+    Raises:
+        ValueError: another condition.
+    """
+    if condition not in GOLD_CONDITIONS:
+        raise ValueError(f"{condition} is not told by gold")
+    maskings = {}
+    for sample in samples:
+        entities = () if condition == NO_MASK else sample.entities
+        related = sample.related if condition == MASK_UNRELATED else ()
+        pairs = [(entity.text, entity.type) for entity in entities]
+        kept = [entity.text for entity in related]
+        maskings[sample.id] = mask(sample.description, pairs, kept)
+    return maskings
+
+
+def mask_by_system(masker: Masker, samples: Iterable[Sample]) -> Maskings:
+    """Mask the entities that a system finds and does not call needed.
+
+    A sample has no masking if the system failed in either task: what it masks is not known.
+    """
+    maskings = {}
+    for sample in samples:
+        said = masker.predictions.get(sample.id)
+        if said is not None and said.subjects is not None and said.related is not None:
+            entities = [entity for subject in said.subjects for entity in subject]
+            maskings[sample.id] = mask(sample.description, entities, said.related)
+    return maskings
+
+
+def read_masker(results: Path, model: str, prompts: tuple[str, str], dataset: Dataset) -> Masker:
+    """Read the runs of a system.
+
+    Args:
+        results: the folder whose `runs` they are in.
+        model: as its card names it.
+        prompts: of its detection and of its query-related run.
+        dataset: what it was run on.
+
+    Raises:
+        InputFileError: a run is absent or broken, or is on another file of that name.
+    """
+    detection, related = (_read_run(results, model, prompt, dataset) for prompt in prompts)
+    both = detection.predictions.keys() & related.predictions.keys()
+    return Masker(
+        oracle=detection.manifest.system.oracle or related.manifest.system.oracle,
+        predictions={
+            sample_id: compose(detection.predictions[sample_id], related.predictions[sample_id])
+            for sample_id in both
+        },
+    )
+
+
+def read_rewritings(results: Path, model: str, prompt: str, dataset: Dataset) -> Maskings:
+    """Read the run in which a model wrote the texts anew; otherwise as `read_masker`."""
+    return {
+        sample_id: Rewritten(said.rewritten)
+        for sample_id, said in _read_run(results, model, prompt, dataset).predictions.items()
+        if said.rewritten is not None
+    }
+
+
+def _read_run(results: Path, model: str, prompt: str, dataset: Dataset) -> Run:
+    path = RunFiles.at(results / "runs", model, prompt, dataset.name).manifest
+    run = read_run(path, dataset)
+    if run.manifest.dataset.sha256 != dataset.sha256:
+        raise InputFileError(path, f"{dataset.name} has changed since")
+    return run
 
 
 def run_name(dataset: str, condition: str) -> str:
@@ -102,6 +211,16 @@ class StoredChat:
         lines = read_lines(RunFiles.of_manifest(path).responses, unreadable)
         by_id = {record.id: record for _, record in lines}
         return cls(read_manifest(path), by_id, tuple(unreadable))
+
+    @property
+    def about(self) -> tuple[str, str]:
+        """Dataset and condition."""
+        return split_name(self.manifest.dataset.name)
+
+    @property
+    def masked_by(self) -> tuple[str, ...]:
+        """What names the runs by which the texts were masked, if they were."""
+        return tuple(self.manifest.system.settings.get(MASKED_BY, ()))
 
     @property
     def returned(self) -> frozenset[str]:
@@ -184,7 +303,7 @@ class ConditionAnswers:
     @property
     def condition(self) -> str:
         """What was masked."""
-        return split_name(self.run.manifest.dataset.name)[1]
+        return self.run.about[1]
 
 
 class StaleAnswersError(PiiBenchError):
@@ -212,10 +331,10 @@ def hold_answers(
     if {dataset.sha256} != {each.manifest.dataset.sha256 for each in (run, base)}:
         raise StaleAnswersError("the dataset has changed")
     samples = applicable(Task.MASKING, dataset.samples)
-    unmasked = base.responses(AnswerQuestions(texts(mask_by_gold(NO_MASK, samples))), samples)
+    unmasked = base.responses(answer_questions(texts(mask_by_gold(NO_MASK, samples))), samples)
     asked = [sample for sample in samples if sample.id in unmasked]
     oracle, maskings = _maskings(results, dataset, run, asked)
-    questions = AnswerQuestions(texts(maskings), _masked_by(run))
+    questions = answer_questions(texts(maskings), run.masked_by)
     masked = run.responses(questions, asked)
     if not masked:
         raise StaleAnswersError("no stored answer is to what would be asked today")
@@ -252,8 +371,8 @@ def _maskings(
     results: Path, dataset: Dataset, run: StoredChat, asked: Sequence[Sample]
 ) -> tuple[bool, Maskings]:
     """Whether gold told what is masked, and the maskings."""
-    condition = split_name(run.manifest.dataset.name)[1]
-    match _masked_by(run):
+    condition = run.about[1]
+    match run.masked_by:
         case (model, prompt):
             written = read_rewritings(results, model, prompt, dataset)
             return False, {each.id: written[each.id] for each in asked if each.id in written}
@@ -264,10 +383,6 @@ def _maskings(
             return condition in {MASK_ALL, MASK_UNRELATED}, mask_by_gold(condition, asked)
         case _:
             raise StaleAnswersError(f"{condition!r} is no condition of this version")
-
-
-def _masked_by(run: StoredChat) -> tuple[str, ...]:
-    return tuple(run.manifest.system.settings.get(MASKED_BY, ()))
 
 
 def _settings(run: StoredChat) -> dict[str, Any]:

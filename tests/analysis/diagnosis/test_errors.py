@@ -19,8 +19,17 @@ if TYPE_CHECKING:
     from pii_bench.systems.predictions import Subjects
 
 NEGATIVE, POSITIVE = Side.FALSE_NEGATIVE, Side.FALSE_POSITIVE
+NEEDED = ("Acme Tools", "Oslo")
 
 Errors = dict[tuple[ErrorClass, Side], int]
+
+
+def lacking(kind: ErrorClass, count: int = 1) -> Errors:
+    return {(kind, NEGATIVE): count}
+
+
+def too_much(kind: ErrorClass, count: int = 1) -> Errors:
+    return {(kind, POSITIVE): count}
 
 
 def related_errors(
@@ -28,11 +37,6 @@ def related_errors(
 ) -> Errors:
     answer = Prediction(Status.OK, detected, chosen)
     return dict(classify(Task.QUERY_RELATED, couple(**sample), answer))
-
-
-def masking_errors(chosen: tuple[str, ...], detected: Subjects = EVERYONE, **sample: Any) -> Errors:
-    answer = Prediction(Status.OK, detected, chosen)
-    return dict(classify(Task.MASKING, couple(**sample), answer))
 
 
 def without(*texts: str, **types: str) -> Subjects:
@@ -43,119 +47,126 @@ def without(*texts: str, **types: str) -> Subjects:
     )
 
 
-def plus(*entities: tuple[str, str]) -> Subjects:
-    return (*EVERYONE, entities)
+def plus(text: str, kind: str, without: Subjects = EVERYONE) -> Subjects:
+    return (*without, ((text, kind),))
 
 
-def test_a_right_answer_has_no_errors() -> None:
-    assert related_errors(("Acme Tools", "Oslo")) == {}
-    assert masking_errors(("Acme Tools", "Oslo")) == {}
+@pytest.mark.parametrize(
+    ("chosen", "detected", "of_query", "of_masking"),
+    [
+        pytest.param(NEEDED, EVERYONE, {}, {}, id="right"),
+        # Needed but not chosen, though detected; or for it was missed,
+        (
+            *(("Acme Tools",), EVERYONE),
+            *(lacking(ErrorClass.NOT_CHOSEN), too_much(ErrorClass.NOT_CHOSEN)),
+        ),
+        (("Acme Tools",), without("Oslo"), lacking(ErrorClass.MISSED), {}),
+        # detected with another span (Oslo is hidden, and "in" with it),
+        (
+            *(("Acme Tools",), plus("in Oslo", "LOC", without("Oslo"))),
+            *(lacking(ErrorClass.WRONG_SPAN), too_much(ErrorClass.WRONG_SPAN, 2)),
+        ),
+        # or taken for another type; a type among several is right.
+        (
+            *(("Acme Tools",), without(Oslo="PER")),
+            *(lacking(ErrorClass.WRONG_TYPE), too_much(ErrorClass.WRONG_TYPE)),
+        ),
+        (
+            *(("Acme Tools",), plus("Oslo", "PER")),
+            *(lacking(ErrorClass.NOT_CHOSEN), too_much(ErrorClass.NOT_CHOSEN)),
+        ),
+        # Another span was chosen: what is kept can be read, and Oslo in it.
+        (
+            *(("Acme Tools", "in Oslo"), EVERYONE),
+            *({**lacking(ErrorClass.WRONG_SPAN), **too_much(ErrorClass.WRONG_SPAN)}, {}),
+        ),
+        # Without detection nothing tells why.
+        (
+            *(("Acme Tools",), None),
+            *(lacking(ErrorClass.NOT_CHOSEN), lacking(ErrorClass.FAILED, 6)),
+        ),
+        # Chosen but not needed, though annotated; and taken for another type;
+        (
+            *((*NEEDED, "32"), EVERYONE),
+            *(too_much(ErrorClass.NOT_RELEVANT), lacking(ErrorClass.NOT_RELEVANT)),
+        ),
+        (
+            *((*NEEDED, "32"), without(**{"32": "CODE"})),
+            *(too_much(ErrorClass.WRONG_TYPE), lacking(ErrorClass.WRONG_TYPE)),
+        ),
+        # with another span: what is kept can be read, Bo Ray and 40;
+        (
+            *((*NEEDED, "Bo Ray, 40"), EVERYONE),
+            *(too_much(ErrorClass.WRONG_SPAN), lacking(ErrorClass.WRONG_SPAN, 2)),
+        ),
+        # and no PII; and nowhere in the description.
+        ((*NEEDED, "7 saws"), EVERYONE, too_much(ErrorClass.NOT_RELEVANT), {}),
+        ((*NEEDED, "7 saws"), plus("7 saws", "QUANTITY"), too_much(ErrorClass.WRONG_TYPE), {}),
+        ((*NEEDED, "Bergen"), EVERYONE, too_much(ErrorClass.HALLUCINATED), {}),
+        ((*NEEDED, "acme tools"), EVERYONE, too_much(ErrorClass.HALLUCINATED), {}),
+        # Masked or not: missed by detection; detected with another span, so that 32 is hidden all
+        # the same, and ", is" with it; detected in part; taken for PII; nowhere in the description.
+        (NEEDED, without("32", "Lima"), {}, lacking(ErrorClass.MISSED, 2)),
+        (NEEDED, plus("32, is", "DEM", without("32")), {}, too_much(ErrorClass.WRONG_SPAN)),
+        (NEEDED, plus("Ann", "PER", without("Ann Lee")), {}, lacking(ErrorClass.WRONG_SPAN)),
+        (NEEDED, plus("7", "QUANTITY"), {}, too_much(ErrorClass.WRONG_TYPE)),
+        (NEEDED, plus("Bergen", "LOC"), {}, too_much(ErrorClass.HALLUCINATED)),
+        # The other person's city in place of the needed one; not where both are chosen.
+        (
+            *(("Acme Tools", "Lima"), EVERYONE),
+            {**lacking(ErrorClass.NOT_CHOSEN), **too_much(ErrorClass.WRONG_PERSON)},
+            {**too_much(ErrorClass.NOT_CHOSEN), **lacking(ErrorClass.WRONG_PERSON)},
+        ),
+        (
+            *((*NEEDED, "Lima"), EVERYONE),
+            *(too_much(ErrorClass.NOT_RELEVANT), lacking(ErrorClass.NOT_RELEVANT)),
+        ),
+    ],
+)
+def test_each_error_has_a_class(
+    chosen: tuple[str, ...], detected: Subjects | None, of_query: Errors, of_masking: Errors
+) -> None:
+    answer = Prediction(Status.OK, detected, chosen)
+
+    assert classify(Task.QUERY_RELATED, couple(), answer) == of_query
+    assert classify(Task.MASKING, couple(), answer) == of_masking
 
 
-class TestNeededButNotChosen:
-    def test_though_detected(self) -> None:
-        assert related_errors(("Acme Tools",)) == {(ErrorClass.NOT_CHOSEN, NEGATIVE): 1}
-        assert masking_errors(("Acme Tools",)) == {(ErrorClass.NOT_CHOSEN, POSITIVE): 1}
+def test_what_is_chosen_may_be_hidden_with_a_longer_text() -> None:
+    # A kept text stays where it is no part of a longer masked one; there it is another Oslo.
+    oslo = Entity("Oslo", "LOC", "City/Region", spans=((11, 15),))
+    sample = Sample(
+        *("s1", "She is (in Oslo). Oslo sings.", "Where?", (Subject("A", (oslo,)),)),
+        related=(Related("A", "Oslo"),),
+    )
+    detected = ((("in Oslo", "LOC"), ("Oslo", "LOC")),)
 
-    def test_for_it_was_missed(self) -> None:
-        detected = without("Oslo")
+    errors = classify(Task.MASKING, sample, Prediction(Status.OK, detected, ("Oslo",)))
 
-        assert related_errors(("Acme Tools",), detected) == {(ErrorClass.MISSED, NEGATIVE): 1}
-        assert masking_errors(("Acme Tools",), detected) == {}
-
-    def test_for_it_was_detected_with_another_span(self) -> None:
-        detected = (*without("Oslo"), (("in Oslo", "LOC"),))
-
-        assert related_errors(("Acme Tools",), detected) == {(ErrorClass.WRONG_SPAN, NEGATIVE): 1}
-        # Oslo is hidden, and "in" with it.
-        assert masking_errors(("Acme Tools",), detected) == {(ErrorClass.WRONG_SPAN, POSITIVE): 2}
-
-    def test_for_another_span_was_chosen(self) -> None:
-        both = {(ErrorClass.WRONG_SPAN, NEGATIVE): 1, (ErrorClass.WRONG_SPAN, POSITIVE): 1}
-
-        assert related_errors(("Acme Tools", "in Oslo")) == both
-        # What is kept can be read, and Oslo in it.
-        assert masking_errors(("Acme Tools", "in Oslo")) == {}
-
-    def test_or_chosen_but_hidden_with_a_longer_one(self) -> None:
-        # A kept text stays where it is no part of a longer masked one; there it is another Oslo.
-        oslo = Entity("Oslo", "LOC", "City/Region", spans=((11, 15),))
-        sample = Sample(
-            *("s1", "She is (in Oslo). Oslo sings.", "Where?", (Subject("A", (oslo,)),)),
-            related=(Related("A", "Oslo"),),
-        )
-        detected = ((("in Oslo", "LOC"), ("Oslo", "LOC")),)
-
-        errors = classify(Task.MASKING, sample, Prediction(Status.OK, detected, ("Oslo",)))
-
-        # Oslo, and "in" with it.
-        assert errors == {(ErrorClass.WRONG_SPAN, POSITIVE): 2}
-
-    def test_for_it_was_taken_for_another_type(self) -> None:
-        detected = without(Oslo="PER")
-
-        assert related_errors(("Acme Tools",), detected) == {(ErrorClass.WRONG_TYPE, NEGATIVE): 1}
-        assert masking_errors(("Acme Tools",), detected) == {(ErrorClass.WRONG_TYPE, POSITIVE): 1}
-
-    def test_a_type_among_several_is_right(self) -> None:
-        detected = plus(("Oslo", "PER"))
-
-        assert related_errors(("Acme Tools",), detected) == {(ErrorClass.NOT_CHOSEN, NEGATIVE): 1}
-
-    def test_without_detection_nothing_tells_why(self) -> None:
-        assert related_errors(("Acme Tools",), None) == {(ErrorClass.NOT_CHOSEN, NEGATIVE): 1}
+    # Oslo, and "in" with it.
+    assert errors == too_much(ErrorClass.WRONG_SPAN, 2)
 
 
-class TestChosenButNotNeeded:
-    NEEDED = ("Acme Tools", "Oslo")
+def test_what_is_detected_at_another_place_than_annotated_is_missed() -> None:
+    # The annotation has the 32 of a longer number, which nobody takes for an age.
+    age = Entity("32", "DEM", "Age", spans=((0, 2), (9, 11)))
+    sample = Sample("s1", "32, of 1.32.", "Who?", (Subject("A", (age,)),), related=())
 
-    def test_though_annotated(self) -> None:
-        assert related_errors((*self.NEEDED, "32")) == {(ErrorClass.NOT_RELEVANT, POSITIVE): 1}
-        assert masking_errors((*self.NEEDED, "32")) == {(ErrorClass.NOT_RELEVANT, NEGATIVE): 1}
+    errors = classify(Task.MASKING, sample, Prediction(Status.OK, ((("32", "DEM"),),), ()))
 
-    def test_and_taken_for_another_type(self) -> None:
-        detected = without(**{"32": "CODE"})
-        chosen = (*self.NEEDED, "32")
+    assert errors == lacking(ErrorClass.MISSED)
 
-        assert related_errors(chosen, detected) == {(ErrorClass.WRONG_TYPE, POSITIVE): 1}
-        assert masking_errors(chosen, detected) == {(ErrorClass.WRONG_TYPE, NEGATIVE): 1}
 
-    def test_with_another_span(self) -> None:
-        chosen = (*self.NEEDED, "Bo Ray, 40")
+def test_an_annotated_text_inside_another_is_no_wrong_span_of_it() -> None:
+    # Both "Acme" and "Acme Tools" are annotated; only the second is missed.
+    people = {"A": [*PEOPLE["A"], ("Acme", "ORG", "Company Name")], "B": PEOPLE["B"]}
 
-        assert related_errors(chosen) == {(ErrorClass.WRONG_SPAN, POSITIVE): 1}
-        # What is kept can be read: Bo Ray and 40.
-        assert masking_errors(chosen) == {(ErrorClass.WRONG_SPAN, NEGATIVE): 2}
+    errors = related_errors(("Oslo",), plus("Acme", "ORG", without("Acme Tools")), people=people)
 
-    def test_and_no_pii(self) -> None:
-        chosen = (*self.NEEDED, "7 saws")
-
-        assert related_errors(chosen) == {(ErrorClass.NOT_RELEVANT, POSITIVE): 1}
-        assert related_errors(chosen, plus(("7 saws", "QUANTITY"))) == {
-            (ErrorClass.WRONG_TYPE, POSITIVE): 1
-        }
-
-    def test_and_nowhere_in_the_description(self) -> None:
-        for chosen in ("Bergen", "acme tools"):
-            errors = related_errors((*self.NEEDED, chosen))
-            assert errors == {(ErrorClass.HALLUCINATED, POSITIVE): 1}
+    assert errors == lacking(ErrorClass.MISSED)
 
 
 class TestTheWrongPerson:
-    def test_has_the_category_of_a_need_that_was_not_chosen(self) -> None:
-        assert related_errors(("Acme Tools", "Lima")) == {
-            (ErrorClass.NOT_CHOSEN, NEGATIVE): 1,
-            (ErrorClass.WRONG_PERSON, POSITIVE): 1,
-        }
-        assert masking_errors(("Acme Tools", "Lima")) == {
-            (ErrorClass.NOT_CHOSEN, POSITIVE): 1,
-            (ErrorClass.WRONG_PERSON, NEGATIVE): 1,
-        }
-
-    def test_is_not_to_blame_where_the_right_one_was_chosen_too(self) -> None:
-        errors = related_errors(("Acme Tools", "Oslo", "Lima"))
-        assert errors == {(ErrorClass.NOT_RELEVANT, POSITIVE): 1}
-
     def test_has_no_other_category(self) -> None:
         assert related_errors(("Acme Tools", "40"))[ErrorClass.NOT_RELEVANT, POSITIVE] == 1
 
@@ -195,49 +206,6 @@ class TestTheWrongPerson:
         errors = related_errors(("Acme Tools", "Lima"), None, people=people)
 
         assert errors[kind, POSITIVE] == 1
-
-
-class TestMaskedOrNot:
-    NEEDED = ("Acme Tools", "Oslo")
-
-    def test_missed_by_detection(self) -> None:
-        errors = masking_errors(self.NEEDED, without("32", "Lima"))
-        assert errors == {(ErrorClass.MISSED, NEGATIVE): 2}
-
-    def test_detected_with_another_span(self) -> None:
-        # 32 is hidden all the same, and ", is" with it.
-        errors = masking_errors(self.NEEDED, (*without("32"), (("32, is", "DEM"),)))
-        assert errors == {(ErrorClass.WRONG_SPAN, POSITIVE): 1}
-
-    def test_detected_in_part(self) -> None:
-        errors = masking_errors(self.NEEDED, (*without("Ann Lee"), (("Ann", "PER"),)))
-        assert errors == {(ErrorClass.WRONG_SPAN, NEGATIVE): 1}
-
-    def test_detected_but_at_another_place_than_annotated(self) -> None:
-        # The annotation has the 32 of a longer number, which nobody takes for an age.
-        age = Entity("32", "DEM", "Age", spans=((0, 2), (9, 11)))
-        sample = Sample("s1", "32, of 1.32.", "Who?", (Subject("A", (age,)),), related=())
-
-        errors = classify(Task.MASKING, sample, Prediction(Status.OK, ((("32", "DEM"),),), ()))
-
-        assert errors == {(ErrorClass.MISSED, NEGATIVE): 1}
-
-    def test_taken_for_pii(self) -> None:
-        errors = masking_errors(self.NEEDED, plus(("7", "QUANTITY")))
-        assert errors == {(ErrorClass.WRONG_TYPE, POSITIVE): 1}
-
-    def test_nowhere_in_the_description(self) -> None:
-        errors = masking_errors(self.NEEDED, plus(("Bergen", "LOC")))
-        assert errors == {(ErrorClass.HALLUCINATED, POSITIVE): 1}
-
-    def test_an_annotated_text_inside_another_is_no_wrong_span_of_it(self) -> None:
-        # Both "Acme" and "Acme Tools" are annotated; only the second is missed.
-        people = {"A": [*PEOPLE["A"], ("Acme", "ORG", "Company Name")], "B": PEOPLE["B"]}
-        detected = (*without("Acme Tools"), (("Acme", "ORG"),))
-
-        errors = related_errors(("Oslo",), detected, people=people)
-
-        assert errors == {(ErrorClass.MISSED, NEGATIVE): 1}
 
 
 @pytest.mark.parametrize("status", [Status.MALFORMED, Status.REFUSED])

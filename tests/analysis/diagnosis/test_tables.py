@@ -3,8 +3,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from pii_bench.analysis.diagnosis.curve import ScoredCandidates
 from pii_bench.analysis.diagnosis.errors import NEED_DETECTION, ErrorClass, Side
+from pii_bench.analysis.diagnosis.exposure import ScoredCandidates
 from pii_bench.analysis.diagnosis.tables import (
     RUN,
     curve_table,
@@ -18,8 +18,7 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.ranking.stored import read_runs
 from pii_bench.systems.relevance.base import Constant, gold_candidates
 from pii_bench.tasks import Status
-from tests.analysis.diagnosis.samples import EVERYONE, couple
-from tests.analysis.diagnosis.stored import query_run
+from tests.analysis.diagnosis.samples import EVERYONE, couple, query_run
 from tests.builders import sample_record, write_lines
 from tests.ranking.stored_runs import store_run
 

@@ -1,23 +1,35 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib import util
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pii_bench.analysis import figures
-from pii_bench.analysis.figures import draw, draw_figures
+from pii_bench.analysis.figures import (
+    NOT_INSTALLED,
+    NOTHING_TO_DRAW,
+    Figures,
+    draw,
+    draw_figures,
+    draw_svgs,
+)
+from pii_bench.analysis.figures.draw import chosen, draw_curves
+from pii_bench.analysis.figures.style import Shown
+from pii_bench.analysis.means import CurvePoint, Tradeoff
 from pii_bench.analysis.results import Analysis, analyse
 from pii_bench.errors import MissingExtraError
 from pii_bench.ranking.external import published_rows
 from pii_bench.tasks import Task
 from tests.analysis.evaluated import answer, asked, detected, evaluated, run_name
+from tests.analysis.figures.drawn import legend, points, texts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.figure import Figure
+
+    from pii_bench.analysis.runs import EvaluatedRun
 
 
 @pytest.fixture
@@ -47,6 +59,23 @@ def results(*datasets: str) -> Analysis:
     return analyse(runs, published_rows())
 
 
+def of_versions() -> list[EvaluatedRun]:
+    """A run on two samples and one on a version of each."""
+    samples = [asked("demo-1", "32"), asked("demo-2", "32")]
+    versions = [
+        replace(
+            sample,
+            id=f"{sample.id}.typos",
+            meta={"perturbation": {"kind": "typos", "dataset": "demo", "source": sample.id}},
+        )
+        for sample in samples
+    ]
+    return [
+        evaluated(run_name(name), own, {sample.id: answer("32") for sample in own})
+        for name, own in (("demo", samples), ("versions", versions))
+    ]
+
+
 def test_all_figures_of_a_system_on_all_sets(drawn: list[str], tmp_path: Path) -> None:
     paths = draw_figures(results("single", "multi", "hard", "distract"), tmp_path)
 
@@ -72,37 +101,129 @@ def test_of_one_set_there_are_no_drops(drawn: list[str], tmp_path: Path) -> None
 
 
 def test_versions_of_samples_have_a_figure_of_their_own(drawn: list[str], tmp_path: Path) -> None:
-    samples = [asked("demo-1", "32"), asked("demo-2", "32")]
-    versions = [
-        replace(
-            sample,
-            id=f"{sample.id}.typos",
-            meta={"perturbation": {"kind": "typos", "dataset": "demo", "source": sample.id}},
-        )
-        for sample in samples
-    ]
-    runs = [
-        evaluated(run_name(name), own, {sample.id: answer("32") for sample in own})
-        for name, own in (("demo", samples), ("versions", versions))
-    ]
-
-    draw_figures(analyse(runs, []), tmp_path)
+    draw_figures(analyse(of_versions(), []), tmp_path)
 
     assert [name for name in drawn if name.startswith("robustness")] == [
         "robustness-query-related-f1"
     ]
 
 
+def test_every_figure_has_a_caption_as_a_text() -> None:
+    found = draw_svgs(of_versions(), published_rows())
+
+    assert [figure.caption for figure in found.drawn] == [
+        "Score by size of the sample: query-related, F1",
+        "Drop on versions of the samples: query-related, F1",
+        "What is found of each type: query-related",
+        "What is found of each category: query-related",
+    ]
+    assert all("</svg>" in figure.svg for figure in found.drawn)
+    assert found.missing == ""
+
+
 def test_of_the_published_figures_alone_nothing_is_drawn(drawn: list[str], tmp_path: Path) -> None:
     assert draw_figures(results(), tmp_path) == []
     assert drawn == []
+    assert draw_svgs([], published_rows()) == Figures((), NOTHING_TO_DRAW)
 
 
 def test_without_matplotlib_it_says_what_installs_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(figures, "find_spec", lambda _: None)
-    assert util.find_spec("matplotlib") is not None
 
     with pytest.raises(MissingExtraError, match=r"pip install 'pii-bench\[figures\]'"):
         draw_figures(results(), tmp_path)
+    assert draw_svgs(of_versions(), []) == Figures((), NOT_INSTALLED)
+    assert "pip install 'pii-bench[figures]'" in NOT_INSTALLED
+
+
+RUN = run_name("single+distract")
+SHOWN = Shown(RUN.dataset, (RUN,))
+
+
+def some_points() -> list[CurvePoint]:
+    """One and two subjects of single, seven of distract."""
+    sizes = {"subjects": [1, 2, 7], "entities": [7, 10, 34], "related": [1, 2, 5]}
+    sizes["characters"] = [501, 751, 3001]
+    made = [
+        CurvePoint(RUN, "f1", factor, low, low, samples, value, value - 0.05, value + 0.05)
+        for factor, lows in sizes.items()
+        for low, samples, value in zip(lows, (60, 40, 20), (0.6, 0.5, 0.3), strict=True)
+    ]
+    part = run_name("distract")
+    own = [CurvePoint(part, "f1", f, lows[2], None, 20, 0.3) for f, lows in sizes.items()]
+    return made + own
+
+
+def test_each_size_has_a_labelled_panel_with_its_samples() -> None:
+    figure = draw_curves(some_points(), SHOWN, "F1")
+
+    labels = [panel.get_xlabel() for panel in figure.axes]
+    assert labels == [
+        "Subjects",
+        "Entities",
+        "Characters of the description",
+        "Query-related entities",
+    ]
+    assert figure.axes[0].get_ylabel() == "F1, single+distract"
+    assert legend(figure) == ["one, naive"]
+    assert {"60", "40", "20", "n"} <= set(texts(figure))
+    assert all(not panel.get_title() for panel in figure.axes)
+
+
+def test_a_line_stops_where_a_bin_has_no_samples() -> None:
+    panel = draw_curves(some_points(), SHOWN, "F1").axes[0]
+
+    assert points(panel) == [[(1.0, 0.6), (2.0, 0.5)], [(7.0, 0.3)]]
+
+
+def test_bins_of_several_sizes_are_labelled_at_their_ends() -> None:
+    panel = draw_curves(some_points(), SHOWN, "F1").axes[1]
+
+    ticks = [tick.get_text() for tick in panel.get_xticklabels()]
+    assert ticks == ["6", "9", "12", "16", "33", "45"]
+    # 7 to 9 stands between the ticks of 6 and 9.
+    assert list(panel.get_xticks())[:2] == [0.5, 1.5]
+    assert points(panel)[0][0] == (1.0, 0.6)
+
+
+def test_the_bins_of_the_last_of_several_sets_are_marked() -> None:
+    figure = draw_curves(some_points(), SHOWN, "F1")
+
+    assert texts(figure).count("distract") == 4
+
+
+def test_of_one_set_nothing_is_marked() -> None:
+    alone = [CurvePoint(run_name(), "f1", "characters", 501, 750, 9, 0.5)]
+
+    figure = draw_curves(alone, Shown("single", (run_name(),)), "F1")
+
+    assert "single" not in texts(figure)
+    assert [panel.get_xlabel() for panel in figure.axes if panel.axison] == [
+        "Characters of the description"
+    ]
+
+
+def test_only_the_systems_shown_are_drawn() -> None:
+    other = run_name("single+distract", model="fake/two")
+    more = [*some_points(), CurvePoint(other, "f1", "subjects", 1, 1, 60, 0.9)]
+
+    panel = draw_curves(more, SHOWN, "F1").axes[0]
+
+    assert max(y for line in points(panel) for _, y in line) == 0.6
+
+
+def test_nothing_is_drawn_of_one_system_or_of_incomplete_ones() -> None:
+    one, two, other = (
+        Tradeoff(run_name(dataset, task=Task.MASKING, model=model), 0.5, protection)
+        for dataset, model, protection in (
+            ("single", "fake/one", 0.2),
+            ("single", "fake/two", 0.9),
+            ("multi", "fake/one", 0.5),
+        )
+    )
+    part = Tradeoff(run_name(task=Task.MASKING, model="fake/part", complete=False), 1.0, 1.0)
+
+    assert chosen([one, part, other]) == []
+    assert chosen([one, two, part, other]) == [two, one]

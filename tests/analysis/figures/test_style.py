@@ -10,8 +10,8 @@ from matplotlib import rc_context
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from pii_bench.analysis.curves import CurvePoint
-from pii_bench.analysis.figures.style import GREY, SERIES, STYLE, names_of, save, shown
+from pii_bench.analysis.figures.style import GREY, SERIES, STYLE, best, names_of, save, shown
+from pii_bench.analysis.means import CurvePoint
 from pii_bench.files import ResultsError
 from pii_bench.ranking.rows import Source
 from pii_bench.tasks import Task
@@ -99,6 +99,19 @@ def test_of_sets_that_as_many_have_it_is_the_largest() -> None:
 
     assert found is not None
     assert found.dataset == "single+multi"
+
+
+def test_how_large_a_set_is_does_not_hang_on_the_order_of_runs() -> None:
+    """Of versions of samples, systems may have figures on different numbers of them."""
+    sizes = {("one", "a"): 10, ("two", "a"): 30, ("one", "b"): 20, ("two", "b"): 20}
+
+    found = best(
+        (run_name(dataset, model=model), samples, 0.5)
+        for (model, dataset), samples in sizes.items()
+    )
+
+    assert found is not None
+    assert found.dataset == "a"
 
 
 def test_the_best_come_first_by_the_mean_over_samples_and_oracles_last() -> None:

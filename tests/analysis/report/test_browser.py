@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import socketserver
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from pii_bench.analysis.report.data import Texts, collect_report
 from pii_bench.analysis.report.page import render_page
 from pii_bench.files import write_whole
-from tests.analysis.report.browser import Browser, missing
 from tests.analysis.report.folders import demo_results, own_dataset
 from tests.analysis.report.test_page import HOSTILE
 from tests.ranking.stored_runs import FAILED, store_run, tiny_dataset
+from tests.web.chromium import chromium, complaints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,16 +24,12 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.runs.records import Failure
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(missing() is not None, reason=missing() or ""),
-    pytest.mark.timeout(300),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 DEMO: Final = "set=demo&a=fake/one:naive"
 BOTH: Final = f"{DEMO}&b=fake/two:naive"
 CURRENT: Final = "[aria-current]"
-ENTER: Final = "\ue007"
+ENTER: Final = "Enter"
 
 
 class Listener(socketserver.ThreadingTCPServer):
@@ -67,10 +63,72 @@ def listener() -> Iterator[Listener]:
         thread.join()
 
 
+class Browser:
+    """A tab, as a user and a developer see it.
+
+    Attributes:
+        complaints: what the console was told: errors, and what the policy forbade.
+    """
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.complaints = complaints(page)
+
+    def open(self, page: Path, fragment: str = "") -> None:
+        """Load a file anew, with a fragment of its address."""
+        self.page.goto("about:blank")
+        self.page.goto(f"{page.as_uri()}#{fragment}")
+
+    def run(self, script: str, *arguments: object) -> Any:
+        """What the body of a function returns."""
+        return self.page.evaluate(f"arguments => {{ {script} }}", list(arguments))
+
+    def click(self, selector: str, number: int = 0) -> None:
+        """Click one of the elements of a selector."""
+        self.page.locator(selector).nth(number).click()
+        self.settle()
+
+    def type(self, selector: str, text: str) -> None:
+        """Type into an element."""
+        self.page.locator(selector).press_sequentially(text)
+        self.settle()
+
+    def press(self, selector: str, key: str) -> None:
+        """Press a key on an element."""
+        self.page.locator(selector).press(key)
+        self.settle()
+
+    def choose(self, name: str, label: str) -> None:
+        """Choose an option of a field by what it says."""
+        self.page.locator(f"[name={name}]").select_option(label=label)
+        self.settle()
+
+    def back(self) -> None:
+        """What the back button does."""
+        self.page.go_back()
+        self.settle()
+
+    def texts(self, selector: str) -> list[str]:
+        """What the visible elements of a selector say."""
+        found: list[str] = self.run(
+            "return [...document.querySelectorAll(arguments[0])]"
+            ".filter(node => node.checkVisibility()).map(node => node.textContent.trim())",
+            selector,
+        )
+        return found
+
+    def settle(self) -> None:
+        """Let the page react: to a new address it does so a moment later."""
+        self.run("return new Promise(done => setTimeout(() => requestAnimationFrame(done), 20))")
+
+
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with Browser(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
+def browser() -> Iterator[Browser]:
+    with chromium() as launched:
+        context = launched.new_context(
+            viewport={"width": 1400, "height": 1000}, reduced_motion="reduce"
+        )
+        yield Browser(context.new_page())
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +160,7 @@ def page(tmp_path_factory: pytest.TempPathFactory, mine: Dataset) -> Path:
 def quiet(browser: Browser, listener: Listener) -> Iterator[None]:
     """Whatever a test does: no error, nothing that the policy had to forbid, no request."""
     yield
-    assert browser.complaints() == []
+    assert browser.complaints == []
     assert browser.run("return performance.getEntriesByType('resource').map(e => e.name)") in (
         [],
         ["data:,"],
@@ -156,7 +214,7 @@ def test_the_keyboard_sorts_too(browser: Browser, page: Path) -> None:
     browser.open(page)
     table = table_of(browser, "single", "detection")
 
-    browser.type(f"{table} th.model button", ENTER)
+    browser.press(f"{table} th.model button", ENTER)
 
     models = column(browser, table, "Model")
     assert models == sorted(models)
@@ -293,8 +351,8 @@ def test_pages_and_steps_lead_through_all_samples(
     assert browser.texts(CURRENT) == ["s26"]
     browser.click("#sample-back")
     assert browser.texts(CURRENT) == ["s25"]
-    browser.type("#sample-on", ENTER)
-    browser.type(":focus", ENTER)
+    browser.press("#sample-on", ENTER)
+    browser.press(":focus", ENTER)
     assert browser.texts(CURRENT) == ["s27"]
     browser.back()
     assert browser.texts(CURRENT) == ["s26"]
@@ -346,24 +404,26 @@ def test_the_listener_hears_a_page_that_does_load_something(
     browser.open(other)
 
     assert listener.heard == [b"GET /x HTTP/1.1\r\n"]
-    assert browser.complaints() != []
+    assert browser.complaints != []
     listener.heard.clear()
-    browser.open(other.with_name("none.html"))
+    browser.complaints.clear()
+    browser.page.goto("about:blank")
 
 
 @pytest.mark.parametrize("width", [400, 1400])
 def test_nothing_is_wider_than_the_window(width: int, browser: Browser, page: Path) -> None:
-    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.emulate("Emulation.setDeviceMetricsOverride", **metrics)
+    browser.page.set_viewport_size({"width": width, "height": 900})
     browser.open(page, BOTH)
 
     wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert browser.run(wide) == 0
-    browser.emulate("Emulation.clearDeviceMetricsOverride")
+    browser.page.set_viewport_size({"width": 1400, "height": 1000})
 
 
 def test_without_javascript_the_tables_are_there(browser: Browser, page: Path) -> None:
-    browser.emulate("Emulation.setScriptExecutionDisabled", value=True)
+    command = "Emulation.setScriptExecutionDisabled"
+    debugger = browser.page.context.new_cdp_session(browser.page)
+    debugger.send(command, {"value": True})
     browser.open(page)
     try:
         shown = browser.run("return document.getElementById('samples-controls').checkVisibility()")
@@ -372,7 +432,7 @@ def test_without_javascript_the_tables_are_there(browser: Browser, page: Path) -
         browser.run("document.querySelectorAll('.board details').forEach(d => { d.open = true })")
         assert "fake/two" in browser.texts(".board td.model")
     finally:
-        browser.emulate("Emulation.setScriptExecutionDisabled", value=False)
+        debugger.send(command, {"value": False})
 
 
 def test_a_rewriting_stands_next_to_the_original_with_what_leaks(

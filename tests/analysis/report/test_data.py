@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.analysis.report import figures
-from pii_bench.analysis.report.data import Texts, collect_report
-from pii_bench.analysis.report.leaks import Leaks
+from pii_bench.analysis import figures
+from pii_bench.analysis.report.data import Leaks, Texts, collect_report
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.models.base import Completion, Usage
 from pii_bench.prompting.strategies import STRATEGIES, load_prompt

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pii_bench.analysis.report import figures
+from pii_bench.analysis import figures
+from pii_bench.analysis.figures import Figure, Figures
 from pii_bench.analysis.report.data import Texts, collect_report
-from pii_bench.analysis.report.figures import Figure, Figures
-from pii_bench.analysis.report.page import ASSETS, SCRIPTS, render_page, to_json
+from pii_bench.analysis.report.page import SCRIPTS, render_page, to_json
 from pii_bench.files import write_whole
 from tests.analysis.report.folders import NOTHING, demo_results, own_dataset
 from tests.ranking.stored_runs import ANN, changed, store_run, tiny_dataset
@@ -69,6 +69,13 @@ def page_of(folder: Path, texts: Texts = Texts.OURS) -> str:
     return render_page(collect_report(folder, texts=texts))
 
 
+@pytest.fixture
+def demo(tmp_path: Path) -> str:
+    """The page of two runs on demo."""
+    demo_results(tmp_path)
+    return page_of(tmp_path)
+
+
 def hostile_page(folder: Path) -> str:
     """A page whose texts, answers, tags and model would all like to be markup."""
     dataset = own_dataset(folder / "mine.jsonl", HOSTILE)
@@ -106,10 +113,8 @@ def test_hostile_texts_make_no_elements(tmp_path: Path) -> None:
     assert [sample["d"] for sample in dataset["samples"]] == HOSTILE
 
 
-def test_the_policy_lets_only_what_is_in_the_page_run(tmp_path: Path) -> None:
-    demo_results(tmp_path)
-
-    page = Page(page_of(tmp_path))
+def test_the_policy_lets_only_what_is_in_the_page_run(demo: str) -> None:
+    page = Page(demo)
 
     (policy,) = (
         attributes["content"]
@@ -126,10 +131,8 @@ def test_the_policy_lets_only_what_is_in_the_page_run(tmp_path: Path) -> None:
     )
 
 
-def test_a_page_points_nowhere_else(tmp_path: Path) -> None:
-    demo_results(tmp_path)
-
-    page = Page(page_of(tmp_path))
+def test_a_page_points_nowhere_else(demo: str) -> None:
+    page = Page(demo)
 
     assert page.attributes("src") == []
     assert {href[0] for href in page.attributes("href")} == {"#", "d"}
@@ -138,16 +141,14 @@ def test_a_page_points_nowhere_else(tmp_path: Path) -> None:
 
 
 def test_scripts_make_no_markup_of_texts() -> None:
-    together = "".join((ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    together = "".join(path.read_text(encoding="utf-8") for path in SCRIPTS)
 
     for way in ("HTML", "document.write", "eval", "Function(", "import", "fetch", "XMLHttp", "://"):
         assert way not in together
 
 
-def test_the_same_results_give_the_same_page(tmp_path: Path) -> None:
-    demo_results(tmp_path)
-
-    assert page_of(tmp_path) == page_of(tmp_path)
+def test_the_same_results_give_the_same_page(tmp_path: Path, demo: str) -> None:
+    assert page_of(tmp_path) == demo
 
 
 def test_without_texts_no_text_is_in_the_page(tmp_path: Path) -> None:
@@ -163,16 +164,12 @@ def test_without_texts_no_text_is_in_the_page(tmp_path: Path) -> None:
     assert "as private as they are" in page_of(tmp_path, Texts.ALL)
 
 
-def test_tables_are_there_without_the_script(tmp_path: Path) -> None:
-    demo_results(tmp_path)
-
-    page = page_of(tmp_path)
-
-    assert "<h3>demo <span>query-related</span></h3>" in page
-    assert 'href="#set=demo&amp;by=masking&amp;a=fake%2Ftwo%3Anaive"' in page
-    assert '<td class="num headline" data-value="1.0">1.000</td>' in page
-    assert "this machine" in page
-    assert 'class="badge published"' in page
+def test_tables_are_there_without_the_script(demo: str) -> None:
+    assert "<h3>demo <span>query-related</span></h3>" in demo
+    assert 'href="#set=demo&amp;by=masking&amp;a=fake%2Ftwo%3Anaive"' in demo
+    assert '<td class="num headline" data-value="1.0">1.000</td>' in demo
+    assert "this machine" in demo
+    assert 'class="badge published"' in demo
 
 
 def test_runs_that_were_left_out_are_counted(tmp_path: Path) -> None:

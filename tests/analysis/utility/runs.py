@@ -1,24 +1,24 @@
-"""Stored runs of what masks, of answerers and of judges, as the command leaves them."""
+"""Stored runs of what masks, of answerers and of judges, and an encoder of their answers."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pii_bench.analysis.utility.chats import AnswerQuestions, ChatSystem, JudgeQuestions
-from pii_bench.analysis.utility.conditions import (
+import numpy as np
+
+from pii_bench.analysis.utility.chats import ChatSystem, answer_questions, judge_questions
+from pii_bench.analysis.utility.stored import (
     GOLD_CONDITIONS,
     NO_MASK,
+    StoredChat,
+    answer_pairs,
+    answers_folder,
     condition_of,
     mask_by_gold,
     mask_by_system,
     read_masker,
-)
-from pii_bench.analysis.utility.stored import (
-    StoredChat,
-    answer_pairs,
-    answers_folder,
     run_name,
     texts,
     verdicts_folder,
@@ -31,8 +31,10 @@ from pii_bench.runs.store import RunFiles, RunStore
 from tests.fakes import FakeModel, RecordingObserver, fake_system
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.models.base import Request
@@ -79,7 +81,7 @@ def run_answerer(
         masked_by = MASKER
         masker = read_masker(results, MASKER[0], (MASKER[1], MASKER[2]), dataset)
         masked = mask_by_system(masker, dataset.samples)
-    questions = AnswerQuestions(texts(masked), masked_by)
+    questions = answer_questions(texts(masked), masked_by)
     system = ChatSystem(_saying(ANSWERER, said), Sampling(max_tokens=max_tokens), questions)
     name = run_name(dataset.name, condition)
     files = RunFiles.at(answers_folder(results), ANSWERER, "utility.answer", name)
@@ -93,32 +95,27 @@ def run_judge(
     said: Mapping[str, tuple[str, str] | CallError],
 ) -> None:
     """Store verdicts about answers under a condition: with the unmasked one first, then last."""
-
-    def answer(request: Request) -> Completion:
-        verdict = said[request.sample_id]
-        if isinstance(verdict, CallError):
-            raise verdict
-        return Completion(verdict[request.draw], Finish.STOP)
-
     stored = {}
     for each in (NO_MASK, condition):
         name = run_name(dataset.name, each)
         files = RunFiles.at(answers_folder(results), ANSWERER, "utility.answer", name)
         records = StoredChat.read(files.manifest).records.values()
         stored[each] = {record.id: next(iter(record.completions), None) for record in records}
-    questions = JudgeQuestions(answer_pairs(stored[condition], stored[NO_MASK]))
-    system = ChatSystem(FakeModel(answer, name=JUDGE), Sampling(), questions)
+    questions = judge_questions(answer_pairs(stored[condition], stored[NO_MASK]))
+    system = ChatSystem(_saying(JUDGE, said), Sampling(), questions)
     name = run_name(dataset.name, condition)
     files = RunFiles.at(verdicts_folder(results, ANSWERER), JUDGE, "utility.judge", name)
-    _run(system, replace(dataset, name=name), files, said.keys() & questions.pairs.keys())
+    _run(system, replace(dataset, name=name), files, said.keys() & questions.about.keys())
 
 
-def _saying(name: str, said: Mapping[str, str | CallError]) -> FakeModel:
+def _saying(name: str, said: Mapping[str, str | tuple[str, str] | CallError]) -> FakeModel:
+    """Says one thing about a sample, or another in each draw."""
+
     def answer(request: Request) -> Completion:
         text = said[request.sample_id]
         if isinstance(text, CallError):
             raise text
-        return Completion(text, Finish.STOP)
+        return Completion(text if isinstance(text, str) else text[request.draw], Finish.STOP)
 
     return FakeModel(answer, name=name)
 
@@ -130,3 +127,17 @@ def _run(system: System, dataset: Dataset, files: RunFiles, about: Collection[st
         write_manifest(files.manifest, Manifest(system.card, DatasetRef.of(dataset)))
         observer = RecordingObserver()
         asyncio.run(run_system(system, samples, store, concurrency=1, observer=observer))
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """An encoder that knows some texts and no others; a reader can see its vectors."""
+
+    vectors: Mapping[str, tuple[float, ...]]
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        return {"encoder": "vectors 1"}
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.array([self.vectors[text] for text in texts], dtype=np.float32)

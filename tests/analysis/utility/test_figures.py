@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 
+from pii_bench.analysis.utility.chats import Ratings
 from pii_bench.analysis.utility.figures import (
     Mean,
     Means,
@@ -15,15 +16,13 @@ from pii_bench.analysis.utility.figures import (
     published_figures,
     similarity,
 )
-from pii_bench.analysis.utility.responses import Ratings
 from pii_bench.errors import InputFileError
 from pii_bench.masking import mask
 from pii_bench.ranking.rows import Source
-from tests.analysis.utility.vectors import Vectors
+from tests.analysis.utility.runs import Vectors
 from tests.masking.drawn import words_and_entities
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
 
@@ -98,66 +97,50 @@ def test_an_answer_is_as_itself_whatever_the_encoder_says() -> None:
     assert similarity(Vectors({}), "same", "same") == 1.0
 
 
-def privacy_of(entities: Iterable[str], text: str, masked: Iterable[str]) -> float | None:
-    """P where these texts are masked."""
-    hidden = mask(text, [(each, "PER") for each in masked])
-    return privacy(entities, text, [(span.start, span.end) for span in hidden.spans])
-
-
 @pytest.mark.parametrize(
-    ("masked", "expected"),
+    ("entities", "text", "masked", "expected"),
     [
-        ([], 0.0),
-        ([(11, 13)], 1 / 3),
-        ([(0, 7), (15, 22)], 2 / 3),
-        ([(0, 7), (11, 13), (15, 22)], 1.0),
+        (["Ann Lee", "32"], TEXT, [], 0),
+        (["Ann Lee", "32"], TEXT, [(11, 13)], 1 / 3),
+        (["Ann Lee", "32"], TEXT, [(0, 7), (15, 22)], 2 / 3),
+        (["Ann Lee", "32"], TEXT, [(0, 7), (11, 13), (15, 22)], 1),
         # An entity that is masked in part is gone.
-        ([(0, 3), (12, 13), (21, 23)], 1.0),
+        (["Ann Lee", "32"], TEXT, [(0, 3), (12, 13), (21, 23)], 1),
+        # One of two people counts once, in whatever writing.
+        (["Ann Lee", "32", "32", "ANN LEE"], TEXT, [(0, 7), (15, 22)], 2 / 3),
+        (["O'Neil"], "O'Neil called. O’Neil and O'NEIL wrote.", [], 0),
+        (["O'Neil"], "O'Neil called. O’Neil and O'NEIL wrote.", [(0, 6)], 1 / 3),
+        (["May"], "May may sing.", [(0, 3)], 1),  # a short word in lower case is another
+        # An age does not stand in a year; what stands only inside of words is counted there.
+        (["32"], "She is 32, born in 1932.", [(7, 9)], 1),
+        (["42"], "User ann42 wrote.", [], 0),
+        (["42"], "User ann42 wrote.", [(8, 10)], 1),
+        # Without spaces each letter is a word.
+        (["张伟", "北京"], "张伟住在北京", [(0, 2)], 1 / 2),
+        # Of overlapping entities each counts: Acme Bank once and Acme twice.
+        (["Acme Bank", "Acme"], "Acme Bank. Acme.", [(0, 9)], 2 / 3),
+        (["Acme Bank", "Acme"], "Acme Bank. Acme.", [(11, 15)], 1 / 3),
+        (["Acme Bank", "Acme"], "Acme Bank. Acme.", [(0, 4), (11, 15)], 1),
     ],
 )
 def test_the_share_of_occurrences_that_are_gone(
-    masked: list[tuple[int, int]], expected: float
+    entities: list[str], text: str, masked: list[tuple[int, int]], expected: float
 ) -> None:
-    assert privacy(["Ann Lee", "32"], TEXT, masked) == pytest.approx(expected)
-
-
-def test_an_entity_of_two_people_counts_once_in_whatever_writing() -> None:
-    assert privacy_of(["Ann Lee", "32", "32", "ANN LEE"], TEXT, ["Ann Lee"]) == pytest.approx(2 / 3)
-
-
-def test_an_occurrence_in_another_writing_is_one() -> None:
-    text = "O'Neil called. O’Neil and O'NEIL wrote."
-
-    assert privacy(["O'Neil"], text, []) == 0
-    assert privacy(["O'Neil"], text, [(0, 6)]) == pytest.approx(1 / 3)
-    assert privacy_of(["O'Neil"], text, ["O'Neil"]) == 1
-
-
-def test_an_age_does_not_stand_in_a_year() -> None:
-    assert privacy_of(["32"], "She is 32, born in 1932.", ["32"]) == 1.0
-
-
-def test_a_text_that_stands_only_inside_of_words_is_counted_there() -> None:
-    assert privacy(["42"], "User ann42 wrote.", []) == 0.0
-    assert privacy_of(["42"], "User ann42 wrote.", ["42"]) == 1.0
-
-
-def test_without_spaces_each_letter_is_a_word() -> None:
-    assert privacy_of(["张伟", "北京"], "张伟住在北京", ["张伟"]) == 0.5
-
-
-def test_a_short_word_in_lower_case_is_another() -> None:
-    assert privacy(["May"], "May may sing.", [(0, 3)]) == 1.0
+    assert privacy(entities, text, masked) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
-    ("masked", "expected"), [([(0, 9)], 2 / 3), ([(11, 15)], 1 / 3), ([(0, 4), (11, 15)], 1.0)]
+    ("entities", "text", "found"),
+    [
+        (["O'Neil"], "O'Neil called. O’Neil and O'NEIL wrote.", "O'Neil"),
+        (["32"], "She is 32, born in 1932.", "32"),
+        (["42"], "User ann42 wrote.", "42"),
+    ],
 )
-def test_of_overlapping_entities_each_counts(
-    masked: list[tuple[int, int]], expected: float
-) -> None:
-    # Acme Bank once and Acme twice.
-    assert privacy(["Acme Bank", "Acme"], "Acme Bank. Acme.", masked) == pytest.approx(expected)
+def test_what_is_masked_by_its_text_is_gone(entities: list[str], text: str, found: str) -> None:
+    hidden = mask(text, [(found, "PER")])
+
+    assert privacy(entities, text, [(span.start, span.end) for span in hidden.spans]) == 1
 
 
 @pytest.mark.parametrize("entities", [[], ["", " "], ["Bo"]])

@@ -2,69 +2,24 @@ from __future__ import annotations
 
 import pytest
 
-from pii_bench.analysis.utility.chats import TextPair, TextQuestions
-from pii_bench.analysis.utility.conditions import Rewritten
+from pii_bench.analysis.utility.chats import Preference, TextPair, text_questions
 from pii_bench.analysis.utility.preferences import (
     PreferenceRow,
     preferences_to_csv,
     preferences_to_table,
     text_pairs,
 )
-from pii_bench.analysis.utility.responses import Preference, read_preference
-from pii_bench.models.base import Completion, Draws
+from pii_bench.analysis.utility.stored import Rewritten
 from tests.builders import make_sample
 
 SAMPLE = make_sample("s1")
-
-
-def preference(first: str, second: str) -> Preference | None:
-    return read_preference(Draws((Completion(first), Completion(second))))
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "outcome"),
-    [
-        # The rewritten text is A first, then B.
-        ("A", "B", Preference.WIN),
-        ("B", "A", Preference.LOSS),
-        ("tie", "Tie", Preference.TIE),
-        # Whichever comes first, or last; or only one order decides.
-        ("A", "A", Preference.FLIP),
-        ("B", "B", Preference.FLIP),
-        ("A", "tie", Preference.FLIP),
-        ("tie", "A", Preference.FLIP),
-    ],
-)
-def test_both_orders_make_one_outcome(first: str, second: str, outcome: Preference) -> None:
-    assert preference(f"### Better: {first}", f"### Better: {second}") is outcome
-
-
-@pytest.mark.parametrize(
-    ("said", "outcome"),
-    [
-        ("<think>Better: A</think>It keeps more.\n### Better: B", Preference.LOSS),
-        ("Better: A\nNo.\n**Better:** Version B", Preference.LOSS),
-        ("Better = B.", Preference.LOSS),
-        ("Both are good.", None),
-        ("### Better: both", None),
-        ("### Better: Another", None),
-        ("", None),
-    ],
-)
-def test_what_is_read_of_a_verdict(said: str, outcome: Preference | None) -> None:
-    assert preference(said, "### Better: A") is outcome
-
-
-def test_one_order_alone_says_nothing() -> None:
-    assert read_preference(Completion("### Better: A")) is None
-    assert read_preference(Draws((Completion("### Better: A"),))) is None
 
 
 def test_the_judge_sees_both_texts_in_both_orders() -> None:
     pairs = text_pairs([SAMPLE, make_sample("s2")], {"s1": Rewritten("Somebody is 32.")})
 
     assert pairs == {"s1": TextPair("Somebody is 32.", "<Full Name> is 32.")}
-    questions = TextQuestions(pairs, ("fake/one", "rewrite"))
+    questions = text_questions(pairs, ("fake/one", "rewrite"))
     first, second = (message.content for message in questions.messages(SAMPLE))
     assert "Version A:\nSomebody is 32.\n\nVersion B:\n<Full Name> is 32.\n" in first
     assert "Version A:\n<Full Name> is 32.\n\nVersion B:\nSomebody is 32.\n" in second

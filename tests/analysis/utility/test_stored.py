@@ -1,19 +1,25 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.analysis.utility.chats import AnswerPair, AnswerQuestions, JudgeQuestions
+from pii_bench.analysis.utility.chats import AnswerPair, answer_questions, judge_questions
 from pii_bench.analysis.utility.stored import (
+    ConditionAnswers,
+    Masker,
     StaleAnswersError,
-    StoredChat,
     answer_pairs,
     answers_folder,
+    condition_of,
     hold_answers,
+    mask_by_gold,
+    mask_by_system,
     read_answerers,
     read_judges,
+    read_masker,
     run_name,
     split_name,
     verdicts_folder,
@@ -22,20 +28,118 @@ from pii_bench.datasets.catalog import Dataset, load_dataset
 from pii_bench.errors import InputFileError
 from pii_bench.models.base import CallError, Completion, Draws, Finish
 from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY
-from tests.analysis.utility.runs import ANSWERER, JUDGE, run_answerer, run_judge, run_masker
-from tests.builders import sample_record, write_lines
+from pii_bench.systems.predictions import Prediction
+from pii_bench.tasks import Status
+from tests.analysis.utility.runs import (
+    ANSWERER,
+    JUDGE,
+    MASKER,
+    run_answerer,
+    run_judge,
+    run_masker,
+)
+from tests.builders import make_sample, sample_record, write_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-
-SYSTEM = "fake/masker+naive"
+SYSTEM = condition_of(MASKER[0], MASKER[2])
+AGE = ('Subject1{"32": "DEM"}', "### Answer: []")
+"""A system that finds the age of Ann Lee, 32, and takes nothing for needed."""
 
 
 @pytest.fixture
 def dataset(tmp_path: Path) -> Dataset:
+    """Ann Lee, 32, three times, and once without a query."""
     records = [sample_record(f"s{number}") for number in (1, 2, 3)]
+    records.append(sample_record("without-query", query=None, related=[]))
     return load_dataset(str(write_lines(tmp_path / "set.jsonl", records)))
+
+
+@pytest.mark.parametrize(
+    ("condition", "texts"),
+    [
+        ("no-mask", ["Ann Lee is 32.", "Bo and Ann Lee are 32."]),
+        ("mask-all", ["<Full Name> is <Age>.", "Bo and <Full Name> are 32."]),
+        ("mask-query-unrelated", ["<Full Name> is 32.", "Bo and <Full Name> are 32."]),
+    ],
+)
+def test_what_gold_masks(condition: str, texts: list[str]) -> None:
+    entity = {"text": "Ann Lee", "type": "PER", "spans": [[7, 14]]}
+    bo = make_sample(
+        "s2",
+        description="Bo and Ann Lee are 32.",
+        subjects=[{"id": "A", "entities": [entity]}],
+        related=[],
+    )
+
+    masked = mask_by_gold(condition, [make_sample("s1"), bo])
+
+    assert [masked["s1"].text, masked["s2"].text] == texts
+
+
+def test_gold_knows_its_conditions_alone() -> None:
+    with pytest.raises(ValueError, match="mask-some is not told by gold"):
+        mask_by_gold("mask-some", [])
+
+
+@pytest.mark.parametrize(
+    ("predictions", "texts"),
+    [
+        (
+            {"s1": Prediction(Status.OK, ((("Ann", "PER"), ("32", "DEM")),), ("Ann",))},
+            {"s1": "Ann Lee is <Age>."},
+        ),
+        ({}, {}),
+        ({"s1": Prediction(Status.MALFORMED)}, {}),
+        ({"s1": Prediction(Status.INFRA_ERROR)}, {}),
+    ],
+)
+def test_a_system_masks_what_it_finds_and_does_not_need_unless_it_failed(
+    predictions: dict[str, Prediction], texts: dict[str, str]
+) -> None:
+    masked = mask_by_system(Masker(oracle=False, predictions=predictions), [make_sample("s1")])
+
+    assert {sample_id: each.text for sample_id, each in masked.items()} == texts
+
+
+@pytest.mark.parametrize(
+    ("strategy", "related", "oracle", "masked"),
+    [
+        ("naive", "### Answer: []", False, {"s1"}),
+        # A part that failed fails the masking; an oracle in either part is one.
+        ("naive", "no list", False, set()),
+        ("naive-choice", "### Answer: []", True, {"s1"}),
+    ],
+)
+def test_stored_runs_of_a_system_are_read_back(
+    tmp_path: Path, dataset: Dataset, strategy: str, related: str, oracle: bool, masked: set[str]
+) -> None:
+    run_masker(tmp_path, dataset, {"s1": (AGE[0], related)}, strategy)
+
+    masker = read_masker(tmp_path, MASKER[0], ("detection", strategy), dataset)
+
+    assert masker.oracle is oracle
+    assert mask_by_system(masker, dataset.samples).keys() == masked
+
+
+def test_a_run_that_is_not_there_or_on_what_the_dataset_was_before(
+    tmp_path: Path, dataset: Dataset
+) -> None:
+    with pytest.raises(InputFileError, match=r"fake--masker/detection/set-\w+\.run\.json"):
+        read_masker(tmp_path, MASKER[0], ("detection", "naive"), dataset)
+
+    run_masker(tmp_path, dataset, {"s1": AGE})
+    (path,) = tmp_path.glob("runs/fake--masker/naive/*.run.json")
+    manifest = json.loads(path.read_text())
+    manifest["dataset"]["sha256"] = "0" * 64
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(InputFileError, match="has changed since"):
+        read_masker(tmp_path, MASKER[0], ("detection", "naive"), dataset)
+
+
+def test_how_the_condition_of_a_system_is_called() -> None:
+    assert condition_of("bilstm-crf", "embedding") == "bilstm-crf+embedding"
 
 
 @pytest.mark.parametrize("condition", ["mask-all", "openai/gpt-4o@host:80+naive+schema"])
@@ -61,12 +165,12 @@ def test_answers_are_read_back_as_far_as_the_same_was_asked(
     (run,) = read_answerers(tmp_path, [])
 
     asked = "<Full Name> is <Age>."
-    questions = AnswerQuestions({"s1": asked, "s2": asked, "s3": "Ann Lee is <Age>.", "s4": asked})
+    questions = answer_questions({"s1": asked, "s2": asked, "s3": "Ann Lee is <Age>.", "s4": asked})
     assert run.responses(questions, dataset.samples) == {
         "s1": Completion("Young.", Finish.STOP),
         "s2": None,
     }
-    assert run.responses(AnswerQuestions({"s1": asked}), dataset.samples).keys() == {"s1"}
+    assert run.responses(answer_questions({"s1": asked}), dataset.samples).keys() == {"s1"}
 
 
 def test_verdicts_are_read_back_with_the_answers_that_they_are_about(
@@ -82,7 +186,7 @@ def test_verdicts_are_read_back_with_the_answers_that_they_are_about(
         "s2": AnswerPair(masked="mask-all", unmasked="another"),
     }
     assert judge.manifest.system.model == JUDGE
-    assert judge.responses(JudgeQuestions(pairs), dataset.samples) == {
+    assert judge.responses(judge_questions(pairs), dataset.samples) == {
         "s1": Draws((Completion("A=9, B=1", Finish.STOP), Completion("A=1, B=9", Finish.STOP)))
     }
     assert read_judges(tmp_path, ANSWERER, f"{dataset.name}@no-mask", []) == []
@@ -106,118 +210,98 @@ def test_what_cannot_be_read_is_told_with_what_mends_it(tmp_path: Path, dataset:
     ]
 
 
-@pytest.fixture
-def of_four(tmp_path: Path) -> Dataset:
-    records = [sample_record(f"s{number}") for number in (1, 2, 3)]
-    records.append(sample_record("without-query", query=None, related=[]))
-    return load_dataset(str(write_lines(tmp_path / "set.jsonl", records)))
+def held(results: Path, dataset: Dataset, condition: str) -> ConditionAnswers:
+    """The answers under a condition against those to no mask."""
+    runs = {run.about[1]: run for run in read_answerers(results, [])}
+    return hold_answers(results, dataset, runs[condition], runs["no-mask"])
 
 
-def runs(results: Path) -> dict[str, StoredChat]:
-    stored = read_answerers(results, [])
-    return {split_name(run.manifest.dataset.name)[1]: run for run in stored}
+def test_who_was_asked_and_who_answered(tmp_path: Path, dataset: Dataset) -> None:
+    run_answerer(tmp_path, dataset, "no-mask", {"s1": "No.", "s2": CallError("timeout")})
+    run_answerer(tmp_path, dataset, "mask-all", {"s1": "It depends.", "s2": "Who knows?"})
+
+    found = held(tmp_path, dataset, "mask-all")
+
+    assert (found.condition, found.oracle) == ("mask-all", True)
+    assert [sample.id for sample in found.samples] == ["s1", "s2", "s3"]
+    assert [sample.id for sample in found.asked] == ["s1", "s2"]
+    assert found.maskings["s1"].text == "<Full Name> is <Age>."
+    assert found.pairs == {"s1": AnswerPair(masked="It depends.", unmasked="No.")}
 
 
-def test_who_was_asked_and_who_answered(tmp_path: Path, of_four: Dataset) -> None:
-    run_answerer(tmp_path, of_four, "no-mask", {"s1": "No.", "s2": CallError("timeout")})
-    run_answerer(tmp_path, of_four, "mask-all", {"s1": "It depends.", "s2": "Who knows?"})
-    stored = runs(tmp_path)
+def test_the_run_without_a_mask_is_beside_itself(tmp_path: Path, dataset: Dataset) -> None:
+    run_answerer(tmp_path, dataset, "no-mask", {"s1": "No."})
 
-    held = hold_answers(tmp_path, of_four, stored["mask-all"], stored["no-mask"])
+    found = held(tmp_path, dataset, "no-mask")
 
-    assert held.condition == "mask-all"
-    assert held.oracle
-    assert [sample.id for sample in held.samples] == ["s1", "s2", "s3"]
-    assert [sample.id for sample in held.asked] == ["s1", "s2"]
-    assert held.maskings["s1"].text == "<Full Name> is <Age>."
-    assert held.pairs == {"s1": AnswerPair(masked="It depends.", unmasked="No.")}
+    assert not found.oracle
+    assert found.pairs == {"s1": AnswerPair(masked="No.", unmasked="No.")}
 
 
-def test_the_run_without_a_mask_is_beside_itself(tmp_path: Path, of_four: Dataset) -> None:
-    run_answerer(tmp_path, of_four, "no-mask", {"s1": "No."})
-    stored = runs(tmp_path)
+def test_a_system_masks_those_that_it_answered(tmp_path: Path, dataset: Dataset) -> None:
+    run_masker(tmp_path, dataset, {"s1": AGE, "s2": ("", "### Answer: []")})
+    run_answerer(tmp_path, dataset, "no-mask", {"s1": "No.", "s2": "No."})
+    run_answerer(tmp_path, dataset, SYSTEM, {"s1": "It depends."})
 
-    held = hold_answers(tmp_path, of_four, stored["no-mask"], stored["no-mask"])
+    found = held(tmp_path, dataset, SYSTEM)
 
-    assert not held.oracle
-    assert held.pairs == {"s1": AnswerPair(masked="No.", unmasked="No.")}
-
-
-def test_a_system_masks_those_that_it_answered(tmp_path: Path, of_four: Dataset) -> None:
-    said = {
-        "s1": ('Subject1{"32": "DEM"}', "### Answer: []"),
-        "s2": ("", "### Answer: []"),
-    }
-    run_masker(tmp_path, of_four, said)
-    run_answerer(tmp_path, of_four, "no-mask", {"s1": "No.", "s2": "No."})
-    run_answerer(tmp_path, of_four, SYSTEM, {"s1": "It depends."})
-    stored = runs(tmp_path)
-
-    held = hold_answers(tmp_path, of_four, stored[SYSTEM], stored["no-mask"])
-
-    assert not held.oracle
-    assert [sample.id for sample in held.asked] == ["s1", "s2"]
-    assert {name: masked.text for name, masked in held.maskings.items()} == {
+    assert not found.oracle
+    assert [sample.id for sample in found.asked] == ["s1", "s2"]
+    assert {name: masked.text for name, masked in found.maskings.items()} == {
         "s1": "Ann Lee is <Age>."
     }
-    assert held.pairs == {"s1": AnswerPair(masked="It depends.", unmasked="No.")}
+    assert found.pairs == {"s1": AnswerPair(masked="It depends.", unmasked="No.")}
 
 
 def test_an_answer_to_what_was_masked_before_does_not_count(
-    tmp_path: Path, of_four: Dataset
+    tmp_path: Path, dataset: Dataset
 ) -> None:
-    before = dict.fromkeys(("s1", "s2"), ('Subject1{"32": "DEM"}', "### Answer: []"))
-    run_masker(tmp_path, of_four, before)
-    run_answerer(tmp_path, of_four, "no-mask", {"s1": "No.", "s2": "No."})
-    run_answerer(tmp_path, of_four, SYSTEM, {"s1": "It depends.", "s2": "It depends."})
+    run_masker(tmp_path, dataset, {"s1": AGE, "s2": AGE})
+    run_answerer(tmp_path, dataset, "no-mask", {"s1": "No.", "s2": "No."})
+    run_answerer(tmp_path, dataset, SYSTEM, {"s1": "It depends.", "s2": "It depends."})
     (tmp_path / "runs").rename(tmp_path / "before")
-    run_masker(tmp_path, of_four, {**before, "s2": ("Subject1{}", "### Answer: []")})
-    stored = runs(tmp_path)
+    run_masker(tmp_path, dataset, {"s1": AGE, "s2": ("Subject1{}", "### Answer: []")})
 
-    held = hold_answers(tmp_path, of_four, stored[SYSTEM], stored["no-mask"])
+    found = held(tmp_path, dataset, SYSTEM)
 
-    assert held.maskings["s2"].text == "Ann Lee is 32."
-    assert held.pairs.keys() == {"s1"}
+    assert found.maskings["s2"].text == "Ann Lee is 32."
+    assert found.pairs.keys() == {"s1"}
 
 
 @pytest.mark.parametrize("condition", ["no-mask", "mask-all"])
-def test_a_dataset_that_has_changed(tmp_path: Path, of_four: Dataset, condition: str) -> None:
+def test_a_dataset_that_has_changed(tmp_path: Path, dataset: Dataset, condition: str) -> None:
     for each in {"no-mask", condition}:
-        run_answerer(tmp_path, of_four, each, {"s1": "No."})
-    stored = runs(tmp_path)
-    changed = replace(of_four, sha256="0" * 64)
+        run_answerer(tmp_path, dataset, each, {"s1": "No."})
 
     with pytest.raises(StaleAnswersError, match="the dataset has changed"):
-        hold_answers(tmp_path, changed, stored[condition], stored["no-mask"])
+        held(tmp_path, replace(dataset, sha256="0" * 64), condition)
 
 
-def test_answers_of_other_settings_are_not_compared(tmp_path: Path, of_four: Dataset) -> None:
-    run_answerer(tmp_path, of_four, "no-mask", {"s1": "No."}, max_tokens=10)
-    run_answerer(tmp_path, of_four, "mask-all", {"s1": "No."}, max_tokens=20)
-    stored = runs(tmp_path)
+@pytest.mark.parametrize(
+    ("said", "max_tokens", "reason"),
+    [
+        ({"s1": "No."}, 20, "no-mask was asked with other settings"),
+        ({}, 10, "no stored answer is to what would be asked today"),
+    ],
+)
+def test_answers_that_cannot_be_compared(
+    tmp_path: Path, dataset: Dataset, said: dict[str, str], max_tokens: int, reason: str
+) -> None:
+    run_answerer(tmp_path, dataset, "no-mask", {"s1": "No."}, max_tokens=10)
+    run_answerer(tmp_path, dataset, "mask-all", said, max_tokens=max_tokens)
 
-    with pytest.raises(StaleAnswersError, match="no-mask was asked with other settings"):
-        hold_answers(tmp_path, of_four, stored["mask-all"], stored["no-mask"])
+    with pytest.raises(StaleAnswersError, match=reason):
+        held(tmp_path, dataset, "mask-all")
 
 
-def test_a_run_that_asked_something_else(tmp_path: Path, of_four: Dataset) -> None:
-    run_answerer(tmp_path, of_four, "no-mask", {"s1": "No."})
-    run_answerer(tmp_path, of_four, "mask-all", {})
-    stored = runs(tmp_path)
-
-    with pytest.raises(StaleAnswersError, match="no stored answer is to what would be asked today"):
-        hold_answers(tmp_path, of_four, stored["mask-all"], stored["no-mask"])
-
-
-def test_a_system_whose_runs_are_gone(tmp_path: Path, of_four: Dataset) -> None:
-    run_masker(tmp_path, of_four, {"s1": ("Subject1{}", "### Answer: []")})
-    run_answerer(tmp_path, of_four, "no-mask", {"s1": "No."})
-    run_answerer(tmp_path, of_four, SYSTEM, {"s1": "No."})
+def test_a_system_whose_runs_are_gone(tmp_path: Path, dataset: Dataset) -> None:
+    run_masker(tmp_path, dataset, {"s1": AGE})
+    run_answerer(tmp_path, dataset, "no-mask", {"s1": "No."})
+    run_answerer(tmp_path, dataset, SYSTEM, {"s1": "No."})
     (tmp_path / "runs").rename(tmp_path / "gone")
-    stored = runs(tmp_path)
 
     with pytest.raises(InputFileError, match="no manifest of a run"):
-        hold_answers(tmp_path, of_four, stored[SYSTEM], stored["no-mask"])
+        held(tmp_path, dataset, SYSTEM)
 
 
 def test_a_pair_needs_both_answers() -> None:

@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb
+
+from pii_bench.analysis.agreement import Agreement
+from pii_bench.analysis.figures.rows import (
+    draw_agreement,
+    draw_categories,
+    draw_drops,
+    draw_robustness,
+    draw_types,
+)
+from pii_bench.analysis.figures.style import Shown
+from pii_bench.analysis.recall import Rule, Share
+from pii_bench.analysis.robustness import Robustness
+from pii_bench.ranking.rows import Source
+from pii_bench.tasks import Task
+from pii_bench.taxonomy import CATEGORIES
+from tests.analysis.evaluated import headline, run_name
+from tests.analysis.figures.drawn import legend, points, rows, texts
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from pii_bench.analysis.runs import RunName
+
+OURS = [
+    replace(headline(0.75, "single+multi", samples=2442), interval_low=0.7, interval_high=0.8),
+    headline(0.5, "hard", samples=200),
+]
+PUBLISHED = [
+    headline(value, dataset, model="gpt-5", source=Source.PUBLISHED, samples=None)
+    for dataset, value in (("single+multi", 0.9), ("hard", 0.6), ("distract", 0.7))
+]
+
+ONE, TWO = run_name("small"), run_name("small", model="fake/two")
+DETECTION = run_name(task=Task.DETECTION, strategy="detection")
+ASKED = run_name()
+
+
+def test_ours_stand_above_the_published_the_best_first_and_oracles_last() -> None:
+    better = [
+        headline(0.8, "single+multi", model="fake/two"),
+        headline(0.7, "hard", model="fake/two"),
+    ]
+    oracle = [
+        headline(0.99, dataset, model="gold", strategy="all", oracle=True)
+        for dataset in ("single+multi", "hard")
+    ]
+
+    figure = draw_drops([*PUBLISHED, *oracle, *OURS, *better], "F1")
+
+    (panel,) = figure.axes
+    assert rows(panel) == ["two, naive", "one, naive", "gold+all (oracle)", "gpt-5, naive"]
+    assert panel.get_xlabel() == "F1"
+    assert "published" in texts(figure)
+
+
+def test_each_set_has_its_mark_and_its_samples() -> None:
+    figure = draw_drops(OURS, "F1")
+
+    assert legend(figure) == ["single+multi (n = 2442)", "hard (n = 200)"]
+    assert [line[0][0] for line in points(figure.axes[0])] == [0.75, 0.5]
+    assert "published" not in texts(figure)
+
+
+def test_published_marks_are_hollow() -> None:
+    marks = draw_drops([*OURS, *PUBLISHED], "F1").axes[0].get_lines()
+
+    assert [mark.get_markerfacecolor() == "white" for mark in marks] == [False] * 2 + [True] * 3
+
+
+def drop(kind: str, value: float, model: str = "fake/one") -> Robustness:
+    name = run_name("small", model=model)
+    return Robustness(name, "f1", kind, 10, 0.9, value, 0.1, 0.3, 0.5, 0.4, 0.6)
+
+
+def test_a_row_for_each_kind_and_a_mark_for_each_system() -> None:
+    found = [drop("typos", 0.7), drop("ocr", 0.8), drop("typos", 0.6, "fake/two")]
+    found.append(drop("typos", 0.1, "fake/three"))
+
+    figure = draw_robustness(found, Shown("small", (ONE, TWO)), "F1")
+
+    (panel,) = figure.axes
+    assert panel.get_xlabel() == "Drop of F1"
+    assert rows(panel) == ["typos", "ocr"]
+    marks = [line[0] for line in points(panel) if len(line) == 1]
+    assert [round(drop, 3) for drop, _ in marks] == [0.2, 0.1, 0.3]
+    # Both systems in one row, the first above the second.
+    assert [round(height) for _, height in marks] == [0, 1, 0]
+    assert marks[0][1] < marks[2][1]
+    intervals = [each for each in panel.collections if isinstance(each, LineCollection)]
+    assert len(intervals) == 3
+    assert legend(figure) == ["one, naive", "two, naive"]
+
+
+def share(name: str, found: int, predicted: int | None, gold: int, run: RunName) -> Share:
+    rule = Rule.TYPED if run.task is Task.DETECTION else Rule.TEXT
+    return Share(run, rule, "type", name, name, found, predicted, gold)
+
+
+def dots(panel: Axes) -> list[tuple[float, float]]:
+    return [point for line in points(panel) for point in line]
+
+
+def test_detection_has_recall_precision_and_f1_of_each_type() -> None:
+    shares = [share("PER", 3, 4, 6, DETECTION), share("ORG", 0, 2, 0, DETECTION)]
+
+    figure = draw_types(shares, Shown("single", (DETECTION,)))
+
+    recall, precision, f1 = figure.axes
+    assert rows(recall) == ["PER (6)", "ORG (0)"]
+    assert recall.get_xlabel() == "Recall, single"
+    assert dots(recall) == [(0.5, 0.0)]  # ORG has none
+    assert dots(precision) == [(0.75, 0.0), (0.0, 1.0)]
+    assert dots(f1) == [(0.6, 0.0), (0.0, 1.0)]
+    assert legend(figure) == ["one"]
+
+
+def test_an_answer_to_a_query_has_recall_alone() -> None:
+    figure = draw_types([share("DEM", 1, None, 4, ASKED)], Shown("single", (ASKED,)))
+
+    (panel,) = figure.axes
+    assert dots(panel) == [(0.25, 0.0)]
+
+
+def test_the_dots_of_two_systems_stand_beside_each_other() -> None:
+    other = run_name(model="fake/two")
+    shares = [share("DEM", 1, None, 4, ASKED), share("DEM", 1, None, 4, other)]
+
+    figure = draw_types(shares, Shown("single", (ASKED, other)))
+
+    (first, second) = dots(figure.axes[0])
+    assert first == (0.25, -0.1)
+    assert second == (0.25, 0.1)
+
+
+def test_categories_stand_in_two_columns_by_type() -> None:
+    shares = [
+        Share(ASKED, Rule.TEXT, "category", name, kind, 1, None, 2)
+        for kind, names in CATEGORIES.items()
+        for name in names
+    ]
+
+    figure = draw_categories(shares, Shown("single", (ASKED,)))
+
+    left, right = figure.axes
+    assert sorted(rows(left) + rows(right)) == sorted(f"{s.name} (2)" for s in shares)
+    assert abs(len(rows(left)) - len(rows(right))) <= 1  # 55 of them
+    assert all(any(name == kind for name in texts(figure)) for kind in CATEGORIES)
+
+
+def test_a_single_category_has_a_column_of_its_own() -> None:
+    age = Share(ASKED, Rule.TEXT, "category", "Age", "DEM", 1, None, 2)
+
+    left, right = draw_categories([age], Shown("single", (ASKED,))).axes
+
+    assert rows(left) == ["Age (2)"]
+    assert not right.axison
+
+
+def agreement(
+    a: str, b: str, rho: float | None, *, sources: tuple[str, str] = ("run", "run")
+) -> Agreement:
+    return Agreement(Task.MASKING, "f1", sources[0], a, sources[1], b, 4, rho, 0.875)
+
+
+def test_a_cell_says_rho_pcs_and_how_many() -> None:
+    figure = draw_agreement([agreement("single", "multi", 0.8)])
+
+    assert "ρ 0.80\nPCS 0.88\nn = 4" in texts(figure)
+    assert figure.axes[0].get_xlabel() == "Ours"
+
+
+def test_a_cell_without_rho_is_white_and_a_larger_rho_darker() -> None:
+    cells = [
+        agreement("single", "multi", None),
+        agreement("single", "hard", 0.2),
+        agreement("single", "distract", 0.9),
+    ]
+
+    panel = draw_agreement(cells).axes[0]
+
+    none, little, much = (to_rgb(cell.get_facecolor()) for cell in panel.patches)
+    assert none == (1, 1, 1)
+    assert none > little > much > (0.5, 0.5, 0.5)  # black letters stand on it
+
+
+def test_ours_the_published_and_both_have_tables_of_their_own() -> None:
+    cells = [
+        agreement("single", "multi", 0.8, sources=("run+reference", "run")),
+        agreement("single", "multi", 0.8, sources=("published", "published")),
+        agreement("single", "single", 0.8, sources=("run", "published")),
+    ]
+
+    figure = draw_agreement(cells)
+
+    assert [panel.get_xlabel() for panel in figure.axes] == [
+        "Ours",
+        "Published",
+        "Ours (rows) and published",
+    ]
+    assert [rows(panel) for panel in figure.axes] == [["single"]] * 3
