@@ -172,9 +172,9 @@ test-ray: .venv/.ray ## Test `--engine ray` on a cluster of two workers, of whic
 	$(BIN)/pytest -m "slow or not slow" tests/runs/test_on_ray.py
 
 .PHONY: test-browser
-test-browser: .venv/.dev ## Walk through the web application with the system's Chromium
+test-browser: .venv/.dev ## Walk through the web application and the report with the system's Chromium
 	$(BIN)/python -m pip install --quiet --group browser
-	$(BIN)/pytest -m browser tests/web
+	$(BIN)/pytest -m browser tests/web tests/analysis/report
 
 .PHONY: test-postgresql
 test-postgresql: .venv/.dev ## Run the web tests on an installed PostgreSQL, or on PII_BENCH_TEST_DATABASE_URL

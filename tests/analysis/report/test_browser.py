@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.runs.records import Failure
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
 
 DEMO: Final = "set=demo&a=fake/one:naive"
 BOTH: Final = f"{DEMO}&b=fake/two:naive"
