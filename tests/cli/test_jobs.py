@@ -98,41 +98,6 @@ def test_a_batch_run_says_little(batches: OpenAIBatches, capsys: Capsys) -> None
     assert "USD" not in others[0]
 
 
-def test_what_is_submitted_is_collected_by_a_later_run(
-    batches: OpenAIBatches, own_folder: Path, capsys: Capsys
-) -> None:
-    batches.looks = 1
-
-    assert detect(batches, "--batch", "submit") == 1
-
-    assert capsys.readouterr().err.splitlines()[-1] == (
-        "detection on demo: 12 of 12 samples have no answer, in batches 12; "
-        "run again to collect them"
-    )
-    assert stored(own_folder / "results") == []
-    submitted = [line for line in batches.lines if line == "POST /v1/batches"]
-
-    assert detect(batches, "--batch", "submit") == 0
-
-    assert [line for line in batches.lines if line == "POST /v1/batches"] == submitted
-    assert len(stored(own_folder / "results")) == 12
-    assert "| 1.000" in capsys.readouterr().out
-
-
-def test_a_dry_run_of_what_is_submitted_is_of_nothing(
-    batches: OpenAIBatches, own_folder: Path, capsys: Capsys
-) -> None:
-    batches.looks = 9
-    detect(batches, "--batch", "submit")
-    before, calls = read_folder(own_folder), len(batches.requests)
-    capsys.readouterr()
-
-    assert detect(batches, "--batch", "--dry-run") == 0
-
-    assert "| detection | demo      |       0 |" in capsys.readouterr().out
-    assert (read_folder(own_folder), len(batches.requests)) == (before, calls)
-
-
 def test_what_is_submitted_is_not_paid_for_again_one_by_one(
     batches: OpenAIBatches, own_folder: Path, capsys: Capsys
 ) -> None:
@@ -150,46 +115,6 @@ def test_what_is_submitted_is_not_paid_for_again_one_by_one(
         "again\n"
     )
     assert (read_folder(own_folder), len(batches.requests)) == (before, calls)
-
-
-def test_what_fails_in_a_batch_is_asked_again_by_the_next_run(
-    batches: OpenAIBatches, own_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def two_fail(job: StoredJob) -> dict[str, Item]:
-        first, second, *_ = job.requests
-        return right_items(job) | {first: EXPIRED, second: Item("errored", status=500)}
-
-    monkeypatch.setattr(batches, "outcomes", two_fail)
-
-    assert detect(batches, "--batch") == 1
-
-    assert len(batches.jobs) == 1
-    assert capsys.readouterr().err.splitlines()[-1] == (
-        "detection on demo: 2 of 12 samples have no answer, expired 1, server_error 1; "
-        "run again to ask only these"
-    )
-
-    monkeypatch.setattr(batches, "outcomes", right_items)
-    assert detect(batches, "--batch") == 0
-
-    assert [len(job.requests) for job in batches.jobs.values()] == [12, 2]
-    assert len(stored(own_folder / "results")) == 12
-
-
-def test_a_batch_holds_no_more_than_the_cap_pays_for(
-    batches: OpenAIBatches, capsys: Capsys
-) -> None:
-    # Each request may cost 100 tokens at 10 USD per million: three fit, whatever they take.
-    capped = ("--price", "0,10", "--max-tokens", "100", "--max-usd", "0.0035")
-    batches.looks = 1
-
-    assert detect(batches, "--batch", *capped) == 1
-
-    assert [len(job.requests) for job in batches.jobs.values()] == [3]
-    assert capsys.readouterr().err.splitlines()[-1] == (
-        "detection on demo: 9 of 12 samples have no answer, skipped_budget 9; "
-        "run again to ask only these"
-    )
 
 
 def test_batches_of_the_models_of_a_file_share_its_cap(
@@ -257,23 +182,23 @@ def test_what_another_dataset_asked_alike_is_not_asked_again(
     assert (one | {"id": ""}, two["id"]) == (two | {"id": ""}, "two-1")
 
 
-def overlapping(own_folder: Path) -> Path:
+@pytest.fixture
+def overlapping(batches: OpenAIBatches, own_folder: Path) -> tuple[str, ...]:
     """A run of three datasets, the last of which holds what the first two do, and one more."""
     texts = {"one": "Ann Lee.", "two": "Bob Ray.", "three": "Cy Fox."}
-    records = {
-        name: sample_record(f"{name}-1", description=text, subjects=[], related=[])
+    hard = [
+        sample_record(f"hard-{name}", description=text, subjects=[], related=[])
         for name, text in texts.items()
-    }
-    write_lines(own_folder / "one.jsonl", [records["one"]])
-    write_lines(own_folder / "two.jsonl", [records["two"]])
-    both = [record | {"id": f"hard-{name}"} for name, record in records.items()]
-    write_lines(own_folder / "hard.jsonl", both)
+    ]
+    for name, record in zip(("one", "two"), hard, strict=False):
+        write_lines(own_folder / f"{name}.jsonl", [record | {"id": f"{name}-1"}])
+    write_lines(own_folder / "hard.jsonl", hard)
     config = own_folder / "bench.toml"
     config.write_text(
         'models = ["openai/m"]\ndatasets = ["one.jsonl", "two.jsonl", "hard.jsonl"]\n'
         'task = "detection"\n'
     )
-    return config
+    return ("run", "--config", str(config), "--base-url", f"{batches.url}/v1", "--batch")
 
 
 def answered(own_folder: Path) -> dict[str, str]:
@@ -284,13 +209,16 @@ def answered(own_folder: Path) -> dict[str, str]:
 
 
 def test_what_two_datasets_ask_alike_is_submitted_once(
-    batches: OpenAIBatches, own_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+    batches: OpenAIBatches,
+    overlapping: tuple[str, ...],
+    own_folder: Path,
+    capsys: Capsys,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(batches, "outcomes", lambda job: {name: Item() for name in job.requests})
-    asked = ("--config", str(overlapping(own_folder)), "--base-url", f"{batches.url}/v1")
     batches.looks = 2
 
-    assert main(["run", *asked, "--batch"]) == 0
+    assert main(overlapping) == 0
 
     assert [len(job.requests) for job in batches.jobs.values()] == [1, 1, 1]
     requests = answered(own_folder)
@@ -302,43 +230,48 @@ def test_what_two_datasets_ask_alike_is_submitted_once(
 
 
 def test_what_was_submitted_once_is_collected_for_both_datasets(
-    batches: OpenAIBatches, own_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+    batches: OpenAIBatches,
+    overlapping: tuple[str, ...],
+    own_folder: Path,
+    capsys: Capsys,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(batches, "outcomes", lambda job: {name: Item() for name in job.requests})
-    asked = ("--config", str(overlapping(own_folder)), "--base-url", f"{batches.url}/v1")
     batches.looks = 1
 
-    assert main(["run", *asked, "--batch", "submit", "--dry-run", "--json"]) == 0
+    assert main([*overlapping, "submit", "--dry-run", "--json"]) == 0
     assert [row["calls"] for row in json.loads(capsys.readouterr().out)] == [1, 1, 1]
-    assert main(["run", *asked, "--batch", "submit"]) == 1
+    assert main([*overlapping, "submit"]) == 1
     assert re.search(
         r"hard-\w+: 3 of 3 samples have no answer, in batches 3; run again to collect them",
         capsys.readouterr().err,
     )
-    assert main(["run", *asked, "--batch", "submit", "--dry-run", "--json"]) == 0
+    assert main([*overlapping, "submit", "--dry-run", "--json"]) == 0
     assert [row["calls"] for row in json.loads(capsys.readouterr().out)] == [0, 0, 0]
-    assert main(["run", *asked, "--batch", "submit"]) == 0
+    assert main([*overlapping, "submit"]) == 0
 
     assert [len(job.requests) for job in batches.jobs.values()] == [1, 1, 1]
     assert len(answered(own_folder)) == 5
 
 
 def test_what_failed_for_one_dataset_is_asked_for_the_other(
-    batches: OpenAIBatches, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+    batches: OpenAIBatches,
+    overlapping: tuple[str, ...],
+    own_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def first_fails(job: StoredJob) -> dict[str, Item]:
         return {name: EXPIRED if job.id == min(batches.jobs) else Item() for name in job.requests}
 
     monkeypatch.setattr(batches, "outcomes", first_fails)
-    asked = ("--config", str(overlapping(own_folder)), "--base-url", f"{batches.url}/v1")
     batches.looks = 1
 
-    assert main(["run", *asked, "--batch"]) == 1
+    assert main(overlapping) == 1
     assert sorted(answered(own_folder)) == ["hard-one", "hard-three", "hard-two", "two-1"]
 
     # The answer that `hard` got is that of the first dataset too.
     jobs = len(batches.jobs)
-    assert main(["run", *asked, "--batch"]) == 0
+    assert main(overlapping) == 0
     assert len(batches.jobs) == jobs
     assert "one-1" in answered(own_folder)
 
