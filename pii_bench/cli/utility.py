@@ -124,7 +124,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--embedder",
-        choices=("wordllama", "minilm"),
+        choices=list(EMBEDDERS),
         default="wordllama",
         help="of the answers, for their cosine (default: %(default)s)",
     )
