@@ -14,7 +14,7 @@ import pytest
 from pii_bench.cli import main
 from pii_bench.systems import KEEP
 from tests.builders import write_lines
-from tests.protocol_server import ProtocolServer, Reply, completion
+from tests.protocol_server import ProtocolServer, completion
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,13 +134,14 @@ def test_nothing_else_is_written_and_no_message_quotes_the_text(
 def test_a_detection_that_failed_lets_nothing_pass(letter: Path, capsys: Capsys) -> None:
     name = system(letter.parent, "Ann Lee, I suppose.")
 
-    for options in ([], ["--on-failure", "mask-all"]):
-        assert mask(letter, "--model", name, "--mapping", "mapping.json", *options) == 2
-        output = capsys.readouterr()
-        assert output.out == ""
-        assert output.err.splitlines()[1].endswith(
-            "'replay/said' (detection): its answer is malformed; nothing is masked"
-        )
+    options = ("--model", name, "--mapping", "mapping.json", "--on-failure", "mask-all")
+    assert mask(letter, *options) == 2
+
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.splitlines()[1].endswith(
+        "'replay/said' (detection): its answer is malformed; nothing is masked"
+    )
     assert not (letter.parent / "mapping.json").exists()
 
 
@@ -181,20 +182,6 @@ def test_a_server_is_asked_with_what_was_set(
     assert "step by step" in str(protocol_server.requests[1].body)
 
 
-@pytest.mark.usefixtures("no_jitter")
-def test_a_server_that_fails_lets_nothing_pass(
-    letter: Path, capsys: Capsys, protocol_server: ProtocolServer
-) -> None:
-    protocol_server.script(Reply(status=400, body={"error": {"message": TEXT}}))
-
-    assert mask(letter, "--model", "openai/m", "--base-url", protocol_server.url) == 2
-
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert "(detection): the call failed (bad_request" in output.err
-    assert "Ann" not in output.err
-
-
 def test_a_mapping_is_not_overwritten_without_force(letter: Path, capsys: Capsys) -> None:
     name = system(letter.parent)
     options = (letter, "--model", name, "--mapping", "mapping.json")
@@ -207,13 +194,6 @@ def test_a_mapping_is_not_overwritten_without_force(letter: Path, capsys: Capsys
     assert output.err.startswith("pii-bench: mapping.json: is there already, ")
     assert mask(*options, "--force") == 0
     assert capsys.readouterr().out == MASKED
-
-
-def test_the_text_is_not_taken_for_an_old_mapping(letter: Path, capsys: Capsys) -> None:
-    assert mask(letter, "--model", system(letter.parent), "--mapping", letter, "--force") == 2
-
-    assert "letter.txt: is no mapping; --force replaces nothing else" in capsys.readouterr().err
-    assert letter.read_bytes() == TEXT.encode()
 
 
 def test_where_the_mapping_cannot_be_kept_the_masked_text_is_not_printed(
@@ -230,38 +210,38 @@ def test_where_the_mapping_cannot_be_kept_the_masked_text_is_not_printed(
     assert output.err.endswith("mapping.json: cannot be written: No space left on device\n")
 
 
-@pytest.fixture
-def mapping(own_folder: Path) -> Path:
-    path = own_folder / "mapping.json"
-    path.write_text(json.dumps({"format": "pii-bench-mask-1", "tags": MAPPING}))
-    return path
-
-
-@pytest.mark.usefixtures("mapping")
-def test_an_answer_is_restored_and_what_is_missing_told(
-    capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("answer", "code", "restored", "told"),
+    [
+        (
+            "Dear <Full Name 1>,\nyou are not old.",
+            0,
+            "Dear Ann Lee,\nyou are not old.",
+            "not in the text: <Full Name 2>",
+        ),
+        (
+            "<full name 1>, <Full Name 2>, <Full Name 7>",
+            1,
+            "Ann Lee, Bo Ek, <Full Name 7>",
+            "left as they are, for the mapping has other numbers: <Full Name 7>",
+        ),
+    ],
+)
+def test_an_answer_is_restored_and_what_is_not_is_told(
+    own_folder: Path,
+    capsys: Capsys,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: str,
+    code: int,
+    restored: str,
+    told: str,
 ) -> None:
-    pipe(monkeypatch, "Dear <Full Name 1>,\nyou are not old.")
+    mapping = {"format": "pii-bench-mask-1", "tags": MAPPING}
+    (own_folder / "mapping.json").write_text(json.dumps(mapping))
+    pipe(monkeypatch, answer)
 
-    assert unmask() == 0
-    assert capsys.readouterr() == (
-        "Dear Ann Lee,\nyou are not old.",
-        "pii-bench mask: not in the text: <Full Name 2>\n",
-    )
-
-
-@pytest.mark.usefixtures("mapping")
-def test_tags_with_another_number_stay_and_make_the_answer_incomplete(
-    capsys: Capsys, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pipe(monkeypatch, "<full name 1>, <Full Name 2>, <Full Name 7>")
-
-    assert unmask("-") == 1
-    output = capsys.readouterr()
-    assert output.out == "Ann Lee, Bo Ek, <Full Name 7>"
-    assert output.err.splitlines() == [
-        "pii-bench mask: left as they are, for the mapping has other numbers: <Full Name 7>"
-    ]
+    assert unmask("-") == code
+    assert capsys.readouterr() == (restored, f"pii-bench mask: {told}\n")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
-from tests.builders import sample_record, write_lines
+from tests.builders import write_lines
 from tests.cli.conftest import leaderboard_rows, table_lines
 
 if TYPE_CHECKING:
@@ -46,28 +46,14 @@ def test_gold_as_predictions_is_perfect(own_folder: Path, capsys: Capsys) -> Non
     assert score(path) == 0
     output = capsys.readouterr()
     assert output.err == ""
+    signatures = re.findall(r"^data:demo@c66c71042b2a\|task:([a-z-]+)\|", output.out, re.MULTILINE)
+    assert signatures == ["detection", "query-related", "masking"]
     masking = [*["1.000"] * 3, "0.000", *["1.000"] * 2]
     tables = {"detection": ["1.000"] * 3, "query-related": ["1.000"] * 4, "masking": masking}
     for task, figures in tables.items():
         row = cells(output.out, f"demo: {task}")
         interval = ["[1.000, 1.000]", ""]
         assert row == ["", "mine", "", *figures, *interval, "12/12", "", "", "run"]
-
-
-@pytest.mark.parametrize("name", [[], ["--name", "ours"]])
-def test_rows_as_json_are_all_that_is_printed(
-    own_folder: Path, capsys: Capsys, name: list[str]
-) -> None:
-    path = write_lines(own_folder / "mine.jsonl", gold_predictions())
-
-    assert main(["score", str(path), "--dataset", "demo", "--json", *name]) == 0
-
-    rows = json.loads(capsys.readouterr().out)
-    assert {row["task"]: row["scored"] for row in rows} == {
-        "detection": 12,
-        "query-related": 12,
-        "masking": 12,
-    }
 
 
 def test_named_predictions_are_kept_and_enter_the_leaderboard(
@@ -106,17 +92,6 @@ def test_a_name_is_checked_before_anything_is_read(own_folder: Path, capsys: Cap
     assert not (own_folder / "results").exists()
 
 
-def test_every_row_has_its_signature(own_folder: Path, capsys: Capsys) -> None:
-    path = write_lines(own_folder / "mine.jsonl", gold_predictions())
-    score(path)
-
-    signatures = re.findall(
-        r"^data:demo@c66c71042b2a\|task:([a-z-]+)\|", capsys.readouterr().out, re.MULTILINE
-    )
-
-    assert signatures == ["detection", "query-related", "masking"]
-
-
 @pytest.mark.parametrize(
     ("part", "task"), [("subjects", "detection"), ("related", "query-related")]
 )
@@ -143,33 +118,21 @@ def test_a_failure_of_the_model_is_zero_and_a_failed_call_leaves_a_gap(
     assert row[-4:] == ["11/12", "refused 8%, infra_error 8%", "", "run, incomplete"]
 
 
-def test_foreign_data_is_scored_as_well(own_folder: Path, capsys: Capsys) -> None:
-    capid = {
-        "context": "Mo has asthma.",
-        "question": "Is flour bad?",
-        "piis": {"asthma": {"type": "health", "relevance": "1"}},
-    }
-    dataset = write_lines(own_folder / "test.jsonl", [capid])
-    answers = write_lines(own_folder / "mine.jsonl", [{"id": "capid-0001", "related": ["asthma"]}])
-
-    assert score(answers, f"capid:{dataset}") == 0
-    assert re.search(
-        r"^capid-test-[0-9a-f]{8}: query-related$", capsys.readouterr().out, re.MULTILINE
-    )
-
-
 @pytest.mark.parametrize(
     ("lines", "what"),
     [
-        (['{"id": "demo-0001", "related": "41"}'], ":1: prediction 'demo-0001': 'related' must be"),
-        (["{"], ":1: not valid JSON"),
-        (['{"id": "demo-9", "related": []}'], ":1: id 'demo-9' is no sample of the dataset"),
-        (['{"id": "demo-0001", "related": []}'], ": no prediction for sample 'demo-0002' and 10"),
+        ([{"id": "demo-9", "related": []}], ":1: id 'demo-9' is no sample of the dataset"),
+        ([{"id": "demo-0001", "related": []}], ": no prediction for sample 'demo-0002' and 10"),
+        (
+            [{"id": each["id"], "status": "empty"} for each in gold_predictions()],
+            ": no line has an answer; nothing to score",
+        ),
     ],
 )
-def test_broken_predictions(own_folder: Path, capsys: Capsys, lines: list[str], what: str) -> None:
-    path = own_folder / "mine.jsonl"
-    path.write_text("\n".join(lines))
+def test_predictions_that_cannot_be_scored(
+    own_folder: Path, capsys: Capsys, lines: list[object], what: str
+) -> None:
+    path = write_lines(own_folder / "mine.jsonl", lines)
 
     assert score(path) == 2
     output = capsys.readouterr()
@@ -177,44 +140,10 @@ def test_broken_predictions(own_folder: Path, capsys: Capsys, lines: list[str], 
     assert output.err.startswith(f"pii-bench: {path}{what}")
 
 
-def test_predictions_without_an_answer(own_folder: Path, capsys: Capsys) -> None:
-    answers = [{"id": p["id"], "status": "empty"} for p in gold_predictions()]
-
-    assert score(write_lines(own_folder / "mine.jsonl", answers)) == 2
-    assert capsys.readouterr().err.endswith("mine.jsonl: no line has an answer; nothing to score\n")
-
-
-@pytest.mark.parametrize(
-    ("dataset", "what"),
-    [
-        ("dmeo", "unknown dataset 'dmeo'; did you mean 'demo'?"),
-        ("all", "unknown dataset 'all' (allowed: single, "),
-        ("gone.jsonl", "gone.jsonl: No such file or directory"),
-    ],
-)
-def test_an_unknown_dataset(own_folder: Path, capsys: Capsys, dataset: str, what: str) -> None:
-    assert score(own_folder / "mine.jsonl", dataset) == 2
-    assert capsys.readouterr().err.startswith(f"pii-bench: {what}")
-
-
-def test_a_broken_dataset(own_folder: Path, capsys: Capsys) -> None:
-    dataset = write_lines(own_folder / "set.jsonl", [sample_record(), sample_record()])
-
-    assert score(own_folder / "mine.jsonl", str(dataset)) == 2
-    assert capsys.readouterr().err == (f"pii-bench: {dataset}:2: id 's1' is already on line 1\n")
-
-
 ANSWERED = {"asthma": {"type": "health", "relevance": "1"}}
-CAPID_LINE: dict[str, Any] = {
-    "context": "Mo has asthma.",
-    "question": "Is flour bad?",
-    "piis": {"asthma": {"type": "health", "relevance": "1"}},
-}
-CAPID_ANSWER = {
-    "context": "Mo has asthma.",
-    "question": "Is flour bad?",
-    "parsed": {"asthma": {"type": "health", "relevance": "1"}},
-}
+ASKED: dict[str, Any] = {"context": "Mo has asthma.", "question": "Is flour bad?"}
+CAPID_LINE: dict[str, Any] = ASKED | {"piis": ANSWERED}
+CAPID_ANSWER = ASKED | {"parsed": ANSWERED}
 
 
 def convert(folder: Path, *answers: object) -> int:
@@ -239,7 +168,7 @@ def test_stored_answers_are_converted_and_scored(own_folder: Path, capsys: Capsy
 
 
 def test_faults_of_the_annotation_are_told(own_folder: Path, capsys: Capsys) -> None:
-    faulty = CAPID_LINE | {"piis": CAPID_LINE["piis"] | {"gout": ANSWERED["asthma"]}}
+    faulty = CAPID_LINE | {"piis": ANSWERED | {"gout": ANSWERED["asthma"]}}
     dataset = write_lines(own_folder / "test.jsonl", [faulty])
     outputs = write_lines(own_folder / "outputs.jsonl", [CAPID_ANSWER])
     told = (
@@ -276,32 +205,6 @@ def test_what_does_not_join_is_told(own_folder: Path, capsys: Capsys) -> None:
     assert capsys.readouterr().err.splitlines() == [
         "answers to no sample of the dataset, on lines 1",
         "samples without an answer, as infra_error: capid-0001",
-    ]
-
-
-def test_broken_answers_leave_nothing_half_written(own_folder: Path, capsys: Capsys) -> None:
-    assert convert(own_folder, CAPID_ANSWER, {"context": 1}) == 2
-
-    assert "outputs.jsonl:2: record: 'context' must be" in capsys.readouterr().err
-    assert not (own_folder / "mine.jsonl").exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "code"),
-    [("predicted_openai_test.jsonl", 0), ("predicted_test_presidio.jsonl", 1)],
-)
-def test_what_real_systems_answered_is_scored(
-    own_folder: Path, capid_folder: Path, capsys: Capsys, name: str, code: int
-) -> None:
-    dataset = f"capid:{capid_folder / 'test.jsonl'}"
-    outputs, out = str(capid_folder / "outputs" / name), str(own_folder / "real.jsonl")
-
-    assert main(["convert", "capid-outputs", outputs, "--dataset", dataset, "--out", out]) == code
-    assert score(own_folder / "real.jsonl", dataset) == code
-    assert re.findall(r"^capid-test-\w+: (\S+)$", capsys.readouterr().out, re.MULTILINE) == [
-        "detection",
-        "query-related",
-        "masking",
     ]
 
 
