@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.cli import exports, main
-from pii_bench.models.catalog import check_model
 from tests.builders import read_lines, sample_record, write_lines
 from tests.integrations.schemas import valid_run, valid_samples
 from tests.protocol_server import completion
@@ -212,23 +211,6 @@ def test_tokens_are_counted_by_a_tokenizer(ten: Path, tmp_path: Path, capsys: Ca
     assert f" bytes, {count:,} tokens: " in capsys.readouterr().out
 
 
-def test_what_is_no_tokenizer(ten: Path, tmp_path: Path, capsys: Capsys) -> None:
-    options = ("--tokenizer", str(ten))
-
-    assert (
-        main(["export", "fine-tuning", "--for", "mistral", *of(ten, tmp_path / "x"), *options]) == 2
-    )
-    assert f"{ten}: no tokenizer" in capsys.readouterr().err
-
-
-def test_too_few_examples_write_nothing(ten: Path, tmp_path: Path, capsys: Capsys) -> None:
-    out = tmp_path / "few.jsonl"
-
-    assert main(["export", "fine-tuning", "--for", "openai", *of(ten, out), "--limit", "9"]) == 2
-    assert "9 examples; openai takes at least 10" in capsys.readouterr().err
-    assert not out.exists()
-
-
 def test_test_sets_are_not_learnt_from(capsys: Capsys) -> None:
     command = ["export", "fine-tuning", "--for", "mistral", "--out", "x", "--dataset", "hard"]
 
@@ -248,11 +230,6 @@ def test_a_tuned_model_of_a_provider_is_a_model_like_any_other(
     (asked,) = protocol_server.requests
     assert asked.body["model"] == TUNED
     assert TUNED in (own_folder / "results" / "leaderboard.csv").read_text()
-
-
-@pytest.mark.parametrize("name", [f"openai/{TUNED}", "mistral/ft:ministral-3b:acme:20261122:ab12"])
-def test_names_of_tuned_models(name: str) -> None:
-    check_model(name)
 
 
 def of(dataset: Path, out: Path) -> tuple[str, ...]:

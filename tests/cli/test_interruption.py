@@ -247,8 +247,3 @@ def test_a_second_run_on_the_same_results_is_refused(
     assert run_gold(gold_answers, "results") == 0
     with locked(folder):
         pass
-
-
-def test_another_model_may_run_on_the_same_results(gold_answers: Path, own_folder: Path) -> None:
-    with locked(own_folder / "results" / "runs" / "openai--m"):
-        assert run_gold(gold_answers, "results") == 0

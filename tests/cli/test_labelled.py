@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.prompting.strategies import answer_schema, get_strategy
-from tests.builders import read_folder, read_lines, write_lines
+from tests.builders import read_folder, write_lines
 from tests.cli.conftest import leaderboard_rows
 from tests.cli.test_providers import CLAUDE, MISTRAL, OPENAI, Speaker, settings
 from tests.protocol_server import completion
@@ -106,23 +106,6 @@ def test_labels_of_another_taxonomy_become_our_types(
     assert row["hallucination_rate"] == "0.1429"
 
 
-def test_a_long_text_is_asked_about_in_pieces(
-    protocol_server: ProtocolServer, own_folder: Path
-) -> None:
-    first = {"PER": ["Mia", "Ben Ortega", "Ben"], "DEM": ["41"]}
-    second = {"PER": ["Mia Ortega", "Ann"]}
-    protocol_server.script(*(completion(json.dumps({"PII": each})) for each in (first, second)))
-
-    source = spans_dataset(own_folder)
-    assert run_spans(protocol_server, source, "--chunk", "40", "--concurrency", "1") == 0
-
-    assert len(protocol_server.requests) == 2
-    (path,) = own_folder.glob("results/runs/*/json/*.jsonl")
-    assert [len(line["draws"]) for line in read_lines(path)] == [2]
-    (row,) = leaderboard_rows(own_folder / "results")
-    assert row["ent_f1"] == "1.0000"
-
-
 def test_the_values_of_a_run_are_scored_by_their_places(
     protocol_server: ProtocolServer, own_folder: Path, capsys: Capsys
 ) -> None:
@@ -166,33 +149,26 @@ def test_only_runs_of_detection_on_the_dataset_have_places(
     assert main(["spans", "--dataset", "demo"]) == 2
 
 
-def refused(capsys: Capsys, *options: str) -> str:
-    assert main(["run", "--dataset", "demo", *options]) == 2
-    return capsys.readouterr().err.splitlines()[-1]
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ("--taxonomy spacy", "strategy 'naive' has no use for --taxonomy"),
+        ("--model bilstm-crf --shots 1", "system 'bilstm-crf' has no use for --shots"),
+        ("--strategy json --taxonomy spcy", "unknown taxonomy 'spcy'; did you mean 'spacy'?"),
+        ("--strategy json --shots-by similarity", "need --shots"),
+        ("--strategy json --shots 1 --shots-from single", "'single' is no train split"),
+        ("--strategy json --chunk 9 --batch --task detection", "cannot be run in batches"),
+        ("--strategy json --task query-related", "does not answer query-related"),
+    ],
+)
+def test_what_does_not_apply_is_refused(
+    own_folder: Path, capsys: Capsys, options: str, what: str
+) -> None:
+    chat = () if "--model" in options else ("--model", "openai/m", "--base-url", "http://[::1]:1")
 
+    assert main(["run", "--dataset", "demo", *chat, *options.split()]) == 2
 
-def test_what_does_not_apply_is_refused(own_folder: Path, capsys: Capsys) -> None:
-    chat = ("--model", "openai/m", "--base-url", "http://127.0.0.1:1/v1")
-
-    assert "strategy 'naive' has no use for --taxonomy" in refused(
-        capsys, *chat, "--taxonomy", "spacy"
-    )
-    assert "system 'bilstm-crf' has no use for --shots" in refused(
-        capsys, "--model", "bilstm-crf", "--shots", "1"
-    )
-    assert "unknown taxonomy 'spcy'; did you mean 'spacy'?" in refused(
-        capsys, *chat, *JSON, "--taxonomy", "spcy"
-    )
-    assert "need --shots" in refused(capsys, *chat, *JSON, "--shots-by", "similarity")
-    assert "'single' is no train split" in refused(
-        capsys, *chat, *JSON, "--shots", "1", "--shots-from", "single"
-    )
-    assert "cannot be run in batches" in refused(
-        capsys, "--model", "openai/m", "--base-url", chat[3], *JSON, "--chunk", "9", "--batch"
-    )
-    assert "does not answer query-related" in refused(
-        capsys, *chat, "--strategy", "json", "--task", "query-related"
-    )
+    assert what in capsys.readouterr().err.splitlines()[-1]
     assert read_folder(own_folder) == {}
 
 
@@ -217,21 +193,3 @@ def test_it_is_one_of_the_strategies_of_a_file(
         ("openai/m", "detection"),
         ("openai/m", "json+spacy"),
     }
-
-
-def test_it_has_no_part_in_masking_by_another_strategy(
-    protocol_server: ProtocolServer, own_folder: Path
-) -> None:
-    def answer(request: ReceivedRequest) -> Reply:
-        asked: Any = request.body["messages"][0]["content"]
-        if asked.endswith("Your object:"):
-            return completion('{"PII": {}}')
-        return completion("### Answer: []")
-
-    protocol_server.script(answer)
-
-    assert OPENAI.run(protocol_server, *JSON, "--limit", "1") == 0
-    assert OPENAI.run(protocol_server, "--task", "query-related", "--limit", "1") == 0
-
-    tasks = [row["task"] for row in leaderboard_rows(own_folder / "results")]
-    assert tasks == ["detection", "query-related"]

@@ -30,19 +30,6 @@ def systems():
     return compose_systems(DetectedEntities(Mine()), PredictedRelevance(build_relevance("all")))
 """
 
-NAMELESS = """
-from pii_bench.models.base import Completion
-from pii_bench.systems.base import SystemCard
-from pii_bench.tasks import Task
-
-class Mine:
-    card = SystemCard("mine", "", "", Task.QUERY_RELATED, oracle=False, settings={})
-    def request_hash(self, sample): return sample.id
-    async def respond(self, sample): return Completion('### Answer: ["Nemo Nowhere"]')
-    async def close(self): pass
-
-def systems(): return [Mine()]
-"""
 
 ASKED = ("run", "--model", "python:mine:systems", "--dataset", "demo")
 
@@ -78,26 +65,3 @@ def test_of_many_samples_the_first_are_named(own_folder: Path, capsys: Capsys) -
     *_, fifth, rest = capsys.readouterr().err.splitlines()
     assert fifth == "detection on demo, sample 'demo-0005': the plug-in raised ValueError"
     assert rest == "detection on demo: and 7 more"
-
-
-def test_masking_prints_nothing_where_its_code_fails(own_folder: Path, capsys: Capsys) -> None:
-    (own_folder / "mine.py").write_text(DETECTOR.replace("SPAN", "10**6"))
-    (own_folder / "letter.txt").write_text("Ann Lee is 32.")
-
-    assert main(["mask", "letter.txt", "--query", "Why?", "--model", "python:mine:systems"]) == 2
-
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert "system 'mine' (detection): its answer is malformed; nothing is masked" in told.err
-
-
-def test_a_system_without_a_prompt_has_its_rows_in_the_summary(
-    own_folder: Path, capsys: Capsys
-) -> None:
-    (own_folder / "mine.py").write_text(NAMELESS)
-
-    assert main([*ASKED]) == 0
-
-    assert "mine+query-related" in capsys.readouterr().out
-    stored = own_folder / "results" / "runs" / "mine" / "query-related" / "demo.jsonl"
-    assert len(stored.read_text().splitlines()) == 12

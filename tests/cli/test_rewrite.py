@@ -62,25 +62,6 @@ def test_rewritings_are_scored_by_what_they_still_tell(three: Path, capsys: Caps
     assert read_lines(responses)[0]["text"] == "### Text:\nThe person is thirty-two."
 
 
-def test_to_hide_all_or_nothing_is_worth_nothing(three: Path, capsys: Capsys) -> None:
-    for text in ("Ann Lee is 32.", "Somebody."):
-        model = scripted(three.parent, s1=text, s2=text, s3=text)
-
-        assert run("--model", model, "--dataset", three, "--json", "--results", text[:3]) == 0
-
-        (row,) = json.loads(capsys.readouterr().out)
-        assert row["h"] == 0
-
-
-def test_a_failure_is_no_text(three: Path, capsys: Capsys) -> None:
-    model = scripted(three.parent, s1="Somebody is 32.", s2="", s3="Somebody is 32.")
-
-    assert run("--model", model, "--dataset", three, "--json") == 0
-
-    (row,) = json.loads(capsys.readouterr().out)
-    assert (row["rate_empty"], row["protection"]) == (1 / 3, pytest.approx(2 / 3))
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -82,21 +82,6 @@ def test_every_cell_is_run_and_one_summary_tells_of_all(
     assert "can still be read" not in output.out
 
 
-@pytest.mark.usefixtures("gold_answers")
-def test_a_second_run_asks_nothing_and_changes_nothing(
-    config: Path, own_folder: Path, capsys: Capsys
-) -> None:
-    run(config)
-    before, shown = read_folder(own_folder), capsys.readouterr().out
-
-    assert run(config) == 0
-
-    output = capsys.readouterr()
-    assert output.out == shown
-    assert "asking about" not in output.err
-    assert read_folder(own_folder) == before
-
-
 def test_a_cell_is_what_one_run_makes_of_it(own_folder: Path) -> None:
     assert run(write(own_folder, 'models = ["gold+keyword"]', "limit = 3")) == 0
 
@@ -155,21 +140,6 @@ def test_a_provider_that_refuses_one_model_answers_the_next(
     assert [request.body["model"] for request in protocol_server.requests].count("b") == 4
     assert re.search(r"^openai/b@\S+\+naive +1\.000 2/12$", output.out, re.MULTILINE)
     assert "gold+none, oracle" in output.out
-
-
-def test_what_is_missing_is_all_that_is_asked_again(
-    own_folder: Path, protocol_server: ProtocolServer, capsys: Capsys
-) -> None:
-    config = write(own_folder, 'models = ["openai/a", "openai/b"]', 'task = "detection"')
-    protocol_server.script(api_error(400, "bad_thing"), right(completion))
-    assert run(config, *at(protocol_server), "--concurrency", "1") == 1
-    assert len(protocol_server.requests) == 24
-    assert "1 of 2 are incomplete: openai/a; run again" in capsys.readouterr().err
-
-    assert run(config, *at(protocol_server)) == 0
-
-    assert len(protocol_server.requests) == 25
-    assert protocol_server.requests[-1].body["model"] == "a"
 
 
 def test_one_sum_is_the_cap_of_all_cells(
@@ -257,7 +227,6 @@ def test_a_dataset_that_two_names_stand_for_is_run_once(own_folder: Path, capsys
         (['models = ["gold", "goldd"]'], '["demo"]', "bench.toml: unknown model 'goldd'"),
         (['models = ["gold"]'], '["demo", "hrd"]', "bench.toml: unknown dataset 'hrd'; did you "),
         (['models = ["gold"]'], '["demo", "gone.jsonl"]', "gone.jsonl: No such file"),
-        (['models = ["gold"]', "limt = 5"], '["demo"]', "bench.toml: unknown key 'limt'; did you "),
     ],
 )
 def test_a_wrong_file_is_told_before_anything_is_asked(
