@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from pii_bench.analysis import figures
 from pii_bench.analysis.headlines import Drop
 from pii_bench.analysis.results import Analysis
-from pii_bench.cli import analyse
+from pii_bench.cli import analyse, main
 from pii_bench.ranking.rows import Source
 from tests.analysis.evaluated import run_name
 from tests.builders import read_folder
@@ -23,15 +22,8 @@ if TYPE_CHECKING:
 AGES = {"s1": '### Answer: ["32"]', "s2": '### Answer: ["41"]'}
 FIGURES = ["categories-query-related", "curves-query-related-f1", "types-query-related"]
 TABLES = [
-    "agreement",
-    "consistency",
-    "curves",
-    "drops",
-    "headlines",
-    "reasons",
-    "recall",
-    "robustness",
-    "tradeoffs",
+    *("agreement", "consistency", "curves", "drops", "headlines", "reasons", "recall"),
+    *("robustness", "tradeoffs"),
 ]
 
 
@@ -44,7 +36,7 @@ def results(own_folder: Path) -> Path:
 
 
 def test_tables_and_figures_are_written_the_same_twice(results: Path, capsys: Capsys) -> None:
-    assert analyse.run(argparse.Namespace(results=results, json=False))
+    assert main(["analyse"]) == 0
 
     first = read_folder(results / "analysis")
     assert sorted(first) == sorted(
@@ -57,10 +49,10 @@ def test_tables_and_figures_are_written_the_same_twice(results: Path, capsys: Ca
     assert output.err == ""
     assert output.out.splitlines() == [
         "no run of ours is complete on single, multi and a harder set: no drops",
-        f"analysis: 9 tables in {results / 'analysis'}",
-        f"analysis: 6 files of figures in {results / 'analysis'}",
+        "analysis: 9 tables in results/analysis",
+        "analysis: 6 files of figures in results/analysis",
     ]
-    analyse.run(argparse.Namespace(results=results, json=False))
+    main(["analyse"])
     assert read_folder(results / "analysis") == first
 
 
@@ -69,7 +61,7 @@ def test_without_matplotlib_there_are_tables_and_what_installs_it(
 ) -> None:
     monkeypatch.setattr(figures, "find_spec", lambda _: None)
 
-    assert analyse.run(argparse.Namespace(results=results, json=False))
+    assert main(["analyse"]) == 0
 
     assert sorted(read_folder(results / "analysis")) == [f"{name}.csv" for name in TABLES]
     assert "no figures: matplotlib" in (errors := capsys.readouterr().err)
@@ -83,7 +75,7 @@ def test_a_run_without_its_dataset_is_left_out_and_said(
     dataset = changed(tiny_dataset(results.parent / "tiny.jsonl"))
     store_run(results / "reference", dataset, "naive", AGES)
 
-    assert not analyse.run(argparse.Namespace(results=results, json=False))
+    assert main(["analyse"]) == 1
 
     assert "left out: fake/one, naive on " in capsys.readouterr().err
 
@@ -102,20 +94,12 @@ def test_drops_are_printed_with_their_differences(
     monkeypatch.setattr(analyse, "analyse", lambda *_: analysis)
     monkeypatch.setattr(analyse, "draw_figures", lambda *_: [])
 
-    assert analyse.run(argparse.Namespace(results=own_folder, json=False))
+    assert main(["analyse", "--results", str(own_folder)]) == 0
 
     header, *lines = table_lines(capsys.readouterr().out)
+    asked = ("naive", "query-related", "f1", "run")
     assert header[-3:] == ["single+multi", "hard", "distract"]
     assert lines == [
-        [
-            "fake/one",
-            "naive",
-            "query-related",
-            "f1",
-            "run",
-            "0.750",
-            "0.500 (-0.250)",
-            "0.800 (+0.050)",
-        ],
-        ["fake/two", "naive", "query-related", "f1", "run", "0.500", "0.500 (+0.000)", ""],
+        ["fake/one", *asked, "0.750", "0.500 (-0.250)", "0.800 (+0.050)"],
+        ["fake/two", *asked, "0.500", "0.500 (+0.000)", ""],
     ]

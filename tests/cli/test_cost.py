@@ -140,20 +140,13 @@ def test_wrong_options_are_refused(capsys: Capsys, options: list[str], message: 
     [
         (["--usd", "fake/won=1"], "unknown system among the rows 'fake/won'; did you mean"),
         (["--dataset", "tinny.jsonl"], "unknown dataset among the stored runs 'tinny.jsonl'"),
+        (["--task", "rewrite"], "tiny.jsonl is stored there"),
     ],
 )
-def test_names_without_a_row_are_refused(
+def test_what_has_no_row_is_refused(
     own_folder: Path, capsys: Capsys, options: list[str], message: str
 ) -> None:
     answered(own_folder)
 
     assert tiny(*options) == 2
     assert message in capsys.readouterr().err
-
-
-def test_a_task_without_a_row_is_refused(own_folder: Path, capsys: Capsys) -> None:
-    dataset = tiny_dataset(own_folder / "tiny.jsonl")
-    store_run(own_folder / "results" / "runs", dataset, "detection", {"s1": ANN, "s2": BO})
-
-    assert tiny() == 2
-    assert "tiny.jsonl is stored there" in capsys.readouterr().err

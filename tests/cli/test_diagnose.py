@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-from argparse import Namespace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pii_bench.cli import main
-from pii_bench.cli.diagnose import run
 from pii_bench.datasets.sample import write_native
-from pii_bench.errors import PiiBenchError
 from tests.analysis.diagnosis.samples import PEOPLE, couple
 from tests.builders import read_folder
 from tests.cli.conftest import table_lines
@@ -20,10 +17,6 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Capsys
 
 TABLES = ["errors.csv", "leak-curve.csv", "leak.csv", "twins.csv"]
-
-
-def diagnose(results: Path) -> bool:
-    return run(Namespace(results=results, json=False))
 
 
 def cells(output: str, title: str) -> list[list[str]]:
@@ -40,7 +33,7 @@ def test_errors_and_leaks_of_a_prompted_model(own_folder: Path, capsys: Capsys) 
     store_run(runs, dataset, "naive", answers)
     store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
 
-    assert diagnose(own_folder / "results")
+    assert main(["diagnose"]) == 0
 
     output = capsys.readouterr()
     assert output.err == ""
@@ -67,7 +60,7 @@ def test_without_detection_some_classes_cannot_occur(own_folder: Path, capsys: C
     runs = own_folder / "results" / "runs"
     store_run(runs, dataset, "naive-choice", {"s1": "### Answer: []", "s2": FAILED})
 
-    assert diagnose(own_folder / "results")
+    assert main(["diagnose"]) == 0
 
     output = capsys.readouterr().out
     header, line = cells(output, f"{dataset.name}: query-related")
@@ -93,7 +86,7 @@ def test_a_system_with_scores_has_a_curve_and_twins_have_rates(
 ) -> None:
     capsys.readouterr()
 
-    assert diagnose(runs_of_twins)
+    assert main(["diagnose"]) == 0
 
     twins = capsys.readouterr().out.split("\nTwins: ")[1]
     assert (
@@ -106,10 +99,10 @@ def test_a_system_with_scores_has_a_curve_and_twins_have_rates(
 
 def test_twice_gives_the_same_and_no_text_of_a_sample(runs_of_twins: Path, capsys: Capsys) -> None:
     capsys.readouterr()
-    diagnose(runs_of_twins)
+    main(["diagnose"])
     first = capsys.readouterr().out, read_folder(runs_of_twins / "diagnosis")
 
-    diagnose(runs_of_twins)
+    main(["diagnose"])
 
     assert (capsys.readouterr().out, read_folder(runs_of_twins / "diagnosis")) == first
     told = first[0] + "".join(map(bytes.decode, first[1].values()))
@@ -120,17 +113,12 @@ def test_twice_gives_the_same_and_no_text_of_a_sample(runs_of_twins: Path, capsy
 def test_a_run_that_is_left_out_is_told(own_folder: Path, capsys: Capsys) -> None:
     dataset = tiny_dataset(own_folder / "tiny.jsonl")
     runs = own_folder / "results" / "runs"
+    store_run(runs, dataset, "detection", {"s1": ANN})
+    assert main(["diagnose"]) == 2
+    told = "pii-bench: results: no answers to queries are stored there\n"
+    assert capsys.readouterr().err == told
+
     store_run(runs, dataset, "naive", {"s1": "### Answer: []"})
     store_run(runs, changed(dataset), "self-cot", {"s1": "### Answer: []"})
-
-    assert not diagnose(own_folder / "results")
+    assert main(["diagnose"]) == 1
     assert capsys.readouterr().err.startswith("left out: fake/one, self-cot on ")
-
-
-def test_without_answers_to_queries_there_is_nothing_to_diagnose(own_folder: Path) -> None:
-    dataset = tiny_dataset(own_folder / "tiny.jsonl")
-    store_run(own_folder / "results" / "runs", dataset, "detection", {"s1": ANN})
-
-    with pytest.raises(PiiBenchError, match="results: no answers to queries are stored there"):
-        diagnose(own_folder / "results")
-    assert not (own_folder / "results" / "diagnosis").exists()

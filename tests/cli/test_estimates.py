@@ -86,16 +86,8 @@ def test_a_dry_run_counts_only_what_has_no_answer_yet(
     assert protocol_server.requests == []
     assert read_folder(own_folder) == before
 
-
-def test_what_is_answered_costs_nothing_more_though_no_price_is_known(
-    protocol_server: ProtocolServer, capsys: Capsys
-) -> None:
-    protocol_server.script(right(completion))
-    detect(protocol_server, "--limit", "1")
-    capsys.readouterr()
-
-    detect(protocol_server, "--limit", "1", "--dry-run")
-
+    # No price is known of the model, but what is answered costs nothing more.
+    detect(protocol_server, "--limit", "5", "--dry-run")
     assert [row[-1] for row in table(capsys.readouterr().out)] == ["0.00 / 0.00 / 0.00"]
 
 

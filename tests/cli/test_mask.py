@@ -131,42 +131,25 @@ def test_nothing_else_is_written_and_no_message_quotes_the_text(
     assert {path.name for path in letter.parent.iterdir()} == {"letter.txt", "said.jsonl"}
 
 
-def test_a_detection_that_failed_lets_nothing_pass(letter: Path, capsys: Capsys) -> None:
-    name = system(letter.parent, "Ann Lee, I suppose.")
-
-    options = ("--model", name, "--mapping", "mapping.json", "--on-failure", "mask-all")
-    assert mask(letter, *options) == 2
-
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert output.err.splitlines()[1].endswith(
-        "'replay/said' (detection): its answer is malformed; nothing is masked"
-    )
+def test_a_detection_that_failed_lets_nothing_pass_and_other_failures_all_masked_if_so_wished(
+    letter: Path, capsys: Capsys
+) -> None:
+    for said, options, code, shown, told in (
+        (("Ann Lee, I suppose.",), ["--on-failure", "mask-all"], 2, "", "; nothing is masked\n"),
+        ((FOUND, "Hm."), ["--mapping", "mapping.json"], 2, "", "; nothing is masked\n"),
+        (
+            (FOUND, "Hm."),
+            ["--on-failure", "mask-all"],
+            0,
+            "<Full Name 1>, <Age>,\r\n<Full Name 2>.\n",
+            "everything that was found is masked\n",
+        ),
+    ):
+        assert mask(letter, "--model", system(letter.parent, *said), *options) == code
+        output = capsys.readouterr()
+        assert output.out == shown
+        assert output.err.endswith(told)
     assert not (letter.parent / "mapping.json").exists()
-
-
-def test_where_only_the_need_is_unknown_all_can_be_masked(letter: Path, capsys: Capsys) -> None:
-    name = system(letter.parent, related="Hm.")
-
-    assert mask(letter, "--model", name) == 2
-    assert capsys.readouterr().out == ""
-    assert mask(letter, "--model", name, "--on-failure", "mask-all") == 0
-    output = capsys.readouterr()
-    assert output.out == "<Full Name 1>, <Age>,\r\n<Full Name 2>.\n"
-    assert "everything that was found is masked\n" in output.err
-
-
-def test_a_model_elsewhere_is_named_and_refused_if_so_wished(letter: Path, capsys: Capsys) -> None:
-    options = ("--model", "openai/m", "--base-url", "https://models.example/v1")
-
-    assert mask(letter, *options, "--local-only") == 2
-
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert output.err == (
-        "pii-bench: --local-only: system 'openai/m@models.example' (detection) sends unmasked "
-        "text to openai (https://models.example/v1), which is not this machine\n"
-    )
 
 
 def test_a_server_is_asked_with_what_was_set(
@@ -180,20 +163,6 @@ def test_a_server_is_asked_with_what_was_set(
     assert capsys.readouterr().out == MASKED
     assert [request.body["max_tokens"] for request in protocol_server.requests] == [99, 99]
     assert "step by step" in str(protocol_server.requests[1].body)
-
-
-def test_a_mapping_is_not_overwritten_without_force(letter: Path, capsys: Capsys) -> None:
-    name = system(letter.parent)
-    options = (letter, "--model", name, "--mapping", "mapping.json")
-    assert mask(*options) == 0
-    capsys.readouterr()
-
-    assert mask(*options) == 2
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert output.err.startswith("pii-bench: mapping.json: is there already, ")
-    assert mask(*options, "--force") == 0
-    assert capsys.readouterr().out == MASKED
 
 
 def test_where_the_mapping_cannot_be_kept_the_masked_text_is_not_printed(

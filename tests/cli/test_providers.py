@@ -112,44 +112,25 @@ def settings(request: ReceivedRequest) -> dict[str, Any]:
 
 
 @SPEAKERS
-def test_right_answers_of_any_provider_are_perfect(
+def test_right_answers_of_any_provider_are_perfect_and_a_schema_is_a_condition_of_its_own(
     protocol_server: ProtocolServer,
-    capsys: Capsys,
+    own_folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     speaker: Speaker,
 ) -> None:
     monkeypatch.setenv("PII_BENCH_API_KEY", PLANTED)
     protocol_server.script(right(speaker.reply))
 
-    assert speaker.run(protocol_server, "--limit", "2") == 0
+    assert speaker.run(protocol_server, "--limit", "1") == 0
+    assert speaker.run(protocol_server, "--limit", "1", "--output", "schema") == 0
 
-    shown = capsys.readouterr().out
-    assert shown.count("| 1.000") == 3 + 4 + 5
-    assert shown.count("| 2/12") == 3
-    assert len(protocol_server.requests) == 4
+    forms = [speaker.form(answer_schema(each)) for each in (DETECTION, get_strategy("naive"))]
+    assert [settings(request) for request in protocol_server.requests] == [
+        {**speaker.settings, **form} for form in ({}, {}, *forms)
+    ]
     for request in protocol_server.requests:
         assert request.path == speaker.path
         assert request.headers["authorization"] == f"Bearer {PLANTED}"
-        assert settings(request) == speaker.settings
-
-
-@SPEAKERS
-def test_a_schema_is_asked_for_in_the_providers_way_and_is_a_condition_of_its_own(
-    protocol_server: ProtocolServer, own_folder: Path, speaker: Speaker
-) -> None:
-    protocol_server.script(right(speaker.reply))
-    speaker.run(protocol_server, "--limit", "1")
-    protocol_server.requests.clear()
-
-    assert speaker.run(protocol_server, "--limit", "1", "--output", "schema") == 0
-
-    strategies = (DETECTION, get_strategy("naive"))
-    assert [settings(request) for request in protocol_server.requests] == [
-        {**speaker.settings, **speaker.form(answer_schema(strategy))} for strategy in strategies
-    ]
-    (folder,) = (own_folder / "results" / "runs").iterdir()
-    conditions = ["detection", "detection+schema", "naive", "naive+schema"]
-    assert sorted(each.name for each in folder.iterdir() if each.is_dir()) == conditions
     assert sorted(
         (row["task"], row["strategy"], row["f1"] or row["strict_f1"])
         for row in leaderboard_rows(own_folder / "results")

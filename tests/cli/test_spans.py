@@ -16,18 +16,8 @@ TEXT = "Rosalind Achebe lives in Gothenburg; write to rosalind@example.com."
 ROW = {
     "full_text": TEXT,
     "spans": [
-        {
-            "entity_type": "PERSON",
-            "entity_value": "Rosalind Achebe",
-            "start_position": 0,
-            "end_position": 15,
-        },
-        {
-            "entity_type": "EMAIL_ADDRESS",
-            "entity_value": "rosalind@example.com",
-            "start_position": 46,
-            "end_position": 66,
-        },
+        {"entity_type": kind, "entity_value": TEXT[a:b], "start_position": a, "end_position": b}
+        for kind, a, b in (("PERSON", 0, 15), ("EMAIL_ADDRESS", 46, 66))
     ],
 }
 BROKEN = {"full_text": "Zebedee", "spans": [{"start_position": 99}]}
@@ -69,9 +59,7 @@ def test_a_dataset_of_ours_has_spans_too(own_folder: Path, capsys: Capsys) -> No
     assert "| label Full Name" in capsys.readouterr().out
 
 
-def test_a_dataset_without_known_subjects_has_no_strict_f1(
-    own_folder: Path, capsys: Capsys
-) -> None:
+def test_a_dataset_without_known_subjects_has_no_strict_f1(own_folder: Path) -> None:
     source = written(own_folder)
     answer = {"subjects": [[{"text": "Rosalind Achebe", "type": "PER"}]]}
     ids = ["presidio-research-000001", "presidio-research-000003"]
@@ -88,8 +76,6 @@ def test_a_dataset_without_known_subjects_has_no_strict_f1(
     assert rows["own"]["ent_f1"] == "0.6667"
     assert {row["strict_f1"] for row in rows.values()} == {""}
     assert {row["rank"] for row in rows.values()} == {""}
-    printed = capsys.readouterr().out
-    assert "2/2" in printed or "(" in printed
 
 
 def test_filters_are_for_datasets_of_spans(own_folder: Path, capsys: Capsys) -> None:
