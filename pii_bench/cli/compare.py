@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pii_bench.cli.options import add_dataset, add_json, add_results, add_task, positive
-from pii_bench.cli.terminal import say, say_json, tell
+from pii_bench.cli.terminal import say, say_json, tell_left_out
 from pii_bench.datasets.catalog import ALL, load_dataset
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import markdown_table
@@ -88,8 +88,7 @@ def run(arguments: argparse.Namespace) -> bool:
             sample in common.
     """
     collection = collect(arguments.results)
-    for reason in collection.left_out:
-        tell(f"left out: {reason}")
+    tell_left_out(collection.left_out)
     dataset = _dataset(collection.rows, arguments.dataset)
     rows = [row for row in collection.rows if arguments.task in {ALL, row.task}]
     names = (arguments.first, arguments.second)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import add_json, add_results, number_in, positive
-from pii_bench.cli.terminal import say, say_json, tell
+from pii_bench.cli.terminal import say, say_json, tell_left_out
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.escaping import markdown_table
@@ -155,8 +155,7 @@ def run(arguments: argparse.Namespace) -> bool:
     """
     task = Task(arguments.task)
     found = read_runs(arguments.results)
-    for reason in found.left_out:
-        tell(f"left out: {reason}")
+    tell_left_out(found.left_out)
     systems = _systems(found.runs, task, arguments)
     assumed = Assumptions(
         documents=arguments.documents,

@@ -107,6 +107,13 @@ def add_json(parser: argparse._ActionsContainer) -> None:
     )
 
 
+def add_gzip(parser: argparse.ArgumentParser) -> None:
+    """Smaller files."""
+    parser.add_argument(
+        "--gzip", action="store_true", help="compress the samples (.gz); `gunzip` restores them"
+    )
+
+
 def add_data_folder(parser: argparse.ArgumentParser) -> None:
     """Where the sets are."""
     parser.add_argument(

@@ -31,7 +31,7 @@ from pii_bench.cli.options import (
     system_options,
     usd,
 )
-from pii_bench.cli.terminal import RunProgress, say, tell, tell_faults
+from pii_bench.cli.terminal import RunProgress, say, say_rows, tell, tell_faults, update_leaderboard
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import CallPolicy
@@ -269,7 +269,6 @@ def print_summary(
     shown: Mapping[tuple[str, str, str], None],
 ) -> None:
     """Update the leaderboard, and print the rows of what was run (`shown`) next to the paper's."""
-    from pii_bench.cli.leaderboard import print_json, print_rows, update_leaderboard
     from pii_bench.ranking.render import summarise
 
     report = tell if arguments.json else say
@@ -277,9 +276,9 @@ def print_summary(
     tasks = [*Task] if arguments.task == "all" else [Task(arguments.task)]
     chosen = [row for row in rows if row.task in tasks and _is_shown(row, shown)]
     if arguments.json:
-        print_json(row for row in chosen if row.source.is_system)
+        say_rows([row for row in chosen if row.source.is_system], as_json=True)
     elif arguments.all:
-        print_rows(chosen)
+        say_rows(chosen, as_json=False)
     else:
         say(f"\n{summarise(rows, shown, tasks)}", end="")
 

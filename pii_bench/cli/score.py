@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.leaderboard import print_json, print_rows, update_leaderboard
 from pii_bench.cli.options import DATASET_HELP, add_json, add_results
-from pii_bench.cli.terminal import counted, say, tell, tell_faults
+from pii_bench.cli.terminal import counted, say, say_rows, tell, tell_faults, update_leaderboard
 from pii_bench.datasets.catalog import load_dataset, open_dataset
 from pii_bench.errors import PiiBenchError
 from pii_bench.ranking.external import check_name, keep_submission
@@ -27,10 +26,9 @@ from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from pii_bench.datasets.catalog import DatasetStream
-    from pii_bench.ranking.rows import Row
 
 DESCRIPTION: Final = "Score a file of predictions made anywhere."
 
@@ -103,7 +101,7 @@ def run(arguments: argparse.Namespace) -> bool:
                 names_types=typed,
             )
         )
-    _show(with_intervals(rows), as_json=arguments.json)
+    say_rows(with_intervals(rows), as_json=arguments.json)
     return arguments.partial or all(row.complete for row in rows)
 
 
@@ -146,12 +144,5 @@ def _keep(arguments: argparse.Namespace, name: str) -> bool:
     rows, _ = update_leaderboard(arguments.results, [dataset], report=report)
     own = (Source.SUBMITTED, name, dataset.name)
     shown = [row for row in rows if (row.source, row.model, row.dataset) == own]
-    _show(shown, as_json=arguments.json)
+    say_rows(shown, as_json=arguments.json)
     return arguments.partial or all(row.complete for row in shown)
-
-
-def _show(rows: Sequence[Row], *, as_json: bool) -> None:
-    if as_json:
-        print_json(rows)
-    else:
-        print_rows(rows)

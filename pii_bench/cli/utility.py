@@ -58,7 +58,7 @@ from pii_bench.cli.options import (
     usd,
 )
 from pii_bench.cli.run import tell_missing
-from pii_bench.cli.terminal import RunProgress, say, say_json, tell
+from pii_bench.cli.terminal import RunProgress, say, say_json, tell, tell_left_out
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
@@ -442,8 +442,7 @@ def _write(
         published = published_figures()
         paths = [*write_utility(collection.measured, published, results)]
         paths += write_preferences(preferences, results)
-    for reason in collection.left_out:
-        tell(f"left out: {reason}")
+    tell_left_out(collection.left_out)
     rows = [row for row, _ in collection.measured if datasets is None or row.dataset in datasets]
     (tell if arguments.json else say)(f"figures: {', '.join(map(str, paths))}")
     shown = [row for row in preferences if datasets is None or row.dataset in datasets]

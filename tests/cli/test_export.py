@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.cli import exports, main
+from pii_bench.cli import main, terminal
 from tests.builders import read_lines, sample_record, write_lines
 from tests.integrations.schemas import valid_run, valid_samples
 from tests.protocol_server import completion
@@ -79,7 +79,7 @@ def test_a_big_export_says_so_before_it_writes(
     tiny: Dataset, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     store_run(Path("results/runs"), tiny, "naive", ANSWERS)
-    monkeypatch.setattr(exports, "BIG", 1000)
+    monkeypatch.setattr(terminal, "BIG", 1000)
     Path("out").touch()
 
     # A file is where the folder should be: what is told was told before.
@@ -165,7 +165,7 @@ def test_a_file_can_be_compressed(
 def test_a_big_file_says_so_first(
     ten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
-    monkeypatch.setattr(exports, "BIG", 1)
+    monkeypatch.setattr(terminal, "BIG", 1)
     out = tmp_path / "a.jsonl"
 
     assert main(["export", "fine-tuning", "--for", "mistral", *of(ten, out)]) == 0

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from pii_bench.cli import leaderboard, main
+from pii_bench.cli import main
+from pii_bench.ranking import stored
 from pii_bench.ranking.external import published_rows
 from tests.ranking.stored_runs import ANN, BO, store_run, tiny_dataset
 
@@ -51,7 +52,7 @@ def test_an_interruption_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys
     def interrupt(*_: object) -> NoReturn:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(leaderboard, "update", interrupt)
+    monkeypatch.setattr(stored, "update", interrupt)
 
     assert main(["leaderboard"]) == 1
     assert capsys.readouterr().err == "pii-bench: interrupted\n"
