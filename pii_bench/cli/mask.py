@@ -16,6 +16,8 @@ from pii_bench.cli.options import (
     add_endpoint,
     add_engine,
     add_keep,
+    add_label_map,
+    add_local_only,
     add_sampling,
     built,
     ray_workers,
@@ -125,20 +127,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="if the system does not tell what the query needs: print nothing, or mask all that "
         "was found (default: %(default)s)",
     )
-    parser.add_argument(
-        "--local-only",
-        action="store_true",
-        help="refuse a system that sends the text to another machine",
-    )
+    add_local_only(parser, "system that sends the text to")
     parser.add_argument(
         "--strategy", help="a chat model's prompt for query-related PII (default: naive)"
     )
-    parser.add_argument(
-        "--label-map",
-        type=Path,
-        metavar="FILE",
-        help="JSON of a detector's labels to our types, instead of its own",
-    )
+    add_label_map(parser)
     corpus = parser.add_argument_group("a corpus", mask_corpus.DESCRIPTION)
     mask_corpus.add_arguments(corpus)
     add_engine(corpus)

@@ -18,18 +18,21 @@ from pii_bench.cli.options import (
     add_filters,
     add_json,
     add_keep,
+    add_label_map,
     add_labelled,
+    add_limit,
+    add_local_only,
+    add_max_usd,
     add_results,
     add_sampling,
     add_task,
+    amount,
     built,
     calls_at_a_time,
     filtered,
-    number_in,
     positive,
     ray_workers,
     system_options,
-    usd,
 )
 from pii_bench.cli.terminal import RunProgress, say, say_rows, tell, tell_faults, update_leaderboard
 from pii_bench.datasets.catalog import load_datasets
@@ -99,20 +102,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_task(parser)
     add_dataset(parser)
     add_filters(parser)
-    parser.add_argument(
-        "--limit", type=positive, metavar="N", help="only the first N samples of each dataset"
-    )
-    parser.add_argument(
-        "--label-map",
-        type=Path,
-        metavar="FILE",
-        help="JSON of a detector's labels to our types, instead of its own",
-    )
-    parser.add_argument(
-        "--local-only",
-        action="store_true",
-        help="refuse a system that sends the texts to another machine",
-    )
+    add_limit(parser)
+    add_label_map(parser)
+    add_local_only(parser, "system that sends the texts to")
     add_keep(parser)
     add_engine(parser.add_argument_group("where a local system works"))
     add_sampling(parser.add_argument_group("what a chat model is asked"))
@@ -191,7 +183,7 @@ def plan(arguments: argparse.Namespace, datasets: Sequence[Dataset]) -> Plan:
     concurrency = calls_at_a_time(arguments, arguments.model)
     options = _options(arguments, concurrency)
     found = built(arguments.model, options, local_only=arguments.local_only)
-    systems = _for_task(arguments.task, arguments.model, found)
+    systems = for_task(arguments.task, arguments.model, found)
     if arguments.batch is not None:
         for system in systems:
             batch_service(system)
@@ -339,7 +331,7 @@ def _shots(arguments: argparse.Namespace) -> Shots | None:
     return None
 
 
-def _for_task(task: str, name: str, systems: Sequence[System]) -> list[System]:
+def for_task(task: str, name: str, systems: Sequence[System]) -> list[System]:
     """The systems whose answers a task needs: masking needs both, `all` what there is."""
     both = {Task.DETECTION, Task.QUERY_RELATED}
     several = {"all": {Task.REWRITE, *both}, Task.MASKING: both}
@@ -382,12 +374,7 @@ def _add_money(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--dry-run", action="store_true", help="tell calls, tokens and cost, and ask nothing"
     )
-    group.add_argument(
-        "--max-usd",
-        type=usd,
-        metavar="USD",
-        help="make no call that might pass this sum, with those in flight",
-    )
+    add_max_usd(group, "make no call that might pass this sum, with those in flight")
     group.add_argument(
         "--price",
         type=_price,
@@ -397,10 +384,9 @@ def _add_money(group: argparse._ArgumentGroup) -> None:
 
 
 def _price(text: str) -> Price:
-    numbers = [number_in(part) for part in text.split(",")]
-    match numbers:
-        case [float(into), float(out)] if into >= 0 and out >= 0:
-            return Price(into, out, dt.datetime.now(dt.UTC).date(), "--price")
-        case _:
-            what = "must be two numbers, USD per million tokens in and out, such as 2.5,10"
-            raise argparse.ArgumentTypeError(f"{what}, not {text!r}")
+    try:
+        into, out = map(amount, text.split(","))
+    except (ValueError, argparse.ArgumentTypeError):
+        what = "must be two numbers, USD per million tokens in and out, such as 2.5,10"
+        raise argparse.ArgumentTypeError(f"{what}, not {text!r}") from None
+    return Price(into, out, dt.datetime.now(dt.UTC).date(), "--price")
