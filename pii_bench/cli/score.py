@@ -63,23 +63,16 @@ def run(arguments: argparse.Namespace) -> bool:
     Raises:
         PiiBenchError: the dataset or the predictions are broken, or the name is taken.
     """
-    path, name = arguments.predictions, arguments.name
-    if name is not None:
-        check_name(name)
-        return _keep(arguments, name)
+    if arguments.name is not None:
+        check_name(arguments.name)
+        return _keep(arguments, arguments.name)
     if arguments.force:
         raise PiiBenchError("--force is about what is kept under --name: leave it out")
     dataset = open_dataset(arguments.dataset)
     tell_faults(dataset)
     clusters = _clusters(dataset)
-    predictions = PredictionsFile(path)
-    lacking = predictions.require(clusters, partial=arguments.partial)
-    _tell_lacking(lacking, len(clusters))
-    _tell_types(predictions)
-    tasks = predicted_tasks(predictions)
-    if not tasks:
-        raise PiiBenchError(f"{path}: no line has an answer; nothing to score")
-    tallies = [Tally(task, CompactScores()) for task in tasks]
+    predictions = _read(arguments, clusters)
+    tallies = [Tally(task, CompactScores()) for task in predicted_tasks(predictions)]
     for sample in counted(dataset.read(), "samples scored", of=len(clusters)):
         prediction = predictions.get(sample.id)
         for tally in tallies:
@@ -93,7 +86,9 @@ def run(arguments: argparse.Namespace) -> bool:
         rows.append(
             row_of(
                 tally.evaluation,
-                Signature(dataset.name, dataset.sha256, tally.task, model=path.stem),
+                Signature(
+                    dataset.name, dataset.sha256, tally.task, model=arguments.predictions.stem
+                ),
                 clusters,
                 source=Source.RUN,
                 oracle=False,
@@ -105,16 +100,20 @@ def run(arguments: argparse.Namespace) -> bool:
     return arguments.partial or all(row.complete for row in rows)
 
 
-def _tell_lacking(lacking: int, of: int) -> None:
-    if lacking:
-        tell(f"partial: {of - lacking} of {of} samples have a prediction and are scored")
-
-
-def _tell_types(predictions: Mapping[str, Prediction]) -> None:
+def _read(arguments: argparse.Namespace, wanted: Mapping[str, object]) -> PredictionsFile:
+    """The predictions; said is which samples they lack, and which types are none of ours."""
+    path: Path = arguments.predictions
+    predictions = PredictionsFile(path)
+    if lacking := predictions.require(wanted, partial=arguments.partial):
+        scored = len(wanted) - lacking
+        tell(f"partial: {scored} of {len(wanted)} samples have a prediction and are scored")
     if unknown := unknown_types(predictions):
         listed = ", ".join(f"{name!r} {count}" for name, count in unknown.most_common(5))
         what = f"entities of types that are none of {', '.join(PiiType)}"
         tell(f"{unknown.total()} {what}: {listed}; they are right only where gold has them too")
+    if not predicted_tasks(predictions):
+        raise PiiBenchError(f"{path}: no line has an answer; nothing to score")
+    return predictions
 
 
 def _clusters(dataset: DatasetStream) -> Mapping[str, str]:
@@ -127,17 +126,11 @@ def _clusters(dataset: DatasetStream) -> Mapping[str, str]:
 
 def _keep(arguments: argparse.Namespace, name: str) -> bool:
     """Keep predictions under a name, and print their rows; whether all could be scored."""
-    path: Path = arguments.predictions
     dataset = load_dataset(arguments.dataset)
     tell_faults(dataset)
-    found = PredictionsFile(path)
-    wanted = [sample.id for sample in dataset.samples]
-    lacking = found.require(dict.fromkeys(wanted), partial=arguments.partial)
-    _tell_lacking(lacking, len(wanted))
-    _tell_types(found)
-    predictions = {name: found.get(name, Prediction(Status.INFRA_ERROR)) for name in wanted}
-    if not predicted_tasks(predictions):
-        raise PiiBenchError(f"{path}: no line has an answer; nothing to score")
+    wanted = dict.fromkeys(sample.id for sample in dataset.samples)
+    found = _read(arguments, wanted)
+    predictions = {each: found.get(each, Prediction(Status.INFRA_ERROR)) for each in wanted}
     kept = keep_submission(arguments.results, name, dataset, predictions, force=arguments.force)
     report = tell if arguments.json else say
     report(f"kept: {kept}")
