@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,8 +16,6 @@ from tests.cli.conftest import table_lines
 from tests.ranking.stored_runs import changed, store_run, tiny_dataset
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Capsys
 
 AGES = {"s1": '### Answer: ["32"]', "s2": '### Answer: ["41"]'}
@@ -28,10 +27,10 @@ TABLES = [
 
 
 @pytest.fixture
-def results(own_folder: Path) -> Path:
+def results() -> Path:
     """One query-related run."""
-    folder = own_folder / "results"
-    store_run(folder / "runs", tiny_dataset(own_folder / "tiny.jsonl"), "naive", AGES)
+    folder = Path("results")
+    store_run(folder / "runs", tiny_dataset(Path("tiny.jsonl")), "naive", AGES)
     return folder
 
 
@@ -81,7 +80,7 @@ def test_a_run_without_its_dataset_is_left_out_and_said(
 
 
 def test_drops_are_printed_with_their_differences(
-    own_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+    monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     published = run_name("hard", model="gpt-5", source=Source.PUBLISHED)
     drops = (
@@ -94,7 +93,7 @@ def test_drops_are_printed_with_their_differences(
     monkeypatch.setattr(analyse, "analyse", lambda *_: analysis)
     monkeypatch.setattr(analyse, "draw_figures", lambda *_: [])
 
-    assert main(["analyse", "--results", str(own_folder)]) == 0
+    assert main(["analyse", "--results", "."]) == 0
 
     header, *lines = table_lines(capsys.readouterr().out)
     asked = ("naive", "query-related", "f1", "run")

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Capsys
 
 import pii_bench
@@ -118,7 +117,7 @@ def test_help_of_a_command(capsys: Capsys, command: str) -> None:
         "export every-eval-ever --out out",
     ],
 )
-def test_results_that_are_not_there_are_refused(own_folder: Path, command: str) -> None:
+def test_results_that_are_not_there_are_refused(command: str) -> None:
     refused(*command.split(), "--results", "nowhere")
 
-    assert list(own_folder.iterdir()) == []
+    assert list(Path().iterdir()) == []

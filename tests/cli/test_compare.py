@@ -42,11 +42,11 @@ def tables(output: str) -> list[list[list[str]]]:
 
 
 @pytest.fixture
-def two_models(own_folder: Path) -> Path:
+def two_models() -> Path:
     """One right on all 12 queries of demo, the other on the last 4."""
     store(right(), "fake/one", "naive")
     store(right(wrong=8), "fake/two", "naive")
-    return own_folder
+    return Path()
 
 
 @pytest.mark.usefixtures("two_models")
@@ -139,10 +139,8 @@ def test_only_one_dataset_or_task_if_asked(capsys: Capsys) -> None:
         assert len(tables(capsys.readouterr().out)[0]) == 1
 
 
-def test_a_file_is_named_by_its_path_or_as_in_the_leaderboard(
-    own_folder: Path, capsys: Capsys
-) -> None:
-    dataset = tiny_dataset(own_folder / "tiny.jsonl")
+def test_a_file_is_named_by_its_path_or_as_in_the_leaderboard(capsys: Capsys) -> None:
+    dataset = tiny_dataset(Path("tiny.jsonl"))
     for model, answer in (("fake/one", ANN), ("fake/two", BO)):
         store_run(RUNS, dataset, "detection", {"s1": answer, "s2": BO}, model=model)
 
@@ -186,13 +184,11 @@ def test_equal_answers_leave_no_sample_to_show(capsys: Capsys) -> None:
 
 
 @pytest.mark.usefixtures("two_models")
-def test_a_detector_that_names_no_subjects_is_compared_by_ent_f1(
-    capsys: Capsys, own_folder: Path
-) -> None:
+def test_a_detector_that_names_no_subjects_is_compared_by_ent_f1(capsys: Capsys) -> None:
     detection = {s.id: detection_answer(s) for s in load_dataset("demo").samples}
     for model in ("fake/one", "fake/two"):
         store(detection, model, "detection")
-    manifest = own_folder / RUNS / "fake--two" / "detection" / "demo.run.json"
+    manifest = RUNS / "fake--two" / "detection" / "demo.run.json"
     text = manifest.read_text(encoding="utf-8")
     manifest.write_text(text.replace('"names_subjects": true', '"names_subjects": false'))
 
@@ -202,10 +198,8 @@ def test_a_detector_that_names_no_subjects_is_compared_by_ent_f1(
 
 
 @pytest.mark.usefixtures("two_models")
-def test_nothing_in_common_is_an_error_that_says_what_there_is(
-    own_folder: Path, capsys: Capsys
-) -> None:
-    dataset = tiny_dataset(own_folder / "tiny.jsonl")
+def test_nothing_in_common_is_an_error_that_says_what_there_is(capsys: Capsys) -> None:
+    dataset = tiny_dataset(Path("tiny.jsonl"))
     store_run(RUNS, dataset, "naive", {"s1": WRONG}, model="fake/three")
 
     assert compare("fake/one", "fake/three") == 2
@@ -230,8 +224,8 @@ def test_what_cannot_be_compared(capsys: Capsys, arguments: list[str], what: str
 
 
 @pytest.mark.usefixtures("two_models")
-def test_a_run_that_is_left_out_is_told(own_folder: Path, capsys: Capsys) -> None:
-    store_run(RUNS, changed(tiny_dataset(own_folder / "tiny.jsonl")), "naive", {"s1": WRONG})
+def test_a_run_that_is_left_out_is_told(capsys: Capsys) -> None:
+    store_run(RUNS, changed(tiny_dataset(Path("tiny.jsonl"))), "naive", {"s1": WRONG})
 
     assert compare("fake/one", "fake/two") == 0
     assert capsys.readouterr().err.startswith("left out: fake/one, naive on ")

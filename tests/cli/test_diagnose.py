@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,8 +13,6 @@ from tests.cli.conftest import table_lines
 from tests.ranking.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Capsys
 
 TABLES = ["errors.csv", "leak-curve.csv", "leak.csv", "twins.csv"]
@@ -25,9 +24,9 @@ def cells(output: str, title: str) -> list[list[str]]:
     return table_lines(after.partition("\n\n")[0])
 
 
-def test_errors_and_leaks_of_a_prompted_model(own_folder: Path, capsys: Capsys) -> None:
-    dataset = tiny_dataset(own_folder / "tiny.jsonl")
-    runs = own_folder / "results" / "runs"
+def test_errors_and_leaks_of_a_prompted_model(capsys: Capsys) -> None:
+    dataset = tiny_dataset(Path("tiny.jsonl"))
+    runs = Path("results/runs")
     # Of Ann the name is kept, of Bo nothing is known.
     answers = {"s1": '### Answer: ["32", "Ann Lee"]', "s2": "I will not."}
     store_run(runs, dataset, "naive", answers)
@@ -52,12 +51,12 @@ def test_errors_and_leaks_of_a_prompted_model(own_folder: Path, capsys: Capsys) 
     # Ann's name of tier 3 leaks, and Bo's where the guard is open.
     _, line = cells(output.out, dataset.name)
     assert line[3:11] == ["1/2", "1", "1.000", "1.000", "0.500", "0.000", "0.000", "0.500"]
-    assert sorted(read_folder(own_folder / "results" / "diagnosis")) == TABLES
+    assert sorted(read_folder(Path("results/diagnosis"))) == TABLES
 
 
-def test_without_detection_some_classes_cannot_occur(own_folder: Path, capsys: Capsys) -> None:
-    dataset = tiny_dataset(own_folder / "tiny.jsonl")
-    runs = own_folder / "results" / "runs"
+def test_without_detection_some_classes_cannot_occur(capsys: Capsys) -> None:
+    dataset = tiny_dataset(Path("tiny.jsonl"))
+    runs = Path("results/runs")
     store_run(runs, dataset, "naive-choice", {"s1": "### Answer: []", "s2": FAILED})
 
     assert main(["diagnose"]) == 0
@@ -72,13 +71,13 @@ def test_without_detection_some_classes_cannot_occur(own_folder: Path, capsys: C
 
 
 @pytest.fixture
-def runs_of_twins(own_folder: Path) -> Path:
+def runs_of_twins() -> Path:
     """gold+keyword on an original and on its paraphrase."""
     paraphrase = couple(sample_id="s1-paraphrase", meta={"twin": "paraphrase", "twin_of": "s1"})
     for name, sample in (("first", couple()), ("twins", paraphrase)):
-        write_native(own_folder / f"{name}.jsonl", [sample])
+        write_native(Path(f"{name}.jsonl"), [sample])
         assert main(["run", "--model", "gold+keyword", "--dataset", f"{name}.jsonl"]) == 0
-    return own_folder / "results"
+    return Path("results")
 
 
 def test_a_system_with_scores_has_a_curve_and_twins_have_rates(
@@ -110,9 +109,9 @@ def test_twice_gives_the_same_and_no_text_of_a_sample(runs_of_twins: Path, capsy
     assert not [text for text in texts if text in told]
 
 
-def test_a_run_that_is_left_out_is_told(own_folder: Path, capsys: Capsys) -> None:
-    dataset = tiny_dataset(own_folder / "tiny.jsonl")
-    runs = own_folder / "results" / "runs"
+def test_a_run_that_is_left_out_is_told(capsys: Capsys) -> None:
+    dataset = tiny_dataset(Path("tiny.jsonl"))
+    runs = Path("results/runs")
     store_run(runs, dataset, "detection", {"s1": ANN})
     assert main(["diagnose"]) == 2
     told = "pii-bench: results: no answers to queries are stored there\n"

@@ -8,6 +8,7 @@ import pytest
 
 from pii_bench.cli import main, terminal
 from tests.builders import read_lines, sample_record, write_lines
+from tests.cli.conftest import run_chat
 from tests.integrations.schemas import valid_run, valid_samples
 from tests.protocol_server import completion
 from tests.ranking.stored_runs import FAILED, store_run, tiny_dataset
@@ -21,8 +22,8 @@ ANSWERS = {"s1": '### Answer: ["32"]', "s2": '### Answer: ["40"]'}
 
 
 @pytest.fixture
-def tiny(own_folder: Path) -> Dataset:
-    return tiny_dataset(own_folder / "mine.jsonl")
+def tiny() -> Dataset:
+    return tiny_dataset(Path("mine.jsonl"))
 
 
 def export_runs(*options: str) -> int:
@@ -199,17 +200,16 @@ def test_test_sets_are_not_learnt_from(capsys: Capsys) -> None:
 
 
 def test_a_tuned_model_of_a_provider_is_a_model_like_any_other(
-    protocol_server: ProtocolServer, own_folder: Path
+    protocol_server: ProtocolServer,
 ) -> None:
     protocol_server.script(completion('### Answer: ["Halifax"]'))
-    options = ("--task", "query-related", "--dataset", "demo", "--limit", "1")
-    server = ("--base-url", f"{protocol_server.url}/v1")
+    options = ("--model", f"openai/{TUNED}", "--task", "query-related", "--limit", "1")
 
-    assert main(["run", "--model", f"openai/{TUNED}", *options, *server]) == 0
+    assert run_chat(protocol_server, *options) == 0
 
     (asked,) = protocol_server.requests
     assert asked.body["model"] == TUNED
-    assert TUNED in (own_folder / "results" / "leaderboard.csv").read_text()
+    assert TUNED in Path("results/leaderboard.csv").read_text()
 
 
 def of(dataset: Path, out: Path) -> tuple[str, ...]:

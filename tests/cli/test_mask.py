@@ -7,6 +7,7 @@ import json
 import os
 import stat
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -17,8 +18,6 @@ from tests.builders import write_lines
 from tests.protocol_server import ProtocolServer, completion
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Capsys
 
 TEXT: Final = "Ann Lee, 32,\r\nBo Ek.\n"
@@ -49,8 +48,8 @@ def pipe(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 
 
 @pytest.fixture
-def letter(own_folder: Path) -> Path:
-    path = own_folder / "letter.txt"
+def letter() -> Path:
+    path = Path("letter.txt")
     path.write_bytes(TEXT.encode())
     return path
 
@@ -89,7 +88,7 @@ def test_what_became_of_each_text_is_listed_if_so_wished(letter: Path, capsys: C
 
 
 def test_the_default_system_masks_standard_input_on_this_machine(
-    own_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+    capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipe(monkeypatch, "I am Ann Lee. Write to ann.lee@mail.example.")
 
@@ -99,7 +98,7 @@ def test_the_default_system_masks_standard_input_on_this_machine(
     assert "ann.lee@mail.example" not in output.out
     assert "<" in output.out
     assert "this machine" in output.err
-    assert os.listdir(own_folder) == []  # noqa: PTH208 -- hidden files too
+    assert os.listdir(Path()) == []  # noqa: PTH208 -- hidden files too
 
 
 def test_what_only_the_query_holds_is_counted_too(
@@ -197,7 +196,6 @@ def test_where_the_mapping_cannot_be_kept_the_masked_text_is_not_printed(
     ],
 )
 def test_an_answer_is_restored_and_what_is_not_is_told(
-    own_folder: Path,
     capsys: Capsys,
     monkeypatch: pytest.MonkeyPatch,
     answer: str,
@@ -206,7 +204,7 @@ def test_an_answer_is_restored_and_what_is_not_is_told(
     told: str,
 ) -> None:
     mapping = {"format": "pii-bench-mask-1", "tags": MAPPING}
-    (own_folder / "mapping.json").write_text(json.dumps(mapping))
+    Path("mapping.json").write_text(json.dumps(mapping))
     pipe(monkeypatch, answer)
 
     assert unmask("-") == code
@@ -246,10 +244,8 @@ def test_wrong_arguments_and_input(
     assert "Ann" not in output.err
 
 
-def test_a_remote_model_is_refused_before_it_asks_for_a_key(
-    own_folder: Path, capsys: Capsys
-) -> None:
-    (own_folder / "letter.txt").write_text("I am 32.")
+def test_a_remote_model_is_refused_before_it_asks_for_a_key(capsys: Capsys) -> None:
+    Path("letter.txt").write_text("I am 32.")
     asked = ("--model", "gpt-6-luna", "--local-only")
 
     assert main(["mask", "letter.txt", "--query", "Am I old?", *asked]) == 2
@@ -271,9 +267,9 @@ NEVER_NEEDED = ("Ann Lee", "536-22-8719", "ann.lee@example.org", "+44 20 7946 09
 
 @pytest.mark.parametrize("keep", KEEP)
 def test_names_and_numbers_stay_only_where_the_query_clearly_needs_them(
-    own_folder: Path, capsys: Capsys, keep: str
+    capsys: Capsys, keep: str
 ) -> None:
-    letter = own_folder / "identity.txt"
+    letter = Path("identity.txt")
     letter.write_text(IDENTITY)
 
     def masked(query: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -12,8 +13,6 @@ from tests.builders import read_folder, read_lines, write_lines
 from tests.protocol_server import ProtocolServer, Reply, completion
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Capsys
 
 FOUND: Final = 'Subject1{"Ann Lee": "PER", "32": "DEM"}'
@@ -23,17 +22,17 @@ MASKED: Final = [row | {"text": f"<Full Name> is {row['n']}."} for row in ROWS]
 
 
 @pytest.fixture
-def replay(own_folder: Path) -> str:
+def replay() -> str:
     answers = [
         {"id": "text", "prompt": "detection", "text": FOUND, "finish": "stop"},
         {"id": "text", "text": NEEDED, "finish": "stop"},
     ]
-    return f"replay:{write_lines(own_folder / 'said' / 'said.jsonl', answers)}"
+    return f"replay:{write_lines(Path('said/said.jsonl'), answers)}"
 
 
 @pytest.fixture
-def letters(own_folder: Path) -> Path:
-    folder = own_folder / "letters"
+def letters() -> Path:
+    folder = Path("letters")
     (folder / "old").mkdir(parents=True)
     (folder / "a.txt").write_bytes(b"Ann Lee is 32.\r\n")
     (folder / "old" / "b.txt").write_bytes(b"Dear Ann Lee,\nAnn Lee")
@@ -43,8 +42,8 @@ def letters(own_folder: Path) -> Path:
 
 
 @pytest.fixture
-def table(own_folder: Path) -> Path:
-    return write_lines(own_folder / "rows.jsonl", ROWS)
+def table() -> Path:
+    return write_lines(Path("rows.jsonl"), ROWS)
 
 
 def mask(*options: object) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -18,7 +19,6 @@ from tests.protocol_server import completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from pii_bench.models.base import AnswerSchema
     from tests.cli.conftest import Capsys
@@ -113,10 +113,7 @@ def settings(request: ReceivedRequest) -> dict[str, Any]:
 
 @SPEAKERS
 def test_right_answers_of_any_provider_are_perfect_and_a_schema_is_a_condition_of_its_own(
-    protocol_server: ProtocolServer,
-    own_folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    speaker: Speaker,
+    protocol_server: ProtocolServer, monkeypatch: pytest.MonkeyPatch, speaker: Speaker
 ) -> None:
     monkeypatch.setenv("PII_BENCH_API_KEY", PLANTED)
     protocol_server.script(right(speaker.reply))
@@ -132,8 +129,7 @@ def test_right_answers_of_any_provider_are_perfect_and_a_schema_is_a_condition_o
         assert request.path == speaker.path
         assert request.headers["authorization"] == f"Bearer {PLANTED}"
     assert sorted(
-        (row["task"], row["strategy"], row["f1"] or row["strict_f1"])
-        for row in leaderboard_rows(own_folder / "results")
+        (row["task"], row["strategy"], row["f1"] or row["strict_f1"]) for row in leaderboard_rows()
     ) == [
         ("detection", "detection", "1.0000"),
         ("detection", "detection+schema", "1.0000"),
@@ -145,7 +141,7 @@ def test_right_answers_of_any_provider_are_perfect_and_a_schema_is_a_condition_o
 
 
 def test_a_vote_draws_its_own_number_of_times_at_its_own_temperature(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: Capsys
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     protocol_server.script(right(completion))
     vote = ("--strategy", "self-consistency-vote", "--votes", "3", "--limit", "2")
@@ -155,24 +151,22 @@ def test_a_vote_draws_its_own_number_of_times_at_its_own_temperature(
     temperatures = [request.body["temperature"] for request in protocol_server.requests]
     assert temperatures == [0.0] * 2 + [0.7] * 6
     assert capsys.readouterr().out.count("| 1.000") == 3 + 4 + 5
-    (path,) = (own_folder / "results").glob("runs/*/self-consistency-vote/demo.jsonl")
+    (path,) = Path("results").glob("runs/*/self-consistency-vote/demo.jsonl")
     assert [len(line["draws"]) for line in read_lines(path)] == [3, 3]
 
 
-def test_the_temperature_may_be_left_to_the_provider(
-    protocol_server: ProtocolServer, own_folder: Path
-) -> None:
+def test_the_temperature_may_be_left_to_the_provider(protocol_server: ProtocolServer) -> None:
     protocol_server.script(right(completion))
 
     assert OPENAI.run(protocol_server, "--limit", "1", "--temperature", "default") == 0
 
     assert not [each for each in protocol_server.requests if "temperature" in each.body]
-    (path, _) = (own_folder / "results").glob("runs/*/*/demo.run.json")
+    (path, _) = Path("results").glob("runs/*/*/demo.run.json")
     assert '"temperature": null' in path.read_text()
 
 
 def test_what_no_call_can_pass_stops_the_run_at_once(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: Capsys
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     refusal = anthropic_replies.failure(401, "authentication_error")
     protocol_server.script(right(CLAUDE.reply), refusal)
@@ -185,19 +179,17 @@ def test_what_no_call_can_pass_stops_the_run_at_once(
     assert naive.endswith(": 12 of 12 samples have no answer; run again to ask only these")
     assert last.startswith("pii-bench: provider 'anthropic' refuses model ")
     assert last.endswith("HTTP 401 authentication_error: check the API key")
-    (path,) = (own_folder / "results").glob("runs/*/detection/demo.jsonl")
+    (path,) = Path("results").glob("runs/*/detection/demo.jsonl")
     assert [line["id"] for line in read_lines(path)] == ["demo-0001"]
 
 
-def test_local_only_takes_what_stays_on_this_machine(
-    protocol_server: ProtocolServer, own_folder: Path
-) -> None:
+def test_local_only_takes_what_stays_on_this_machine(protocol_server: ProtocolServer) -> None:
     protocol_server.script(right(completion))
 
     assert OPENAI.run(protocol_server, "--limit", "1", "--local-only") == 0
     assert main(["run", "--model", "gold+keyword", "--dataset", "demo", "--local-only"]) == 0
 
-    recipients = {row["unmasked_text_to"] for row in leaderboard_rows(own_folder / "results")}
+    recipients = {row["unmasked_text_to"] for row in leaderboard_rows()}
     assert recipients == {"this machine"}
 
 

@@ -26,7 +26,7 @@ def report(*options: str) -> int:
     return main(["report", *options])
 
 
-def test_the_page_is_written_into_the_results(own_folder: Path, capsys: Capsys) -> None:
+def test_the_page_is_written_into_the_results(capsys: Capsys) -> None:
     demo_results(Path("results"))
 
     assert report() == 0
@@ -35,24 +35,22 @@ def test_the_page_is_written_into_the_results(own_folder: Path, capsys: Capsys) 
     assert output.out.startswith("report: results/report.html (")
     assert output.out.endswith(" rows, 2 runs, 0.3 MB)\n")
     assert output.err == f"scoring run 1 of 4\nno figures: {NOT_INSTALLED}\n"
-    page = (own_folder / "results" / "report.html").read_text(encoding="utf-8")
+    page = Path("results/report.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert "Halifax" in page
 
 
-def test_the_file_may_be_another_and_without_any_text(own_folder: Path) -> None:
+def test_the_file_may_be_another_and_without_any_text() -> None:
     demo_results(Path("results"))
 
     assert report("--out", "new/page.html", "--no-texts") == 0
 
-    assert "Halifax" not in (own_folder / "new" / "page.html").read_text(encoding="utf-8")
+    assert "Halifax" not in Path("new/page.html").read_text(encoding="utf-8")
     assert not Path("results/report.html").exists()
 
 
-def test_a_users_texts_go_in_when_asked_for_and_it_is_said(
-    own_folder: Path, capsys: Capsys
-) -> None:
-    tiny = tiny_dataset(own_folder / "tiny.jsonl")
+def test_a_users_texts_go_in_when_asked_for_and_it_is_said(capsys: Capsys) -> None:
+    tiny = tiny_dataset(Path("tiny.jsonl"))
     store_run(Path("results/runs"), tiny, "naive", ANSWERS)
     file = Path("results/report.html")
 
@@ -66,10 +64,8 @@ def test_a_users_texts_go_in_when_asked_for_and_it_is_said(
     assert "Ann Lee" in file.read_text(encoding="utf-8")
 
 
-def test_a_run_that_cannot_be_read_is_told_and_the_rest_is_written(
-    own_folder: Path, capsys: Capsys
-) -> None:
-    tiny = tiny_dataset(own_folder / "tiny.jsonl")
+def test_a_run_that_cannot_be_read_is_told_and_the_rest_is_written(capsys: Capsys) -> None:
+    tiny = tiny_dataset(Path("tiny.jsonl"))
     store_run(Path("results/runs"), changed(tiny), "naive", ANSWERS)
 
     assert report() == 1
@@ -78,9 +74,9 @@ def test_a_run_that_cannot_be_read_is_told_and_the_rest_is_written(
     assert Path("results/report.html").exists()
 
 
-def test_an_unknown_system_leaves_the_page_as_it_was(own_folder: Path, capsys: Capsys) -> None:
+def test_an_unknown_system_leaves_the_page_as_it_was(capsys: Capsys) -> None:
     demo_results(Path("results"))
-    page = own_folder / "results" / "report.html"
+    page = Path("results/report.html")
     page.write_text("before", encoding="utf-8")
 
     assert report("--model", "fake/tow") == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -11,8 +12,6 @@ from pii_bench.cli import main
 from tests.builders import read_lines, sample_record, write_lines
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Capsys
 
 QUERY: Final = "Is the pay of 41,000 dollars a year fair in Oslo?"
@@ -33,9 +32,9 @@ def scripted(folder: Path, **said: str) -> str:
 
 
 @pytest.fixture
-def three(own_folder: Path) -> Path:
+def three() -> Path:
     """Ann Lee, 32, three times."""
-    return write_lines(own_folder / "three.jsonl", [sample_record(f"s{n}") for n in (1, 2, 3)])
+    return write_lines(Path("three.jsonl"), [sample_record(f"s{n}") for n in (1, 2, 3)])
 
 
 def run(*options: object) -> int:
@@ -94,8 +93,8 @@ def test_rewritings_made_elsewhere_are_scored(three: Path, capsys: Capsys) -> No
 
 
 @pytest.fixture
-def letter(own_folder: Path) -> Path:
-    path = own_folder / "letter.txt"
+def letter() -> Path:
+    path = Path("letter.txt")
     path.write_text(LETTER, encoding="utf-8")
     return path
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,8 +13,6 @@ from tests.builders import read_folder, read_lines, write_lines
 from tests.protocol_server import Reply, api_error, completion
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Capsys
     from tests.protocol_server import ProtocolServer, ReceivedRequest
 
@@ -32,9 +32,7 @@ def answer_nothing(request: ReceivedRequest) -> Reply:
     return completion("Subject1{}" if prompt.endswith("Your lines:") else "### Answer: []")
 
 
-def test_the_main_job_from_gold_answers_is_perfect(
-    gold_answers: Path, own_folder: Path, capsys: Capsys
-) -> None:
+def test_the_main_job_from_gold_answers_is_perfect(gold_answers: Path, capsys: Capsys) -> None:
     assert run(f"replay:{gold_answers}") == 0
 
     output = capsys.readouterr()
@@ -46,9 +44,9 @@ def test_the_main_job_from_gold_answers_is_perfect(
     assert output.out.count("| 1.000") == 3 + 4 + 5
     assert output.out.count("| 12/12") == 3
     signatures = [line for line in output.out.splitlines() if line.startswith("data:demo@")]
-    board = (own_folder / "results" / "leaderboard.md").read_text(encoding="utf-8")
+    board = Path("results/leaderboard.md").read_text(encoding="utf-8")
     assert len([line for line in signatures if f"- `{line}`\n" in board]) == 3
-    assert sorted(read_folder(own_folder / "results")) == [
+    assert sorted(read_folder(Path("results"))) == [
         "leaderboard.csv",
         "leaderboard.html",
         "leaderboard.md",
@@ -62,17 +60,15 @@ def test_the_main_job_from_gold_answers_is_perfect(
     ]
 
 
-def test_a_second_run_asks_nothing_and_changes_nothing(
-    gold_answers: Path, own_folder: Path, capsys: Capsys
-) -> None:
+def test_a_second_run_asks_nothing_and_changes_nothing(gold_answers: Path, capsys: Capsys) -> None:
     run(f"replay:{gold_answers}")
-    before = read_folder(own_folder / "results")
+    before = read_folder(Path("results"))
     first = capsys.readouterr()
 
     assert run(f"replay:{gold_answers}") == 0
 
     second = capsys.readouterr()
-    assert read_folder(own_folder / "results") == before
+    assert read_folder(Path("results")) == before
     assert second.out == first.out
     assert second.err.splitlines() == [
         "detection on demo: 12 of 12 answered before",
@@ -89,30 +85,23 @@ def test_a_second_run_asks_nothing_and_changes_nothing(
     ],
 )
 def test_one_task_alone(
-    gold_answers: Path,
-    own_folder: Path,
-    capsys: Capsys,
-    task: str,
-    shown: list[str],
-    asked: set[str],
+    gold_answers: Path, capsys: Capsys, task: str, shown: list[str], asked: set[str]
 ) -> None:
     assert run(f"replay:{gold_answers}", "--task", task) == 0
 
     assert titles(capsys.readouterr().out) == shown
-    folder = own_folder / "results" / "runs" / "replay--gold"
+    folder = Path("results/runs/replay--gold")
     assert {path.name for path in folder.iterdir() if path.is_dir()} == asked
 
 
-def test_after_a_limit_only_the_rest_is_asked(
-    gold_answers: Path, own_folder: Path, capsys: Capsys
-) -> None:
+def test_after_a_limit_only_the_rest_is_asked(gold_answers: Path, capsys: Capsys) -> None:
     assert run(f"replay:{gold_answers}", "--limit", 5) == 0
     assert len(re.findall(r"\| 5/12 .*\| run, incomplete *\|", capsys.readouterr().out)) == 3
 
     run(f"replay:{gold_answers}", "--task", "detection")
 
     assert "detection on demo: 5 of 12 answered before" in capsys.readouterr().err
-    path = own_folder / "results" / "runs" / "replay--gold" / "detection" / "demo.jsonl"
+    path = Path("results/runs/replay--gold/detection/demo.jsonl")
     assert [line["id"] for line in read_lines(path)] == [
         sample.id for sample in load_dataset("demo").samples
     ]
@@ -148,14 +137,14 @@ def test_no_more_calls_at_a_time_than_asked_for(protocol_server: ProtocolServer)
 
 
 def test_a_setting_changed_and_changed_back_buys_nothing_again(
-    own_folder: Path, protocol_server: ProtocolServer, capsys: Capsys
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     protocol_server.script(answer_nothing)
     command = "openai/m", "--base-url", f"{protocol_server.url}/v1", "--task", "detection"
     run(*command)
     run(*command, "--max-tokens", 100)
-    (path,) = (own_folder / "results").glob("runs/openai--m@*/detection/demo.jsonl")
-    aside = path.with_name("demo.superseded.jsonl").relative_to(own_folder)
+    (path,) = Path("results").glob("runs/openai--m@*/detection/demo.jsonl")
+    aside = path.with_name("demo.superseded.jsonl")
     assert (
         "detection on demo: 12 answers to other requests (another model, prompt or setting) are "
         f"superseded: they are kept in {aside}\n"
@@ -174,12 +163,10 @@ def test_a_setting_changed_and_changed_back_buys_nothing_again(
     assert len(protocol_server.requests) == 24
 
 
-def test_another_endpoint_is_another_model(
-    own_folder: Path, protocol_server: ProtocolServer, capsys: Capsys
-) -> None:
+def test_another_endpoint_is_another_model(protocol_server: ProtocolServer, capsys: Capsys) -> None:
     protocol_server.script(answer_nothing)
     run("openai/m", "--base-url", f"{protocol_server.url}/a", "--task", "detection")
-    (path,) = (own_folder / "results").glob("runs/openai--m@*/detection/demo.jsonl")
+    (path,) = Path("results").glob("runs/openai--m@*/detection/demo.jsonl")
     before = path.read_bytes()
     capsys.readouterr()
 
@@ -208,21 +195,21 @@ def test_another_endpoint_is_another_model(
 )
 @pytest.mark.usefixtures("gold_answers")
 def test_wrong_arguments_are_told_before_anything_is_done(
-    own_folder: Path, capsys: Capsys, arguments: list[str], what: str
+    capsys: Capsys, arguments: list[str], what: str
 ) -> None:
     assert run(*arguments) == 2
 
     output = capsys.readouterr()
     assert output.out == ""
     assert output.err.startswith(f"pii-bench: {what}")
-    assert not (own_folder / "results").exists()
+    assert not Path("results").exists()
 
 
-def test_annotation_faults_are_counted_and_told(own_folder: Path, capsys: Capsys) -> None:
+def test_annotation_faults_are_counted_and_told(capsys: Capsys) -> None:
     label = {"type": "health", "relevance": "1"}
     line = {"context": "Mo has gout.", "question": "Why?", "piis": {"gout": label, "flu": label}}
-    dataset = write_lines(own_folder / "test.jsonl", [line])
-    answers = write_lines(own_folder / "mine.jsonl", [{"id": "capid-0001", "text": "[]"}])
+    dataset = write_lines(Path("test.jsonl"), [line])
+    answers = write_lines(Path("mine.jsonl"), [{"id": "capid-0001", "text": "[]"}])
 
     assert run(f"replay:{answers}", "--dataset", f"capid:{dataset}") == 0
 
@@ -241,19 +228,19 @@ def test_annotation_faults_are_counted_and_told(own_folder: Path, capsys: Capsys
     ],
 )
 def test_a_system_of_this_machine_answers_all_tasks(
-    own_folder: Path, capsys: Capsys, system: str, strategy: str, detection: str
+    capsys: Capsys, system: str, strategy: str, detection: str
 ) -> None:
     assert run(system) == 0
 
     output = capsys.readouterr().out
     assert re.search(detection, output)
     assert len(re.findall(rf"\| 1 +\| [a-z-]+ \| {strategy} ", output)) == 2
-    before = read_folder(own_folder / "results" / "runs")
+    before = read_folder(Path("results/runs"))
 
     assert run(system) == 0
 
     assert f"{strategy} on demo: 12 of 12 answered before" in capsys.readouterr().err
-    assert read_folder(own_folder / "results" / "runs") == before
+    assert read_folder(Path("results/runs")) == before
 
 
 def test_a_detector_alone_only_detects(capsys: Capsys) -> None:
@@ -270,3 +257,50 @@ def test_the_papers_rows_stand_beside_ours(capsys: Capsys) -> None:
     shown = capsys.readouterr().out
     assert "| published" in shown
     assert "| run, oracle, incomplete" in shown
+
+
+PLUG_IN = """
+from pii_bench.scorer.locate import DetectedSpan
+from pii_bench.systems.composed import compose_systems
+from pii_bench.systems.parts import DetectedEntities, PredictedRelevance
+from pii_bench.systems.relevance.catalog import build_relevance
+from pii_bench.taxonomy import PiiType
+
+class Mine:
+    name, identity = "mine", {}
+    def detect(self, text): return [DetectedSpan(0, SPAN, PiiType.PER)]
+
+def systems():
+    return compose_systems(DetectedEntities(Mine()), PredictedRelevance(build_relevance("all")))
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        # The text of demo-0001 alone names Halifax.
+        (
+            "10**6 if 'Halifax' in text else 4",
+            ["detection on demo, sample 'demo-0001': the plug-in raised ValueError"],
+        ),
+        (
+            "-1",
+            [
+                "detection on demo, sample 'demo-0005': the plug-in raised ValueError",
+                "detection on demo: and 7 more",
+            ],
+        ),
+    ],
+)
+def test_samples_on_which_the_code_of_a_plug_in_fails_are_named_and_the_run_goes_on(
+    capsys: Capsys, monkeypatch: pytest.MonkeyPatch, place: str, told: list[str]
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    Path("mine.py").write_text(PLUG_IN.replace("SPAN", place))
+
+    assert run("python:mine:systems", "--task", "detection") == 0
+
+    output = capsys.readouterr()
+    assert output.err.splitlines()[-len(told) :] == told
+    assert "| 12/12" in output.out

@@ -33,9 +33,9 @@ def embedders_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def small_set(own_folder: Path) -> Path:
+def small_set() -> Path:
     """Ann Lee, 32, asks twice about her age."""
-    return write_lines(own_folder / "set.jsonl", [sample_record("s1"), sample_record("s2")])
+    return write_lines(Path("set.jsonl"), [sample_record("s1"), sample_record("s2")])
 
 
 def utility(server: ProtocolServer | None = None, *options: object) -> bool:
@@ -202,15 +202,13 @@ def test_an_interrupted_run_says_what_is_missing(
     assert told.out == ""
 
 
-def test_a_complete_run_of_the_system_is_not_asked_again(
-    protocol_server: ProtocolServer, own_folder: Path
-) -> None:
+def test_a_complete_run_of_the_system_is_not_asked_again(protocol_server: ProtocolServer) -> None:
     lines = [{"id": name, "text": '### Answer: ["32"]'} for name in ("s1", "s2")]
     lines += [
         {"id": name, "prompt": "detection", "text": 'Subject1{"Ann Lee": "PER"}'}
         for name in ("s1", "s2")
     ]
-    replay = f"replay:{write_lines(own_folder / 'said.jsonl', lines)}"
+    replay = f"replay:{write_lines(Path('said.jsonl'), lines)}"
     protocol_server.script(reply)
     utility(protocol_server, "--model", replay)
     before = read_folder(Path("results/runs"))
