@@ -13,7 +13,7 @@ from pii_bench.ranking.rows import Source
 from tests.analysis.evaluated import run_name
 from tests.builders import read_folder
 from tests.cli.conftest import table_lines
-from tests.ranking.stored_runs import changed, store_run, tiny_dataset
+from tests.ranking.stored_runs import store_run, tiny_dataset
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Capsys
@@ -65,18 +65,6 @@ def test_without_matplotlib_there_are_tables_and_what_installs_it(
     assert sorted(read_folder(results / "analysis")) == [f"{name}.csv" for name in TABLES]
     assert "no figures: matplotlib" in (errors := capsys.readouterr().err)
     assert "pip install 'pii-bench[figures]'" in errors
-
-
-def test_a_run_without_its_dataset_is_left_out_and_said(
-    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
-) -> None:
-    monkeypatch.setattr(analyse, "draw_figures", lambda *_: [])
-    dataset = changed(tiny_dataset(results.parent / "tiny.jsonl"))
-    store_run(results / "reference", dataset, "naive", AGES)
-
-    assert main(["analyse"]) == 1
-
-    assert "left out: fake/one, naive on " in capsys.readouterr().err
 
 
 def test_drops_are_printed_with_their_differences(

@@ -9,7 +9,7 @@ import pytest
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
 from tests.cli.conftest import detection_answer, related_answer, table_lines
-from tests.ranking.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
+from tests.ranking.stored_runs import ANN, BO, FAILED, store_run, tiny_dataset
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -221,11 +221,3 @@ def test_nothing_in_common_is_an_error_that_says_what_there_is(capsys: Capsys) -
 def test_what_cannot_be_compared(capsys: Capsys, arguments: list[str], what: str) -> None:
     assert compare(*arguments) == 2
     assert what in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("two_models")
-def test_a_run_that_is_left_out_is_told(capsys: Capsys) -> None:
-    store_run(RUNS, changed(tiny_dataset(Path("tiny.jsonl"))), "naive", {"s1": WRONG})
-
-    assert compare("fake/one", "fake/two") == 0
-    assert capsys.readouterr().err.startswith("left out: fake/one, naive on ")

@@ -163,18 +163,6 @@ def test_a_file_can_be_compressed(
     assert not (tmp_path / "a.jsonl").exists()
 
 
-def test_a_big_file_says_so_first(
-    ten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
-) -> None:
-    monkeypatch.setattr(terminal, "BIG", 1)
-    out = tmp_path / "a.jsonl"
-
-    assert main(["export", "fine-tuning", "--for", "mistral", *of(ten, out)]) == 0
-
-    told = f"about 0 MB of samples for {out}: --gzip compresses them\n"
-    assert capsys.readouterr().err.startswith(told)
-
-
 def test_tokens_are_counted_by_a_tokenizer(ten: Path, tmp_path: Path, capsys: Capsys) -> None:
     from tokenizers import Tokenizer, models, pre_tokenizers
 

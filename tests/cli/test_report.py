@@ -9,7 +9,7 @@ from pii_bench.analysis.report import figures
 from pii_bench.analysis.report.figures import NOT_INSTALLED
 from pii_bench.cli import main
 from tests.analysis.report.folders import NOTHING, demo_results
-from tests.ranking.stored_runs import changed, store_run, tiny_dataset
+from tests.ranking.stored_runs import store_run, tiny_dataset
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Capsys
@@ -62,16 +62,6 @@ def test_a_users_texts_go_in_when_asked_for_and_it_is_said(capsys: Capsys) -> No
     said = f"it holds the texts of {tiny.name}: it is as private as they are\n"
     assert said in capsys.readouterr().err
     assert "Ann Lee" in file.read_text(encoding="utf-8")
-
-
-def test_a_run_that_cannot_be_read_is_told_and_the_rest_is_written(capsys: Capsys) -> None:
-    tiny = tiny_dataset(Path("tiny.jsonl"))
-    store_run(Path("results/runs"), changed(tiny), "naive", ANSWERS)
-
-    assert report() == 1
-
-    assert "left out: fake/one, naive on " in capsys.readouterr().err
-    assert Path("results/report.html").exists()
 
 
 def test_an_unknown_system_leaves_the_page_as_it_was(capsys: Capsys) -> None:

@@ -163,20 +163,6 @@ def test_a_setting_changed_and_changed_back_buys_nothing_again(
     assert len(protocol_server.requests) == 24
 
 
-def test_another_endpoint_is_another_model(protocol_server: ProtocolServer, capsys: Capsys) -> None:
-    protocol_server.script(answer_nothing)
-    run("openai/m", "--base-url", f"{protocol_server.url}/a", "--task", "detection")
-    (path,) = Path("results").glob("runs/openai--m@*/detection/demo.jsonl")
-    before = path.read_bytes()
-    capsys.readouterr()
-
-    run("openai/m", "--base-url", f"{protocol_server.url}/b", "--task", "detection")
-
-    assert len(protocol_server.requests) == 24
-    assert path.with_name("demo.superseded.jsonl").read_bytes() == before
-    assert "|endpoint:" + protocol_server.url + "/b|" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from pii_bench.cli import INCOMPLETE
+from pii_bench.cli import INCOMPLETE, main
 from pii_bench.cli.terminal import RunProgress, counted, say_json
 from pii_bench.models.base import Usage
 from pii_bench.models.budget import Ledger
 from pii_bench.models.catalog import Price
 from tests.cli.command import COMMAND, environment
 from tests.models.simulated import make_request
+from tests.ranking.stored_runs import changed, store_run, tiny_dataset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +36,33 @@ def test_rows_as_json_are_json_and_move_no_cursor(capsys: Capsys) -> None:
     assert json.loads(shown) == [{"model": name}]
     assert shown.replace("\n", "").isascii()
     assert shown.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        *[("leaderboard", 1), ("report", 1), ("analyse", 1), ("diagnose", 1)],
+        ("cost --dataset tiny.jsonl --task query-related", 1),
+        ("export every-eval-ever --out out", 1),
+        # Of what it compares nothing lacks.
+        ("compare fake/one fake/two", 0),
+    ],
+)
+@pytest.mark.usefixtures("own_folder")
+def test_a_run_that_is_left_out_is_told_and_the_rest_is_there(
+    capsys: Capsys, command: str, code: int
+) -> None:
+    dataset, runs = tiny_dataset(Path("tiny.jsonl")), Path("results/runs")
+    for model, answer in (("fake/one", "32"), ("fake/two", "Ann Lee")):
+        answers = {"s1": f'### Answer: ["{answer}"]', "s2": "### Answer: []"}
+        store_run(runs, dataset, "naive", answers, model=model)
+    store_run(runs, changed(dataset), "naive", {}, model="fake/three")
+
+    assert main(command.split()) == code
+
+    output = capsys.readouterr()
+    assert output.err.startswith("left out: ") or "\nleft out: " in output.err
+    assert output.out
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="the system has no /dev/full")
