@@ -103,15 +103,7 @@ def test_answers_and_verdicts_become_figures(
     shown = capsys.readouterr().out
     assert "| 0.750 (2)" in shown
     assert "| published" in shown
-
-
-def test_verdicts_are_stored_raw_and_no_file_of_figures_holds_a_text(
-    protocol_server: ProtocolServer,
-) -> None:
-    protocol_server.script(reply)
-
-    utility(protocol_server, "--model", "gold+gold", *judge(protocol_server))
-
+    # Stored raw, and no text is in a file of figures.
     assert len(list(Path("results").glob("utility/answers/*/utility.answer/*.jsonl"))) == 4
     (path,) = Path("results").glob("utility/verdicts/*/*/utility.judge/*@mask-all.jsonl")
     assert [
