@@ -10,7 +10,7 @@ from pii_bench.analysis.means import HARDER
 from pii_bench.analysis.results import FOLDER, analyse, records, write_csvs
 from pii_bench.analysis.runs import BASE, read_evaluated
 from pii_bench.cli.options import add_json, add_results
-from pii_bench.cli.terminal import say, say_json, tell
+from pii_bench.cli.terminal import say, say_json, tell, tell_left_out
 from pii_bench.errors import MissingExtraError
 from pii_bench.escaping import markdown_table
 from pii_bench.ranking.external import published_rows
@@ -53,8 +53,7 @@ def run(arguments: argparse.Namespace) -> bool:
         ResultsError: a file cannot be written.
     """
     evaluated = read_evaluated(arguments.results)
-    for reason in evaluated.left_out:
-        tell(f"left out: {reason}")
+    tell_left_out(evaluated.left_out)
     analysis = analyse(evaluated.runs, published_rows())
     if arguments.json:
         say_json(records(analysis))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pii_bench.cli.options import add_dataset, add_json, add_results, add_task, positive
-from pii_bench.cli.terminal import say, say_json, tell
+from pii_bench.cli.terminal import say, say_json, tell_left_out
 from pii_bench.datasets.catalog import ALL, load_dataset
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import markdown_table
@@ -40,12 +40,13 @@ _Rows: TypeAlias = "Mapping[tuple[str, Task], Row]"
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """Two rows of one dataset and task, and one figure of them."""
+    """Two rows of one dataset and task, and one figure of them; `p` is corrected."""
 
     first: Row
     second: Row
     figure: str
     comparison: Comparison
+    p: float
 
 
 DESCRIPTION: Final = (
@@ -88,8 +89,7 @@ def run(arguments: argparse.Namespace) -> bool:
             sample in common.
     """
     collection = collect(arguments.results)
-    for reason in collection.left_out:
-        tell(f"left out: {reason}")
+    tell_left_out(collection.left_out)
     dataset = _dataset(collection.rows, arguments.dataset)
     rows = [row for row in collection.rows if arguments.task in {ALL, row.task}]
     names = (arguments.first, arguments.second)
@@ -99,14 +99,10 @@ def run(arguments: argparse.Namespace) -> bool:
         raise PiiBenchError(_nothing(names, first, second))
     if arguments.json:
         say_json(_records(names, lines))
-        return _are_complete(lines)
-    say(f"A: {names[0]}\nB: {names[1]}\n\n{_table(lines)}\n\n{_METHOD}")
-    for line in lines:
-        say(f"\n{_samples(line, arguments.samples)}")
-    return _are_complete(lines)
-
-
-def _are_complete(lines: Sequence[_Line]) -> bool:
+    else:
+        say(f"A: {names[0]}\nB: {names[1]}\n\n{_table(lines)}\n\n{_METHOD}")
+        for line in lines:
+            say(f"\n{_samples(line, arguments.samples)}")
     return all(line.first.complete and line.second.complete for line in lines)
 
 
@@ -130,8 +126,9 @@ def _lines(first: _Rows, second: _Rows, dataset: str) -> list[_Line]:
             continue
         comparison = compare(one.by_sample[figure], other.by_sample[figure])
         if comparison is not None:
-            lines.append(_Line(one, other, figure, comparison))
-    return lines
+            lines.append(_Line(one, other, figure, comparison, comparison.p))
+    corrected = holm([line.p for line in lines])
+    return [replace(line, p=p) for line, p in zip(lines, corrected, strict=True)]
 
 
 def _nothing(names: tuple[str, str], first: _Rows, second: _Rows) -> str:
@@ -146,7 +143,6 @@ def _nothing(names: tuple[str, str], first: _Rows, second: _Rows) -> str:
 
 
 def _table(lines: Sequence[_Line]) -> str:
-    corrected = holm([line.comparison.p for line in lines])
     body = [
         [
             line.first.dataset,
@@ -158,10 +154,10 @@ def _table(lines: Sequence[_Line]) -> str:
             _with_interval(
                 line.comparison.difference, line.comparison.difference_interval, sign="+"
             ),
-            _p(p),
+            "< 0.001" if line.p < 0.001 else f"{line.p:.3f}",
             "-" if line.comparison.detectable is None else f"{line.comparison.detectable:.3f}",
         ]
-        for line, p in zip(lines, corrected, strict=True)
+        for line in lines
     ]
     header = ["Dataset", "Task", "Figure", "Samples", "A", "B", "Difference", "p", "Detectable"]
     return markdown_table(header, body)
@@ -169,7 +165,6 @@ def _table(lines: Sequence[_Line]) -> str:
 
 def _records(names: tuple[str, str], lines: Sequence[_Line]) -> list[dict[str, Any]]:
     """The lines of the table with all digits: keys of A and of B begin with `a` and `b`."""
-    corrected = holm([line.comparison.p for line in lines])
     return [
         {
             "dataset": line.first.dataset,
@@ -183,10 +178,10 @@ def _records(names: tuple[str, str], lines: Sequence[_Line]) -> list[dict[str, A
             "b_interval": _bounds(line.comparison.second_interval),
             "difference": line.comparison.difference,
             "difference_interval": _bounds(line.comparison.difference_interval),
-            "p": p,
+            "p": line.p,
             "detectable": line.comparison.detectable,
         }
-        for line, p in zip(lines, corrected, strict=True)
+        for line in lines
     ]
 
 
@@ -231,7 +226,3 @@ def _with_interval(mean: float, interval: Interval | None, sign: str = "") -> st
     if interval is None:
         return f"{mean:{sign}.3f}"
     return f"{mean:{sign}.3f} [{interval.low:{sign}.3f}, {interval.high:{sign}.3f}]"
-
-
-def _p(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"

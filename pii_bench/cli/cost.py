@@ -7,8 +7,8 @@ import asyncio
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import add_json, add_results, number_in, positive
-from pii_bench.cli.terminal import say, say_json, tell
+from pii_bench.cli.options import add_json, add_results, amount, number, positive
+from pii_bench.cli.terminal import say, say_json, tell_left_out
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.escaping import markdown_table
@@ -83,23 +83,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of the rows; masking takes detection and the query's answer (default: %(default)s)",
     )
     people = parser.add_argument_group("people")
-    people.add_argument(
-        "--wage", type=_amount, default=20.0, metavar="USD", help="per hour (default: %(default)g)"
-    )
-    people.add_argument(
-        "--hand-seconds",
-        type=_amount,
-        default=60.0,
-        metavar="S",
-        help="to mask a document by hand (default: %(default)g)",
-    )
-    people.add_argument(
-        "--review-seconds",
-        type=_amount,
-        default=20.0,
-        metavar="S",
-        help="to check a document that a system masked (default: %(default)g)",
-    )
+    systems = parser.add_argument_group("systems")
+    for group, name, default, unit, what in (
+        (people, "--wage", 20.0, "USD", "per hour"),
+        (people, "--hand-seconds", 60.0, "S", "to mask a document by hand"),
+        (people, "--review-seconds", 20.0, "S", "to check a document that a system masked"),
+        (systems, "--machine", 0.0, "USD", "per hour of this machine, for systems that run on it"),
+    ):
+        said = f"{what} (default: %(default)g)"
+        group.add_argument(name, type=amount, default=default, metavar=unit, help=said)
     people.add_argument(
         "--review-share",
         type=_share,
@@ -109,30 +101,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of the answered documents, those that people check because the system's confidence "
         "is too low, 0 to 1; for all systems or one, several times (default: 1, all of them)",
     )
-    systems = parser.add_argument_group("systems")
-    systems.add_argument(
-        "--machine",
-        type=_amount,
-        default=0.0,
-        metavar="USD",
-        help="per hour of this machine, for systems that run on it (default: %(default)g)",
-    )
-    systems.add_argument(
-        "--usd",
-        type=_of_system,
-        action="append",
-        default=[],
-        metavar="SYSTEM=USD",
-        help="per document, instead of what the stored tokens cost; may be given several times",
-    )
-    systems.add_argument(
-        "--seconds",
-        type=_of_system,
-        action="append",
-        default=[],
-        metavar="SYSTEM=S",
-        help="per document, which stored runs do not hold; may be given several times",
-    )
+    for name, unit, what in (
+        ("--usd", "USD", "per document, instead of what the stored tokens cost"),
+        ("--seconds", "S", "per document, which stored runs do not hold"),
+    ):
+        systems.add_argument(
+            name,
+            type=_of_system,
+            action="append",
+            default=[],
+            metavar=f"SYSTEM={unit}",
+            help=f"{what}; may be given several times",
+        )
     systems.add_argument(
         "--measure",
         type=positive,
@@ -155,8 +135,7 @@ def run(arguments: argparse.Namespace) -> bool:
     """
     task = Task(arguments.task)
     found = read_runs(arguments.results)
-    for reason in found.left_out:
-        tell(f"left out: {reason}")
+    tell_left_out(found.left_out)
     systems = _systems(found.runs, task, arguments)
     assumed = Assumptions(
         documents=arguments.documents,
@@ -370,23 +349,16 @@ def _require_known(pairs: Sequence[tuple[str, float]], rows: Sequence[Row]) -> N
             raise UnknownNameError("system among the rows", name, sorted(known))
 
 
-def _amount(text: str) -> float:
-    number = number_in(text)
-    if number is None or number < 0:
-        raise argparse.ArgumentTypeError(f"must be a number from 0, not {text!r}")
-    return number
+_of_one = number("a share from 0 to 1", lambda found: 0 <= found <= 1)
 
 
 def _of_system(text: str) -> tuple[str, float]:
     name, _, number = text.rpartition("=")
     if not name:
         raise argparse.ArgumentTypeError(f"must be SYSTEM=NUMBER, not {text!r}")
-    return name, _amount(number)
+    return name, amount(number)
 
 
 def _share(text: str) -> tuple[str, float]:
     name, _, number = text.rpartition("=")
-    share = _amount(number)
-    if share > 1:
-        raise argparse.ArgumentTypeError(f"must be a share from 0 to 1, not {number!r}")
-    return name, share
+    return name, _of_one(number)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import WRITTEN_SETS, add_calls, add_data_folder, positive, usd
+from pii_bench.cli.options import WRITTEN_SETS, add_calls, add_data_folder, add_max_usd, positive
 from pii_bench.cli.terminal import RunProgress, say, tell
 from pii_bench.construction.recorded import Recorded, build_sets
 from pii_bench.datasets.catalog import DATASETS
@@ -37,12 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit", type=positive, default=20, metavar="N", help="with --writer (%(default)s)"
     )
-    parser.add_argument(
-        "--max-usd",
-        type=usd,
-        metavar="USD",
-        help="with --writer: make no call that might pass this sum",
-    )
+    add_max_usd(parser, "with --writer: make no call that might pass this sum")
     add_calls(parser)
 
 

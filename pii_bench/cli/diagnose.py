@@ -19,7 +19,7 @@ from pii_bench.analysis.diagnosis.tables import (
     twin_table,
 )
 from pii_bench.cli.options import add_json, add_results
-from pii_bench.cli.terminal import say, say_json, tell
+from pii_bench.cli.terminal import say, say_json, tell, tell_left_out
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import csv_text, markdown_table
 from pii_bench.files import write_whole
@@ -86,8 +86,7 @@ def run(arguments: argparse.Namespace) -> bool:
     runs = query_runs(found.runs)
     scored, without_curve = find_scores(runs)
     left_out = [*found.left_out, *without_curve]
-    for reason in left_out:
-        tell(f"left out: {reason}")
+    tell_left_out(left_out)
     if not runs:
         raise PiiBenchError(f"{arguments.results}: no answers to queries are stored there")
     tables = {

@@ -7,9 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.exports import add_gzip, tell_big
-from pii_bench.cli.options import add_results
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.options import add_gzip, add_results
+from pii_bench.cli.terminal import say, tell, tell_big, tell_left_out
 from pii_bench.errors import PiiBenchError
 from pii_bench.integrations.every_eval_ever import Evaluator, export_runs
 
@@ -57,8 +56,7 @@ def run(arguments: argparse.Namespace) -> bool:
         compress=compress,
         announce=partial(tell_big, out=out, compressed=compress),
     )
-    for reason in exported.left_out:
-        tell(f"left out: {reason}")
+    tell_left_out(exported.left_out)
     for path in exported.incomplete:
         tell(f"incomplete: {path}")
     if not exported.files and not exported.left_out:

@@ -6,9 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.exports import add_gzip, tell_big
-from pii_bench.cli.options import DATASET_HELP, add_json, positive
-from pii_bench.cli.terminal import say, say_json, tell
+from pii_bench.cli.options import DATASET_HELP, add_gzip, add_json, add_limit, positive
+from pii_bench.cli.terminal import say, say_json, tell, tell_big
 from pii_bench.datasets.catalog import DATASETS, load_dataset
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.escaping import markdown_table
@@ -95,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DATASET",
         help=f"{DATASET_HELP}; of ours those for training alone (default: {' '.join(TRAIN)})",
     )
-    parser.add_argument("--limit", type=positive, metavar="N", help="only the first N examples")
+    add_limit(parser, "examples")
     parser.add_argument(
         "--epochs",
         type=positive,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench import api
-from pii_bench.cli.options import add_dataset, add_keep, add_results, positive
+from pii_bench.cli.options import add_dataset, add_keep, add_limit, add_results
 from pii_bench.cli.terminal import RunProgress, say
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.ranking.gate import Least, read_baseline, shortfalls, write_baseline
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", default=DEFAULT_SYSTEM, metavar="SYSTEM", help="(%(default)s)")
     parser.add_argument("--strategy", help="a chat model's prompt (default: naive)")
     add_dataset(parser)
-    parser.add_argument("--limit", type=positive, metavar="N", help="only the first N samples")
+    add_limit(parser, "samples")
     add_keep(parser)
     parser.add_argument(
         "--min",

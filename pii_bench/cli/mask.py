@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from tabulate import tabulate
 
@@ -16,6 +16,8 @@ from pii_bench.cli.options import (
     add_endpoint,
     add_engine,
     add_keep,
+    add_label_map,
+    add_local_only,
     add_sampling,
     built,
     ray_workers,
@@ -49,11 +51,13 @@ from pii_bench.tasks import Task
 if TYPE_CHECKING:
     import argparse
     from collections import Counter
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Sequence
 
     from pii_bench.masking import Masked
     from pii_bench.runs.mask_text import Answers
     from pii_bench.systems.base import System
+
+T = TypeVar("T")
 
 STANDARD_INPUT: Final = Path("-")
 
@@ -125,20 +129,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="if the system does not tell what the query needs: print nothing, or mask all that "
         "was found (default: %(default)s)",
     )
-    parser.add_argument(
-        "--local-only",
-        action="store_true",
-        help="refuse a system that sends the text to another machine",
-    )
+    add_local_only(parser, "system that sends the text to")
     parser.add_argument(
         "--strategy", help="a chat model's prompt for query-related PII (default: naive)"
     )
-    parser.add_argument(
-        "--label-map",
-        type=Path,
-        metavar="FILE",
-        help="JSON of a detector's labels to our types, instead of its own",
-    )
+    add_label_map(parser)
     corpus = parser.add_argument_group("a corpus", mask_corpus.DESCRIPTION)
     mask_corpus.add_arguments(corpus)
     add_engine(corpus)
@@ -162,6 +157,8 @@ def run(arguments: argparse.Namespace) -> bool:
         return _unmask(arguments)
     if mask_corpus.is_meant(arguments):
         return _mask_corpus(arguments)
+    if arguments.query is None:
+        raise PiiBenchError("--query is missing: what will be asked about the text?")
     return _rewrite(arguments) if arguments.rewrite else _mask(arguments)
 
 
@@ -240,22 +237,13 @@ def _refuse_for_rewriting(arguments: argparse.Namespace) -> None:
 
 
 def _rewrite(arguments: argparse.Namespace) -> bool:
-    if arguments.query is None:
-        raise PiiBenchError("--query is missing: what will be asked about the text?")
     if arguments.force:
         raise PiiBenchError("--force is about the output of a corpus: leave it out")
     work = _Rewriter(arguments)
     text = _read(arguments.file)
     _tell_recipients(work.systems)
 
-    async def made() -> Rewriting:
-        try:
-            return await work.rewriting(text, arguments.query)
-        finally:
-            for system in work.systems:
-                await system.close()
-
-    rewriting = asyncio.run(made())
+    rewriting = asyncio.run(_closing(work.systems, work.rewriting(text, arguments.query)))
     say_exactly(rewriting.text + "\n")
     work.tell_counts()
     if arguments.explain:
@@ -272,8 +260,6 @@ def _rewrite(arguments: argparse.Namespace) -> bool:
 
 def _mask(arguments: argparse.Namespace) -> bool:
     query, mapping = arguments.query, arguments.mapping
-    if query is None:
-        raise PiiBenchError("--query is missing: what will be asked about the text?")
     if mapping is not None:
         if mapping == STANDARD_INPUT:
             raise PiiBenchError("--mapping: a mapping is never printed; give it a file")
@@ -285,7 +271,8 @@ def _mask(arguments: argparse.Namespace) -> bool:
     systems = _systems(arguments)
     text = _read(arguments.file)
     _tell_recipients(systems)
-    answers, in_query = asyncio.run(_ask(text, systems, arguments))
+    asking = _ask(text, systems, arguments)
+    answers, in_query = asyncio.run(_closing(systems, asking))
     # Weights make room for what finds the answers in a long text.
     del systems
     masked = mask(text, answers.entities, answers.needed or ())
@@ -336,9 +323,14 @@ async def _ask(
 ) -> tuple[Answers, tuple[tuple[str, str], ...]]:
     """What a system says of the text, and what it finds in the query itself."""
     query = arguments.query
+    answers = await ask(text, query, systems, on_failure=arguments.on_failure)
+    return answers, await find_in_query(query, systems)
+
+
+async def _closing(systems: Sequence[System], work: Awaitable[T]) -> T:
+    """Do some work, and close the systems that it asks."""
     try:
-        answers = await ask(text, query, systems, on_failure=arguments.on_failure)
-        return answers, await find_in_query(query, systems)
+        return await work
     finally:
         for system in systems:
             await system.close()

@@ -17,7 +17,7 @@ from pii_bench.systems.base import THIS_MACHINE
 from pii_bench.tasks import ALL_TASKS, TASK_CHOICES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pii_bench.systems.base import System
     from pii_bench.systems.catalog import SystemOptions
@@ -107,6 +107,13 @@ def add_json(parser: argparse._ActionsContainer) -> None:
     )
 
 
+def add_gzip(parser: argparse.ArgumentParser) -> None:
+    """Smaller files."""
+    parser.add_argument(
+        "--gzip", action="store_true", help="compress the samples (.gz); `gunzip` restores them"
+    )
+
+
 def add_data_folder(parser: argparse.ArgumentParser) -> None:
     """Where the sets are."""
     parser.add_argument(
@@ -124,6 +131,33 @@ def add_keep(parser: argparse.ArgumentParser) -> None:
         "--keep",
         choices=KEEP,
         help="encoder: mask more, or leave more readable (default: balanced)",
+    )
+
+
+def add_limit(parser: argparse.ArgumentParser, of: str = "samples of each dataset") -> None:
+    """How many."""
+    parser.add_argument("--limit", type=positive, metavar="N", help=f"only the first N {of}")
+
+
+def add_max_usd(parser: argparse._ActionsContainer, what: str) -> None:
+    """What may be spent."""
+    parser.add_argument("--max-usd", type=usd, metavar="USD", help=what)
+
+
+def add_local_only(parser: argparse.ArgumentParser, what: str) -> None:
+    """Who may read the texts."""
+    parser.add_argument(
+        "--local-only", action="store_true", help=f"refuse a {what} another machine"
+    )
+
+
+def add_label_map(parser: argparse.ArgumentParser) -> None:
+    """What a detector's labels mean."""
+    parser.add_argument(
+        "--label-map",
+        type=Path,
+        metavar="FILE",
+        help="JSON of a detector's labels to our types, instead of its own",
     )
 
 
@@ -183,29 +217,30 @@ def _calls(text: str) -> int:
     return number
 
 
-def usd(text: str) -> float:
-    """A sum of money."""
-    number = number_in(text)
-    if number is None or number <= 0:
-        raise argparse.ArgumentTypeError(f"must be a sum above 0 in USD, not {text!r}")
-    return number
+def number(what: str, fits: Callable[[float], bool]) -> Callable[[str], float]:
+    """What reads a finite number that fits; another is told to be none of `what`."""
+
+    def read(text: str) -> float:
+        try:
+            found = float(text)
+        except ValueError:
+            found = math.nan
+        if not (math.isfinite(found) and fits(found)):
+            raise argparse.ArgumentTypeError(f"must be {what}, not {text!r}")
+        return found
+
+    return read
 
 
-def share(text: str) -> float:
-    """A number above 0 and at most 1."""
-    number = number_in(text)
-    if number is None or not 0 < number <= 1:
-        raise argparse.ArgumentTypeError(f"must be a number above 0 and at most 1, not {text!r}")
-    return number
+usd: Final = number("a sum above 0 in USD", lambda found: found > 0)
+amount: Final = number("a number from 0", lambda found: found >= 0)
+share: Final = number("a number above 0 and at most 1", lambda found: 0 < found <= 1)
+weight: Final = number("a number from 0 to 1", lambda found: 0 <= found <= 1)
+_degree: Final = number("`default` or a number from 0 to 2", lambda found: 0 <= found <= 2)
 
 
-def number_in(text: str) -> float | None:
-    """A finite number; None where the text is none."""
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+def _temperature(text: str) -> float | Literal["default"]:
+    return "default" if text == "default" else _degree(text)
 
 
 def add_sampling(group: argparse._ArgumentGroup) -> None:
@@ -316,15 +351,6 @@ def calls_at_a_time(arguments: argparse.Namespace, model: str | None) -> int:
 
     local = model is not None and resolve(model).startswith(f"{LOCAL}/")
     return arguments.concurrency or (1 if local else 8)
-
-
-def _temperature(text: str) -> float | Literal["default"]:
-    if text == "default":
-        return "default"
-    number = number_in(text)
-    if number is None or not 0 <= number <= 2:
-        raise argparse.ArgumentTypeError(f"must be `default` or a number from 0 to 2, not {text!r}")
-    return number
 
 
 def add_engine(parser: argparse._ActionsContainer) -> None:

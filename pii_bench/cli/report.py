@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.analysis.report.data import Texts, collect_report
 from pii_bench.analysis.report.page import render_page
 from pii_bench.cli.options import add_dataset, add_results
-from pii_bench.cli.terminal import say, seldom, tell
+from pii_bench.cli.terminal import say, seldom, tell, tell_left_out
 from pii_bench.files import write_whole
 
 if TYPE_CHECKING:
@@ -71,8 +71,7 @@ def run(arguments: argparse.Namespace) -> bool:
         texts=texts,
         progress=seldom(),
     )
-    for reason in report.left_out:
-        tell(f"left out: {reason}")
+    tell_left_out(report.left_out)
     if report.figures.missing:
         tell(f"no figures: {report.figures.missing}")
     if report.foreign_texts:

@@ -18,20 +18,23 @@ from pii_bench.cli.options import (
     add_filters,
     add_json,
     add_keep,
+    add_label_map,
     add_labelled,
+    add_limit,
+    add_local_only,
+    add_max_usd,
     add_results,
     add_sampling,
     add_task,
+    amount,
     built,
     calls_at_a_time,
     filtered,
-    number_in,
     positive,
     ray_workers,
     system_options,
-    usd,
 )
-from pii_bench.cli.terminal import RunProgress, say, tell, tell_faults
+from pii_bench.cli.terminal import RunProgress, say, say_rows, tell, tell_faults, update_leaderboard
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import CallPolicy
@@ -91,20 +94,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_task(parser)
     add_dataset(parser)
     add_filters(parser)
-    parser.add_argument(
-        "--limit", type=positive, metavar="N", help="only the first N samples of each dataset"
-    )
-    parser.add_argument(
-        "--label-map",
-        type=Path,
-        metavar="FILE",
-        help="JSON of a detector's labels to our types, instead of its own",
-    )
-    parser.add_argument(
-        "--local-only",
-        action="store_true",
-        help="refuse a system that sends the texts to another machine",
-    )
+    add_limit(parser)
+    add_label_map(parser)
+    add_local_only(parser, "system that sends the texts to")
     add_keep(parser)
     add_engine(parser.add_argument_group("where a local system works"))
     add_sampling(parser.add_argument_group("what a chat model is asked"))
@@ -183,7 +175,7 @@ def plan(arguments: argparse.Namespace, datasets: Sequence[Dataset]) -> Plan:
     concurrency = calls_at_a_time(arguments, arguments.model)
     options = _options(arguments, concurrency)
     found = built(arguments.model, options, local_only=arguments.local_only)
-    systems = _for_task(arguments.task, arguments.model, found)
+    systems = for_task(arguments.task, arguments.model, found)
     if arguments.batch is not None:
         for system in systems:
             batch_service(system)
@@ -261,7 +253,6 @@ def print_summary(
     shown: Mapping[tuple[str, str, str], None],
 ) -> None:
     """Update the leaderboard, and print the rows of what was run (`shown`) next to the paper's."""
-    from pii_bench.cli.leaderboard import print_json, print_rows, update_leaderboard
     from pii_bench.ranking.render import summarise
 
     report = tell if arguments.json else say
@@ -269,9 +260,9 @@ def print_summary(
     tasks = [*Task] if arguments.task == "all" else [Task(arguments.task)]
     chosen = [row for row in rows if row.task in tasks and _is_shown(row, shown)]
     if arguments.json:
-        print_json(row for row in chosen if row.source.is_system)
+        say_rows([row for row in chosen if row.source.is_system], as_json=True)
     elif arguments.all:
-        print_rows(chosen)
+        say_rows(chosen, as_json=False)
     else:
         say(f"\n{summarise(rows, shown, tasks)}", end="")
 
@@ -332,7 +323,7 @@ def _shots(arguments: argparse.Namespace) -> Shots | None:
     return None
 
 
-def _for_task(task: str, name: str, systems: Sequence[System]) -> list[System]:
+def for_task(task: str, name: str, systems: Sequence[System]) -> list[System]:
     """The systems whose answers a task needs: masking needs both, `all` what there is."""
     both = {Task.DETECTION, Task.QUERY_RELATED}
     several = {"all": {Task.REWRITE, *both}, Task.MASKING: both}
@@ -375,12 +366,7 @@ def _add_money(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--dry-run", action="store_true", help="tell calls, tokens and cost, and ask nothing"
     )
-    group.add_argument(
-        "--max-usd",
-        type=usd,
-        metavar="USD",
-        help="make no call that might pass this sum, with those in flight",
-    )
+    add_max_usd(group, "make no call that might pass this sum, with those in flight")
     group.add_argument(
         "--price",
         type=_price,
@@ -390,10 +376,9 @@ def _add_money(group: argparse._ArgumentGroup) -> None:
 
 
 def _price(text: str) -> Price:
-    numbers = [number_in(part) for part in text.split(",")]
-    match numbers:
-        case [float(into), float(out)] if into >= 0 and out >= 0:
-            return Price(into, out, dt.datetime.now(dt.UTC).date(), "--price")
-        case _:
-            what = "must be two numbers, USD per million tokens in and out, such as 2.5,10"
-            raise argparse.ArgumentTypeError(f"{what}, not {text!r}")
+    try:
+        into, out = map(amount, text.split(","))
+    except (ValueError, argparse.ArgumentTypeError):
+        what = "must be two numbers, USD per million tokens in and out, such as 2.5,10"
+        raise argparse.ArgumentTypeError(f"{what}, not {text!r}") from None
+    return Price(into, out, dt.datetime.now(dt.UTC).date(), "--price")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.leaderboard import print_json, print_rows, update_leaderboard
 from pii_bench.cli.options import DATASET_HELP, add_json, add_results
-from pii_bench.cli.terminal import counted, say, tell, tell_faults
+from pii_bench.cli.terminal import counted, say, say_rows, tell, tell_faults, update_leaderboard
 from pii_bench.datasets.catalog import load_dataset, open_dataset
 from pii_bench.errors import PiiBenchError
 from pii_bench.ranking.external import check_name, keep_submission
@@ -27,10 +26,9 @@ from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from pii_bench.datasets.catalog import DatasetStream
-    from pii_bench.ranking.rows import Row
 
 DESCRIPTION: Final = "Score a file of predictions made anywhere."
 
@@ -65,23 +63,16 @@ def run(arguments: argparse.Namespace) -> bool:
     Raises:
         PiiBenchError: the dataset or the predictions are broken, or the name is taken.
     """
-    path, name = arguments.predictions, arguments.name
-    if name is not None:
-        check_name(name)
-        return _keep(arguments, name)
+    if arguments.name is not None:
+        check_name(arguments.name)
+        return _keep(arguments, arguments.name)
     if arguments.force:
         raise PiiBenchError("--force is about what is kept under --name: leave it out")
     dataset = open_dataset(arguments.dataset)
     tell_faults(dataset)
     clusters = _clusters(dataset)
-    predictions = PredictionsFile(path)
-    lacking = predictions.require(clusters, partial=arguments.partial)
-    _tell_lacking(lacking, len(clusters))
-    _tell_types(predictions)
-    tasks = predicted_tasks(predictions)
-    if not tasks:
-        raise PiiBenchError(f"{path}: no line has an answer; nothing to score")
-    tallies = [Tally(task, CompactScores()) for task in tasks]
+    predictions = _read(arguments, clusters)
+    tallies = [Tally(task, CompactScores()) for task in predicted_tasks(predictions)]
     for sample in counted(dataset.read(), "samples scored", of=len(clusters)):
         prediction = predictions.get(sample.id)
         for tally in tallies:
@@ -95,7 +86,9 @@ def run(arguments: argparse.Namespace) -> bool:
         rows.append(
             row_of(
                 tally.evaluation,
-                Signature(dataset.name, dataset.sha256, tally.task, model=path.stem),
+                Signature(
+                    dataset.name, dataset.sha256, tally.task, model=arguments.predictions.stem
+                ),
                 clusters,
                 source=Source.RUN,
                 oracle=False,
@@ -103,20 +96,24 @@ def run(arguments: argparse.Namespace) -> bool:
                 names_types=typed,
             )
         )
-    _show(with_intervals(rows), as_json=arguments.json)
+    say_rows(with_intervals(rows), as_json=arguments.json)
     return arguments.partial or all(row.complete for row in rows)
 
 
-def _tell_lacking(lacking: int, of: int) -> None:
-    if lacking:
-        tell(f"partial: {of - lacking} of {of} samples have a prediction and are scored")
-
-
-def _tell_types(predictions: Mapping[str, Prediction]) -> None:
+def _read(arguments: argparse.Namespace, wanted: Mapping[str, object]) -> PredictionsFile:
+    """The predictions; said is which samples they lack, and which types are none of ours."""
+    path: Path = arguments.predictions
+    predictions = PredictionsFile(path)
+    if lacking := predictions.require(wanted, partial=arguments.partial):
+        scored = len(wanted) - lacking
+        tell(f"partial: {scored} of {len(wanted)} samples have a prediction and are scored")
     if unknown := unknown_types(predictions):
         listed = ", ".join(f"{name!r} {count}" for name, count in unknown.most_common(5))
         what = f"entities of types that are none of {', '.join(PiiType)}"
         tell(f"{unknown.total()} {what}: {listed}; they are right only where gold has them too")
+    if not predicted_tasks(predictions):
+        raise PiiBenchError(f"{path}: no line has an answer; nothing to score")
+    return predictions
 
 
 def _clusters(dataset: DatasetStream) -> Mapping[str, str]:
@@ -129,29 +126,16 @@ def _clusters(dataset: DatasetStream) -> Mapping[str, str]:
 
 def _keep(arguments: argparse.Namespace, name: str) -> bool:
     """Keep predictions under a name, and print their rows; whether all could be scored."""
-    path: Path = arguments.predictions
     dataset = load_dataset(arguments.dataset)
     tell_faults(dataset)
-    found = PredictionsFile(path)
-    wanted = [sample.id for sample in dataset.samples]
-    lacking = found.require(dict.fromkeys(wanted), partial=arguments.partial)
-    _tell_lacking(lacking, len(wanted))
-    _tell_types(found)
-    predictions = {name: found.get(name, Prediction(Status.INFRA_ERROR)) for name in wanted}
-    if not predicted_tasks(predictions):
-        raise PiiBenchError(f"{path}: no line has an answer; nothing to score")
+    wanted = dict.fromkeys(sample.id for sample in dataset.samples)
+    found = _read(arguments, wanted)
+    predictions = {each: found.get(each, Prediction(Status.INFRA_ERROR)) for each in wanted}
     kept = keep_submission(arguments.results, name, dataset, predictions, force=arguments.force)
     report = tell if arguments.json else say
     report(f"kept: {kept}")
     rows, _ = update_leaderboard(arguments.results, [dataset], report=report)
     own = (Source.SUBMITTED, name, dataset.name)
     shown = [row for row in rows if (row.source, row.model, row.dataset) == own]
-    _show(shown, as_json=arguments.json)
+    say_rows(shown, as_json=arguments.json)
     return arguments.partial or all(row.complete for row in shown)
-
-
-def _show(rows: Sequence[Row], *, as_json: bool) -> None:
-    if as_json:
-        print_json(rows)
-    else:
-        print_rows(rows)

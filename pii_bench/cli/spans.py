@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from tabulate import tabulate
 
 from pii_bench.analysis.spans import COLUMNS, SpanTally, StoredDetector, build_local
-from pii_bench.cli.options import DATASET_HELP, add_filters, add_json, filtered
+from pii_bench.cli.options import DATASET_HELP, add_filters, add_json, add_label_map, filtered
 from pii_bench.cli.terminal import counted, say, say_json, tell
 from pii_bench.datasets.catalog import load_dataset, open_documents
 from pii_bench.datasets.span_files import Misfits
@@ -62,12 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--dataset", required=True, help=DATASET_HELP)
     add_filters(parser)
-    parser.add_argument(
-        "--label-map",
-        type=Path,
-        metavar="FILE",
-        help="JSON of a detector's labels to our types, instead of its own",
-    )
+    add_label_map(parser)
     parser.add_argument("--out", type=Path, metavar="FILE", help="write all figures there as CSV")
     add_json(parser)
 

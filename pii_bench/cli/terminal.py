@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from contextlib import contextmanager
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from pii_bench import escaping
@@ -15,6 +16,7 @@ from pii_bench.escaping import terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
     from types import TracebackType
 
     from rich.console import Console
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.catalog import Dataset, DatasetStream
     from pii_bench.models.budget import Ledger
+    from pii_bench.ranking.rows import Row
 
 
 class OutputError(PiiBenchError):
@@ -67,6 +70,12 @@ def tell(text: str) -> None:
     print(terminal(text), file=sys.stderr, flush=True)
 
 
+def tell_left_out(reasons: Iterable[str]) -> None:
+    """Say which stored runs are in no table, and why."""
+    for reason in reasons:
+        tell(f"left out: {reason}")
+
+
 def finish() -> None:
     """Write out what is printed and waits.
 
@@ -92,6 +101,9 @@ def _writing() -> Iterator[None]:
 
 T = TypeVar("T")
 
+BIG: Final = 100 * 10**6
+"""Bytes from which an export says its size before it is written."""
+
 _SECONDS_BETWEEN_LINES: Final = 10.0
 
 
@@ -102,6 +114,50 @@ def tell_faults(dataset: Dataset | DatasetStream) -> None:
         tell(f"{dataset.source}: annotation faults left out: {count}")
         for fault in dataset.faults:
             tell(f"  {fault}")
+
+
+def tell_big(size: int, out: Path, *, compressed: bool) -> None:
+    """Say what an export will write where that is much; `size` is before compression."""
+    if size >= BIG:
+        hint = "before they are compressed" if compressed else "--gzip compresses them"
+        tell(f"about {size / 1e6:,.0f} MB of samples for {out}: {hint}")
+
+
+def update_leaderboard(
+    results: Path, loaded: Iterable[Dataset] = (), *, report: Callable[[str], None] = say
+) -> tuple[list[Row], bool]:
+    """Write the leaderboard, say where it is, and use datasets that are loaded already.
+
+    Returns:
+        Its rows, and whether every run found its dataset.
+
+    Raises:
+        InputFileError: a stored run is broken.
+        ResultsError: it cannot be written, or another run writes it for minutes.
+    """
+    from pii_bench.ranking.stored import update
+
+    board = update(results, loaded)
+    tell_left_out(board.left_out)
+    first, *others = board.files
+    report(f"leaderboard: {first} (also {', '.join(path.suffix for path in others)})")
+    return list(board.rows), not board.left_out
+
+
+def say_rows(rows: Sequence[Row], *, as_json: bool) -> None:
+    """One table per dataset and task, and the signature of each row that has one; or JSON."""
+    from pii_bench.ranking.render import record_of, to_table
+
+    if as_json:
+        say_json([record_of(row) for row in rows])
+        return
+    for (dataset, task), group in groupby(rows, key=lambda row: (row.dataset, row.task)):
+        say(f"\n{dataset}: {task}\n\n{to_table(list(group))}")
+    if rows:
+        say()
+    for row in rows:
+        if row.signature:
+            say(row.signature)
 
 
 class RunProgress:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -54,15 +53,17 @@ from pii_bench.cli.options import (
     DATASET_HELP,
     add_calls,
     add_json,
+    add_limit,
+    add_local_only,
+    add_max_usd,
     add_results,
     built,
     calls_at_a_time,
-    number_in,
     positive,
-    usd,
+    weight,
 )
-from pii_bench.cli.run import tell_missing
-from pii_bench.cli.terminal import RunProgress, say, say_json, tell
+from pii_bench.cli.run import for_task, tell_missing
+from pii_bench.cli.terminal import RunProgress, say, say_json, tell, tell_left_out
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
@@ -78,6 +79,7 @@ from pii_bench.systems.relevance.embedding import MiniLmEncoder, WordLlamaEncode
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
@@ -123,27 +125,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dataset", default="demo", help=f"all, {DATASET_HELP} (default: %(default)s)"
     )
-    parser.add_argument(
-        "--limit", type=positive, metavar="N", help="only the first N samples of each dataset"
-    )
+    add_limit(parser)
     parser.add_argument(
         "--embedder",
-        choices=("wordllama", "minilm"),
+        choices=list(EMBEDDERS),
         default="wordllama",
         help="of the answers, for their cosine (default: %(default)s)",
     )
     parser.add_argument(
         "--weight",
-        type=_weight,
+        type=weight,
         default=0.5,
         metavar="A",
         help="of privacy in the balance, 0 to 1 (default: %(default)s)",
     )
-    parser.add_argument(
-        "--local-only",
-        action="store_true",
-        help="refuse a model that is sent the texts on another machine",
-    )
+    add_local_only(parser, "model that is sent the texts on")
     calls = parser.add_argument_group("how chat models are called")
     calls.add_argument(
         "--answer-tokens",
@@ -158,11 +154,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_calls(calls)
     calls.add_argument("--answerer-base-url", metavar="URL", help="as --base-url, the answerer's")
     calls.add_argument("--judge-base-url", metavar="URL", help="as --base-url, the judge's")
-    calls.add_argument(
-        "--max-usd",
-        type=usd,
-        metavar="USD",
-        help="make no call to a provider's model that might pass this sum; each model has its own",
+    add_max_usd(
+        calls,
+        "make no call to a provider's model that might pass this sum; each model has its own",
     )
     add_json(parser)
     add_results(parser)
@@ -220,37 +214,18 @@ class _Study:
 
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> _Study:
-        names = arguments.model, arguments.answerer, arguments.judge
-        calls = [calls_at_a_time(arguments, name) for name in names]
-        masks = _options(arguments, arguments.model, arguments.base_url)
-        answers = _options(arguments, arguments.answerer, arguments.answerer_base_url)
-        judges = _options(arguments, arguments.judge, arguments.judge_base_url)
-        here = arguments.local_only
         return cls(
             results=arguments.results,
             datasets=load_datasets(arguments.dataset),
             limit=arguments.limit,
-            maskers=_maskers(
-                arguments.model,
-                replace(masks, strategy=arguments.strategy),
-                rewrite=arguments.rewrite,
-                local_only=here,
+            maskers=_maskers(arguments),
+            answerer=_chat("answerer", arguments, arguments.answer_tokens),
+            judge=_chat("judge", arguments, arguments.verdict_tokens) if arguments.judge else None,
+            calls=(
+                calls_at_a_time(arguments, arguments.model),
+                calls_at_a_time(arguments, arguments.answerer),
+                calls_at_a_time(arguments, arguments.judge),
             ),
-            answerer=_chat(
-                "answerer",
-                arguments.answerer,
-                replace(answers, max_tokens=arguments.answer_tokens),
-                local_only=here,
-            ),
-            judge=_chat(
-                "judge",
-                arguments.judge,
-                replace(judges, max_tokens=arguments.verdict_tokens),
-                local_only=here,
-            )
-            if arguments.judge
-            else None,
-            calls=(calls[0], calls[1], calls[2]),
         )
 
     def stages(self) -> Iterator[tuple[list[Job], int]]:
@@ -354,32 +329,32 @@ class _Study:
         )
 
 
-def _maskers(
-    name: str | None, options: SystemOptions, *, rewrite: bool, local_only: bool
-) -> tuple[System, ...]:
+def _maskers(arguments: argparse.Namespace) -> tuple[System, ...]:
     """The detection and the query-related system, or the one that writes texts anew."""
-    if rewrite:
+    name, strategy = arguments.model, arguments.strategy
+    options = _options(arguments, name, arguments.base_url)
+    if arguments.rewrite:
         if name is None or not is_prompted(name):
             raise PiiBenchError("--rewrite needs a chat model, --model")
-        if options.strategy not in {None, Task.REWRITE}:
+        if strategy not in {None, Task.REWRITE}:
             raise PiiBenchError("--rewrite has no use for --strategy: leave it out")
         options = replace(options, strategy=str(Task.REWRITE))
-        return (rewriting_system(built(name, options, local_only=local_only)),)
+        return (rewriting_system(built(name, options, local_only=arguments.local_only)),)
     if name is None:
-        if options.strategy is not None:
+        if strategy is not None:
             raise PiiBenchError("--strategy is that of --model: name one")
         return ()
-    found = built(name, options, local_only=local_only)
-    by_task = {system.card.task: system for system in found}
-    missing = [task for task in (Task.DETECTION, Task.QUERY_RELATED) if task not in by_task]
-    if missing:
-        raise PiiBenchError(f"system {name!r} does not answer {', '.join(missing)}")
+    found = built(name, replace(options, strategy=strategy), local_only=arguments.local_only)
+    by_task = {system.card.task: system for system in for_task(Task.MASKING, name, found)}
     return by_task[Task.DETECTION], by_task[Task.QUERY_RELATED]
 
 
-def _chat(role: str, name: str, options: SystemOptions, *, local_only: bool) -> PromptedSystem:
+def _chat(role: str, arguments: argparse.Namespace, tokens: int | None) -> PromptedSystem:
     """A chat model with what it is sampled by; its prompt is another's."""
-    system, *_ = built(name, options, local_only=local_only)
+    name = getattr(arguments, role)
+    options = _options(arguments, name, getattr(arguments, f"{role}_base_url"))
+    limited = replace(options, max_tokens=tokens)
+    system, *_ = built(name, limited, local_only=arguments.local_only)
     if not isinstance(system, PromptedSystem):
         raise PiiBenchError(f"{role} {name!r} is no chat model (see `pii-bench models`)")
     return system
@@ -446,8 +421,7 @@ def _write(
         published = published_figures()
         paths = [*write_utility(collection.measured, published, results)]
         paths += write_preferences(preferences, results)
-    for reason in collection.left_out:
-        tell(f"left out: {reason}")
+    tell_left_out(collection.left_out)
     rows = [row for row, _ in collection.measured if datasets is None or row.dataset in datasets]
     (tell if arguments.json else say)(f"figures: {', '.join(map(str, paths))}")
     shown = [row for row in preferences if datasets is None or row.dataset in datasets]
@@ -458,10 +432,3 @@ def _write(
     if shown:
         say(f"\n{EXPLANATION}\n{preferences_to_table(shown)}")
     return collection
-
-
-def _weight(text: str) -> float:
-    number = number_in(text)
-    if number is None or not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, not {text!r}")
-    return number

@@ -6,10 +6,12 @@ import csv
 import json
 import re
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
+from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.models import calls
 from pii_bench.models.calls import Retry
@@ -19,9 +21,9 @@ from tests.protocol_server import ProtocolServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
+    from tests.batch_server import BatchServer
 
 Capsys: TypeAlias = pytest.CaptureFixture[str]
 
@@ -58,6 +60,13 @@ def gold_answers(own_folder: Path) -> Path:
     return write_lines(own_folder / "gold.jsonl", answers)
 
 
+def run_chat(server: ProtocolServer | BatchServer, *options: str, dataset: str = "demo") -> int:
+    """Run a chat model behind a server that speaks OpenAI's protocol; `options` may say another."""
+    base_url = f"{server.url}/v1"
+    asked = ("--model", "openai/m", "--base-url", base_url, "--dataset", dataset)
+    return main(["run", *asked, *options])
+
+
 def detection_answer(sample: Sample) -> str:
     lines = [
         json.dumps({entity.text: entity.type for entity in subject.entities}, ensure_ascii=False)
@@ -71,9 +80,9 @@ def related_answer(sample: Sample) -> str:
     return f"### Answer: {json.dumps(texts, ensure_ascii=False)}"
 
 
-def leaderboard_rows(results: Path, source: str = "run") -> list[dict[str, str]]:
-    """The rows of leaderboard.csv that are of one source."""
-    with (results / "leaderboard.csv").open(encoding="utf-8", newline="") as file:
+def leaderboard_rows(source: str = "run") -> list[dict[str, str]]:
+    """The rows of results/leaderboard.csv that are of one source."""
+    with Path("results/leaderboard.csv").open(encoding="utf-8", newline="") as file:
         return [row for row in csv.DictReader(file) if row["source"] == source]
 
 

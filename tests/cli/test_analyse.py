@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,43 +8,34 @@ import pytest
 from pii_bench.analysis import figures
 from pii_bench.analysis.means import Drop
 from pii_bench.analysis.results import Analysis
-from pii_bench.cli import analyse
+from pii_bench.cli import analyse, main
 from pii_bench.ranking.rows import Source
 from tests.analysis.evaluated import run_name
 from tests.builders import read_folder
 from tests.cli.conftest import table_lines
-from tests.ranking.stored_runs import changed, store_run, tiny_dataset
+from tests.ranking.stored_runs import store_run, tiny_dataset
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Capsys
 
 AGES = {"s1": '### Answer: ["32"]', "s2": '### Answer: ["41"]'}
 FIGURES = ["categories-query-related", "curves-query-related-f1", "types-query-related"]
 TABLES = [
-    "agreement",
-    "consistency",
-    "curves",
-    "drops",
-    "headlines",
-    "reasons",
-    "recall",
-    "robustness",
-    "tradeoffs",
+    *("agreement", "consistency", "curves", "drops", "headlines", "reasons", "recall"),
+    *("robustness", "tradeoffs"),
 ]
 
 
 @pytest.fixture
-def results(own_folder: Path) -> Path:
+def results() -> Path:
     """One query-related run."""
-    folder = own_folder / "results"
-    store_run(folder / "runs", tiny_dataset(own_folder / "tiny.jsonl"), "naive", AGES)
+    folder = Path("results")
+    store_run(folder / "runs", tiny_dataset(Path("tiny.jsonl")), "naive", AGES)
     return folder
 
 
 def test_tables_and_figures_are_written_the_same_twice(results: Path, capsys: Capsys) -> None:
-    assert analyse.run(argparse.Namespace(results=results, json=False))
+    assert main(["analyse"]) == 0
 
     first = read_folder(results / "analysis")
     assert sorted(first) == sorted(
@@ -57,10 +48,10 @@ def test_tables_and_figures_are_written_the_same_twice(results: Path, capsys: Ca
     assert output.err == ""
     assert output.out.splitlines() == [
         "no run of ours is complete on single, multi and a harder set: no drops",
-        f"analysis: 9 tables in {results / 'analysis'}",
-        f"analysis: 6 files of figures in {results / 'analysis'}",
+        "analysis: 9 tables in results/analysis",
+        "analysis: 6 files of figures in results/analysis",
     ]
-    analyse.run(argparse.Namespace(results=results, json=False))
+    main(["analyse"])
     assert read_folder(results / "analysis") == first
 
 
@@ -69,27 +60,15 @@ def test_without_matplotlib_there_are_tables_and_what_installs_it(
 ) -> None:
     monkeypatch.setattr(figures, "find_spec", lambda _: None)
 
-    assert analyse.run(argparse.Namespace(results=results, json=False))
+    assert main(["analyse"]) == 0
 
     assert sorted(read_folder(results / "analysis")) == [f"{name}.csv" for name in TABLES]
     assert "no figures: matplotlib" in (errors := capsys.readouterr().err)
     assert "pip install 'pii-bench[figures]'" in errors
 
 
-def test_a_run_without_its_dataset_is_left_out_and_said(
-    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
-) -> None:
-    monkeypatch.setattr(analyse, "draw_figures", lambda *_: [])
-    dataset = changed(tiny_dataset(results.parent / "tiny.jsonl"))
-    store_run(results / "reference", dataset, "naive", AGES)
-
-    assert not analyse.run(argparse.Namespace(results=results, json=False))
-
-    assert "left out: fake/one, naive on " in capsys.readouterr().err
-
-
 def test_drops_are_printed_with_their_differences(
-    own_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+    monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     published = run_name("hard", model="gpt-5", source=Source.PUBLISHED)
     drops = (
@@ -102,20 +81,12 @@ def test_drops_are_printed_with_their_differences(
     monkeypatch.setattr(analyse, "analyse", lambda *_: analysis)
     monkeypatch.setattr(analyse, "draw_figures", lambda *_: [])
 
-    assert analyse.run(argparse.Namespace(results=own_folder, json=False))
+    assert main(["analyse", "--results", "."]) == 0
 
     header, *lines = table_lines(capsys.readouterr().out)
+    asked = ("naive", "query-related", "f1", "run")
     assert header[-3:] == ["single+multi", "hard", "distract"]
     assert lines == [
-        [
-            "fake/one",
-            "naive",
-            "query-related",
-            "f1",
-            "run",
-            "0.750",
-            "0.500 (-0.250)",
-            "0.800 (+0.050)",
-        ],
-        ["fake/two", "naive", "query-related", "f1", "run", "0.500", "0.500 (+0.000)", ""],
+        ["fake/one", *asked, "0.750", "0.500 (-0.250)", "0.800 (+0.050)"],
+        ["fake/two", *asked, "0.500", "0.500 (+0.000)", ""],
     ]

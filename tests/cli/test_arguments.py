@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Capsys
 
 import pii_bench
-from pii_bench.cli import main, parse_arguments, run
+from pii_bench.cli import main, parse_arguments
 
 
 def refused(*arguments: str) -> None:
@@ -21,50 +21,6 @@ def refused(*arguments: str) -> None:
 
 def test_a_run_without_a_model_runs_the_default_masker() -> None:
     assert parse_arguments(["run"]).model == "encoder"
-
-
-def test_a_run_with_a_model_keeps_every_other_default() -> None:
-    parsed = parse_arguments(["run", "--model", "gpt4o"])
-
-    assert vars(parsed) == {
-        "run": run.run,
-        "given": {"model"},
-        "config": None,
-        "model": "gpt4o",
-        "strategy": None,
-        "task": "all",
-        "dataset": "all",
-        "language": None,
-        "split": None,
-        "limit": None,
-        "concurrency": None,
-        "base_url": None,
-        "max_tokens": None,
-        "label_map": None,
-        "timeout": 120,
-        "results": Path("results"),
-        "temperature": None,
-        "output": "text",
-        "votes": None,
-        "rpm": None,
-        "tpm": None,
-        "batch": None,
-        "dry_run": False,
-        "max_usd": None,
-        "price": None,
-        "local_only": False,
-        "keep": None,
-        "engine": "process",
-        "workers": None,
-        "taxonomy": None,
-        "shots": None,
-        "shots_source": None,
-        "shots_by": None,
-        "shots_seed": None,
-        "chunk": None,
-        "all": False,
-        "json": False,
-    }
 
 
 @pytest.mark.parametrize(
@@ -115,20 +71,15 @@ def test_a_price_is_of_the_day_on_which_it_is_given() -> None:
         (["bench"], "invalid choice: 'bench'"),
         (["run", "--model", "m", "--task", "mask"], "invalid choice: 'mask'"),
         (["run", "--model", "m", "--limit", "0"], "must be a whole number from 1, not '0'"),
-        (["run", "--model", "m", "--limit", "ten"], "must be a whole number from 1, not 'ten'"),
-        (["run", "--model", "m", "--concurrency", "-1"], "must be a whole number from 1, not '-1'"),
-        (["run", "--model", "m", "--votes", "0"], "must be a whole number from 1, not '0'"),
+        (["run", "--concurrency", "100000000"], "must be at most 1000, not '100000000'"),
         (["run", "--model", "m", "--rpm", "1.5"], "must be a whole number from 1, not '1.5'"),
         (["run", "--model", "m", "--temperature", "3"], "a number from 0 to 2, not '3'"),
-        (["run", "--model", "m", "--temperature", "-1"], "a number from 0 to 2, not '-1'"),
         (["run", "--model", "m", "--temperature", "nan"], "a number from 0 to 2, not 'nan'"),
         (["run", "--model", "m", "--output", "json"], "invalid choice: 'json'"),
         (["run", "--model", "m", "--batch", "later"], "invalid choice: 'later'"),
         (["run", "--model", "m", "--max-usd", "0"], "must be a sum above 0 in USD, not '0'"),
         (["run", "--model", "m", "--max-usd", "inf"], "must be a sum above 0 in USD, not 'inf'"),
         (["run", "--model", "m", "--price", "5"], "such as 2.5,10, not '5'"),
-        (["run", "--model", "m", "--price", "5,"], "such as 2.5,10, not '5,'"),
-        (["run", "--model", "m", "--price", "1,2,3"], "such as 2.5,10, not '1,2,3'"),
         (["run", "--model", "m", "--price", "1,-2"], "such as 2.5,10, not '1,-2'"),
         (["models", "gpt4o"], "unrecognized arguments: gpt4o"),
         (["score", "answers.jsonl"], "the following arguments are required: --dataset"),
@@ -162,24 +113,11 @@ def test_help_of_a_command(capsys: Capsys, command: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "leaderboard",
-        "report",
-        "analyse",
-        "cost",
-        "diagnose",
-        "compare a b",
-        "export every-eval-ever",
+        *("leaderboard", "report", "analyse", "cost", "diagnose", "compare a b"),
+        "export every-eval-ever --out out",
     ],
 )
-def test_results_that_are_not_there_are_refused(own_folder: Path, command: str) -> None:
-    out = ["--out", "out"] if command.startswith("export") else []
+def test_results_that_are_not_there_are_refused(command: str) -> None:
+    refused(*command.split(), "--results", "nowhere")
 
-    refused(*command.split(), *out, "--results", "nowhere")
-
-    assert list(own_folder.iterdir()) == []
-
-
-def test_calls_at_a_time_are_bounded(capsys: Capsys) -> None:
-    refused("run", "--concurrency", "100000000")
-
-    assert "must be at most 1000, not '100000000'" in capsys.readouterr().err
+    assert list(Path().iterdir()) == []

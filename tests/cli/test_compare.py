@@ -1,17 +1,15 @@
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.cli.compare import run
+from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
-from pii_bench.errors import PiiBenchError, UnknownNameError
 from tests.cli.conftest import detection_answer, related_answer, table_lines
-from tests.ranking.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
+from tests.ranking.stored_runs import ANN, BO, FAILED, store_run, tiny_dataset
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,26 +22,8 @@ RUNS = Path("results") / "runs"
 WRONG = '### Answer: ["x"]'
 
 
-def compare(
-    first: str,
-    second: str,
-    *,
-    dataset: str = "all",
-    task: str = "all",
-    samples: int = 5,
-    as_json: bool = False,
-) -> bool:
-    return run(
-        argparse.Namespace(
-            first=first,
-            second=second,
-            dataset=dataset,
-            task=task,
-            results=Path("results"),
-            samples=samples,
-            json=as_json,
-        )
-    )
+def compare(*arguments: str) -> int:
+    return main(["compare", *arguments])
 
 
 def right(wrong: int = 0) -> dict[str, str | list[str] | Failure]:
@@ -62,16 +42,16 @@ def tables(output: str) -> list[list[list[str]]]:
 
 
 @pytest.fixture
-def two_models(own_folder: Path) -> Path:
+def two_models() -> Path:
     """One right on all 12 queries of demo, the other on the last 4."""
     store(right(), "fake/one", "naive")
     store(right(wrong=8), "fake/two", "naive")
-    return own_folder
+    return Path()
 
 
 @pytest.mark.usefixtures("two_models")
 def test_both_scores_their_difference_and_what_can_be_said_of_it(capsys: Capsys) -> None:
-    assert compare("fake/one", "fake/two:naive")
+    assert compare("fake/one", "fake/two:naive") == 0
 
     output = capsys.readouterr()
     assert output.err == ""
@@ -91,7 +71,7 @@ def test_both_scores_their_difference_and_what_can_be_said_of_it(capsys: Capsys)
 
 @pytest.mark.usefixtures("two_models")
 def test_the_same_as_json_with_all_digits(capsys: Capsys) -> None:
-    assert compare("fake/one", "fake/two", as_json=True)
+    assert compare("fake/one", "fake/two", "--json") == 0
 
     (line,) = json.loads(capsys.readouterr().out)
     assert line == {
@@ -119,7 +99,7 @@ def test_the_same_as_json_with_all_digits(capsys: Capsys) -> None:
 
 @pytest.mark.usefixtures("two_models")
 def test_the_samples_where_they_differ_most_are_shown_by_id_alone(capsys: Capsys) -> None:
-    compare("fake/one", "fake/two", samples=2)
+    compare("fake/one", "fake/two", "--samples", "2")
 
     out = capsys.readouterr().out
     title = "demo: query-related, F1: A is higher on 8 samples, B on 0; 4 are equal"
@@ -141,7 +121,7 @@ def test_p_is_corrected_for_the_lines_printed(capsys: Capsys) -> None:
     for model in ("fake/one", "fake/two"):
         store(detection, model, "detection")
 
-    assert compare("fake/one", "fake/two")
+    assert compare("fake/one", "fake/two") == 0
 
     table, *_ = tables(capsys.readouterr().out)
     # Of three lines two have 2 / 2^8: three times that. Detection is equal.
@@ -155,19 +135,17 @@ def test_p_is_corrected_for_the_lines_printed(capsys: Capsys) -> None:
 @pytest.mark.usefixtures("two_models")
 def test_only_one_dataset_or_task_if_asked(capsys: Capsys) -> None:
     for dataset, task in [("demo", "all"), ("all", "query-related"), ("demo", "query-related")]:
-        assert compare("fake/one", "fake/two", dataset=dataset, task=task)
+        assert compare("fake/one", "fake/two", "--dataset", dataset, "--task", task) == 0
         assert len(tables(capsys.readouterr().out)[0]) == 1
 
 
-def test_a_file_is_named_by_its_path_or_as_in_the_leaderboard(
-    own_folder: Path, capsys: Capsys
-) -> None:
-    dataset = tiny_dataset(own_folder / "tiny.jsonl")
+def test_a_file_is_named_by_its_path_or_as_in_the_leaderboard(capsys: Capsys) -> None:
+    dataset = tiny_dataset(Path("tiny.jsonl"))
     for model, answer in (("fake/one", ANN), ("fake/two", BO)):
         store_run(RUNS, dataset, "detection", {"s1": answer, "s2": BO}, model=model)
 
     for name in (dataset.source, dataset.name):
-        assert compare("fake/one", "fake/two", dataset=name)
+        assert compare("fake/one", "fake/two", "--dataset", name) == 0
         assert tables(capsys.readouterr().out)[0][0][0] == dataset.name
 
 
@@ -175,29 +153,22 @@ def test_a_file_is_named_by_its_path_or_as_in_the_leaderboard(
 def test_samples_that_one_lacks_are_left_out_and_the_table_is_incomplete(capsys: Capsys) -> None:
     store(right() | {"demo-0001": FAILED}, "fake/three", "naive")
 
-    assert not compare("fake/two", "fake/three")
+    assert compare("fake/two", "fake/three") == 1
     assert tables(capsys.readouterr().out)[0][0][3:5] == ["11/12", "0.364 [0.091, 0.636]"]
 
 
 @pytest.mark.usefixtures("two_models")
-def test_a_row_that_is_told_gold_is_marked(capsys: Capsys) -> None:
+def test_a_row_of_another_source_or_that_is_told_gold_is_marked(capsys: Capsys) -> None:
     store(right(), "fake/one", "naive-choice")
-
-    compare("fake/one:naive", "fake/one:naive-choice")
-
-    assert tables(capsys.readouterr().out)[0][0][3] == "12/12; B: oracle"
-
-
-@pytest.mark.usefixtures("two_models")
-def test_a_run_is_compared_with_the_reference(capsys: Capsys) -> None:
     reference = RUNS.parent / "reference"
     store_run(reference, load_dataset("demo"), "naive", right(), model="fake/two")
 
-    assert compare("fake/two", "reference:fake/two")
-
-    line, *_ = tables(capsys.readouterr().out)[0]
-    assert line[3] == "12/12; A: run; B: reference"
-    assert line[6].startswith("-0.667 ")
+    for first, second, marks in (
+        ("fake/one:naive", "fake/one:naive-choice", "B: oracle"),
+        ("fake/two", "reference:fake/two", "A: run; B: reference"),
+    ):
+        assert compare(first, second) == 0
+        assert tables(capsys.readouterr().out)[0][0][3] == f"12/12; {marks}"
 
 
 @pytest.mark.usefixtures("own_folder")
@@ -213,72 +184,40 @@ def test_equal_answers_leave_no_sample_to_show(capsys: Capsys) -> None:
 
 
 @pytest.mark.usefixtures("two_models")
-def test_a_detector_that_names_no_subjects_is_compared_by_ent_f1(
-    capsys: Capsys, own_folder: Path
-) -> None:
+def test_a_detector_that_names_no_subjects_is_compared_by_ent_f1(capsys: Capsys) -> None:
     detection = {s.id: detection_answer(s) for s in load_dataset("demo").samples}
     for model in ("fake/one", "fake/two"):
         store(detection, model, "detection")
-    manifest = own_folder / RUNS / "fake--two" / "detection" / "demo.run.json"
+    manifest = RUNS / "fake--two" / "detection" / "demo.run.json"
     text = manifest.read_text(encoding="utf-8")
     manifest.write_text(text.replace('"names_subjects": true', '"names_subjects": false'))
 
-    compare("fake/one", "fake/two", task="detection")
+    compare("fake/one", "fake/two", "--task", "detection")
 
     assert tables(capsys.readouterr().out)[0][0][1:3] == ["detection", "Ent-F1"]
 
 
 @pytest.mark.usefixtures("two_models")
-def test_nothing_in_common_is_an_error_that_says_what_there_is(own_folder: Path) -> None:
-    dataset = tiny_dataset(own_folder / "tiny.jsonl")
+def test_nothing_in_common_is_an_error_that_says_what_there_is(capsys: Capsys) -> None:
+    dataset = tiny_dataset(Path("tiny.jsonl"))
     store_run(RUNS, dataset, "naive", {"s1": WRONG}, model="fake/three")
 
-    with pytest.raises(PiiBenchError) as caught:
-        compare("fake/one", "fake/three")
-
-    assert str(caught.value) == (
-        "no sample in common: 'fake/one' has query-related on demo; "
-        f"'fake/three' has query-related on {dataset.name}"
+    assert compare("fake/one", "fake/three") == 2
+    assert capsys.readouterr().err == (
+        "pii-bench: no sample in common: 'fake/one' has query-related on demo; "
+        f"'fake/three' has query-related on {dataset.name}\n"
     )
 
 
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["fake/one", "fake/one:naive"], "'fake/one' and 'fake/one:naive' are the same rows"),
+        (["fake/one", "fake/tow"], "did you mean 'fake/two'?"),
+        (["fake/one", "fake/two", "--dataset", "dmeo"], "unknown dataset 'dmeo'; did you mean"),
+    ],
+)
 @pytest.mark.usefixtures("two_models")
-def test_answers_to_other_samples_are_nothing_in_common() -> None:
-    answers = right()
-    last = {"demo-0012": answers.pop("demo-0012")}
-    store(answers, "fake/most", "naive")
-    store(last, "fake/last", "naive")
-
-    with pytest.raises(PiiBenchError, match="no sample in common"):
-        compare("fake/most", "fake/last")
-
-
-@pytest.mark.usefixtures("two_models")
-def test_the_same_rows_twice_are_an_error() -> None:
-    with pytest.raises(PiiBenchError, match="'fake/one' and 'fake/one:naive' are the same rows"):
-        compare("fake/one", "fake/one:naive")
-
-
-@pytest.mark.usefixtures("two_models")
-def test_a_system_or_dataset_that_is_not_there_is_an_error() -> None:
-    with pytest.raises(UnknownNameError, match=r"did you mean 'fake/two'\?"):
-        compare("fake/one", "fake/tow")
-    with pytest.raises(UnknownNameError, match=r"unknown dataset 'dmeo'; did you mean 'demo'\?"):
-        compare("fake/one", "fake/two", dataset="dmeo")
-
-
-@pytest.mark.usefixtures("two_models")
-def test_a_run_that_is_left_out_is_told(own_folder: Path, capsys: Capsys) -> None:
-    store_run(RUNS, changed(tiny_dataset(own_folder / "tiny.jsonl")), "naive", {"s1": WRONG})
-
-    assert compare("fake/one", "fake/two")
-    assert capsys.readouterr().err.startswith("left out: fake/one, naive on ")
-
-
-@pytest.mark.usefixtures("two_models")
-def test_twice_gives_the_same(capsys: Capsys) -> None:
-    compare("fake/one", "fake/two")
-    before = capsys.readouterr().out
-    compare("fake/one", "fake/two")
-
-    assert capsys.readouterr().out == before
+def test_what_cannot_be_compared(capsys: Capsys, arguments: list[str], what: str) -> None:
+    assert compare(*arguments) == 2
+    assert what in capsys.readouterr().err

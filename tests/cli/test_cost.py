@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Capsys
 
 
-def answered(folder: Path, *, model: str = "fake/one", to: str = "this machine") -> None:
+def answered(*, model: str = "fake/one", to: str = "this machine") -> None:
     """Detection and query of both samples, which mask as they should."""
-    dataset = tiny_dataset(folder / "tiny.jsonl")
-    runs = folder / "results" / "runs"
+    dataset = tiny_dataset(Path("tiny.jsonl"))
+    runs = Path("results/runs")
     store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO}, model=model, unmasked_text_to=to)
     answers = {"s1": '### Answer: ["32"]', "s2": '### Answer: ["40"]'}
     store_run(runs, dataset, "naive", answers, model=model, unmasked_text_to=to)
@@ -26,7 +26,7 @@ def answered(folder: Path, *, model: str = "fake/one", to: str = "this machine")
 
 def tiny(*options: str) -> int:
     """The command on that dataset, which is named by its path."""
-    return main(["cost", "--dataset", str(Path.cwd() / "tiny.jsonl"), *options])
+    return main(["cost", "--dataset", "tiny.jsonl", *options])
 
 
 def rows(capsys: Capsys, *options: str) -> list[dict[str, Any]]:
@@ -35,8 +35,8 @@ def rows(capsys: Capsys, *options: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_the_sums_of_the_source(own_folder: Path, capsys: Capsys) -> None:
-    answered(own_folder)
+def test_the_sums_of_the_source(capsys: Capsys) -> None:
+    answered()
 
     # Of the source only the sums are known: the defaults and 15 USD per 100,000 give both.
     assert tiny("--documents", "100000", "--usd", "fake/one:naive=0.00015") == 0
@@ -54,8 +54,8 @@ def test_the_sums_of_the_source(own_folder: Path, capsys: Capsys) -> None:
     assert "- model h, unknown: stored runs hold no times; give --seconds or --measure: " in shown
 
 
-def test_every_assumption_is_in_the_output(own_folder: Path, capsys: Capsys) -> None:
-    answered(own_folder)
+def test_every_assumption_is_in_the_output(capsys: Capsys) -> None:
+    answered()
 
     (row,) = rows(
         capsys,
@@ -79,11 +79,11 @@ def test_every_assumption_is_in_the_output(own_folder: Path, capsys: Capsys) -> 
     assert (row["system"], row["metric"], row["quality"]) == ("fake/one:naive", "h", 1.0)
 
 
-def test_stored_tokens_are_paid_at_the_price_of_the_table(own_folder: Path, capsys: Capsys) -> None:
+def test_stored_tokens_are_paid_at_the_price_of_the_table(capsys: Capsys) -> None:
     # gpt-4o-2024-08-06 takes 2.5 and 10 USD per million: 0.0025 for 1,000 in, 0.001 for 100 out.
-    answered(own_folder, model="openai/gpt-4o-2024-08-06", to="openai (https://api.openai.com)")
+    answered(model="openai/gpt-4o-2024-08-06", to="openai (https://api.openai.com)")
     usage = {"input_tokens": 1000, "output_tokens": 100}
-    for path in (own_folder / "results" / "runs").glob("*/*/*.jsonl"):
+    for path in Path("results/runs").glob("*/*/*.jsonl"):
         answers = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         write_lines(path, [answer | {"usage": usage} for answer in answers])
 
@@ -94,8 +94,8 @@ def test_stored_tokens_are_paid_at_the_price_of_the_table(own_folder: Path, caps
     assert row["usd_from"].startswith("stored tokens at 2.5 in, 10 out per million tokens, ")
 
 
-def test_what_is_unknown_stays_empty(own_folder: Path, capsys: Capsys) -> None:
-    answered(own_folder, to="fake (https://example.org)")
+def test_what_is_unknown_stays_empty(capsys: Capsys) -> None:
+    answered(to="fake (https://example.org)")
 
     (row,) = rows(capsys, "--measure", "1")
 
@@ -104,8 +104,8 @@ def test_what_is_unknown_stays_empty(own_folder: Path, capsys: Capsys) -> None:
     assert row["usd_from"] == "unknown: no price or no counted tokens; give --usd"
 
 
-def test_systems_of_this_machine_are_timed_on_request(own_folder: Path, capsys: Capsys) -> None:
-    results = str(own_folder / "results")
+def test_systems_of_this_machine_are_timed_on_request(capsys: Capsys) -> None:
+    results = "results"
     assert main(["run", "--model", "encoder", "--dataset", "demo", "--results", results]) == 0
     capsys.readouterr()
 
@@ -140,20 +140,11 @@ def test_wrong_options_are_refused(capsys: Capsys, options: list[str], message: 
     [
         (["--usd", "fake/won=1"], "unknown system among the rows 'fake/won'; did you mean"),
         (["--dataset", "tinny.jsonl"], "unknown dataset among the stored runs 'tinny.jsonl'"),
+        (["--task", "rewrite"], "tiny.jsonl is stored there"),
     ],
 )
-def test_names_without_a_row_are_refused(
-    own_folder: Path, capsys: Capsys, options: list[str], message: str
-) -> None:
-    answered(own_folder)
+def test_what_has_no_row_is_refused(capsys: Capsys, options: list[str], message: str) -> None:
+    answered()
 
     assert tiny(*options) == 2
     assert message in capsys.readouterr().err
-
-
-def test_a_task_without_a_row_is_refused(own_folder: Path, capsys: Capsys) -> None:
-    dataset = tiny_dataset(own_folder / "tiny.jsonl")
-    store_run(own_folder / "results" / "runs", dataset, "detection", {"s1": ANN, "s2": BO})
-
-    assert tiny() == 2
-    assert "tiny.jsonl is stored there" in capsys.readouterr().err

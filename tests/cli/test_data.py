@@ -1,18 +1,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pii_bench.cli import data_stats, main
 from pii_bench.datasets.catalog import DATASETS
-from tests.builders import read_lines, sample_record, write_lines
+from pii_bench.datasets.readings import load_readings
+from tests.builders import read_folder, read_lines, sample_record, write_lines
 from tests.cli.conftest import table_lines
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Capsys
 
 
@@ -24,10 +24,10 @@ def test_a_sound_file(capsys: Capsys) -> None:
     assert output.err == ""
 
 
-def test_problems_with_file_id_rule_and_reason(own_folder: Path, capsys: Capsys) -> None:
-    first = write_lines(own_folder / "one.jsonl", [sample_record(query="Is 32 old, Ann?")])
+def test_problems_with_file_id_rule_and_reason(capsys: Capsys) -> None:
+    first = write_lines(Path("one.jsonl"), [sample_record(query="Is 32 old, Ann?")])
     second = write_lines(
-        own_folder / "two.jsonl",
+        Path("two.jsonl"),
         [
             sample_record("s2", description="Ann Lee is 32. Is 32 old?"),
             sample_record("s3", related=[]),
@@ -53,14 +53,6 @@ def test_problems_with_file_id_rule_and_reason(own_folder: Path, capsys: Capsys)
     assert output.err == "pii-bench: the check found 5 problems in 3 samples\n"
 
 
-def test_a_file_that_cannot_be_read(capsys: Capsys) -> None:
-    assert main(["data", "check", "absent.jsonl"]) == 2
-
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert output.err == "pii-bench: absent.jsonl: No such file or directory\n"
-
-
 @pytest.mark.parametrize("arguments", [["data"], ["data", "check"], ["data", "mend"]])
 def test_wrong_arguments(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -69,19 +61,8 @@ def test_wrong_arguments(arguments: list[str]) -> None:
     assert caught.value.code == 2
 
 
-def test_a_file_of_ones_own_has_no_column_of_the_paper(own_folder: Path, capsys: Capsys) -> None:
-    path = write_lines(own_folder / "mine.jsonl", [sample_record()])
-
-    assert main(["data", "stats", "--dataset", str(path)]) == 0
-
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("### mine-")
-    assert lines[2] == "| per sample              |   ours |"
-    assert lines[-1] == "2 of the 55 categories occur."
-
-
-def test_every_row_of_the_statistics_as_json(own_folder: Path, capsys: Capsys) -> None:
-    path = write_lines(own_folder / "mine.jsonl", [sample_record()])
+def test_every_row_of_the_statistics_as_json(capsys: Capsys) -> None:
+    path = write_lines(Path("mine.jsonl"), [sample_record()])
 
     assert main(["data", "stats", "--dataset", str(path), "--json"]) == 0
 
@@ -99,24 +80,10 @@ def test_every_row_of_the_statistics_as_json(own_folder: Path, capsys: Capsys) -
     assert (others[-1]["name"], others[-1]["ours"]) == ("categories", 2)
 
 
-def test_the_papers_figures_as_json(capsys: Capsys) -> None:
-    assert main(["data", "stats", "--dataset", "hard", "--json"]) == 0
-
-    samples, *_ = json.loads(capsys.readouterr().out)
-    assert samples == {
-        "dataset": "hard",
-        "table": "per sample",
-        "name": "samples",
-        "ours": 200,
-        "paper": 200,
-        "difference": 0.0,
-    }
-
-
 def test_the_dataset_card_is_written_where_asked(
-    own_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+    capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    card = own_folder / "README.md"
+    card = Path("README.md")
     card.write_text("<!-- statistics:begin -->\n<!-- statistics:end -->\n")
     monkeypatch.setattr(data_stats, "README", card)
 
@@ -129,12 +96,6 @@ def test_the_dataset_card_is_written_where_asked(
     assert printed in card.read_text()
 
 
-def test_statistics_of_a_dataset_that_is_none(capsys: Capsys) -> None:
-    assert main(["data", "stats", "--dataset", "dem"]) == 2
-
-    assert "unknown dataset 'dem'; did you mean 'demo'?" in capsys.readouterr().err
-
-
 DESCRIPTION = "Ann Lee, 32, lives in Leeds."
 ENTITIES = [
     {"text": "Ann Lee", "type": "PER", "category": "Full Name", "spans": [[0, 7]]},
@@ -144,7 +105,7 @@ ENTITIES = [
 
 
 @pytest.fixture
-def data(own_folder: Path) -> Path:
+def data() -> Path:
     """Small sets: Ann asks about her age in one query, about her city in the other."""
     records = [
         sample_record(
@@ -157,10 +118,10 @@ def data(own_folder: Path) -> Path:
         for query, text in (("Am I too old?", "32"), ("Is the town far off?", "Leeds"))
     ]
     for name in ("single", "multi"):
-        write_lines(own_folder / "data" / f"{name}.jsonl", records)
-    readme = own_folder / "data" / "README.md"
+        write_lines(Path(f"data/{name}.jsonl"), records)
+    readme = Path("data/README.md")
     readme.write_text("# Data\n<!-- quality:begin --><!-- quality:end -->\n", encoding="utf-8")
-    return own_folder / "data"
+    return Path("data")
 
 
 def test_the_figures_are_printed_and_stand_in_the_readme(data: Path, capsys: Capsys) -> None:
@@ -185,15 +146,6 @@ def test_the_most_frequent_words_beside_those_of_another_dataset(
     assert capsys.readouterr().out.splitlines()[-1].split() == ["lives", "100.0%"] * 3
 
 
-def test_a_second_run_changes_nothing(data: Path) -> None:
-    main(["data", "quality"])
-    first = (data / "README.md").read_bytes()
-
-    main(["data", "quality", "--data", str(data)])
-
-    assert (data / "README.md").read_bytes() == first
-
-
 def test_sets_that_are_not_there_are_built_first(
     data: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
@@ -214,8 +166,8 @@ def test_sets_that_are_not_there_are_built_first(
     assert "| distinct words" in output.out
 
 
-def test_versions_are_a_sound_dataset(own_folder: Path, capsys: Capsys) -> None:
-    out = own_folder / "versions.jsonl"
+def test_versions_are_a_sound_dataset(capsys: Capsys) -> None:
+    out = Path("versions.jsonl")
     options = ["--kind", "typos,lower-case", "--rate", "0.5", "--seed", "1", "--limit", "5"]
 
     assert main(["data", "perturb", "demo", *options, "--out", str(out)]) == 0
@@ -235,10 +187,8 @@ def test_versions_are_a_sound_dataset(own_folder: Path, capsys: Capsys) -> None:
     assert main(["data", "check", str(out)]) == 0
 
 
-def test_versions_run_and_are_compared_with_their_originals(
-    own_folder: Path, capsys: Capsys
-) -> None:
-    out, results = own_folder / "versions.jsonl", str(own_folder / "results")
+def test_versions_run_and_are_compared_with_their_originals(capsys: Capsys) -> None:
+    out, results = Path("versions.jsonl"), "results"
     arguments = ["--kind", "lower-case", "--out", str(out)]
     assert main(["data", "perturb", "demo", *arguments]) == 0
     for dataset in ("demo", str(out)):
@@ -249,16 +199,8 @@ def test_versions_run_and_are_compared_with_their_originals(
     assert main(["analyse", "--results", results]) == 0
 
     assert "+0.000 (0.00 to 0.00) | 1.00 (1.00 to 1.00)" in capsys.readouterr().out
-    table = (own_folder / "results" / "analysis" / "robustness.csv").read_text(encoding="utf-8")
+    table = Path("results/analysis/robustness.csv").read_text(encoding="utf-8")
     assert "gold,detection,versions-" in table
-
-
-def test_all_kinds_are_written_where_none_is_asked_for(own_folder: Path) -> None:
-    out = own_folder / "versions.jsonl"
-
-    assert main(["data", "perturb", "demo", "--limit", "1", "--out", str(out)]) == 0
-
-    assert len(read_lines(out)) == 10
 
 
 @pytest.mark.parametrize(
@@ -267,32 +209,47 @@ def test_all_kinds_are_written_where_none_is_asked_for(own_folder: Path) -> None
         (["demo", "--kind", "tyops"], "unknown kind 'tyops'; did you mean 'typos'?"),
         (["demmo"], "unknown dataset 'demmo'; did you mean 'demo'?"),
         (["one.jsonl", "--kind", "dates"], "dates: nothing to change in one-"),
+        (["one.jsonl", "--out", "./one.jsonl"], "is the dataset itself"),
     ],
 )
-def test_what_cannot_be_written_is_said(
-    options: list[str], message: str, own_folder: Path, capsys: Capsys
-) -> None:
-    write_lines(own_folder / "one.jsonl", [sample_record()])
+def test_what_cannot_be_written_is_said(options: list[str], message: str, capsys: Capsys) -> None:
+    before = write_lines(Path("one.jsonl"), [sample_record()]).read_bytes()
 
-    assert main(["data", "perturb", *options, "--out", "out.jsonl"]) == 2
+    assert main(["data", "perturb", "--out", "out.jsonl", *options]) == 2
 
     assert message in capsys.readouterr().err
-    assert not (own_folder / "out.jsonl").exists()
+    assert read_folder(Path()) == {"one.jsonl": before}
 
 
-def test_a_dataset_is_not_replaced(own_folder: Path, capsys: Capsys) -> None:
-    path = write_lines(own_folder / "one.jsonl", [sample_record()])
-    before = path.read_bytes()
-
-    assert main(["data", "perturb", "one.jsonl", "--out", str(path)]) == 2
-
-    assert "is the dataset itself" in capsys.readouterr().err
-    assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize("rate", ["0", "1.5", "nan", "much"])
+@pytest.mark.parametrize("rate", ["0", "nan"])
 def test_a_rate_is_a_share(rate: str, capsys: Capsys) -> None:
     with pytest.raises(SystemExit):
         main(["data", "perturb", "demo", "--rate", rate, "--out", "out.jsonl"])
 
     assert f"must be a number above 0 and at most 1, not '{rate}'" in capsys.readouterr().err
+
+
+def test_agreement_is_over_all_first_readings(capsys: Capsys) -> None:
+    assert main(["data", "agreement", "single"]) == 0
+
+    header, _, whole, *groups = capsys.readouterr().out.splitlines()
+    firsts = [reading for reading in load_readings("single") if reading.round == 1]
+    assert header.split()[1:6:2] == ["set", "group", "readings"]
+    assert whole.split()[1:6:2] == ["single", "all", f"{len(firsts):,}"]
+    assert {"explicit", "implied", "contrast"} < {line.split("|")[2].strip() for line in groups}
+
+
+def test_every_sample_of_single_is_agreed_by_two_readers(capsys: Capsys) -> None:
+    assert main(["data", "agreement", "single", "--disputed"]) == 0
+
+    assert capsys.readouterr().out == "1214 recorded, 1214 passed, 0 lack readings\n"
+
+
+def test_the_table_goes_into_the_readme(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text("<!-- agreement:begin -->\n<!-- agreement:end -->\n", encoding="utf-8")
+    monkeypatch.setattr("pii_bench.cli.data_agreement.README", readme)
+
+    assert main(["data", "agreement", "single", "--write"]) == 0
+
+    assert "| single | all " in readme.read_text(encoding="utf-8")

@@ -1,29 +1,21 @@
 from __future__ import annotations
 
-from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pii_bench.cli import main
-from pii_bench.cli.diagnose import run
 from pii_bench.datasets.sample import write_native
-from pii_bench.errors import PiiBenchError
 from tests.analysis.diagnosis.samples import PEOPLE, couple
 from tests.builders import read_folder
 from tests.cli.conftest import table_lines
-from tests.ranking.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
+from tests.ranking.stored_runs import ANN, BO, FAILED, store_run, tiny_dataset
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Capsys
 
 TABLES = ["errors.csv", "leak-curve.csv", "leak.csv", "twins.csv"]
-
-
-def diagnose(results: Path) -> bool:
-    return run(Namespace(results=results, json=False))
 
 
 def cells(output: str, title: str) -> list[list[str]]:
@@ -32,15 +24,15 @@ def cells(output: str, title: str) -> list[list[str]]:
     return table_lines(after.partition("\n\n")[0])
 
 
-def test_errors_and_leaks_of_a_prompted_model(own_folder: Path, capsys: Capsys) -> None:
-    dataset = tiny_dataset(own_folder / "tiny.jsonl")
-    runs = own_folder / "results" / "runs"
+def test_errors_and_leaks_of_a_prompted_model(capsys: Capsys) -> None:
+    dataset = tiny_dataset(Path("tiny.jsonl"))
+    runs = Path("results/runs")
     # Of Ann the name is kept, of Bo nothing is known.
     answers = {"s1": '### Answer: ["32", "Ann Lee"]', "s2": "I will not."}
     store_run(runs, dataset, "naive", answers)
     store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
 
-    assert diagnose(own_folder / "results")
+    assert main(["diagnose"]) == 0
 
     output = capsys.readouterr()
     assert output.err == ""
@@ -59,15 +51,15 @@ def test_errors_and_leaks_of_a_prompted_model(own_folder: Path, capsys: Capsys) 
     # Ann's name of tier 3 leaks, and Bo's where the guard is open.
     _, line = cells(output.out, dataset.name)
     assert line[3:11] == ["1/2", "1", "1.000", "1.000", "0.500", "0.000", "0.000", "0.500"]
-    assert sorted(read_folder(own_folder / "results" / "diagnosis")) == TABLES
+    assert sorted(read_folder(Path("results/diagnosis"))) == TABLES
 
 
-def test_without_detection_some_classes_cannot_occur(own_folder: Path, capsys: Capsys) -> None:
-    dataset = tiny_dataset(own_folder / "tiny.jsonl")
-    runs = own_folder / "results" / "runs"
+def test_without_detection_some_classes_cannot_occur(capsys: Capsys) -> None:
+    dataset = tiny_dataset(Path("tiny.jsonl"))
+    runs = Path("results/runs")
     store_run(runs, dataset, "naive-choice", {"s1": "### Answer: []", "s2": FAILED})
 
-    assert diagnose(own_folder / "results")
+    assert main(["diagnose"]) == 0
 
     output = capsys.readouterr().out
     header, line = cells(output, f"{dataset.name}: query-related")
@@ -79,13 +71,13 @@ def test_without_detection_some_classes_cannot_occur(own_folder: Path, capsys: C
 
 
 @pytest.fixture
-def runs_of_twins(own_folder: Path) -> Path:
+def runs_of_twins() -> Path:
     """gold+keyword on an original and on its paraphrase."""
     paraphrase = couple(sample_id="s1-paraphrase", meta={"twin": "paraphrase", "twin_of": "s1"})
     for name, sample in (("first", couple()), ("twins", paraphrase)):
-        write_native(own_folder / f"{name}.jsonl", [sample])
+        write_native(Path(f"{name}.jsonl"), [sample])
         assert main(["run", "--model", "gold+keyword", "--dataset", f"{name}.jsonl"]) == 0
-    return own_folder / "results"
+    return Path("results")
 
 
 def test_a_system_with_scores_has_a_curve_and_twins_have_rates(
@@ -93,7 +85,7 @@ def test_a_system_with_scores_has_a_curve_and_twins_have_rates(
 ) -> None:
     capsys.readouterr()
 
-    assert diagnose(runs_of_twins)
+    assert main(["diagnose"]) == 0
 
     twins = capsys.readouterr().out.split("\nTwins: ")[1]
     assert (
@@ -106,10 +98,10 @@ def test_a_system_with_scores_has_a_curve_and_twins_have_rates(
 
 def test_twice_gives_the_same_and_no_text_of_a_sample(runs_of_twins: Path, capsys: Capsys) -> None:
     capsys.readouterr()
-    diagnose(runs_of_twins)
+    main(["diagnose"])
     first = capsys.readouterr().out, read_folder(runs_of_twins / "diagnosis")
 
-    diagnose(runs_of_twins)
+    main(["diagnose"])
 
     assert (capsys.readouterr().out, read_folder(runs_of_twins / "diagnosis")) == first
     told = first[0] + "".join(map(bytes.decode, first[1].values()))
@@ -117,20 +109,10 @@ def test_twice_gives_the_same_and_no_text_of_a_sample(runs_of_twins: Path, capsy
     assert not [text for text in texts if text in told]
 
 
-def test_a_run_that_is_left_out_is_told(own_folder: Path, capsys: Capsys) -> None:
-    dataset = tiny_dataset(own_folder / "tiny.jsonl")
-    runs = own_folder / "results" / "runs"
-    store_run(runs, dataset, "naive", {"s1": "### Answer: []"})
-    store_run(runs, changed(dataset), "self-cot", {"s1": "### Answer: []"})
+def test_without_answers_to_queries_there_is_nothing_to_diagnose(capsys: Capsys) -> None:
+    dataset = tiny_dataset(Path("tiny.jsonl"))
+    store_run(Path("results/runs"), dataset, "detection", {"s1": ANN})
 
-    assert not diagnose(own_folder / "results")
-    assert capsys.readouterr().err.startswith("left out: fake/one, self-cot on ")
-
-
-def test_without_answers_to_queries_there_is_nothing_to_diagnose(own_folder: Path) -> None:
-    dataset = tiny_dataset(own_folder / "tiny.jsonl")
-    store_run(own_folder / "results" / "runs", dataset, "detection", {"s1": ANN})
-
-    with pytest.raises(PiiBenchError, match="results: no answers to queries are stored there"):
-        diagnose(own_folder / "results")
-    assert not (own_folder / "results" / "diagnosis").exists()
+    assert main(["diagnose"]) == 2
+    told = "pii-bench: results: no answers to queries are stored there\n"
+    assert capsys.readouterr().err == told

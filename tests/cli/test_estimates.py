@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from pii_bench.cli import main
-from tests.builders import read_folder, sample_record, write_lines
-from tests.cli.conftest import leaderboard_rows, table_lines
+from tests.builders import read_folder, read_lines, sample_record, write_lines
+from tests.cli.conftest import leaderboard_rows, run_chat, table_lines
 from tests.cli.gold import right
 from tests.protocol_server import api_error, completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.cli.conftest import Capsys
     from tests.protocol_server import ProtocolServer, Reply
 
+ANSWER: Final = '### Answer: ["Halifax"]'
+# A number that fits no float.
+GIANT: Final = 10**400
 # USD per million tokens.
 PRICE: Final = ("--price", "2,10")
 
 
-def run(server: ProtocolServer, *options: str) -> int:
-    url = f"{server.url}/v1"
-    return main(["run", "--model", "openai/m", "--base-url", url, "--dataset", "demo", *options])
-
-
 def detect(server: ProtocolServer, *options: str) -> int:
-    return run(server, "--task", "detection", *options)
+    return run_chat(server, "--task", "detection", *options)
+
+
+def related(server: ProtocolServer, *options: str) -> int:
+    return run_chat(server, "--task", "query-related", *options)
 
 
 def table(shown: str) -> list[list[str]]:
@@ -54,28 +56,25 @@ def counted(text: str) -> Reply:
 
 
 def test_a_dry_run_tells_what_would_be_asked_and_asks_nothing(
-    protocol_server: ProtocolServer,
-    own_folder: Path,
-    capsys: Capsys,
-    assert_golden: Callable[[str, str], None],
+    protocol_server: ProtocolServer, capsys: Capsys, assert_golden: Callable[[str, str], None]
 ) -> None:
-    assert run(protocol_server, "--dry-run", *PRICE) == 0
+    assert run_chat(protocol_server, "--dry-run", *PRICE) == 0
 
     assert_golden("dry-run.txt", capsys.readouterr().out)
     assert protocol_server.requests == []
-    assert not (own_folder / "results").exists()
+    assert not Path("results").exists()
 
 
 def test_a_dry_run_counts_only_what_has_no_answer_yet(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: Capsys
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     protocol_server.script(right(completion))
     detect(protocol_server, "--limit", "5")
-    before = read_folder(own_folder)
+    before = read_folder(Path())
     protocol_server.requests.clear()
     capsys.readouterr()
 
-    run(protocol_server, "--dry-run")
+    run_chat(protocol_server, "--dry-run")
 
     rows = table(capsys.readouterr().out)
     assert [row[:3] for row in rows] == [
@@ -84,44 +83,10 @@ def test_a_dry_run_counts_only_what_has_no_answer_yet(
         ["total", "", "19"],
     ]
     assert protocol_server.requests == []
-    assert read_folder(own_folder) == before
+    assert read_folder(Path()) == before
 
-
-def test_a_vote_is_as_many_calls_as_it_has_draws(
-    protocol_server: ProtocolServer, capsys: Capsys
-) -> None:
-    vote = ("--strategy", "self-consistency-vote", "--votes", "3")
-
-    run(protocol_server, *vote, "--task", "query-related", "--dry-run")
-
-    assert [row[2] for row in table(capsys.readouterr().out)] == ["36"]
-
-
-def test_what_no_price_is_known_of_has_no_known_cost(
-    protocol_server: ProtocolServer, capsys: Capsys
-) -> None:
-    detect(protocol_server, "--dry-run")
-
-    assert [row[-1] for row in table(capsys.readouterr().out)] == ["unknown"]
-
-
-def test_what_calls_nobody_costs_nothing(capsys: Capsys) -> None:
-    assert main(["run", "--model", "gold+all", "--dataset", "demo", "--dry-run"]) == 0
-
-    rows = table(capsys.readouterr().out)
-    assert {row[2] for row in rows} == {"0"}
-    assert {row[-1] for row in rows} == {"0.00 / 0.00 / 0.00"}
-
-
-def test_what_is_answered_costs_nothing_more_though_no_price_is_known(
-    protocol_server: ProtocolServer, capsys: Capsys
-) -> None:
-    protocol_server.script(right(completion))
-    detect(protocol_server, "--limit", "1")
-    capsys.readouterr()
-
-    detect(protocol_server, "--limit", "1", "--dry-run")
-
+    # No price is known of the model, but what is answered costs nothing more.
+    detect(protocol_server, "--limit", "5", "--dry-run")
     assert [row[-1] for row in table(capsys.readouterr().out)] == ["0.00 / 0.00 / 0.00"]
 
 
@@ -138,7 +103,7 @@ def test_a_batch_costs_its_part_and_no_key_is_needed_to_be_told_so(capsys: Capsy
 
 
 def test_a_run_stops_before_its_cap_and_a_higher_one_goes_on(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: Capsys
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     # 100 tokens may cost 0.001 USD; an answer takes 50. After three, 0.0015 are spent, and
     # another call might bring them to 0.0025.
@@ -156,7 +121,7 @@ def test_a_run_stops_before_its_cap_and_a_higher_one_goes_on(
     assert "9 failed, " in output.err
     assert ", 0.0015 USD\n" in output.err
     assert " 3/12" in output.out
-    (row,) = leaderboard_rows(own_folder / "results")
+    (row,) = leaderboard_rows()
     assert (row["coverage"], row["rate_skipped_budget"]) == ("0.2500", "0.7500")
     assert row["rate_infra_error"] == "0.0000"
 
@@ -166,36 +131,12 @@ def test_a_run_stops_before_its_cap_and_a_higher_one_goes_on(
     assert capsys.readouterr().out.splitlines()[-1].endswith(" 1.000")
 
 
-def test_calls_in_flight_count_against_the_cap(protocol_server: ProtocolServer) -> None:
-    # Each call may cost 0.001 USD and does: two at a time, whatever the concurrency.
-    protocol_server.script(
-        right(lambda text: completion(text, usage=(900, 100), delay=0.01)),
-    )
-
-    detect(protocol_server, "--price", "0,10", "--max-tokens", "100", "--max-usd", "0.0025")
-
-    assert len(protocol_server.requests) == 2
-
-
-def test_a_vote_that_the_cap_cuts_short_is_no_answer(
+def test_a_cap_needs_a_price_and_it_is_said_how_to_give_one(
     protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
-    protocol_server.script(right(lambda text: completion(text, usage=(900, 100))))
-    vote = ("--strategy", "self-consistency-vote", "--votes", "2", "--task", "query-related")
-    capped = ("--price", "0,10", "--max-tokens", "100", "--concurrency", "1", "--max-usd")
+    assert run_chat(protocol_server, "--max-usd", "5") == 2
 
-    assert run(protocol_server, *vote, *capped, "0.0035") == 1
-
-    assert "11 of 12 samples have no answer, skipped_budget 11" in capsys.readouterr().err
-    assert len(protocol_server.requests) == 3
-
-
-def test_a_cap_needs_a_price_and_it_is_said_how_to_give_one(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: Capsys
-) -> None:
-    assert run(protocol_server, "--max-usd", "5") == 2
-
-    assert not (own_folder / "results").exists()
+    assert not Path("results").exists()
     assert capsys.readouterr().err == (
         "pii-bench: --max-usd 5: the model's price is unknown; give it with --price IN,OUT "
         "(USD per million tokens)\n"
@@ -213,14 +154,12 @@ def test_what_calls_nobody_takes_no_cap(capsys: Capsys, model: str, option: str)
     )
 
 
-def test_the_manifest_says_what_the_answers_took(
-    protocol_server: ProtocolServer, own_folder: Path
-) -> None:
+def test_the_manifest_says_what_the_answers_took(protocol_server: ProtocolServer) -> None:
     protocol_server.script(right(counted))
 
     detect(protocol_server, *PRICE)
 
-    found = totals(own_folder / "results", "detection")
+    found = totals(Path("results"), "detection")
     price = found.pop("price")
     assert price.startswith("2 in, 10 out, 20")
     assert price.endswith(", --price")
@@ -236,62 +175,93 @@ def test_the_manifest_says_what_the_answers_took(
     }
 
 
-def test_every_draw_of_a_vote_is_added_up(
-    protocol_server: ProtocolServer, own_folder: Path
-) -> None:
-    protocol_server.script(right(counted))
-    vote = ("--strategy", "self-consistency-vote", "--votes", "3", "--task", "query-related")
-
-    run(protocol_server, *vote, "--limit", "2")
-
-    found = totals(own_folder / "results", "self-consistency-vote")
-    assert (found["completions"], found["input_tokens"], found["usd"]) == (6, 6_000, None)
-
-
 @pytest.mark.usefixtures("no_jitter")
 def test_a_run_that_was_stopped_and_went_on_took_what_one_in_one_piece_did(
-    protocol_server: ProtocolServer, own_folder: Path
+    protocol_server: ProtocolServer,
 ) -> None:
     # Retried, refused for good, and gone on with: only stored answers count.
     early = api_error(429, "rate_limit_exceeded", headers={"Retry-After": "0"})
     protocol_server.script(right(counted), early, right(counted), api_error(401))
     assert detect(protocol_server, *PRICE, "--concurrency", "1", "--results", "stopped") == 2
     protocol_server.script(right(counted))
-    assert run(protocol_server, *PRICE, "--limit", "7", "--results", "stopped") == 0
+    assert run_chat(protocol_server, *PRICE, "--limit", "7", "--results", "stopped") == 0
 
-    assert run(protocol_server, *PRICE, "--results", "stopped") == 0
-    assert run(protocol_server, *PRICE, "--results", "whole") == 0
+    assert run_chat(protocol_server, *PRICE, "--results", "stopped") == 0
+    assert run_chat(protocol_server, *PRICE, "--results", "whole") == 0
 
-    assert totals(own_folder / "stopped", "detection")["usd"] == 0.03
+    assert totals(Path("stopped"), "detection")["usd"] == 0.03
     for prompt in ("detection", "naive"):
-        stopped, whole = (totals(own_folder / each, prompt) for each in ("stopped", "whole"))
+        stopped, whole = (totals(Path(each), prompt) for each in ("stopped", "whole"))
         # On the day it was given.
         assert stopped | {"price": ""} == whole | {"price": ""}
 
 
-def test_an_answer_whose_tokens_nobody_tells_is_counted_apart(
-    protocol_server: ProtocolServer, own_folder: Path
-) -> None:
-    uncounted = right(lambda text: completion(text, usage=None))
-    protocol_server.script(uncounted, right(counted))
+def test_samples_of_ones_own_are_estimated(protocol_server: ProtocolServer, capsys: Capsys) -> None:
+    path = write_lines(Path("mine.jsonl"), [sample_record(query=None, related=[])])
 
-    detect(protocol_server, "--concurrency", "1", "--limit", "2", *PRICE)
+    assert run_chat(protocol_server, "--dataset", str(path), "--dry-run") == 0
 
-    found = totals(own_folder / "results", "detection")
-    assert (found["completions"], found["uncounted"], found["usd"]) == (2, 1, 0.0025)
-
-
-def test_samples_of_ones_own_are_estimated(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: Capsys
-) -> None:
-    path = write_lines(own_folder / "mine.jsonl", [sample_record(query=None, related=[])])
-
-    assert run(protocol_server, "--dataset", str(path), "--dry-run") == 0
-
-    # Without a query there is nothing to ask but detection.
+    # Without a query there is nothing to ask but detection. No price is known of the model.
     rows = table(capsys.readouterr().out)
-    assert [(row[0], row[2]) for row in rows] == [
-        ("detection", "1"),
-        ("naive", "0"),
-        ("total", "1"),
+    assert [(row[0], row[2], row[-1]) for row in rows] == [
+        ("detection", "1", "unknown"),
+        ("naive", "0", "0.00 / 0.00 / 0.00"),
+        ("total", "1", "unknown"),
     ]
+
+
+# Servers that count tokens wrongly, by mistake or to get past a cap on cost.
+
+
+def stored() -> list[dict[str, Any]]:
+    (path,) = Path("results").glob("runs/*/naive/demo.jsonl")
+    return read_lines(path)
+
+
+def counting(into: object, out: object) -> Reply:
+    return completion(ANSWER, counts={"prompt_tokens": into, "completion_tokens": out})
+
+
+def test_what_is_no_count_is_stored_as_unknown_and_read_by_every_command(
+    protocol_server: ProtocolServer,
+) -> None:
+    protocol_server.script(counting(True, 7), counting(GIANT, 7), counting(11, -GIANT))
+
+    assert related(protocol_server, "--price", "2,10") == 0
+    lines = stored()
+    assert len(lines) == 12
+    assert all("usage" not in line and line["text"] == ANSWER for line in lines)
+
+    # Nothing is asked again, and nothing is refused.
+    assert related(protocol_server, "--price", "2,10") == 0
+    assert main(["leaderboard"]) == 0
+    assert len(protocol_server.requests) == 12
+
+
+@pytest.mark.parametrize("counts", [(-1000, 7), (0, 7), (11, 0), (0, 0), (11, -5), (GIANT, GIANT)])
+def test_no_count_gets_past_a_cap_on_cost(
+    protocol_server: ProtocolServer, counts: tuple[int, int]
+) -> None:
+    protocol_server.script(counting(*counts))
+
+    # A request has 1,500 to 2,500 bytes here, and 2,048 tokens of output at most: a call costs
+    # up to 4.6 USD, and 4 of them less than 20.
+    assert related(protocol_server, "--price", "1000,1000", "--max-usd", "20") == 1
+
+    assert 1 <= len(protocol_server.requests) <= 9
+    kinds = [line["error"]["kind"] for line in stored() if "error" in line]
+    assert kinds == ["skipped_budget"] * (12 - len(protocol_server.requests))
+
+
+def test_counts_that_an_earlier_version_stored_are_unknown_and_refuse_no_command(
+    protocol_server: ProtocolServer,
+) -> None:
+    protocol_server.script(completion(ANSWER))
+    assert related(protocol_server) == 0
+    (path,) = Path().glob("results/runs/*/naive/demo.jsonl")
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"input_tokens": 11', '"input_tokens": true'), encoding="utf-8")
+
+    assert main(["leaderboard"]) == 0
+    assert related(protocol_server) == 0
+    assert len(protocol_server.requests) == 12

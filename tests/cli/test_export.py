@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.cli import exports, main
-from pii_bench.models.catalog import check_model
+from pii_bench.cli import main, terminal
 from tests.builders import read_lines, sample_record, write_lines
+from tests.cli.conftest import run_chat
 from tests.integrations.schemas import valid_run, valid_samples
 from tests.protocol_server import completion
 from tests.ranking.stored_runs import FAILED, store_run, tiny_dataset
@@ -22,8 +22,8 @@ ANSWERS = {"s1": '### Answer: ["32"]', "s2": '### Answer: ["40"]'}
 
 
 @pytest.fixture
-def tiny(own_folder: Path) -> Dataset:
-    return tiny_dataset(own_folder / "mine.jsonl")
+def tiny() -> Dataset:
+    return tiny_dataset(Path("mine.jsonl"))
 
 
 def export_runs(*options: str) -> int:
@@ -42,31 +42,19 @@ def test_runs_are_written_and_counted(tiny: Dataset, capsys: Capsys) -> None:
     assert len(valid_samples(run)) == 8
 
 
-def test_an_incomplete_run_is_written_and_named(tiny: Dataset, capsys: Capsys) -> None:
+def test_what_is_not_whole_is_named(tiny: Dataset, capsys: Capsys) -> None:
+    (Path("results")).mkdir()
+    assert export_runs() == 2
+    assert capsys.readouterr().err == "pii-bench: results: no run in it to export\n"
+
     store_run(Path("results/runs"), tiny, "naive", ANSWERS | {"s2": FAILED})
-
     assert export_runs() == 1
-
     (run,) = Path("out").rglob("*.json")
     assert capsys.readouterr().err == f"incomplete: {run}\n"
 
-
-def test_a_run_whose_dataset_is_gone_is_left_out_and_named(tiny: Dataset, capsys: Capsys) -> None:
-    store_run(Path("results/runs"), tiny, "naive", ANSWERS)
     Path(tiny.source).unlink()
-
     assert export_runs() == 1
-
     assert capsys.readouterr().err.startswith(f"left out: runs on {tiny.source}: ")
-    assert not Path("out").exists()
-
-
-def test_a_folder_without_runs_is_refused(own_folder: Path, capsys: Capsys) -> None:
-    (own_folder / "results").mkdir()
-
-    assert export_runs() == 2
-
-    assert capsys.readouterr().err == "pii-bench: results: no run in it to export\n"
 
 
 def test_compressed_samples_are_those_of_a_plain_export(tiny: Dataset) -> None:
@@ -88,22 +76,18 @@ def test_compressed_samples_are_those_of_a_plain_export(tiny: Dataset) -> None:
     assert not archive.exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "hint"),
-    [([], "--gzip compresses them"), (["--gzip"], "before they are compressed")],
-)
 def test_a_big_export_says_so_before_it_writes(
-    tiny: Dataset, monkeypatch: pytest.MonkeyPatch, capsys: Capsys, options: list[str], hint: str
+    tiny: Dataset, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     store_run(Path("results/runs"), tiny, "naive", ANSWERS)
-    monkeypatch.setattr(exports, "BIG", 1000)
+    monkeypatch.setattr(terminal, "BIG", 1000)
     Path("out").touch()
 
     # A file is where the folder should be: what is told was told before.
-    assert export_runs(*options) == 2
+    assert export_runs("--gzip") == 2
 
     told, failed = capsys.readouterr().err.splitlines()
-    assert told == f"about 0 MB of samples for out: {hint}"
+    assert told == "about 0 MB of samples for out: before they are compressed"
     assert "cannot be written" in failed
 
 
@@ -162,11 +146,7 @@ def test_all_three_tasks_for_transformers(ten: Path, tmp_path: Path, capsys: Cap
 
 @pytest.mark.parametrize(
     ("name", "options", "written"),
-    [
-        ("a.jsonl", ["--gzip"], "a.jsonl.gz"),
-        ("a.jsonl.gz", [], "a.jsonl.gz"),
-        ("a.jsonl.gz", ["--gzip"], "a.jsonl.gz"),
-    ],
+    [("a.jsonl", ["--gzip"], "a.jsonl.gz"), ("a.jsonl.gz", [], "a.jsonl.gz")],
 )
 def test_a_file_can_be_compressed(
     ten: Path, tmp_path: Path, capsys: Capsys, name: str, options: list[str], written: str
@@ -181,18 +161,6 @@ def test_a_file_can_be_compressed(
     assert gzip.decompress((tmp_path / written).read_bytes()) == plain
     assert f"{len(plain):,} bytes" in capsys.readouterr().out
     assert not (tmp_path / "a.jsonl").exists()
-
-
-def test_a_big_file_says_so_first(
-    ten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
-) -> None:
-    monkeypatch.setattr(exports, "BIG", 1)
-    out = tmp_path / "a.jsonl"
-
-    assert main(["export", "fine-tuning", "--for", "mistral", *of(ten, out)]) == 0
-
-    told = f"about 0 MB of samples for {out}: --gzip compresses them\n"
-    assert capsys.readouterr().err.startswith(told)
 
 
 def test_tokens_are_counted_by_a_tokenizer(ten: Path, tmp_path: Path, capsys: Capsys) -> None:
@@ -212,23 +180,6 @@ def test_tokens_are_counted_by_a_tokenizer(ten: Path, tmp_path: Path, capsys: Ca
     assert f" bytes, {count:,} tokens: " in capsys.readouterr().out
 
 
-def test_what_is_no_tokenizer(ten: Path, tmp_path: Path, capsys: Capsys) -> None:
-    options = ("--tokenizer", str(ten))
-
-    assert (
-        main(["export", "fine-tuning", "--for", "mistral", *of(ten, tmp_path / "x"), *options]) == 2
-    )
-    assert f"{ten}: no tokenizer" in capsys.readouterr().err
-
-
-def test_too_few_examples_write_nothing(ten: Path, tmp_path: Path, capsys: Capsys) -> None:
-    out = tmp_path / "few.jsonl"
-
-    assert main(["export", "fine-tuning", "--for", "openai", *of(ten, out), "--limit", "9"]) == 2
-    assert "9 examples; openai takes at least 10" in capsys.readouterr().err
-    assert not out.exists()
-
-
 def test_test_sets_are_not_learnt_from(capsys: Capsys) -> None:
     command = ["export", "fine-tuning", "--for", "mistral", "--out", "x", "--dataset", "hard"]
 
@@ -237,22 +188,16 @@ def test_test_sets_are_not_learnt_from(capsys: Capsys) -> None:
 
 
 def test_a_tuned_model_of_a_provider_is_a_model_like_any_other(
-    protocol_server: ProtocolServer, own_folder: Path
+    protocol_server: ProtocolServer,
 ) -> None:
     protocol_server.script(completion('### Answer: ["Halifax"]'))
-    options = ("--task", "query-related", "--dataset", "demo", "--limit", "1")
-    server = ("--base-url", f"{protocol_server.url}/v1")
+    options = ("--model", f"openai/{TUNED}", "--task", "query-related", "--limit", "1")
 
-    assert main(["run", "--model", f"openai/{TUNED}", *options, *server]) == 0
+    assert run_chat(protocol_server, *options) == 0
 
     (asked,) = protocol_server.requests
     assert asked.body["model"] == TUNED
-    assert TUNED in (own_folder / "results" / "leaderboard.csv").read_text()
-
-
-@pytest.mark.parametrize("name", [f"openai/{TUNED}", "mistral/ft:ministral-3b:acme:20261122:ab12"])
-def test_names_of_tuned_models(name: str) -> None:
-    check_model(name)
+    assert TUNED in Path("results/leaderboard.csv").read_text()
 
 
 def of(dataset: Path, out: Path) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -7,8 +8,6 @@ import pytest
 from pii_bench.cli import main
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Capsys
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -18,9 +17,7 @@ def gate(*options: str) -> int:
     return main(["gate", "--model", "gold+gold", "--dataset", "demo", *options])
 
 
-def test_a_system_that_is_good_enough_passes_and_one_that_is_not_fails(
-    own_folder: Path, capsys: Capsys
-) -> None:
+def test_a_system_that_is_good_enough_passes_and_one_that_is_not_fails(capsys: Capsys) -> None:
     assert gate("--min", "masking.h=1", "--write-baseline", "baseline.json") == 0
     assert capsys.readouterr().out == "passed: 3 rows\n"
 
@@ -29,10 +26,10 @@ def test_a_system_that_is_good_enough_passes_and_one_that_is_not_fails(
     told = capsys.readouterr().out.splitlines()
     assert told[0].startswith("demo, query-related: f1 is 0.")
     assert told[1].startswith("demo, masking: h is 0.")
-    assert (own_folder / "results" / "runs").is_dir()
+    assert Path("results/runs").is_dir()
 
 
-def test_what_is_asked_for_is_read_before_anything_runs(own_folder: Path, capsys: Capsys) -> None:
+def test_what_is_asked_for_is_read_before_anything_runs(capsys: Capsys) -> None:
     assert gate("--min", "masking.hh=1") == 2
     assert "did you mean 'h'?" in capsys.readouterr().err
-    assert not (own_folder / "results").exists()
+    assert not Path("results").exists()

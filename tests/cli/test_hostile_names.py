@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -15,8 +16,6 @@ from tests.builders import sample_record, write_lines
 from tests.ranking.stored_runs import store_run
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pii_bench.datasets.catalog import Dataset
     from tests.cli.conftest import Capsys
 
@@ -25,8 +24,8 @@ ANN: Final = json.dumps({"Ann Lee": HOSTILE, "32": "DEM"})
 
 
 @pytest.fixture
-def dataset(own_folder: Path) -> Dataset:
-    path = own_folder / "\x1b[31m=set<b>.jsonl"
+def dataset() -> Dataset:
+    path = Path("\x1b[31m=set<b>.jsonl")
     records = [sample_record(HOSTILE), sample_record("s2", description="Now Ann Lee is 32.")]
     for record in records:
         for entity in record["subjects"][0]["entities"]:
@@ -36,8 +35,8 @@ def dataset(own_folder: Path) -> Dataset:
 
 
 @pytest.fixture
-def results(own_folder: Path, dataset: Dataset) -> Path:
-    folder = own_folder / "results"
+def results(dataset: Dataset) -> Path:
+    folder = Path("results")
     for model in (f"fake/{HOSTILE}", "=fake/other"):
         answers = {HOSTILE: f"Subject1{ANN}", "s2": "I see none"}
         store_run(folder / "runs", dataset, "detection", answers, model=model)
@@ -71,14 +70,12 @@ def test_a_hostile_name_stays_text(results: Path, capsys: Capsys, command: str) 
             check(path.read_text(encoding="utf-8"))
 
 
-def test_data_check_and_score_quote_it_as_text(
-    own_folder: Path, dataset: Dataset, capsys: Capsys
-) -> None:
+def test_data_check_and_score_quote_it_as_text(dataset: Dataset, capsys: Capsys) -> None:
     answers = [
         {"id": sample.id, "subjects": [[{"text": "Ann Lee", "type": HOSTILE}]]}
         for sample in dataset.samples
     ]
-    predictions = write_lines(own_folder / "\x1b[31m=mine.jsonl", answers)
+    predictions = write_lines(Path("\x1b[31m=mine.jsonl"), answers)
 
     assert main(["data", "check", dataset.source]) == 2
     assert main(["score", str(predictions), "--dataset", dataset.source]) == 0

@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -25,8 +26,6 @@ from tests.full_disk import no_file_longer_than
 from tests.protocol_server import HANG, Reply, completion
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Capsys
     from tests.protocol_server import ProtocolServer, ReceivedRequest
 
@@ -143,28 +142,28 @@ def finish(server: ProtocolServer, results: Path, samples: int) -> dict[str, byt
 
 
 def test_a_run_that_is_killed_twice_ends_as_if_it_had_never_been(
-    protocol_server: ProtocolServer, own_folder: Path
+    protocol_server: ProtocolServer,
 ) -> None:
     moments = random.Random(20250218)
-    kills = [run_and_kill(protocol_server, own_folder / "killed", 20, moments) for _ in range(2)]
-    killed = finish(protocol_server, own_folder / "killed", 20)
+    kills = [run_and_kill(protocol_server, Path("killed"), 20, moments) for _ in range(2)]
+    killed = finish(protocol_server, Path("killed"), 20)
 
     assert kills == [True, True]
-    assert len(set(stored(own_folder / "killed"))) == 2 * 20
-    assert killed == finish(protocol_server, own_folder / "undisturbed", 20)
+    assert len(set(stored(Path("killed")))) == 2 * 20
+    assert killed == finish(protocol_server, Path("undisturbed"), 20)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_runs_that_are_killed_thirty_times_end_as_if_they_had_never_been(
-    protocol_server: ProtocolServer, own_folder: Path
+    protocol_server: ProtocolServer,
 ) -> None:
     moments, kills = random.Random(20250218), 0
-    undisturbed = finish(protocol_server, own_folder / "undisturbed", 200)
-    assert len(set(stored(own_folder / "undisturbed"))) == 2 * 200
+    undisturbed = finish(protocol_server, Path("undisturbed"), 200)
+    assert len(set(stored(Path("undisturbed")))) == 2 * 200
 
     for number in count():
-        results = own_folder / f"killed-{number}"
+        results = Path(f"killed-{number}")
         kills += sum(
             run_and_kill(protocol_server, results, 200, moments, late=0.2) for _ in range(3)
         )
@@ -173,16 +172,14 @@ def test_runs_that_are_killed_thirty_times_end_as_if_they_had_never_been(
             break
 
 
-def test_an_interrupted_run_stops_and_says_what_is_left(
-    protocol_server: ProtocolServer, own_folder: Path
-) -> None:
+def test_an_interrupted_run_stops_and_says_what_is_left(protocol_server: ProtocolServer) -> None:
     reached = tell_at_request(protocol_server, 12, hang=True)
-    run = Run(protocol_server, own_folder, 20)
+    run = Run(protocol_server, Path(), 20)
     assert reached.wait(timeout=60)
     run.process.send_signal(signal.SIGINT)
 
     code, errors = run.end()
-    kept = stored(own_folder)
+    kept = stored(Path())
 
     assert code == 1
     assert "Traceback" not in errors
@@ -194,7 +191,7 @@ def test_an_interrupted_run_stops_and_says_what_is_left(
         ),
         "naive on hard: 20 of 20 samples have no answer; run again to ask only these",
     ]
-    (path,) = (own_folder / "runs").glob("openai--m@*/detection/hard.jsonl")
+    (path,) = Path("runs").glob("openai--m@*/detection/hard.jsonl")
     assert path.read_bytes().endswith(b"\n")
     assert len(kept) >= 2
 
@@ -205,14 +202,14 @@ def run_gold(answers: Path, results: str) -> int:
 
 
 def test_a_full_disk_ends_a_run_and_takes_nothing_from_it(
-    gold_answers: Path, own_folder: Path, capsys: Capsys
+    gold_answers: Path, capsys: Capsys
 ) -> None:
     with no_file_longer_than(2500):
         assert run_gold(gold_answers, "full") == 2
 
     errors = capsys.readouterr().err.splitlines()
-    path = "full/runs/replay--gold/detection/demo.jsonl"
-    kept = (own_folder / path).read_bytes()
+    path = Path("full/runs/replay--gold/detection/demo.jsonl")
+    kept = path.read_bytes()
     count = kept.count(b"\n")
     assert 1 <= count < 12
     assert kept.endswith(b"\n")
@@ -227,18 +224,16 @@ def test_a_full_disk_ends_a_run_and_takes_nothing_from_it(
 
     assert run_gold(gold_answers, "full") == run_gold(gold_answers, "roomy") == 0
 
-    assert (own_folder / path).read_bytes().startswith(kept)
+    assert path.read_bytes().startswith(kept)
     assert f"detection on demo: {count} of 12 answered before" in capsys.readouterr().err
-    assert read_folder(own_folder / "full") == read_folder(own_folder / "roomy")
+    assert read_folder(Path("full")) == read_folder(Path("roomy"))
 
 
-def test_a_second_run_on_the_same_results_is_refused(
-    gold_answers: Path, own_folder: Path, capsys: Capsys
-) -> None:
-    folder = own_folder / "results" / "runs" / "replay--gold"
+def test_a_second_run_on_the_same_results_is_refused(gold_answers: Path, capsys: Capsys) -> None:
+    folder = Path("results/runs/replay--gold")
     with locked(folder):
         assert run_gold(gold_answers, "results") == 2
-        assert read_folder(own_folder / "results") == {}
+        assert read_folder(Path("results")) == {}
     assert capsys.readouterr().err.splitlines()[-1] == (
         "pii-bench: results/runs/replay--gold: another run is writing there: "
         "let it end, or give another --results"
@@ -247,8 +242,3 @@ def test_a_second_run_on_the_same_results_is_refused(
     assert run_gold(gold_answers, "results") == 0
     with locked(folder):
         pass
-
-
-def test_another_model_may_run_on_the_same_results(gold_answers: Path, own_folder: Path) -> None:
-    with locked(own_folder / "results" / "runs" / "openai--m"):
-        assert run_gold(gold_answers, "results") == 0

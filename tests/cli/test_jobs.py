@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,12 +14,12 @@ from pii_bench.cli import main
 from tests.batch_protocols import AnthropicBatches, MistralBatches, OpenAIBatches
 from tests.batch_server import EXPIRED, Item
 from tests.builders import read_folder, read_lines, sample_record, write_lines
+from tests.cli.conftest import run_chat
 from tests.cli.gold import right_items
 from tests.protocol_server import completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from tests.batch_server import BatchServer, StoredJob
     from tests.cli.conftest import Capsys
@@ -37,19 +38,8 @@ def answer_rightly(server: BatchServer, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(server, "outcomes", right_items)
 
 
-def run(server: BatchServer | ProtocolServer, *options: str, model: str = "openai/m") -> int:
-    base_url = f"{server.url}/v1"
-    asked = ("--model", model, "--base-url", base_url, "--dataset", "demo")
-    return main(["run", "--all", *asked, *options])
-
-
 def detect(server: BatchServer | ProtocolServer, *options: str) -> int:
-    return run(server, "--task", "detection", *options)
-
-
-def stored(results: Path, prompt: str = "detection") -> list[dict[str, Any]]:
-    (path,) = results.glob(f"runs/*/{prompt}/demo.jsonl")
-    return read_lines(path)
+    return run_chat(server, "--all", "--task", "detection", *options)
 
 
 @pytest.mark.parametrize(
@@ -61,26 +51,24 @@ def stored(results: Path, prompt: str = "detection") -> list[dict[str, Any]]:
     ],
 )
 def test_right_answers_of_batches_are_perfect(
-    own_folder: Path,
-    capsys: Capsys,
-    monkeypatch: pytest.MonkeyPatch,
-    protocol: Callable[[], BatchServer],
-    model: str,
+    capsys: Capsys, monkeypatch: pytest.MonkeyPatch, protocol: Callable[[], BatchServer], model: str
 ) -> None:
     with protocol() as server:
         answer_rightly(server, monkeypatch)
         server.looks = 1
 
-        assert run(server, "--batch", "--price", "2,10", model=model) == 0
+        assert run_chat(server, "--all", "--batch", "--price", "2,10", "--model", model) == 0
 
         assert len(server.jobs) == 2
     output = capsys.readouterr()
     assert output.out.count("| 1.000") == 3 + 4 + 5
     assert output.out.count("| 12/12") == 3
-    assert {line["batched"] for line in stored(own_folder / "results")} == {True}
-    assert not list(own_folder.rglob("*.batch.json"))
+    assert {
+        line["batched"] for path in Path().rglob("demo.jsonl") for line in read_lines(path)
+    } == {True}
+    assert not list(Path().rglob("*.batch.json"))
     # 24 times 11 tokens at 2 USD and 7 at 10 USD per million.
-    manifests = (own_folder / "results").glob("runs/*/*/demo.run.json")
+    manifests = Path("results").glob("runs/*/*/demo.run.json")
     spent = [json.loads(path.read_text())["totals"]["usd"] for path in manifests]
     assert spent == [0.001104, 0.001104]
 
@@ -98,105 +86,28 @@ def test_a_batch_run_says_little(batches: OpenAIBatches, capsys: Capsys) -> None
     assert "USD" not in others[0]
 
 
-def test_what_is_submitted_is_collected_by_a_later_run(
-    batches: OpenAIBatches, own_folder: Path, capsys: Capsys
-) -> None:
-    batches.looks = 1
-
-    assert detect(batches, "--batch", "submit") == 1
-
-    assert capsys.readouterr().err.splitlines()[-1] == (
-        "detection on demo: 12 of 12 samples have no answer, in batches 12; "
-        "run again to collect them"
-    )
-    assert stored(own_folder / "results") == []
-    submitted = [line for line in batches.lines if line == "POST /v1/batches"]
-
-    assert detect(batches, "--batch", "submit") == 0
-
-    assert [line for line in batches.lines if line == "POST /v1/batches"] == submitted
-    assert len(stored(own_folder / "results")) == 12
-    assert "| 1.000" in capsys.readouterr().out
-
-
-def test_a_dry_run_of_what_is_submitted_is_of_nothing(
-    batches: OpenAIBatches, own_folder: Path, capsys: Capsys
-) -> None:
-    batches.looks = 9
-    detect(batches, "--batch", "submit")
-    before, calls = read_folder(own_folder), len(batches.requests)
-    capsys.readouterr()
-
-    assert detect(batches, "--batch", "--dry-run") == 0
-
-    assert "| detection | demo      |       0 |" in capsys.readouterr().out
-    assert (read_folder(own_folder), len(batches.requests)) == (before, calls)
-
-
 def test_what_is_submitted_is_not_paid_for_again_one_by_one(
-    batches: OpenAIBatches, own_folder: Path, capsys: Capsys
+    batches: OpenAIBatches, capsys: Capsys
 ) -> None:
     batches.looks = 9
     detect(batches, "--batch", "submit", "--limit", "2")
-    before, calls = read_folder(own_folder), len(batches.requests)
+    before, calls = read_folder(Path()), len(batches.requests)
     capsys.readouterr()
 
     assert detect(batches) == 2
 
-    (path,) = own_folder.rglob("*.batch.json")
+    (path,) = Path().rglob("*.batch.json")
     assert capsys.readouterr().err == (
         "pii-bench: detection on demo: 2 samples are in batches that were submitted before: run "
-        f"with --batch to collect them; without {path.relative_to(own_folder)} they are asked "
+        f"with --batch to collect them; without {path} they are asked "
         "again\n"
     )
-    assert (read_folder(own_folder), len(batches.requests)) == (before, calls)
+    assert (read_folder(Path()), len(batches.requests)) == (before, calls)
 
 
-def test_what_fails_in_a_batch_is_asked_again_by_the_next_run(
-    batches: OpenAIBatches, own_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def two_fail(job: StoredJob) -> dict[str, Item]:
-        first, second, *_ = job.requests
-        return right_items(job) | {first: EXPIRED, second: Item("errored", status=500)}
-
-    monkeypatch.setattr(batches, "outcomes", two_fail)
-
-    assert detect(batches, "--batch") == 1
-
-    assert len(batches.jobs) == 1
-    assert capsys.readouterr().err.splitlines()[-1] == (
-        "detection on demo: 2 of 12 samples have no answer, expired 1, server_error 1; "
-        "run again to ask only these"
-    )
-
-    monkeypatch.setattr(batches, "outcomes", right_items)
-    assert detect(batches, "--batch") == 0
-
-    assert [len(job.requests) for job in batches.jobs.values()] == [12, 2]
-    assert len(stored(own_folder / "results")) == 12
-
-
-def test_a_batch_holds_no_more_than_the_cap_pays_for(
-    batches: OpenAIBatches, capsys: Capsys
-) -> None:
-    # Each request may cost 100 tokens at 10 USD per million: three fit, whatever they take.
-    capped = ("--price", "0,10", "--max-tokens", "100", "--max-usd", "0.0035")
-    batches.looks = 1
-
-    assert detect(batches, "--batch", *capped) == 1
-
-    assert [len(job.requests) for job in batches.jobs.values()] == [3]
-    assert capsys.readouterr().err.splitlines()[-1] == (
-        "detection on demo: 9 of 12 samples have no answer, skipped_budget 9; "
-        "run again to ask only these"
-    )
-
-
-def test_batches_of_the_models_of_a_file_share_its_cap(
-    batches: OpenAIBatches, own_folder: Path
-) -> None:
+def test_batches_of_the_models_of_a_file_share_its_cap(batches: OpenAIBatches) -> None:
     # Three requests of the first may cost 0.003 USD: two of the second fit.
-    config = own_folder / "bench.toml"
+    config = Path("bench.toml")
     config.write_text(
         'models = ["openai/a", "openai/b", "gold"]\ndatasets = ["demo"]\ntask = "detection"\n'
         "limit = 3\nmax_usd = 0.0055\n"
@@ -229,19 +140,19 @@ def test_batches_of_the_models_of_a_file_share_its_cap(
 )
 @pytest.mark.usefixtures("gold_answers")
 def test_what_has_no_batches_is_told_before_anything_is_done(
-    own_folder: Path, capsys: Capsys, arguments: list[str], what: str
+    capsys: Capsys, arguments: list[str], what: str
 ) -> None:
     assert main(["run", "--dataset", "demo", "--batch", "--model", *arguments]) == 2
 
     assert capsys.readouterr().err.startswith(f"pii-bench: {what}")
-    assert not (own_folder / "results").exists()
+    assert not Path("results").exists()
 
 
 def test_what_another_dataset_asked_alike_is_not_asked_again(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: Capsys
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     for name in ("one", "two"):
-        write_lines(own_folder / f"{name}.jsonl", [sample_record(f"{name}-1")])
+        write_lines(Path(f"{name}.jsonl"), [sample_record(f"{name}-1")])
     protocol_server.script(lambda _: completion('Subject1{"Ann Lee": "PER"}'))
 
     assert detect(protocol_server, "--dataset", "one.jsonl") == 0
@@ -252,48 +163,50 @@ def test_what_another_dataset_asked_alike_is_not_asked_again(
 
     assert len(protocol_server.requests) == 1
     assert "1 answers to the same requests are used again, from other" in capsys.readouterr().err
-    first, second = sorted(own_folder.glob("results/runs/*/detection/*-????????.jsonl"))
+    first, second = sorted(Path().glob("results/runs/*/detection/*-????????.jsonl"))
     (one,), (two,) = read_lines(first), read_lines(second)
     assert (one | {"id": ""}, two["id"]) == (two | {"id": ""}, "two-1")
 
 
-def overlapping(own_folder: Path) -> Path:
+@pytest.fixture
+def overlapping(batches: OpenAIBatches) -> tuple[str, ...]:
     """A run of three datasets, the last of which holds what the first two do, and one more."""
     texts = {"one": "Ann Lee.", "two": "Bob Ray.", "three": "Cy Fox."}
-    records = {
-        name: sample_record(f"{name}-1", description=text, subjects=[], related=[])
+    hard = [
+        sample_record(f"hard-{name}", description=text, subjects=[], related=[])
         for name, text in texts.items()
-    }
-    write_lines(own_folder / "one.jsonl", [records["one"]])
-    write_lines(own_folder / "two.jsonl", [records["two"]])
-    both = [record | {"id": f"hard-{name}"} for name, record in records.items()]
-    write_lines(own_folder / "hard.jsonl", both)
-    config = own_folder / "bench.toml"
+    ]
+    for name, record in zip(("one", "two"), hard, strict=False):
+        write_lines(Path(f"{name}.jsonl"), [record | {"id": f"{name}-1"}])
+    write_lines(Path("hard.jsonl"), hard)
+    config = Path("bench.toml")
     config.write_text(
         'models = ["openai/m"]\ndatasets = ["one.jsonl", "two.jsonl", "hard.jsonl"]\n'
         'task = "detection"\n'
     )
-    return config
+    return ("run", "--config", str(config), "--base-url", f"{batches.url}/v1", "--batch")
 
 
-def answered(own_folder: Path) -> dict[str, str]:
+def answered() -> dict[str, str]:
     """Sample id to request hash, of every answer that is stored."""
-    paths = own_folder.glob("results/runs/*/detection/*.jsonl")
+    paths = Path().glob("results/runs/*/detection/*.jsonl")
     lines = (line for path in paths for line in read_lines(path))
     return {line["id"]: line["request"] for line in lines if "error" not in line}
 
 
 def test_what_two_datasets_ask_alike_is_submitted_once(
-    batches: OpenAIBatches, own_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+    batches: OpenAIBatches,
+    overlapping: tuple[str, ...],
+    capsys: Capsys,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(batches, "outcomes", lambda job: {name: Item() for name in job.requests})
-    asked = ("--config", str(overlapping(own_folder)), "--base-url", f"{batches.url}/v1")
     batches.looks = 2
 
-    assert main(["run", *asked, "--batch"]) == 0
+    assert main(overlapping) == 0
 
     assert [len(job.requests) for job in batches.jobs.values()] == [1, 1, 1]
-    requests = answered(own_folder)
+    requests = answered()
     assert sorted(requests) == ["hard-one", "hard-three", "hard-two", "one-1", "two-1"]
     assert requests["hard-one"] == requests["one-1"] != requests["two-1"]
     told = capsys.readouterr().err
@@ -302,55 +215,56 @@ def test_what_two_datasets_ask_alike_is_submitted_once(
 
 
 def test_what_was_submitted_once_is_collected_for_both_datasets(
-    batches: OpenAIBatches, own_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+    batches: OpenAIBatches,
+    overlapping: tuple[str, ...],
+    capsys: Capsys,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(batches, "outcomes", lambda job: {name: Item() for name in job.requests})
-    asked = ("--config", str(overlapping(own_folder)), "--base-url", f"{batches.url}/v1")
     batches.looks = 1
 
-    assert main(["run", *asked, "--batch", "submit", "--dry-run", "--json"]) == 0
+    assert main([*overlapping, "submit", "--dry-run", "--json"]) == 0
     assert [row["calls"] for row in json.loads(capsys.readouterr().out)] == [1, 1, 1]
-    assert main(["run", *asked, "--batch", "submit"]) == 1
+    assert main([*overlapping, "submit"]) == 1
     assert re.search(
         r"hard-\w+: 3 of 3 samples have no answer, in batches 3; run again to collect them",
         capsys.readouterr().err,
     )
-    assert main(["run", *asked, "--batch", "submit", "--dry-run", "--json"]) == 0
+    assert main([*overlapping, "submit", "--dry-run", "--json"]) == 0
     assert [row["calls"] for row in json.loads(capsys.readouterr().out)] == [0, 0, 0]
-    assert main(["run", *asked, "--batch", "submit"]) == 0
+    assert main([*overlapping, "submit"]) == 0
 
     assert [len(job.requests) for job in batches.jobs.values()] == [1, 1, 1]
-    assert len(answered(own_folder)) == 5
+    assert len(answered()) == 5
 
 
 def test_what_failed_for_one_dataset_is_asked_for_the_other(
-    batches: OpenAIBatches, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+    batches: OpenAIBatches, overlapping: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def first_fails(job: StoredJob) -> dict[str, Item]:
         return {name: EXPIRED if job.id == min(batches.jobs) else Item() for name in job.requests}
 
     monkeypatch.setattr(batches, "outcomes", first_fails)
-    asked = ("--config", str(overlapping(own_folder)), "--base-url", f"{batches.url}/v1")
     batches.looks = 1
 
-    assert main(["run", *asked, "--batch"]) == 1
-    assert sorted(answered(own_folder)) == ["hard-one", "hard-three", "hard-two", "two-1"]
+    assert main(overlapping) == 1
+    assert sorted(answered()) == ["hard-one", "hard-three", "hard-two", "two-1"]
 
     # The answer that `hard` got is that of the first dataset too.
     jobs = len(batches.jobs)
-    assert main(["run", *asked, "--batch"]) == 0
+    assert main(overlapping) == 0
     assert len(batches.jobs) == jobs
-    assert "one-1" in answered(own_folder)
+    assert "one-1" in answered()
 
 
-def test_a_replay_answers_by_sample(own_folder: Path) -> None:
+def test_a_replay_answers_by_sample() -> None:
     for name in ("one", "two"):
-        write_lines(own_folder / f"{name}.jsonl", [sample_record(f"{name}-1")])
+        write_lines(Path(f"{name}.jsonl"), [sample_record(f"{name}-1")])
     answers = [{"id": f"{name}-1", "text": f'### Answer: ["{name}"]'} for name in ("one", "two")]
-    write_lines(own_folder / "said.jsonl", answers)
+    write_lines(Path("said.jsonl"), answers)
     for name in ("one", "two"):
         asked = ("--dataset", f"{name}.jsonl", "--task", "query-related")
         assert main(["run", "--model", "replay:said.jsonl", *asked]) == 0
 
-    stored = [read_lines(path) for path in own_folder.glob("results/runs/*/naive/*-????????.jsonl")]
+    stored = [read_lines(path) for path in Path().glob("results/runs/*/naive/*-????????.jsonl")]
     assert sorted(line["text"] for (line,) in stored) == [each["text"] for each in answers]

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.prompting.strategies import answer_schema, get_strategy
-from tests.builders import read_folder, read_lines, write_lines
-from tests.cli.conftest import leaderboard_rows
+from tests.builders import read_folder, write_lines
+from tests.cli.conftest import leaderboard_rows, run_chat
 from tests.cli.test_providers import CLAUDE, MISTRAL, OPENAI, Speaker, settings
 from tests.protocol_server import completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.cli.conftest import Capsys
     from tests.protocol_server import ProtocolServer, ReceivedRequest, Reply
@@ -43,7 +43,7 @@ def right(reply: Callable[[str], Reply]) -> Callable[[ReceivedRequest], Reply]:
 
 @pytest.mark.parametrize("speaker", [OPENAI, CLAUDE, MISTRAL], ids=lambda each: each.model)
 def test_right_answers_of_any_provider_are_perfect_but_for_subjects(
-    protocol_server: ProtocolServer, own_folder: Path, speaker: Speaker
+    protocol_server: ProtocolServer, speaker: Speaker
 ) -> None:
     protocol_server.script(right(speaker.reply))
 
@@ -53,7 +53,7 @@ def test_right_answers_of_any_provider_are_perfect_but_for_subjects(
     schema = answer_schema(get_strategy("json"))
     asked = [settings(request) for request in protocol_server.requests]
     assert asked == [speaker.settings] * 2 + [{**speaker.settings, **speaker.form(schema)}] * 2
-    found = leaderboard_rows(own_folder / "results")
+    found = leaderboard_rows()
     assert [(row["task"], row["strategy"], row["ent_f1"], row["strict_f1"]) for row in found] == [
         ("detection", "json", "1.0000", ""),
         ("detection", "json+schema", "1.0000", ""),
@@ -62,7 +62,7 @@ def test_right_answers_of_any_provider_are_perfect_but_for_subjects(
 
 
 def test_examples_are_shown_and_make_a_condition_of_their_own(
-    protocol_server: ProtocolServer, own_folder: Path
+    protocol_server: ProtocolServer,
 ) -> None:
     protocol_server.script(right(completion))
 
@@ -71,34 +71,27 @@ def test_examples_are_shown_and_make_a_condition_of_their_own(
 
     none, three = (each.body["messages"][0]["content"] for each in protocol_server.requests)
     assert (none.count("Your object:"), three.count("Your object:")) == (1, 4)
-    assert {row["strategy"] for row in leaderboard_rows(own_folder / "results")} == {
+    assert {row["strategy"] for row in leaderboard_rows()} == {
         "json",
         "json+3-shot",
     }
 
 
-def spans_dataset(folder: Path) -> str:
+def spans_dataset() -> str:
     marked = [{"start": a, "end": b, "label": c, "value": TEXT[a:b]} for a, b, c in SPANS]
-    path = write_lines(folder / "rows.jsonl", [{"source_text": TEXT, "privacy_mask": marked}])
+    path = write_lines(Path("rows.jsonl"), [{"source_text": TEXT, "privacy_mask": marked}])
     return f"ai4privacy:{path}"
 
 
-def run_spans(server: ProtocolServer, source: str, *options: str) -> int:
-    model = ("--model", "openai/m", "--base-url", f"{server.url}/v1")
-    return main(["run", *model, *JSON, "--dataset", source, *options])
-
-
-def test_labels_of_another_taxonomy_become_our_types(
-    protocol_server: ProtocolServer, own_folder: Path
-) -> None:
+def test_labels_of_another_taxonomy_become_our_types(protocol_server: ProtocolServer) -> None:
     said = {"FIRSTNAME": ["Mia", "Ben", "Ann"], "LASTNAME": ["Ortega"], "TITLE": ["met"]}
     protocol_server.script(completion(json.dumps({"PII": {**said, "AGE": ["41", "42"]}})))
 
-    source = spans_dataset(own_folder)
-    assert run_spans(protocol_server, source, "--taxonomy", "ai4privacy") == 0
+    source = spans_dataset()
+    assert run_chat(protocol_server, *JSON, "--taxonomy", "ai4privacy", dataset=source) == 0
 
     assert "- JOBTITLE: Occupation\n" in protocol_server.requests[0].body["messages"][0]["content"]
-    (row,) = leaderboard_rows(own_folder / "results")
+    (row,) = leaderboard_rows()
     assert row["strategy"] == "json+ai4privacy"
     # First and last name next to each other are one name, as in gold. So 6 of 7 are right: TITLE
     # has no type of ours, and 42 is nowhere in the text.
@@ -106,31 +99,14 @@ def test_labels_of_another_taxonomy_become_our_types(
     assert row["hallucination_rate"] == "0.1429"
 
 
-def test_a_long_text_is_asked_about_in_pieces(
-    protocol_server: ProtocolServer, own_folder: Path
-) -> None:
-    first = {"PER": ["Mia", "Ben Ortega", "Ben"], "DEM": ["41"]}
-    second = {"PER": ["Mia Ortega", "Ann"]}
-    protocol_server.script(*(completion(json.dumps({"PII": each})) for each in (first, second)))
-
-    source = spans_dataset(own_folder)
-    assert run_spans(protocol_server, source, "--chunk", "40", "--concurrency", "1") == 0
-
-    assert len(protocol_server.requests) == 2
-    (path,) = own_folder.glob("results/runs/*/json/*.jsonl")
-    assert [len(line["draws"]) for line in read_lines(path)] == [2]
-    (row,) = leaderboard_rows(own_folder / "results")
-    assert row["ent_f1"] == "1.0000"
-
-
 def test_the_values_of_a_run_are_scored_by_their_places(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: Capsys
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     said = {"PER": ["Mia", "Ben Ortega", "Ben", "Mia Ortega", "Zoe"], "DEM": ["41"]}
     protocol_server.script(completion(json.dumps({"PII": said})))
-    source = spans_dataset(own_folder)
-    run_spans(protocol_server, source)
-    (path,) = own_folder.glob("results/runs/*/json/*.run.json")
+    source = spans_dataset()
+    run_chat(protocol_server, *JSON, dataset=source)
+    (path,) = Path().glob("results/runs/*/json/*.run.json")
     capsys.readouterr()
 
     assert main(["spans", "--run", str(path), "--dataset", source, "--json"]) == 0
@@ -146,61 +122,48 @@ def test_the_values_of_a_run_are_scored_by_their_places(
 
 
 def test_only_runs_of_detection_on_the_dataset_have_places(
-    protocol_server: ProtocolServer, own_folder: Path, capsys: Capsys
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     protocol_server.script(completion("### Answer: []"))
     OPENAI.run(protocol_server, "--limit", "1")
-    found = {path.parent.name: str(path) for path in own_folder.glob("results/runs/*/*/*.run.json")}
+    found = {path.parent.name: str(path) for path in Path().glob("results/runs/*/*/*.run.json")}
 
     def told(name: str, dataset: str) -> str:
         capsys.readouterr()
         code = main(["spans", "--run", found[name], "--dataset", dataset])
         return f"{code} {capsys.readouterr().err.splitlines()[-1]}"
 
-    assert told("detection", spans_dataset(own_folder)).startswith("2 ")
-    assert "is a run on demo, not on ai4privacy-rows-" in told(
-        "detection", spans_dataset(own_folder)
-    )
+    assert told("detection", spans_dataset()).startswith("2 ")
+    assert "is a run on demo, not on ai4privacy-rows-" in told("detection", spans_dataset())
     assert "answers query-related: no places" in told("naive", "demo")
     assert "11 documents have no answer and are left out" in told("detection", "demo")
     assert main(["spans", "--dataset", "demo"]) == 2
 
 
-def refused(capsys: Capsys, *options: str) -> str:
-    assert main(["run", "--dataset", "demo", *options]) == 2
-    return capsys.readouterr().err.splitlines()[-1]
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ("--taxonomy spacy", "strategy 'naive' has no use for --taxonomy"),
+        ("--model bilstm-crf --shots 1", "system 'bilstm-crf' has no use for --shots"),
+        ("--strategy json --taxonomy spcy", "unknown taxonomy 'spcy'; did you mean 'spacy'?"),
+        ("--strategy json --shots-by similarity", "need --shots"),
+        ("--strategy json --shots 1 --shots-from single", "'single' is no train split"),
+        ("--strategy json --chunk 9 --batch --task detection", "cannot be run in batches"),
+        ("--strategy json --task query-related", "does not answer query-related"),
+    ],
+)
+def test_what_does_not_apply_is_refused(capsys: Capsys, options: str, what: str) -> None:
+    chat = () if "--model" in options else ("--model", "openai/m", "--base-url", "http://[::1]:1")
+
+    assert main(["run", "--dataset", "demo", *chat, *options.split()]) == 2
+
+    assert what in capsys.readouterr().err.splitlines()[-1]
+    assert read_folder(Path()) == {}
 
 
-def test_what_does_not_apply_is_refused(own_folder: Path, capsys: Capsys) -> None:
-    chat = ("--model", "openai/m", "--base-url", "http://127.0.0.1:1/v1")
-
-    assert "strategy 'naive' has no use for --taxonomy" in refused(
-        capsys, *chat, "--taxonomy", "spacy"
-    )
-    assert "system 'bilstm-crf' has no use for --shots" in refused(
-        capsys, "--model", "bilstm-crf", "--shots", "1"
-    )
-    assert "unknown taxonomy 'spcy'; did you mean 'spacy'?" in refused(
-        capsys, *chat, *JSON, "--taxonomy", "spcy"
-    )
-    assert "need --shots" in refused(capsys, *chat, *JSON, "--shots-by", "similarity")
-    assert "'single' is no train split" in refused(
-        capsys, *chat, *JSON, "--shots", "1", "--shots-from", "single"
-    )
-    assert "cannot be run in batches" in refused(
-        capsys, "--model", "openai/m", "--base-url", chat[3], *JSON, "--chunk", "9", "--batch"
-    )
-    assert "does not answer query-related" in refused(
-        capsys, *chat, "--strategy", "json", "--task", "query-related"
-    )
-    assert read_folder(own_folder) == {}
-
-
-def test_it_is_one_of_the_strategies_of_a_file(
-    protocol_server: ProtocolServer, own_folder: Path
-) -> None:
+def test_it_is_one_of_the_strategies_of_a_file(protocol_server: ProtocolServer) -> None:
     protocol_server.script(completion('{"PII": {}}'))
-    (own_folder / "bench.toml").write_text(
+    Path("bench.toml").write_text(
         'models = ["openai/m", "gold+none"]\nstrategies = ["naive", "json"]\n'
         'datasets = ["demo"]\ntask = "detection"\nlimit = 1\n'
     )
@@ -208,30 +171,9 @@ def test_it_is_one_of_the_strategies_of_a_file(
 
     assert main(["run", "--config", "bench.toml", *url, "--taxonomy", "spacy"]) == 0
 
-    found = {
-        (row["model"].partition("@")[0], row["strategy"])
-        for row in leaderboard_rows(own_folder / "results")
-    }
+    found = {(row["model"].partition("@")[0], row["strategy"]) for row in leaderboard_rows()}
     assert found == {
         ("gold", "detection"),
         ("openai/m", "detection"),
         ("openai/m", "json+spacy"),
     }
-
-
-def test_it_has_no_part_in_masking_by_another_strategy(
-    protocol_server: ProtocolServer, own_folder: Path
-) -> None:
-    def answer(request: ReceivedRequest) -> Reply:
-        asked: Any = request.body["messages"][0]["content"]
-        if asked.endswith("Your object:"):
-            return completion('{"PII": {}}')
-        return completion("### Answer: []")
-
-    protocol_server.script(answer)
-
-    assert OPENAI.run(protocol_server, *JSON, "--limit", "1") == 0
-    assert OPENAI.run(protocol_server, "--task", "query-related", "--limit", "1") == 0
-
-    tasks = [row["task"] for row in leaderboard_rows(own_folder / "results")]
-    assert tasks == ["detection", "query-related"]

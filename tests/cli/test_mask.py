@@ -7,6 +7,7 @@ import json
 import os
 import stat
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -14,11 +15,9 @@ import pytest
 from pii_bench.cli import main
 from pii_bench.systems import KEEP
 from tests.builders import write_lines
-from tests.protocol_server import ProtocolServer, Reply, completion
+from tests.protocol_server import ProtocolServer, completion
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Capsys
 
 TEXT: Final = "Ann Lee, 32,\r\nBo Ek.\n"
@@ -49,8 +48,8 @@ def pipe(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 
 
 @pytest.fixture
-def letter(own_folder: Path) -> Path:
-    path = own_folder / "letter.txt"
+def letter() -> Path:
+    path = Path("letter.txt")
     path.write_bytes(TEXT.encode())
     return path
 
@@ -89,7 +88,7 @@ def test_what_became_of_each_text_is_listed_if_so_wished(letter: Path, capsys: C
 
 
 def test_the_default_system_masks_standard_input_on_this_machine(
-    own_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+    capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipe(monkeypatch, "I am Ann Lee. Write to ann.lee@mail.example.")
 
@@ -99,7 +98,7 @@ def test_the_default_system_masks_standard_input_on_this_machine(
     assert "ann.lee@mail.example" not in output.out
     assert "<" in output.out
     assert "this machine" in output.err
-    assert os.listdir(own_folder) == []  # noqa: PTH208 -- hidden files too
+    assert os.listdir(Path()) == []  # noqa: PTH208 -- hidden files too
 
 
 def test_what_only_the_query_holds_is_counted_too(
@@ -131,41 +130,25 @@ def test_nothing_else_is_written_and_no_message_quotes_the_text(
     assert {path.name for path in letter.parent.iterdir()} == {"letter.txt", "said.jsonl"}
 
 
-def test_a_detection_that_failed_lets_nothing_pass(letter: Path, capsys: Capsys) -> None:
-    name = system(letter.parent, "Ann Lee, I suppose.")
-
-    for options in ([], ["--on-failure", "mask-all"]):
-        assert mask(letter, "--model", name, "--mapping", "mapping.json", *options) == 2
+def test_a_detection_that_failed_lets_nothing_pass_and_other_failures_all_masked_if_so_wished(
+    letter: Path, capsys: Capsys
+) -> None:
+    for said, options, code, shown, told in (
+        (("Ann Lee, I suppose.",), ["--on-failure", "mask-all"], 2, "", "; nothing is masked\n"),
+        ((FOUND, "Hm."), ["--mapping", "mapping.json"], 2, "", "; nothing is masked\n"),
+        (
+            (FOUND, "Hm."),
+            ["--on-failure", "mask-all"],
+            0,
+            "<Full Name 1>, <Age>,\r\n<Full Name 2>.\n",
+            "everything that was found is masked\n",
+        ),
+    ):
+        assert mask(letter, "--model", system(letter.parent, *said), *options) == code
         output = capsys.readouterr()
-        assert output.out == ""
-        assert output.err.splitlines()[1].endswith(
-            "'replay/said' (detection): its answer is malformed; nothing is masked"
-        )
+        assert output.out == shown
+        assert output.err.endswith(told)
     assert not (letter.parent / "mapping.json").exists()
-
-
-def test_where_only_the_need_is_unknown_all_can_be_masked(letter: Path, capsys: Capsys) -> None:
-    name = system(letter.parent, related="Hm.")
-
-    assert mask(letter, "--model", name) == 2
-    assert capsys.readouterr().out == ""
-    assert mask(letter, "--model", name, "--on-failure", "mask-all") == 0
-    output = capsys.readouterr()
-    assert output.out == "<Full Name 1>, <Age>,\r\n<Full Name 2>.\n"
-    assert "everything that was found is masked\n" in output.err
-
-
-def test_a_model_elsewhere_is_named_and_refused_if_so_wished(letter: Path, capsys: Capsys) -> None:
-    options = ("--model", "openai/m", "--base-url", "https://models.example/v1")
-
-    assert mask(letter, *options, "--local-only") == 2
-
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert output.err == (
-        "pii-bench: --local-only: system 'openai/m@models.example' (detection) sends unmasked "
-        "text to openai (https://models.example/v1), which is not this machine\n"
-    )
 
 
 def test_a_server_is_asked_with_what_was_set(
@@ -179,41 +162,6 @@ def test_a_server_is_asked_with_what_was_set(
     assert capsys.readouterr().out == MASKED
     assert [request.body["max_tokens"] for request in protocol_server.requests] == [99, 99]
     assert "step by step" in str(protocol_server.requests[1].body)
-
-
-@pytest.mark.usefixtures("no_jitter")
-def test_a_server_that_fails_lets_nothing_pass(
-    letter: Path, capsys: Capsys, protocol_server: ProtocolServer
-) -> None:
-    protocol_server.script(Reply(status=400, body={"error": {"message": TEXT}}))
-
-    assert mask(letter, "--model", "openai/m", "--base-url", protocol_server.url) == 2
-
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert "(detection): the call failed (bad_request" in output.err
-    assert "Ann" not in output.err
-
-
-def test_a_mapping_is_not_overwritten_without_force(letter: Path, capsys: Capsys) -> None:
-    name = system(letter.parent)
-    options = (letter, "--model", name, "--mapping", "mapping.json")
-    assert mask(*options) == 0
-    capsys.readouterr()
-
-    assert mask(*options) == 2
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert output.err.startswith("pii-bench: mapping.json: is there already, ")
-    assert mask(*options, "--force") == 0
-    assert capsys.readouterr().out == MASKED
-
-
-def test_the_text_is_not_taken_for_an_old_mapping(letter: Path, capsys: Capsys) -> None:
-    assert mask(letter, "--model", system(letter.parent), "--mapping", letter, "--force") == 2
-
-    assert "letter.txt: is no mapping; --force replaces nothing else" in capsys.readouterr().err
-    assert letter.read_bytes() == TEXT.encode()
 
 
 def test_where_the_mapping_cannot_be_kept_the_masked_text_is_not_printed(
@@ -230,38 +178,37 @@ def test_where_the_mapping_cannot_be_kept_the_masked_text_is_not_printed(
     assert output.err.endswith("mapping.json: cannot be written: No space left on device\n")
 
 
-@pytest.fixture
-def mapping(own_folder: Path) -> Path:
-    path = own_folder / "mapping.json"
-    path.write_text(json.dumps({"format": "pii-bench-mask-1", "tags": MAPPING}))
-    return path
-
-
-@pytest.mark.usefixtures("mapping")
-def test_an_answer_is_restored_and_what_is_missing_told(
-    capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("answer", "code", "restored", "told"),
+    [
+        (
+            "Dear <Full Name 1>,\nyou are not old.",
+            0,
+            "Dear Ann Lee,\nyou are not old.",
+            "not in the text: <Full Name 2>",
+        ),
+        (
+            "<full name 1>, <Full Name 2>, <Full Name 7>",
+            1,
+            "Ann Lee, Bo Ek, <Full Name 7>",
+            "left as they are, for the mapping has other numbers: <Full Name 7>",
+        ),
+    ],
+)
+def test_an_answer_is_restored_and_what_is_not_is_told(
+    capsys: Capsys,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: str,
+    code: int,
+    restored: str,
+    told: str,
 ) -> None:
-    pipe(monkeypatch, "Dear <Full Name 1>,\nyou are not old.")
+    mapping = {"format": "pii-bench-mask-1", "tags": MAPPING}
+    Path("mapping.json").write_text(json.dumps(mapping))
+    pipe(monkeypatch, answer)
 
-    assert unmask() == 0
-    assert capsys.readouterr() == (
-        "Dear Ann Lee,\nyou are not old.",
-        "pii-bench mask: not in the text: <Full Name 2>\n",
-    )
-
-
-@pytest.mark.usefixtures("mapping")
-def test_tags_with_another_number_stay_and_make_the_answer_incomplete(
-    capsys: Capsys, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pipe(monkeypatch, "<full name 1>, <Full Name 2>, <Full Name 7>")
-
-    assert unmask("-") == 1
-    output = capsys.readouterr()
-    assert output.out == "Ann Lee, Bo Ek, <Full Name 7>"
-    assert output.err.splitlines() == [
-        "pii-bench mask: left as they are, for the mapping has other numbers: <Full Name 7>"
-    ]
+    assert unmask("-") == code
+    assert capsys.readouterr() == (restored, f"pii-bench mask: {told}\n")
 
 
 @pytest.mark.parametrize(
@@ -297,10 +244,8 @@ def test_wrong_arguments_and_input(
     assert "Ann" not in output.err
 
 
-def test_a_remote_model_is_refused_before_it_asks_for_a_key(
-    own_folder: Path, capsys: Capsys
-) -> None:
-    (own_folder / "letter.txt").write_text("I am 32.")
+def test_a_remote_model_is_refused_before_it_asks_for_a_key(capsys: Capsys) -> None:
+    Path("letter.txt").write_text("I am 32.")
     asked = ("--model", "gpt-6-luna", "--local-only")
 
     assert main(["mask", "letter.txt", "--query", "Am I old?", *asked]) == 2
@@ -322,9 +267,9 @@ NEVER_NEEDED = ("Ann Lee", "536-22-8719", "ann.lee@example.org", "+44 20 7946 09
 
 @pytest.mark.parametrize("keep", KEEP)
 def test_names_and_numbers_stay_only_where_the_query_clearly_needs_them(
-    own_folder: Path, capsys: Capsys, keep: str
+    capsys: Capsys, keep: str
 ) -> None:
-    letter = own_folder / "identity.txt"
+    letter = Path("identity.txt")
     letter.write_text(IDENTITY)
 
     def masked(query: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -11,8 +12,6 @@ from pii_bench.cli import main
 from tests.builders import read_lines, sample_record, write_lines
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Capsys
 
 QUERY: Final = "Is the pay of 41,000 dollars a year fair in Oslo?"
@@ -33,9 +32,9 @@ def scripted(folder: Path, **said: str) -> str:
 
 
 @pytest.fixture
-def three(own_folder: Path) -> Path:
+def three() -> Path:
     """Ann Lee, 32, three times."""
-    return write_lines(own_folder / "three.jsonl", [sample_record(f"s{n}") for n in (1, 2, 3)])
+    return write_lines(Path("three.jsonl"), [sample_record(f"s{n}") for n in (1, 2, 3)])
 
 
 def run(*options: object) -> int:
@@ -60,25 +59,6 @@ def test_rewritings_are_scored_by_what_they_still_tell(three: Path, capsys: Caps
     # Stored raw, as any response is.
     (responses,) = three.parent.glob("results/runs/*/rewrite/*.jsonl")
     assert read_lines(responses)[0]["text"] == "### Text:\nThe person is thirty-two."
-
-
-def test_to_hide_all_or_nothing_is_worth_nothing(three: Path, capsys: Capsys) -> None:
-    for text in ("Ann Lee is 32.", "Somebody."):
-        model = scripted(three.parent, s1=text, s2=text, s3=text)
-
-        assert run("--model", model, "--dataset", three, "--json", "--results", text[:3]) == 0
-
-        (row,) = json.loads(capsys.readouterr().out)
-        assert row["h"] == 0
-
-
-def test_a_failure_is_no_text(three: Path, capsys: Capsys) -> None:
-    model = scripted(three.parent, s1="Somebody is 32.", s2="", s3="Somebody is 32.")
-
-    assert run("--model", model, "--dataset", three, "--json") == 0
-
-    (row,) = json.loads(capsys.readouterr().out)
-    assert (row["rate_empty"], row["protection"]) == (1 / 3, pytest.approx(2 / 3))
 
 
 @pytest.mark.parametrize(
@@ -113,8 +93,8 @@ def test_rewritings_made_elsewhere_are_scored(three: Path, capsys: Capsys) -> No
 
 
 @pytest.fixture
-def letter(own_folder: Path) -> Path:
-    path = own_folder / "letter.txt"
+def letter() -> Path:
+    path = Path("letter.txt")
     path.write_text(LETTER, encoding="utf-8")
     return path
 

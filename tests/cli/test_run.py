@@ -1,19 +1,18 @@
 from __future__ import annotations
 
-import json
 import re
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
-from tests.builders import read_folder, read_lines, sample_record, write_lines
+from tests.builders import read_folder, read_lines, write_lines
 from tests.protocol_server import Reply, api_error, completion
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Capsys
     from tests.protocol_server import ProtocolServer, ReceivedRequest
 
@@ -33,9 +32,7 @@ def answer_nothing(request: ReceivedRequest) -> Reply:
     return completion("Subject1{}" if prompt.endswith("Your lines:") else "### Answer: []")
 
 
-def test_the_main_job_from_gold_answers_is_perfect(
-    gold_answers: Path, own_folder: Path, capsys: Capsys
-) -> None:
+def test_the_main_job_from_gold_answers_is_perfect(gold_answers: Path, capsys: Capsys) -> None:
     assert run(f"replay:{gold_answers}") == 0
 
     output = capsys.readouterr()
@@ -46,7 +43,10 @@ def test_the_main_job_from_gold_answers_is_perfect(
     ]
     assert output.out.count("| 1.000") == 3 + 4 + 5
     assert output.out.count("| 12/12") == 3
-    assert sorted(read_folder(own_folder / "results")) == [
+    signatures = [line for line in output.out.splitlines() if line.startswith("data:demo@")]
+    board = Path("results/leaderboard.md").read_text(encoding="utf-8")
+    assert len([line for line in signatures if f"- `{line}`\n" in board]) == 3
+    assert sorted(read_folder(Path("results"))) == [
         "leaderboard.csv",
         "leaderboard.html",
         "leaderboard.md",
@@ -60,35 +60,20 @@ def test_the_main_job_from_gold_answers_is_perfect(
     ]
 
 
-def test_a_second_run_asks_nothing_and_changes_nothing(
-    gold_answers: Path, own_folder: Path, capsys: Capsys
-) -> None:
+def test_a_second_run_asks_nothing_and_changes_nothing(gold_answers: Path, capsys: Capsys) -> None:
     run(f"replay:{gold_answers}")
-    before = read_folder(own_folder / "results")
+    before = read_folder(Path("results"))
     first = capsys.readouterr()
 
     assert run(f"replay:{gold_answers}") == 0
 
     second = capsys.readouterr()
-    assert read_folder(own_folder / "results") == before
+    assert read_folder(Path("results")) == before
     assert second.out == first.out
     assert second.err.splitlines() == [
         "detection on demo: 12 of 12 answered before",
         "naive on demo: 12 of 12 answered before",
     ]
-
-
-def test_the_rows_printed_are_those_of_the_leaderboard(
-    gold_answers: Path, own_folder: Path, capsys: Capsys
-) -> None:
-    run(f"replay:{gold_answers}")
-
-    printed = [
-        line for line in capsys.readouterr().out.splitlines() if line.startswith("data:demo@")
-    ]
-    markdown = (own_folder / "results" / "leaderboard.md").read_text(encoding="utf-8")
-    assert len(printed) == 3
-    assert all(f"- `{line}`\n" in markdown for line in printed)
 
 
 @pytest.mark.parametrize(
@@ -100,55 +85,23 @@ def test_the_rows_printed_are_those_of_the_leaderboard(
     ],
 )
 def test_one_task_alone(
-    gold_answers: Path,
-    own_folder: Path,
-    capsys: Capsys,
-    task: str,
-    shown: list[str],
-    asked: set[str],
+    gold_answers: Path, capsys: Capsys, task: str, shown: list[str], asked: set[str]
 ) -> None:
     assert run(f"replay:{gold_answers}", "--task", task) == 0
 
     assert titles(capsys.readouterr().out) == shown
-    folder = own_folder / "results" / "runs" / "replay--gold"
+    folder = Path("results/runs/replay--gold")
     assert {path.name for path in folder.iterdir() if path.is_dir()} == asked
 
 
-def test_detection_answers_are_shared_by_all_strategies(gold_answers: Path, capsys: Capsys) -> None:
-    run(f"replay:{gold_answers}")
-    capsys.readouterr()
-
-    assert run(f"replay:{gold_answers}", "--strategy", "self-cot") == 0
-
-    output = capsys.readouterr()
-    assert "detection on demo: 12 of 12 answered before" in output.err
-    assert "self-cot on demo: asking about 12" in output.err
-    assert "demo: masking" in titles(output.out)
-
-
-def test_the_oracle_is_marked(gold_answers: Path, capsys: Capsys) -> None:
-    run(f"replay:{gold_answers}", "--strategy", "naive-choice", "--task", "query-related")
-
-    assert re.search(r"\| +\| replay/gold .*\| run, oracle *\|", capsys.readouterr().out)
-
-
-def test_a_limit_is_no_failure_but_the_row_says_so(gold_answers: Path, capsys: Capsys) -> None:
+def test_after_a_limit_only_the_rest_is_asked(gold_answers: Path, capsys: Capsys) -> None:
     assert run(f"replay:{gold_answers}", "--limit", 5) == 0
-
-    shown = capsys.readouterr().out
-    assert len(re.findall(r"\| 5/12 .*\| run, incomplete *\|", shown)) == 3
-
-
-def test_after_a_limit_only_the_rest_is_asked(
-    gold_answers: Path, own_folder: Path, capsys: Capsys
-) -> None:
-    run(f"replay:{gold_answers}", "--limit", 5)
-    capsys.readouterr()
+    assert len(re.findall(r"\| 5/12 .*\| run, incomplete *\|", capsys.readouterr().out)) == 3
 
     run(f"replay:{gold_answers}", "--task", "detection")
 
     assert "detection on demo: 5 of 12 answered before" in capsys.readouterr().err
-    path = own_folder / "results" / "runs" / "replay--gold" / "detection" / "demo.jsonl"
+    path = Path("results/runs/replay--gold/detection/demo.jsonl")
     assert [line["id"] for line in read_lines(path)] == [
         sample.id for sample in load_dataset("demo").samples
     ]
@@ -173,30 +126,6 @@ def test_an_incomplete_run_says_what_is_left_and_the_next_one_does_only_that(
     assert "| 12/12" in capsys.readouterr().out
 
 
-def test_a_replay_without_all_answers_is_incomplete(gold_answers: Path, capsys: Capsys) -> None:
-    answers = [line for line in read_lines(gold_answers) if line["id"] != "demo-0003"]
-    write_lines(gold_answers, answers)
-
-    assert run(f"replay:{gold_answers}") == 1
-
-    output = capsys.readouterr()
-    assert output.err.splitlines()[-2:] == [
-        f"{prompt} on demo: 1 of 12 samples have no answer, no_stored_response 1; "
-        "run again to ask only these"
-        for prompt in ("detection", "naive")
-    ]
-    assert output.out.count("| 11/12") == 3
-
-
-def test_an_alias_says_what_it_is(capsys: Capsys, protocol_server: ProtocolServer) -> None:
-    protocol_server.script(answer_nothing)
-
-    assert run("gpt4o", "--base-url", f"{protocol_server.url}/v1", "--limit", 1) == 0
-
-    assert "model gpt4o is openai/gpt-4o-2024-08-06\n" in capsys.readouterr().err
-    assert {request.body["model"] for request in protocol_server.requests} == {"gpt-4o-2024-08-06"}
-
-
 def test_no_more_calls_at_a_time_than_asked_for(protocol_server: ProtocolServer) -> None:
     protocol_server.script(lambda _: completion("### Answer: []", delay=0.02))
     url = f"{protocol_server.url}/v1"
@@ -208,14 +137,14 @@ def test_no_more_calls_at_a_time_than_asked_for(protocol_server: ProtocolServer)
 
 
 def test_a_setting_changed_and_changed_back_buys_nothing_again(
-    own_folder: Path, protocol_server: ProtocolServer, capsys: Capsys
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     protocol_server.script(answer_nothing)
     command = "openai/m", "--base-url", f"{protocol_server.url}/v1", "--task", "detection"
     run(*command)
     run(*command, "--max-tokens", 100)
-    (path,) = (own_folder / "results").glob("runs/openai--m@*/detection/demo.jsonl")
-    aside = path.with_name("demo.superseded.jsonl").relative_to(own_folder)
+    (path,) = Path("results").glob("runs/openai--m@*/detection/demo.jsonl")
+    aside = path.with_name("demo.superseded.jsonl")
     assert (
         "detection on demo: 12 answers to other requests (another model, prompt or setting) are "
         f"superseded: they are kept in {aside}\n"
@@ -234,49 +163,14 @@ def test_a_setting_changed_and_changed_back_buys_nothing_again(
     assert len(protocol_server.requests) == 24
 
 
-def test_another_endpoint_is_another_model(
-    own_folder: Path, protocol_server: ProtocolServer, capsys: Capsys
-) -> None:
-    protocol_server.script(answer_nothing)
-    run("openai/m", "--base-url", f"{protocol_server.url}/a", "--task", "detection")
-    (path,) = (own_folder / "results").glob("runs/openai--m@*/detection/demo.jsonl")
-    before = path.read_bytes()
-    capsys.readouterr()
-
-    run("openai/m", "--base-url", f"{protocol_server.url}/b", "--task", "detection")
-
-    assert len(protocol_server.requests) == 24
-    assert path.with_name("demo.superseded.jsonl").read_bytes() == before
-    assert "|endpoint:" + protocol_server.url + "/b|" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
         (["gpt-4o"], "unknown model 'gpt-4o'; did you mean 'gpt4o'?"),
-        (["opnai/gpt-4o"], "unknown provider 'opnai'; did you mean 'openai'?"),
-        (["local/smollm"], "unknown local model 'smollm'"),
         (["replay:gone.jsonl"], "gone.jsonl: No such file or directory"),
         (
             ["replay:gold.jsonl", "--strategy", "self-cott"],
             "unknown strategy 'self-cott'; did you mean 'self-cot'?",
-        ),
-        (
-            ["replay:gold.jsonl", "--dataset", "demos"],
-            "unknown dataset 'demos'; did you mean 'demo'?",
-        ),
-        (
-            ["replay:gold.jsonl", "--dataset", "capid:gone.jsonl"],
-            "gone.jsonl: No such file or directory",
-        ),
-        (
-            ["replay:gold.jsonl", "--base-url", "http://localhost:1/v1"],
-            "model 'replay:gold.jsonl' has no endpoint: --base-url does not apply to it",
-        ),
-        (["openai/m", "--base-url", "localhost:8000"], "base URL must start with http://"),
-        (
-            ["openai/m", "--base-url", "http://\u24dbocalhost/v1"],
-            "base URL: the host must be ASCII",
         ),
         (
             ["openai/gpt-4o"],
@@ -287,65 +181,21 @@ def test_another_endpoint_is_another_model(
 )
 @pytest.mark.usefixtures("gold_answers")
 def test_wrong_arguments_are_told_before_anything_is_done(
-    own_folder: Path, capsys: Capsys, arguments: list[str], what: str
+    capsys: Capsys, arguments: list[str], what: str
 ) -> None:
     assert run(*arguments) == 2
 
     output = capsys.readouterr()
     assert output.out == ""
     assert output.err.startswith(f"pii-bench: {what}")
-    assert not (own_folder / "results").exists()
+    assert not Path("results").exists()
 
 
-def test_a_broken_dataset_is_told_before_anything_is_done(
-    own_folder: Path, gold_answers: Path, capsys: Capsys
-) -> None:
-    path = write_lines(own_folder / "set.jsonl", [sample_record("s1"), sample_record(meta=7)])
-
-    assert run(f"replay:{gold_answers}", "--dataset", path) == 2
-
-    assert capsys.readouterr().err == (
-        f"pii-bench: {path}:2: sample 's1': 'meta' must be an object, not a whole number\n"
-    )
-    assert not (own_folder / "results").exists()
-
-
-def test_a_broken_line_of_an_earlier_run_is_told_kept_and_asked_again(
-    own_folder: Path, gold_answers: Path, capsys: Capsys
-) -> None:
-    run(f"replay:{gold_answers}", "--task", "detection")
-    path = own_folder / "results" / "runs" / "replay--gold" / "detection" / "demo.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([lines[0], b"{half\n", *lines[2:]]))
-    capsys.readouterr()
-
-    assert run(f"replay:{gold_answers}", "--task", "detection") == 0
-
-    told = capsys.readouterr().err
-    broken = "1 lines cannot be read, first results/runs/replay--gold/detection/demo.jsonl:2: "
-    assert f"detection on demo: {broken}no line of a run: they are kept in results" in told
-    assert "detection on demo: 11 of 12 answered before" in told
-    assert path.read_bytes().splitlines(keepends=True) == lines
-    assert path.with_name("demo.superseded.jsonl").read_bytes() == b"{half\n"
-
-
-def test_results_that_cannot_be_written(
-    own_folder: Path, gold_answers: Path, capsys: Capsys
-) -> None:
-    (own_folder / "results").write_text("a file")
-
-    assert run(f"replay:{gold_answers}") == 2
-
-    assert capsys.readouterr().err == (
-        "pii-bench: results/runs/replay--gold: cannot be written: Not a directory\n"
-    )
-
-
-def test_annotation_faults_are_counted_and_told(own_folder: Path, capsys: Capsys) -> None:
+def test_annotation_faults_are_counted_and_told(capsys: Capsys) -> None:
     label = {"type": "health", "relevance": "1"}
     line = {"context": "Mo has gout.", "question": "Why?", "piis": {"gout": label, "flu": label}}
-    dataset = write_lines(own_folder / "test.jsonl", [line])
-    answers = write_lines(own_folder / "mine.jsonl", [{"id": "capid-0001", "text": "[]"}])
+    dataset = write_lines(Path("test.jsonl"), [line])
+    answers = write_lines(Path("mine.jsonl"), [{"id": "capid-0001", "text": "[]"}])
 
     assert run(f"replay:{answers}", "--dataset", f"capid:{dataset}") == 0
 
@@ -355,91 +205,28 @@ def test_annotation_faults_are_counted_and_told(own_folder: Path, capsys: Capsys
     ]
 
 
-def test_samples_without_query_are_only_detected(own_folder: Path, capsys: Capsys) -> None:
-    dataset = write_lines(own_folder / "set.jsonl", [sample_record(query=None, related=[])])
-    answers = write_lines(own_folder / "mine.jsonl", [{"id": "s1", "text": "Subject1{}"}])
-
-    assert run(f"replay:{answers}", "--dataset", dataset) == 0
-
-    assert [title.split()[1] for title in titles(capsys.readouterr().out)] == ["detection"]
-
-
-def test_a_provider_that_refuses_stops_the_run_and_what_arrived_is_kept(
-    own_folder: Path, capsys: Capsys, protocol_server: ProtocolServer
-) -> None:
-    protocol_server.script(answer_nothing, answer_nothing, api_error(401, "invalid_api_key"))
-    url = f"{protocol_server.url}/v1"
-
-    assert run("openai/m", "--base-url", url, "--concurrency", 1) == 2
-
-    assert len(protocol_server.requests) == 3
-    assert capsys.readouterr().err.splitlines()[-3:] == [
-        "detection on demo: 10 of 12 samples have no answer; run again to ask only these",
-        "naive on demo: 12 of 12 samples have no answer; run again to ask only these",
-        (
-            "pii-bench: provider 'openai' refuses model 'm': HTTP 401 invalid_api_key: "
-            "check the API key"
-        ),
-    ]
-    (path,) = (own_folder / "results").glob("runs/openai--m@*/detection/demo.jsonl")
-    assert [line["id"] for line in read_lines(path)] == ["demo-0001", "demo-0002"]
-
-
-def test_the_manifest_says_what_was_run(own_folder: Path, gold_answers: Path) -> None:
-    run(f"replay:{gold_answers}", "--max-tokens", 64, "--limit", 1)
-
-    folder = own_folder / "results" / "runs" / "replay--gold"
-    manifest = json.loads((folder / "naive" / "demo.run.json").read_text())
-    assert manifest["dataset"] == {
-        "name": "demo",
-        "source": "demo",
-        "sha256": load_dataset("demo").sha256,
-        "samples": 12,
-    }
-    assert (manifest["system"]["model"], manifest["system"]["task"]) == (
-        "replay/gold",
-        "query-related",
-    )
-    assert manifest["system"]["settings"] | {"answers": ""} == {
-        "answers": "",
-        "temperature": 0.0,
-        "max_tokens": 64,
-    }
-
-
 @pytest.mark.parametrize(
-    ("system", "model", "strategy", "rank", "strict_f1"),
+    ("system", "strategy", "detection"),
     [
         # It names no subjects, and so has no Strict-F1 and no rank.
-        ("bilstm-crf+embedding", "bilstm-crf", "embedding", "", "-"),
-        ("encoder", "encoder", "encoder", "1", r"0\.\d{3}"),
+        ("bilstm-crf+embedding", "embedding", r"\| +\| bilstm-crf \| detection +\| - "),
+        ("encoder", "encoder", r"\| 1 +\| encoder \| detection +\| 0\.\d{3} "),
     ],
 )
 def test_a_system_of_this_machine_answers_all_tasks(
-    own_folder: Path,
-    capsys: Capsys,
-    system: str,
-    model: str,
-    strategy: str,
-    rank: str,
-    strict_f1: str,
+    capsys: Capsys, system: str, strategy: str, detection: str
 ) -> None:
     assert run(system) == 0
 
-    output = capsys.readouterr()
-    assert [title for title in titles(output.out) if "demo" in title] == [
-        "demo: detection",
-        "demo: query-related",
-        "demo: masking",
-    ]
-    assert re.search(rf"\| {rank} *\| {model} \| detection +\| {strict_f1} ", output.out)
-    assert len(re.findall(rf"\| 1 +\| {model} \| {strategy} ", output.out)) == 2
-    before = read_folder(own_folder / "results" / "runs" / model)
+    output = capsys.readouterr().out
+    assert re.search(detection, output)
+    assert len(re.findall(rf"\| 1 +\| [a-z-]+ \| {strategy} ", output)) == 2
+    before = read_folder(Path("results/runs"))
 
     assert run(system) == 0
 
     assert f"{strategy} on demo: 12 of 12 answered before" in capsys.readouterr().err
-    assert read_folder(own_folder / "results" / "runs" / model) == before
+    assert read_folder(Path("results/runs")) == before
 
 
 def test_a_detector_alone_only_detects(capsys: Capsys) -> None:
@@ -456,3 +243,50 @@ def test_the_papers_rows_stand_beside_ours(capsys: Capsys) -> None:
     shown = capsys.readouterr().out
     assert "| published" in shown
     assert "| run, oracle, incomplete" in shown
+
+
+PLUG_IN = """
+from pii_bench.scorer.locate import DetectedSpan
+from pii_bench.systems.composed import compose_systems
+from pii_bench.systems.parts import DetectedEntities, PredictedRelevance
+from pii_bench.systems.relevance.catalog import build_relevance
+from pii_bench.taxonomy import PiiType
+
+class Mine:
+    name, identity = "mine", {}
+    def detect(self, text): return [DetectedSpan(0, SPAN, PiiType.PER)]
+
+def systems():
+    return compose_systems(DetectedEntities(Mine()), PredictedRelevance(build_relevance("all")))
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        # The text of demo-0001 alone names Halifax.
+        (
+            "10**6 if 'Halifax' in text else 4",
+            ["detection on demo, sample 'demo-0001': the plug-in raised ValueError"],
+        ),
+        (
+            "-1",
+            [
+                "detection on demo, sample 'demo-0005': the plug-in raised ValueError",
+                "detection on demo: and 7 more",
+            ],
+        ),
+    ],
+)
+def test_samples_on_which_the_code_of_a_plug_in_fails_are_named_and_the_run_goes_on(
+    capsys: Capsys, monkeypatch: pytest.MonkeyPatch, place: str, told: list[str]
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    Path("mine.py").write_text(PLUG_IN.replace("SPAN", place))
+
+    assert run("python:mine:systems", "--task", "detection") == 0
+
+    output = capsys.readouterr()
+    assert output.err.splitlines()[-len(told) :] == told
+    assert "| 12/12" in output.out

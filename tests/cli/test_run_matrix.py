@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,17 +15,15 @@ from tests.cli.gold import right
 from tests.protocol_server import api_error, completion
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Capsys
     from tests.protocol_server import ProtocolServer, ReceivedRequest, Reply
 
 
 @pytest.fixture
-def config(own_folder: Path) -> Path:
+def config() -> Path:
     """A file of three systems, one of them a chat model, that all call no one."""
     return write(
-        own_folder,
+        Path(),
         'models = ["replay:gold.jsonl", "gold+keyword", "gold+none"]',
         'strategies = ["naive", "self-cot"]',
     )
@@ -49,9 +48,7 @@ def headings(told: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("gold_answers")
-def test_every_cell_is_run_and_one_summary_tells_of_all(
-    config: Path, own_folder: Path, capsys: Capsys
-) -> None:
+def test_every_cell_is_run_and_one_summary_tells_of_all(config: Path, capsys: Capsys) -> None:
     assert run(config) == 0
 
     output = capsys.readouterr()
@@ -61,8 +58,8 @@ def test_every_cell_is_run_and_one_summary_tells_of_all(
         "3 of 4: gold+keyword",
         "4 of 4: gold+none",
     ]
-    runs = (own_folder / "results" / "runs").glob("*/*/*.run.json")
-    assert sorted(str(path.parent.relative_to(own_folder / "results/runs")) for path in runs) == [
+    runs = Path("results/runs").glob("*/*/*.run.json")
+    assert sorted(str(path.parent.relative_to(Path("results/runs"))) for path in runs) == [
         "gold/detection",
         "gold/keyword",
         "gold/none",
@@ -82,34 +79,17 @@ def test_every_cell_is_run_and_one_summary_tells_of_all(
     assert "can still be read" not in output.out
 
 
-@pytest.mark.usefixtures("gold_answers")
-def test_a_second_run_asks_nothing_and_changes_nothing(
-    config: Path, own_folder: Path, capsys: Capsys
-) -> None:
-    run(config)
-    before, shown = read_folder(own_folder), capsys.readouterr().out
-
-    assert run(config) == 0
-
-    output = capsys.readouterr()
-    assert output.out == shown
-    assert "asking about" not in output.err
-    assert read_folder(own_folder) == before
-
-
-def test_a_cell_is_what_one_run_makes_of_it(own_folder: Path) -> None:
-    assert run(write(own_folder, 'models = ["gold+keyword"]', "limit = 3")) == 0
+def test_a_cell_is_what_one_run_makes_of_it() -> None:
+    assert run(write(Path(), 'models = ["gold+keyword"]', "limit = 3")) == 0
 
     alone = ["run", "--model", "gold+keyword", "--dataset", "demo", "--limit", "3"]
     assert main([*alone, "--results", "alone"]) == 0
 
-    assert read_folder(own_folder / "alone") == read_folder(own_folder / "results")
+    assert read_folder(Path("alone")) == read_folder(Path("results"))
 
 
-def test_a_cell_that_cannot_run_is_told_and_the_next_one_goes_on(
-    own_folder: Path, capsys: Capsys
-) -> None:
-    config = write(own_folder, 'models = ["openai/m", "replay:gone.jsonl", "gold+none"]')
+def test_a_cell_that_cannot_run_is_told_and_the_next_one_goes_on(capsys: Capsys) -> None:
+    config = write(Path(), 'models = ["openai/m", "replay:gone.jsonl", "gold+none"]')
 
     assert run(config) == 1
 
@@ -127,15 +107,15 @@ def test_a_cell_that_cannot_run_is_told_and_the_next_one_goes_on(
     assert "gold+none, oracle" in output.out
 
 
-def test_where_no_cell_can_run_there_is_no_leaderboard(own_folder: Path, capsys: Capsys) -> None:
-    assert run(write(own_folder, 'models = ["openai/m"]')) == 1
+def test_where_no_cell_can_run_there_is_no_leaderboard(capsys: Capsys) -> None:
+    assert run(write(Path(), 'models = ["openai/m"]')) == 1
 
     assert capsys.readouterr().out == ""
-    assert not (own_folder / "results").exists()
+    assert not Path("results").exists()
 
 
 def test_a_provider_that_refuses_one_model_answers_the_next(
-    own_folder: Path, protocol_server: ProtocolServer, capsys: Capsys
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     def answer(request: ReceivedRequest) -> Reply:
         refused = request.body["model"] == "a"
@@ -143,7 +123,7 @@ def test_a_provider_that_refuses_one_model_answers_the_next(
 
     protocol_server.script(answer)
     # What is set for chat models does not reach the last.
-    config = write(own_folder, 'models = ["openai/a", "openai/b", "gold+none"]', "limit = 2")
+    config = write(Path(), 'models = ["openai/a", "openai/b", "gold+none"]', "limit = 2")
 
     assert run(config, *at(protocol_server), "--max-tokens", "100") == 1
 
@@ -157,29 +137,12 @@ def test_a_provider_that_refuses_one_model_answers_the_next(
     assert "gold+none, oracle" in output.out
 
 
-def test_what_is_missing_is_all_that_is_asked_again(
-    own_folder: Path, protocol_server: ProtocolServer, capsys: Capsys
-) -> None:
-    config = write(own_folder, 'models = ["openai/a", "openai/b"]', 'task = "detection"')
-    protocol_server.script(api_error(400, "bad_thing"), right(completion))
-    assert run(config, *at(protocol_server), "--concurrency", "1") == 1
-    assert len(protocol_server.requests) == 24
-    assert "1 of 2 are incomplete: openai/a; run again" in capsys.readouterr().err
-
-    assert run(config, *at(protocol_server)) == 0
-
-    assert len(protocol_server.requests) == 25
-    assert protocol_server.requests[-1].body["model"] == "a"
-
-
-def test_one_sum_is_the_cap_of_all_cells(
-    own_folder: Path, protocol_server: ProtocolServer, capsys: Capsys
-) -> None:
+def test_one_sum_is_the_cap_of_all_cells(protocol_server: ProtocolServer, capsys: Capsys) -> None:
     # 100 tokens may cost 0.001 USD; an answer takes 50. After the first model 0.0017 are left:
     # two calls of the second bring it to 0.001, and a third might bring it to 0.002.
     protocol_server.script(right(lambda text: completion(text, usage=(900, 50))))
     config = write(
-        own_folder,
+        Path(),
         'models = ["openai/a", "openai/b", "gold"]',
         *('task = "detection"', "limit = 3", "concurrency = 1", "max_usd = 0.0032"),
     )
@@ -194,10 +157,10 @@ def test_one_sum_is_the_cap_of_all_cells(
 
 
 def test_a_dry_run_estimates_every_cell_and_what_cells_share_once(
-    own_folder: Path, protocol_server: ProtocolServer, capsys: Capsys
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     config = write(
-        own_folder,
+        Path(),
         'models = ["openai/m", "gold+none"]',
         'strategies = ["naive", "self-cot"]',
         "limit = 3",
@@ -216,11 +179,11 @@ def test_a_dry_run_estimates_every_cell_and_what_cells_share_once(
         ["total", "", "", "9"],
     ]
     assert protocol_server.requests == []
-    assert not (own_folder / "results").exists()
+    assert not Path("results").exists()
 
 
-def test_a_dry_run_tells_of_a_cell_that_could_not_run(own_folder: Path, capsys: Capsys) -> None:
-    config = write(own_folder, 'models = ["replay:gone.jsonl", "gold+none"]')
+def test_a_dry_run_tells_of_a_cell_that_could_not_run(capsys: Capsys) -> None:
+    config = write(Path(), 'models = ["replay:gone.jsonl", "gold+none"]')
 
     assert run(config, "--dry-run") == 1
 
@@ -229,23 +192,23 @@ def test_a_dry_run_tells_of_a_cell_that_could_not_run(own_folder: Path, capsys: 
     assert "| gold " in output.out
 
 
-def test_the_command_line_goes_before_the_file(own_folder: Path) -> None:
-    config = write(own_folder, 'models = ["gold+none"]', 'results = "there"', 'task = "detection"')
+def test_the_command_line_goes_before_the_file() -> None:
+    config = write(Path(), 'models = ["gold+none"]', 'results = "there"', 'task = "detection"')
 
     assert run(config, "--results", "here", "--task", "all") == 0
 
-    runs = (own_folder / "here" / "runs").glob("*/*/*.run.json")
+    runs = Path("here/runs").glob("*/*/*.run.json")
     assert {path.parent.name for path in runs} == {"detection", "none"}
-    assert not (own_folder / "there").exists()
+    assert not Path("there").exists()
 
 
-def test_a_dataset_that_two_names_stand_for_is_run_once(own_folder: Path, capsys: Capsys) -> None:
+def test_a_dataset_that_two_names_stand_for_is_run_once(capsys: Capsys) -> None:
     label = {"type": "health", "relevance": "1"}
     line = {"context": "Mo has gout.", "question": "Why?", "piis": {"gout": label, "flu": label}}
-    write_lines(own_folder / "test.jsonl", [line])
+    write_lines(Path("test.jsonl"), [line])
     names = '["capid:test.jsonl", "demo", "capid:./test.jsonl", "demo"]'
 
-    assert run(write(own_folder, 'models = ["gold"]', datasets=names)) == 0
+    assert run(write(Path(), 'models = ["gold"]', datasets=names)) == 0
 
     # Or its faults would be told twice.
     assert len(re.findall("annotation faults left out", capsys.readouterr().err)) == 1
@@ -257,31 +220,28 @@ def test_a_dataset_that_two_names_stand_for_is_run_once(own_folder: Path, capsys
         (['models = ["gold", "goldd"]'], '["demo"]', "bench.toml: unknown model 'goldd'"),
         (['models = ["gold"]'], '["demo", "hrd"]', "bench.toml: unknown dataset 'hrd'; did you "),
         (['models = ["gold"]'], '["demo", "gone.jsonl"]', "gone.jsonl: No such file"),
-        (['models = ["gold"]', "limt = 5"], '["demo"]', "bench.toml: unknown key 'limt'; did you "),
     ],
 )
 def test_a_wrong_file_is_told_before_anything_is_asked(
-    own_folder: Path, capsys: Capsys, lines: list[str], datasets: str, what: str
+    capsys: Capsys, lines: list[str], datasets: str, what: str
 ) -> None:
-    write(own_folder, *lines, datasets=datasets)
+    write(Path(), *lines, datasets=datasets)
 
     assert main(["run", "--config", "bench.toml"]) == 2
 
     output = capsys.readouterr()
     assert output.out == ""
     assert output.err.startswith(f"pii-bench: {what}")
-    assert not (own_folder / "results").exists()
+    assert not Path("results").exists()
 
 
-def test_an_interrupt_ends_all(
-    own_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
-) -> None:
+def test_an_interrupt_ends_all(monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
     def interrupted(*_: object) -> bool:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(run_matrix, "ask", interrupted)
 
-    assert run(write(own_folder, 'models = ["gold+all", "gold+none"]')) == 1
+    assert run(write(Path(), 'models = ["gold+all", "gold+none"]')) == 1
 
     output = capsys.readouterr()
     assert headings(output.err) == ["1 of 2: gold+all"]

@@ -2,18 +2,17 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
-from tests.builders import sample_record, write_lines
+from tests.builders import write_lines
 from tests.cli.conftest import leaderboard_rows, table_lines
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Capsys
 
 
@@ -40,12 +39,14 @@ def cells(output: str, title: str) -> list[str]:
     return table_lines(output.split(f"\n{title}\n\n")[1])[1]
 
 
-def test_gold_as_predictions_is_perfect(own_folder: Path, capsys: Capsys) -> None:
-    path = write_lines(own_folder / "mine.jsonl", gold_predictions())
+def test_gold_as_predictions_is_perfect(capsys: Capsys) -> None:
+    path = write_lines(Path("mine.jsonl"), gold_predictions())
 
     assert score(path) == 0
     output = capsys.readouterr()
     assert output.err == ""
+    signatures = re.findall(r"^data:demo@c66c71042b2a\|task:([a-z-]+)\|", output.out, re.MULTILINE)
+    assert signatures == ["detection", "query-related", "masking"]
     masking = [*["1.000"] * 3, "0.000", *["1.000"] * 2]
     tables = {"detection": ["1.000"] * 3, "query-related": ["1.000"] * 4, "masking": masking}
     for task, figures in tables.items():
@@ -54,26 +55,8 @@ def test_gold_as_predictions_is_perfect(own_folder: Path, capsys: Capsys) -> Non
         assert row == ["", "mine", "", *figures, *interval, "12/12", "", "", "run"]
 
 
-@pytest.mark.parametrize("name", [[], ["--name", "ours"]])
-def test_rows_as_json_are_all_that_is_printed(
-    own_folder: Path, capsys: Capsys, name: list[str]
-) -> None:
-    path = write_lines(own_folder / "mine.jsonl", gold_predictions())
-
-    assert main(["score", str(path), "--dataset", "demo", "--json", *name]) == 0
-
-    rows = json.loads(capsys.readouterr().out)
-    assert {row["task"]: row["scored"] for row in rows} == {
-        "detection": 12,
-        "query-related": 12,
-        "masking": 12,
-    }
-
-
-def test_named_predictions_are_kept_and_enter_the_leaderboard(
-    own_folder: Path, capsys: Capsys
-) -> None:
-    path = write_lines(own_folder / "mine.jsonl", gold_predictions())
+def test_named_predictions_are_kept_and_enter_the_leaderboard(capsys: Capsys) -> None:
+    path = write_lines(Path("mine.jsonl"), gold_predictions())
 
     assert main(["score", str(path), "--dataset", "demo", "--name", "our-filter"]) == 0
 
@@ -82,7 +65,7 @@ def test_named_predictions_are_kept_and_enter_the_leaderboard(
     for task in ("detection", "query-related", "masking"):
         row = cells(output, f"demo: {task}")
         assert (row[0], row[1], row[2], row[-1]) == ("1", "our-filter", "", "submitted")
-    rows = leaderboard_rows(own_folder / "results", "submitted")
+    rows = leaderboard_rows("submitted")
     assert [(row["task"], row["model"], row["h"]) for row in rows] == [
         ("detection", "our-filter", ""),
         ("query-related", "our-filter", ""),
@@ -94,8 +77,8 @@ def test_named_predictions_are_kept_and_enter_the_leaderboard(
         assert main(command) == 0, command
 
 
-def test_a_name_is_checked_before_anything_is_read(own_folder: Path, capsys: Capsys) -> None:
-    missing = str(own_folder / "missing.jsonl")
+def test_a_name_is_checked_before_anything_is_read(capsys: Capsys) -> None:
+    missing = str(Path("missing.jsonl"))
 
     assert main(["score", missing, "--dataset", "demo", "--name", "a/b"]) == 2
     assert main(["score", missing, "--dataset", "demo", "--force"]) == 2
@@ -103,73 +86,44 @@ def test_a_name_is_checked_before_anything_is_read(own_folder: Path, capsys: Cap
     errors = capsys.readouterr().err.splitlines()
     assert errors[0].startswith("pii-bench: a submission came with the name 'a/b'; allowed: ")
     assert errors[1] == "pii-bench: --force is about what is kept under --name: leave it out"
-    assert not (own_folder / "results").exists()
-
-
-def test_every_row_has_its_signature(own_folder: Path, capsys: Capsys) -> None:
-    path = write_lines(own_folder / "mine.jsonl", gold_predictions())
-    score(path)
-
-    signatures = re.findall(
-        r"^data:demo@c66c71042b2a\|task:([a-z-]+)\|", capsys.readouterr().out, re.MULTILINE
-    )
-
-    assert signatures == ["detection", "query-related", "masking"]
+    assert not Path("results").exists()
 
 
 @pytest.mark.parametrize(
     ("part", "task"), [("subjects", "detection"), ("related", "query-related")]
 )
-def test_only_what_the_file_answers_is_scored(
-    own_folder: Path, capsys: Capsys, part: str, task: str
-) -> None:
+def test_only_what_the_file_answers_is_scored(capsys: Capsys, part: str, task: str) -> None:
     answers = [{"id": p["id"], part: p[part]} for p in gold_predictions()]
 
-    assert score(write_lines(own_folder / "mine.jsonl", answers)) == 0
+    assert score(write_lines(Path("mine.jsonl"), answers)) == 0
     assert re.findall(r"^demo: (\S+)$", capsys.readouterr().out, re.MULTILINE) == [task]
 
 
-def test_a_failure_of_the_model_is_zero_and_a_failed_call_leaves_a_gap(
-    own_folder: Path, capsys: Capsys
-) -> None:
+def test_a_failure_of_the_model_is_zero_and_a_failed_call_leaves_a_gap(capsys: Capsys) -> None:
     answers = [{"id": p["id"], "related": p["related"]} for p in gold_predictions()]
     answers[0] |= {"status": "refused"}
     answers[1] |= {"status": "infra_error"}
 
-    assert score(write_lines(own_folder / "mine.jsonl", answers)) == 1
+    assert score(write_lines(Path("mine.jsonl"), answers)) == 1
     row = cells(capsys.readouterr().out, "demo: query-related")
     # 10 of 11 scored samples are right.
     assert row[3] == "0.909"
     assert row[-4:] == ["11/12", "refused 8%, infra_error 8%", "", "run, incomplete"]
 
 
-def test_foreign_data_is_scored_as_well(own_folder: Path, capsys: Capsys) -> None:
-    capid = {
-        "context": "Mo has asthma.",
-        "question": "Is flour bad?",
-        "piis": {"asthma": {"type": "health", "relevance": "1"}},
-    }
-    dataset = write_lines(own_folder / "test.jsonl", [capid])
-    answers = write_lines(own_folder / "mine.jsonl", [{"id": "capid-0001", "related": ["asthma"]}])
-
-    assert score(answers, f"capid:{dataset}") == 0
-    assert re.search(
-        r"^capid-test-[0-9a-f]{8}: query-related$", capsys.readouterr().out, re.MULTILINE
-    )
-
-
 @pytest.mark.parametrize(
     ("lines", "what"),
     [
-        (['{"id": "demo-0001", "related": "41"}'], ":1: prediction 'demo-0001': 'related' must be"),
-        (["{"], ":1: not valid JSON"),
-        (['{"id": "demo-9", "related": []}'], ":1: id 'demo-9' is no sample of the dataset"),
-        (['{"id": "demo-0001", "related": []}'], ": no prediction for sample 'demo-0002' and 10"),
+        ([{"id": "demo-9", "related": []}], ":1: id 'demo-9' is no sample of the dataset"),
+        ([{"id": "demo-0001", "related": []}], ": no prediction for sample 'demo-0002' and 10"),
+        (
+            [{"id": each["id"], "status": "empty"} for each in gold_predictions()],
+            ": no line has an answer; nothing to score",
+        ),
     ],
 )
-def test_broken_predictions(own_folder: Path, capsys: Capsys, lines: list[str], what: str) -> None:
-    path = own_folder / "mine.jsonl"
-    path.write_text("\n".join(lines))
+def test_predictions_that_cannot_be_scored(capsys: Capsys, lines: list[object], what: str) -> None:
+    path = write_lines(Path("mine.jsonl"), lines)
 
     assert score(path) == 2
     output = capsys.readouterr()
@@ -177,44 +131,10 @@ def test_broken_predictions(own_folder: Path, capsys: Capsys, lines: list[str], 
     assert output.err.startswith(f"pii-bench: {path}{what}")
 
 
-def test_predictions_without_an_answer(own_folder: Path, capsys: Capsys) -> None:
-    answers = [{"id": p["id"], "status": "empty"} for p in gold_predictions()]
-
-    assert score(write_lines(own_folder / "mine.jsonl", answers)) == 2
-    assert capsys.readouterr().err.endswith("mine.jsonl: no line has an answer; nothing to score\n")
-
-
-@pytest.mark.parametrize(
-    ("dataset", "what"),
-    [
-        ("dmeo", "unknown dataset 'dmeo'; did you mean 'demo'?"),
-        ("all", "unknown dataset 'all' (allowed: single, "),
-        ("gone.jsonl", "gone.jsonl: No such file or directory"),
-    ],
-)
-def test_an_unknown_dataset(own_folder: Path, capsys: Capsys, dataset: str, what: str) -> None:
-    assert score(own_folder / "mine.jsonl", dataset) == 2
-    assert capsys.readouterr().err.startswith(f"pii-bench: {what}")
-
-
-def test_a_broken_dataset(own_folder: Path, capsys: Capsys) -> None:
-    dataset = write_lines(own_folder / "set.jsonl", [sample_record(), sample_record()])
-
-    assert score(own_folder / "mine.jsonl", str(dataset)) == 2
-    assert capsys.readouterr().err == (f"pii-bench: {dataset}:2: id 's1' is already on line 1\n")
-
-
 ANSWERED = {"asthma": {"type": "health", "relevance": "1"}}
-CAPID_LINE: dict[str, Any] = {
-    "context": "Mo has asthma.",
-    "question": "Is flour bad?",
-    "piis": {"asthma": {"type": "health", "relevance": "1"}},
-}
-CAPID_ANSWER = {
-    "context": "Mo has asthma.",
-    "question": "Is flour bad?",
-    "parsed": {"asthma": {"type": "health", "relevance": "1"}},
-}
+ASKED: dict[str, Any] = {"context": "Mo has asthma.", "question": "Is flour bad?"}
+CAPID_LINE: dict[str, Any] = ASKED | {"piis": ANSWERED}
+CAPID_ANSWER = ASKED | {"parsed": ANSWERED}
 
 
 def convert(folder: Path, *answers: object) -> int:
@@ -226,28 +146,28 @@ def convert(folder: Path, *answers: object) -> int:
     )
 
 
-def test_stored_answers_are_converted_and_scored(own_folder: Path, capsys: Capsys) -> None:
-    assert convert(own_folder, CAPID_ANSWER) == 0
-    assert json.loads((own_folder / "mine.jsonl").read_text()) == {
+def test_stored_answers_are_converted_and_scored(capsys: Capsys) -> None:
+    assert convert(Path(), CAPID_ANSWER) == 0
+    assert json.loads(Path("mine.jsonl").read_text()) == {
         "id": "capid-0001",
         "subjects": [[{"text": "asthma", "type": "DEM"}]],
         "related": ["asthma"],
         "status": "ok",
     }
-    assert score(own_folder / "mine.jsonl", f"capid:{own_folder / 'test.jsonl'}") == 0
+    assert score(Path("mine.jsonl"), f"capid:{Path('test.jsonl')}") == 0
     assert capsys.readouterr().out.count("1.000") == 12
 
 
-def test_faults_of_the_annotation_are_told(own_folder: Path, capsys: Capsys) -> None:
-    faulty = CAPID_LINE | {"piis": CAPID_LINE["piis"] | {"gout": ANSWERED["asthma"]}}
-    dataset = write_lines(own_folder / "test.jsonl", [faulty])
-    outputs = write_lines(own_folder / "outputs.jsonl", [CAPID_ANSWER])
+def test_faults_of_the_annotation_are_told(capsys: Capsys) -> None:
+    faulty = CAPID_LINE | {"piis": ANSWERED | {"gout": ANSWERED["asthma"]}}
+    dataset = write_lines(Path("test.jsonl"), [faulty])
+    outputs = write_lines(Path("outputs.jsonl"), [CAPID_ANSWER])
     told = (
         f"capid:{dataset}: annotation faults left out: 1\n"
         "  capid-0001: phrase 2 of 'piis' is not in it\n"
     )
 
-    out = own_folder / "mine.jsonl"
+    out = Path("mine.jsonl")
     command = ["convert", "capid-outputs", str(outputs), "--dataset", f"capid:{dataset}"]
     assert main([*command, "--out", str(out)]) == 0
     output = capsys.readouterr()
@@ -258,20 +178,20 @@ def test_faults_of_the_annotation_are_told(own_folder: Path, capsys: Capsys) -> 
     assert capsys.readouterr().err == told
 
 
-def test_answers_without_types_have_no_strict_f1(own_folder: Path, capsys: Capsys) -> None:
+def test_answers_without_types_have_no_strict_f1(capsys: Capsys) -> None:
     untyped = CAPID_ANSWER | {"parsed": {"asthma": {"type": None, "relevance": "1"}}}
-    assert convert(own_folder, untyped) == 0
-    assert score(own_folder / "mine.jsonl", f"capid:{own_folder / 'test.jsonl'}") == 0
+    assert convert(Path(), untyped) == 0
+    assert score(Path("mine.jsonl"), f"capid:{Path('test.jsonl')}") == 0
 
     output = capsys.readouterr().out
     (title,) = re.findall(r"^(capid-test-\w+: detection)$", output, re.MULTILINE)
     row = cells(output, title)
     assert row[3:6] == ["-", "1.000", "-"]  # Strict-F1, Ent-F1, RougeL-F
-    assert '"type": null' in (own_folder / "mine.jsonl").read_text()
+    assert '"type": null' in Path("mine.jsonl").read_text()
 
 
-def test_what_does_not_join_is_told(own_folder: Path, capsys: Capsys) -> None:
-    assert convert(own_folder, CAPID_ANSWER | {"question": "Why?"}) == 1
+def test_what_does_not_join_is_told(capsys: Capsys) -> None:
+    assert convert(Path(), CAPID_ANSWER | {"question": "Why?"}) == 1
 
     assert capsys.readouterr().err.splitlines() == [
         "answers to no sample of the dataset, on lines 1",
@@ -279,34 +199,8 @@ def test_what_does_not_join_is_told(own_folder: Path, capsys: Capsys) -> None:
     ]
 
 
-def test_broken_answers_leave_nothing_half_written(own_folder: Path, capsys: Capsys) -> None:
-    assert convert(own_folder, CAPID_ANSWER, {"context": 1}) == 2
-
-    assert "outputs.jsonl:2: record: 'context' must be" in capsys.readouterr().err
-    assert not (own_folder / "mine.jsonl").exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "code"),
-    [("predicted_openai_test.jsonl", 0), ("predicted_test_presidio.jsonl", 1)],
-)
-def test_what_real_systems_answered_is_scored(
-    own_folder: Path, capid_folder: Path, capsys: Capsys, name: str, code: int
-) -> None:
-    dataset = f"capid:{capid_folder / 'test.jsonl'}"
-    outputs, out = str(capid_folder / "outputs" / name), str(own_folder / "real.jsonl")
-
-    assert main(["convert", "capid-outputs", outputs, "--dataset", dataset, "--out", out]) == code
-    assert score(own_folder / "real.jsonl", dataset) == code
-    assert re.findall(r"^capid-test-\w+: (\S+)$", capsys.readouterr().out, re.MULTILINE) == [
-        "detection",
-        "query-related",
-        "masking",
-    ]
-
-
-def test_a_partial_file_needs_a_flag_and_is_counted(own_folder: Path, capsys: Capsys) -> None:
-    path = write_lines(own_folder / "mine.jsonl", gold_predictions()[:2])
+def test_a_partial_file_needs_a_flag_and_is_counted(capsys: Capsys) -> None:
+    path = write_lines(Path("mine.jsonl"), gold_predictions()[:2])
     asked = ("score", str(path), "--dataset", "demo")
 
     assert main([*asked]) == 2
@@ -318,9 +212,9 @@ def test_a_partial_file_needs_a_flag_and_is_counted(own_folder: Path, capsys: Ca
         assert "partial: 2 of 12 samples have a prediction and are scored\n" in output.err
 
 
-def test_types_that_are_none_of_the_seven_are_told(own_folder: Path, capsys: Capsys) -> None:
+def test_types_that_are_none_of_the_seven_are_told(capsys: Capsys) -> None:
     line = {"id": "demo-0001", "subjects": [[{"text": "Ann", "type": "NAME"}]]}
-    path = write_lines(own_folder / "mine.jsonl", [line])
+    path = write_lines(Path("mine.jsonl"), [line])
 
     assert main(["score", str(path), "--dataset", "demo", "--partial"]) == 0
 

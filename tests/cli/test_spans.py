@@ -2,32 +2,21 @@ from __future__ import annotations
 
 import csv
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_bench.cli import main
 from tests.builders import sample_record, write_lines
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Capsys
 
 TEXT = "Rosalind Achebe lives in Gothenburg; write to rosalind@example.com."
 ROW = {
     "full_text": TEXT,
     "spans": [
-        {
-            "entity_type": "PERSON",
-            "entity_value": "Rosalind Achebe",
-            "start_position": 0,
-            "end_position": 15,
-        },
-        {
-            "entity_type": "EMAIL_ADDRESS",
-            "entity_value": "rosalind@example.com",
-            "start_position": 46,
-            "end_position": 66,
-        },
+        {"entity_type": kind, "entity_value": TEXT[a:b], "start_position": a, "end_position": b}
+        for kind, a, b in (("PERSON", 0, 15), ("EMAIL_ADDRESS", 46, 66))
     ],
 }
 BROKEN = {"full_text": "Zebedee", "spans": [{"start_position": 99}]}
@@ -38,8 +27,8 @@ def written(folder: Path) -> str:
     return f"presidio-research:{folder / 'synth.json'}"
 
 
-def test_detectors_are_scored_and_written(own_folder: Path, capsys: Capsys) -> None:
-    source, out = written(own_folder), own_folder / "spans.csv"
+def test_detectors_are_scored_and_written(capsys: Capsys) -> None:
+    source, out = written(Path()), Path("spans.csv")
 
     code = main(
         ["spans", "--model", "bilstm-crf", "encoder", "--dataset", source, "--out", str(out)]
@@ -61,39 +50,35 @@ def test_detectors_are_scored_and_written(own_folder: Path, capsys: Capsys) -> N
     assert "Zebedee" not in printed.out + printed.err
 
 
-def test_a_dataset_of_ours_has_spans_too(own_folder: Path, capsys: Capsys) -> None:
-    path = write_lines(own_folder / "mine.jsonl", [sample_record()])
+def test_a_dataset_of_ours_has_spans_too(capsys: Capsys) -> None:
+    path = write_lines(Path("mine.jsonl"), [sample_record()])
 
     assert main(["spans", "--model", "bilstm-crf", "--dataset", str(path)]) == 0
 
     assert "| label Full Name" in capsys.readouterr().out
 
 
-def test_a_dataset_without_known_subjects_has_no_strict_f1(
-    own_folder: Path, capsys: Capsys
-) -> None:
-    source = written(own_folder)
+def test_a_dataset_without_known_subjects_has_no_strict_f1() -> None:
+    source = written(Path())
     answer = {"subjects": [[{"text": "Rosalind Achebe", "type": "PER"}]]}
     ids = ["presidio-research-000001", "presidio-research-000003"]
-    predictions = write_lines(own_folder / "own.jsonl", [{"id": each, **answer} for each in ids])
+    predictions = write_lines(Path("own.jsonl"), [{"id": each, **answer} for each in ids])
 
     assert main(["run", "--model", "encoder", "--dataset", source]) == 0
     assert main(["score", str(predictions), "--dataset", source, "--name", "own"]) == 0
     assert main(["score", str(predictions), "--dataset", source]) == 0
 
-    with (own_folder / "results" / "leaderboard.csv").open(encoding="utf-8") as file:
+    with Path("results/leaderboard.csv").open(encoding="utf-8") as file:
         rows = {
             row["model"]: row for row in csv.DictReader(file) if row["dataset"].startswith("pres")
         }
     assert rows["own"]["ent_f1"] == "0.6667"
     assert {row["strict_f1"] for row in rows.values()} == {""}
     assert {row["rank"] for row in rows.values()} == {""}
-    printed = capsys.readouterr().out
-    assert "2/2" in printed or "(" in printed
 
 
-def test_filters_are_for_datasets_of_spans(own_folder: Path, capsys: Capsys) -> None:
-    source = written(own_folder)
+def test_filters_are_for_datasets_of_spans(capsys: Capsys) -> None:
+    source = written(Path())
 
     def told(*options: str) -> str:
         assert main(["spans", "--model", "bilstm-crf", *options]) == 2

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from pii_bench.cli import INCOMPLETE
+from pii_bench.cli import INCOMPLETE, main
 from pii_bench.cli.terminal import RunProgress, counted, say_json
 from pii_bench.models.base import Usage
 from pii_bench.models.budget import Ledger
 from pii_bench.models.catalog import Price
 from tests.cli.command import COMMAND, environment
 from tests.models.simulated import make_request
+from tests.ranking.stored_runs import changed, store_run, tiny_dataset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +36,33 @@ def test_rows_as_json_are_json_and_move_no_cursor(capsys: Capsys) -> None:
     assert json.loads(shown) == [{"model": name}]
     assert shown.replace("\n", "").isascii()
     assert shown.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        *[("leaderboard", 1), ("report", 1), ("analyse", 1), ("diagnose", 1)],
+        ("cost --dataset tiny.jsonl --task query-related", 1),
+        ("export every-eval-ever --out out", 1),
+        # Of what it compares nothing lacks.
+        ("compare fake/one fake/two", 0),
+    ],
+)
+@pytest.mark.usefixtures("own_folder")
+def test_a_run_that_is_left_out_is_told_and_the_rest_is_there(
+    capsys: Capsys, command: str, code: int
+) -> None:
+    dataset, runs = tiny_dataset(Path("tiny.jsonl")), Path("results/runs")
+    for model, answer in (("fake/one", "32"), ("fake/two", "Ann Lee")):
+        answers = {"s1": f'### Answer: ["{answer}"]', "s2": "### Answer: []"}
+        store_run(runs, dataset, "naive", answers, model=model)
+    store_run(runs, changed(dataset), "naive", {}, model="fake/three")
+
+    assert main(command.split()) == code
+
+    output = capsys.readouterr()
+    assert output.err.startswith("left out: ") or "\nleft out: " in output.err
+    assert output.out
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="the system has no /dev/full")
@@ -78,40 +106,37 @@ def test_a_long_reading_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch, caps
     assert capsys.readouterr().err == "2 of 4 letters read\n4 of 4 letters read\n"
 
 
-def shown(*, terminal: bool, label: str = "naive on demo", done: int = 1, total: int = 3) -> str:
-    """What a run shows in which all samples are asked about and the first call fails."""
+def shown(
+    *,
+    terminal: bool = False,
+    label: str = "naive on demo",
+    done: int = 1,
+    total: int = 3,
+    ledger: Ledger | None = None,
+) -> str:
+    """What a run shows in which the first call fails and each call takes 1,000 tokens."""
     file = StringIO()
-    with RunProgress(Console(file=file, force_terminal=terminal, width=60)) as progress:
-        progress.label(label)
+    with RunProgress(Console(file=file, force_terminal=terminal, width=100)) as progress:
+        progress.label(label, ledger)
         progress.started(done, total)
         for number in range(total - done):
+            if ledger is not None:
+                ledger.settle(ledger.reserve(make_request()), Usage(1000, 0))
             progress.advanced(failed=number == 0)
     return file.getvalue()
 
 
-def test_without_a_terminal_there_are_plain_lines() -> None:
-    lines = shown(terminal=False).splitlines()
+@pytest.mark.parametrize("label", ["naive on demo", f"detection on {'a-long-name-' * 5}[v1]"])
+def test_without_a_terminal_there_are_plain_lines_of_any_length(label: str) -> None:
+    *lines, last = shown(label=label).splitlines()
 
-    assert lines[:2] == ["naive on demo: 1 of 3 answered before", "naive on demo: asking about 2"]
-    assert lines[2].startswith("naive on demo: 3 of 3 done, 1 failed, ")
-    assert len(lines) == 3
-
-
-def test_a_long_line_stays_one_line() -> None:
-    label = f"detection on {'a-long-name-' * 5}[v1]"
-
-    lines = shown(terminal=False, label=label).splitlines()
-
-    assert len(lines) == 3
-    assert all(line.startswith(f"{label}: ") for line in lines)
+    assert lines == [f"{label}: 1 of 3 answered before", f"{label}: asking about 2"]
+    assert last.startswith(f"{label}: 3 of 3 done, 1 failed, ")
 
 
-def test_where_all_is_done_there_is_one_line() -> None:
-    assert shown(terminal=False, done=3) == "naive on demo: 3 of 3 answered before\n"
-
-
-def test_a_run_without_samples_shows_nothing() -> None:
-    assert shown(terminal=False, done=0, total=0) == ""
+def test_where_nothing_is_asked_little_is_shown() -> None:
+    assert shown(done=3) == "naive on demo: 3 of 3 answered before\n"
+    assert shown(done=0, total=0) == ""
 
 
 def test_on_a_terminal_there_is_a_bar() -> None:
@@ -122,32 +147,13 @@ def test_on_a_terminal_there_is_a_bar() -> None:
     assert "1 failed" in bar
 
 
-def spend(ledger: Ledger, tokens: int) -> None:
-    ledger.settle(ledger.reserve(make_request()), Usage(tokens, 0))
-
-
-def shown_with(ledger: Ledger, *, terminal: bool) -> str:
-    """What a run of two samples shows, each of 1,000 tokens."""
-    file = StringIO()
-    with RunProgress(Console(file=file, force_terminal=terminal, width=100)) as progress:
-        progress.label("naive on demo", ledger)
-        progress.started(0, 2)
-        for _ in range(2):
-            spend(ledger, 1000)
-            progress.advanced(failed=False)
-    return file.getvalue()
-
-
-def test_what_is_spent_is_shown_as_it_is() -> None:
+def test_what_is_spent_is_shown_where_there_is_a_price() -> None:
     price = Price(2.5, 10.0, date(2026, 1, 1), "test")
 
-    assert shown_with(Ledger(price), terminal=False).endswith(", 0.0050 USD\n")
-    assert "0.0050 USD" in shown_with(Ledger(price), terminal=True)
-
-
-def test_without_a_price_nothing_is_said_of_money() -> None:
-    assert "USD" not in shown_with(Ledger(None), terminal=False)
-    assert "USD" not in shown_with(Ledger(None), terminal=True)
+    assert shown(ledger=Ledger(price)).endswith(", 0.0050 USD\n")
+    for terminal in (True, False):
+        assert "0.0050 USD" in shown(terminal=terminal, ledger=Ledger(price))
+        assert "USD" not in shown(terminal=terminal, ledger=Ledger(None))
 
 
 def test_batches_that_run_are_told() -> None:

