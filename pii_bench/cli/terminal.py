@@ -17,7 +17,6 @@ from pii_bench.escaping import terminal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
-    from types import TracebackType
 
     from rich.console import Console
     from rich.progress import TaskID
@@ -185,12 +184,7 @@ class RunProgress:
             self._bars.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bars:
             self._bars.stop()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import re
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pytest
 
@@ -16,16 +16,23 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.models import calls
 from pii_bench.models.calls import Retry
 from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, PROVIDERS
+from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
+from pii_bench.tasks import Task
+from tests.batch_server import Item
 from tests.builders import write_lines
 from tests.protocol_server import ProtocolServer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from pii_bench.datasets.sample import Sample
-    from tests.batch_server import BatchServer
+    from pii_bench.prompting.strategies import Output, Prompt
+    from tests.batch_server import BatchServer, StoredJob
+    from tests.protocol_server import ReceivedRequest, Reply
 
 Capsys: TypeAlias = pytest.CaptureFixture[str]
+
+_OUTPUTS: Final[tuple[Output, ...]] = ("text", "schema")
 
 
 @pytest.fixture(autouse=True)
@@ -90,3 +97,45 @@ def table_lines(shown: str) -> list[list[str]]:
     """The cells of each line of the tables in a text, their headers included."""
     lines = [line for line in shown.splitlines() if re.match(r"\|(?![-:]+\|)", line)]
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+
+
+def right(reply: Callable[[str], Reply]) -> Callable[[ReceivedRequest], Reply]:
+    """A step of a `ProtocolServer` whose replies are made of right answers."""
+    return lambda request: reply(answer_to(request.body))
+
+
+def right_items(job: StoredJob) -> dict[str, Item]:
+    """The outcomes of a batch whose requests are all answered rightly."""
+    return {name: Item(text=answer_to(body)) for name, body in job.requests.items()}
+
+
+def answer_to(body: Mapping[str, Any]) -> str:
+    """The right answer to a request, which must hold one message of the user and no other."""
+    (message,) = body["messages"]
+    assert message["role"] == "user"
+    return _answers()[message["content"]]
+
+
+@cache
+def _answers() -> Mapping[str, str]:
+    strategies = (DETECTION, get_strategy("naive"), get_strategy("self-consistency-vote"))
+    prompts = [load_prompt(each, output=output) for each in strategies for output in _OUTPUTS]
+    return {
+        prompt.messages(sample)[0].content: _answer(prompt, sample)
+        for prompt in prompts
+        for sample in load_dataset("demo").samples
+    }
+
+
+def _answer(prompt: Prompt, sample: Sample) -> str:
+    detects = prompt.strategy.task is Task.DETECTION
+    if prompt.schema is None:
+        return detection_answer(sample) if detects else related_answer(sample)
+    if detects:
+        subjects = [
+            {"entities": [{"text": each.text, "type": each.type} for each in subject.entities]}
+            for subject in sample.subjects
+        ]
+        return json.dumps({"subjects": subjects})
+    reasoning = dict.fromkeys(prompt.strategy.reasoning, "They ask for these.")
+    return json.dumps({**reasoning, "answer": [related.text for related in sample.related]})

@@ -207,6 +207,12 @@ def test_nothing_in_common_is_an_error_that_says_what_there_is(capsys: Capsys) -
         "pii-bench: no sample in common: 'fake/one' has query-related on demo; "
         f"'fake/three' has query-related on {dataset.name}\n"
     )
+    # Nor is there one where each answered other samples of the same dataset.
+    answers = right()
+    store({"demo-0012": answers.pop("demo-0012")}, "fake/last", "naive")
+    store(answers, "fake/most", "naive")
+    assert compare("fake/most", "fake/last") == 2
+    assert "no sample in common" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

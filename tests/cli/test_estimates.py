@@ -10,9 +10,8 @@ import pytest
 
 from pii_bench.cli import main
 from tests.builders import read_folder, read_lines, sample_record, write_lines
-from tests.cli.conftest import leaderboard_rows, run_chat, table_lines
-from tests.cli.gold import right
-from tests.protocol_server import api_error, completion
+from tests.cli.conftest import leaderboard_rows, right, run_chat, table_lines
+from tests.protocol_server import completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -173,27 +172,6 @@ def test_the_manifest_says_what_the_answers_took(protocol_server: ProtocolServer
         "cached_tokens": 2_400,
         "usd": 0.03,
     }
-
-
-@pytest.mark.usefixtures("no_jitter")
-def test_a_run_that_was_stopped_and_went_on_took_what_one_in_one_piece_did(
-    protocol_server: ProtocolServer,
-) -> None:
-    # Retried, refused for good, and gone on with: only stored answers count.
-    early = api_error(429, "rate_limit_exceeded", headers={"Retry-After": "0"})
-    protocol_server.script(right(counted), early, right(counted), api_error(401))
-    assert detect(protocol_server, *PRICE, "--concurrency", "1", "--results", "stopped") == 2
-    protocol_server.script(right(counted))
-    assert run_chat(protocol_server, *PRICE, "--limit", "7", "--results", "stopped") == 0
-
-    assert run_chat(protocol_server, *PRICE, "--results", "stopped") == 0
-    assert run_chat(protocol_server, *PRICE, "--results", "whole") == 0
-
-    assert totals(Path("stopped"), "detection")["usd"] == 0.03
-    for prompt in ("detection", "naive"):
-        stopped, whole = (totals(Path(each), prompt) for each in ("stopped", "whole"))
-        # On the day it was given.
-        assert stopped | {"price": ""} == whole | {"price": ""}
 
 
 def test_samples_of_ones_own_are_estimated(protocol_server: ProtocolServer, capsys: Capsys) -> None:

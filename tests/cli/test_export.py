@@ -179,6 +179,10 @@ def test_tokens_are_counted_by_a_tokenizer(ten: Path, tmp_path: Path, capsys: Ca
     )
     assert f" bytes, {count:,} tokens: " in capsys.readouterr().out
 
+    none = ("--tokenizer", str(ten))
+    assert main(["export", "fine-tuning", "--for", "mistral", *of(ten, out), *none]) == 2
+    assert f"{ten}: no tokenizer" in capsys.readouterr().err
+
 
 def test_test_sets_are_not_learnt_from(capsys: Capsys) -> None:
     command = ["export", "fine-tuning", "--for", "mistral", "--out", "x", "--dataset", "hard"]

@@ -14,8 +14,7 @@ from pii_bench.cli import main
 from tests.batch_protocols import AnthropicBatches, MistralBatches, OpenAIBatches
 from tests.batch_server import EXPIRED, Item
 from tests.builders import read_folder, read_lines, sample_record, write_lines
-from tests.cli.conftest import run_chat
-from tests.cli.gold import right_items
+from tests.cli.conftest import right_items, run_chat
 from tests.protocol_server import completion
 
 if TYPE_CHECKING:

@@ -128,29 +128,25 @@ def test_the_search_finds_what_is_planted() -> None:
 
 
 @pytest.mark.parametrize("provider", CLOUD)
-def test_a_run_at_another_endpoint_shows_nothing_and_sends_no_providers_key(
-    provider: str, capsys: Capsys, protocol_server: ProtocolServer
-) -> None:
-    protocol_server.script(answer)
-
-    assert run(f"{provider}/m", "--base-url", protocol_server.url, "--limit", 2) == 0
-
-    assert sent_keys(protocol_server) == {CUSTOM_ENDPOINT_KEY}
-    output = capsys.readouterr()
-    assert leaks(output.out + output.err + files(Path())) == []
-
-
-@pytest.mark.parametrize("provider", CLOUD)
-def test_a_run_at_the_providers_own_endpoint_shows_nothing_and_sends_its_key_alone(
-    provider: str, capsys: Capsys, protocol_server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("own", [True, False])
+def test_a_run_shows_nothing_and_sends_the_key_of_its_endpoint_alone(
+    provider: str,
+    capsys: Capsys,
+    protocol_server: ProtocolServer,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    own: bool,
 ) -> None:
     here = {name: replace(p, base_url=protocol_server.url) for name, p in PROVIDERS.items()}
-    monkeypatch.setattr(catalog, "PROVIDERS", here)
+    if own:
+        monkeypatch.setattr(catalog, "PROVIDERS", here)
     protocol_server.script(answer)
 
-    assert run(f"{provider}/m", "--limit", 2) == 0
+    elsewhere = () if own else ("--base-url", protocol_server.url)
+    assert run(f"{provider}/m", "--limit", 2, *elsewhere) == 0
 
-    assert sent_keys(protocol_server) == {PROVIDERS[provider].key_variable}
+    key = PROVIDERS[provider].key_variable if own else CUSTOM_ENDPOINT_KEY
+    assert sent_keys(protocol_server) == {key}
     output = capsys.readouterr()
     assert leaks(output.out + output.err + files(Path())) == []
 

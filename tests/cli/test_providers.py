@@ -13,8 +13,7 @@ from pii_bench.cli import main
 from pii_bench.prompting.strategies import DETECTION, answer_schema, get_strategy
 from tests import anthropic_replies, mistral_replies
 from tests.builders import read_lines
-from tests.cli.conftest import leaderboard_rows
-from tests.cli.gold import right
+from tests.cli.conftest import leaderboard_rows, right
 from tests.protocol_server import completion
 
 if TYPE_CHECKING:

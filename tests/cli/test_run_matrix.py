@@ -10,8 +10,7 @@ import pytest
 
 from pii_bench.cli import main, run_matrix
 from tests.builders import read_folder, write_lines
-from tests.cli.conftest import table_lines
-from tests.cli.gold import right
+from tests.cli.conftest import right, table_lines
 from tests.protocol_server import api_error, completion
 
 if TYPE_CHECKING:
