@@ -148,13 +148,21 @@ def test_all_three_tasks_for_transformers(ten: Path, tmp_path: Path, capsys: Cap
     ("name", "options", "written"),
     [("a.jsonl", ["--gzip"], "a.jsonl.gz"), ("a.jsonl.gz", [], "a.jsonl.gz")],
 )
-def test_a_file_can_be_compressed(
-    ten: Path, tmp_path: Path, capsys: Capsys, name: str, options: list[str], written: str
+def test_a_file_can_be_compressed_and_a_big_one_says_so_first(
+    ten: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capsys,
+    name: str,
+    options: list[str],
+    written: str,
 ) -> None:
+    monkeypatch.setattr(terminal, "BIG", 1)
     command = ["export", "fine-tuning", "--for", "mistral"]
     assert main([*command, *of(ten, tmp_path / "plain.jsonl")]) == 0
     plain = (tmp_path / "plain.jsonl").read_bytes()
-    capsys.readouterr()
+    told = f"about 0 MB of samples for {tmp_path / 'plain.jsonl'}: --gzip compresses them\n"
+    assert capsys.readouterr().err.startswith(told)
 
     assert main([*command, *of(ten, tmp_path / name), *options]) == 0
 

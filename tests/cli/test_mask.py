@@ -164,6 +164,20 @@ def test_a_server_is_asked_with_what_was_set(
     assert "step by step" in str(protocol_server.requests[1].body)
 
 
+def test_a_mapping_is_not_overwritten_without_force(letter: Path, capsys: Capsys) -> None:
+    options = (letter, "--model", system(letter.parent), "--mapping", "mapping.json")
+    assert mask(*options) == 0
+    capsys.readouterr()
+
+    assert mask(*options) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    # Before anything is said of the text.
+    assert output.err.startswith("pii-bench: mapping.json: is there already, ")
+    assert mask(*options, "--force") == 0
+    assert capsys.readouterr().out == MASKED
+
+
 def test_where_the_mapping_cannot_be_kept_the_masked_text_is_not_printed(
     letter: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -156,6 +156,10 @@ def test_nothing_is_printed_where_the_model_fails_and_no_message_quotes(
         (("--model", "M", "--strategy", "naive"), "--rewrite has no use for --strategy"),
         (("--model", "M", "--on-failure", "mask-all"), "--rewrite has no use for --on-failure"),
         (("--model", "M", "--output", "schema"), "'rewrite' has no schema"),
+        (
+            ("--model", "openai/m", "--base-url", "http://x.example/v1", "--local-only"),
+            "--local-only",
+        ),
         (("--model", "M", "--force"), "--force is about the output of a corpus"),
         (("--unmask", "--mapping", "m.json"), "--unmask has no use for --query"),
     ],
