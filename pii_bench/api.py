@@ -19,7 +19,7 @@ from pii_bench.runs.records import Signature
 from pii_bench.runs.run import Silent
 from pii_bench.systems import DEFAULT_SYSTEM
 from pii_bench.systems.catalog import SystemOptions, build_systems
-from pii_bench.systems.predictions import predicted_tasks, read_predictions
+from pii_bench.systems.predictions import names_types, predicted_tasks, read_predictions
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Sequence
@@ -110,6 +110,7 @@ def score(predictions: Path | str, dataset: str | Dataset) -> list[Row]:
                 source=Source.RUN,
                 oracle=False,
                 names_subjects=gold.names_subjects,
+                names_types=names_types(found),
             )
             for task in tasks
         ]

@@ -73,6 +73,18 @@ def test_predictions_are_scored(tmp_path: Path) -> None:
     assert (row.task, row.model) == (Task.QUERY_RELATED, "mine")
 
 
+def test_predictions_that_name_no_types_have_no_figure_that_depends_on_them(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    demo = pii_bench.load_dataset("demo")
+    found = '"subjects": [[{"text": "Ann", "type": null}]]'
+    path.write_text("".join(f'{{"id": "{sample.id}", {found}}}\n' for sample in demo.samples))
+
+    (row,) = pii_bench.score(path, demo)
+
+    assert "strict_f1" not in row.metrics
+    assert row.rank is None
+
+
 def test_the_leaderboard_is_written_and_ranked(tmp_path: Path) -> None:
     pii_bench.run("gold+none", "demo", results=tmp_path)
 

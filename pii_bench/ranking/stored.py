@@ -29,7 +29,7 @@ from pii_bench.runs.kept_scores import KeptScores, RunScores
 from pii_bench.runs.records import Failure, Manifest, Signature, read_manifest
 from pii_bench.runs.responses import compose, read_response
 from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY, RunFiles, locked, read_lines
-from pii_bench.systems.predictions import Prediction
+from pii_bench.systems.predictions import Prediction, names_types
 from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
@@ -104,6 +104,11 @@ class Run:
     def names_subjects(self) -> bool:
         """Whether both its detection and its dataset tell whose an entity is."""
         return self.manifest.system.names_subjects and self.dataset.names_subjects
+
+    @property
+    def names_types(self) -> bool:
+        """Whether its detection tells what kind an entity is, as our own systems always do."""
+        return self.source is not Source.SUBMITTED or names_types(self.predictions)
 
     @cached_property
     def answers(self) -> Answers:
@@ -395,6 +400,7 @@ def _row(runs: list[Run], evaluation: Evaluation, clusters: Mapping[str, str]) -
         source=runs[-1].source,
         oracle=system.oracle,
         names_subjects=runs[-1].names_subjects,
+        names_types=runs[-1].names_types,
         unmasked_text_to=", ".join(recipients),
     )
 

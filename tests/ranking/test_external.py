@@ -281,6 +281,18 @@ def test_one_task_alone_has_one_row(tmp_path: Path, dataset: Dataset) -> None:
     assert [row.task for row in collect(tmp_path).rows] == [Task.QUERY_RELATED]
 
 
+def test_where_no_types_are_named_no_figure_depends_on_them(
+    tmp_path: Path, dataset: Dataset
+) -> None:
+    untyped = Prediction(Status.OK, subjects=((("Ann", ""),),))
+    keep_submission(tmp_path, "acme", dataset, dict.fromkeys(RIGHT, untyped))
+
+    (row,) = collect(tmp_path).rows
+
+    assert "strict_f1" not in row.metrics
+    assert row.rank is None
+
+
 def test_a_dataset_without_queries_has_detection_alone(tmp_path: Path) -> None:
     record: dict[str, Any] = {
         "id": "s1",
