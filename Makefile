@@ -81,7 +81,8 @@ ifdef CAPID
 	$(ABLATION)/with-capid $(OURS) capid:$(CAPID)
 	$(ABLATION)/capid-alone --train capid:$(CAPID)
 endif
-	$(BIN)/pii-bench trained $$(dirname build/ablations/*/training.json) --out results/ablations.csv
+	$(BIN)/pii-bench trained data/models/encoder \
+	  $$(dirname $$(ls build/encoders/*/training.json build/ablations/*/training.json)) --out results/ablations.csv
 
 TUNED := build/smollm2-naive
 
