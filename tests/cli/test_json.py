@@ -39,7 +39,7 @@ EACH: Final[Mapping[str, Mapping[str, object]]] = {
     "cost --dataset demo": {"dataset": "demo"},
     "utility": {"source": "published"},
     "models": {"alias": "gpt4o", "provider": "openai"},
-    f"trained {REPOSITORY}/data/models/encoder": {"weights": "encoder", "head": "linear"},
+    f"trained {REPOSITORY}/data/models/encoder": {"weights": "encoder", "head": "charcnn-crf"},
     "spans --model bilstm-crf --dataset demo": {"model": "bilstm-crf", "slice": "all"},
     "data stats --dataset demo": {"dataset": "demo", "table": "per sample"},
     "data agreement single": {"set": "single", "group": "all"},
