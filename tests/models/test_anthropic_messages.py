@@ -25,7 +25,7 @@ from tests.anthropic_replies import (
     text_block,
     thinking_block,
 )
-from tests.batch_protocols import AnthropicBatches, json_lines
+from tests.batch_protocols import AnthropicBatches
 from tests.batch_server import Fault
 from tests.models.adapters import SERVICES
 from tests.models.batch_cases import CASES, TAG, request, submit_and_read
@@ -306,30 +306,11 @@ def add_ended(batches: AnthropicBatches, *custom_ids: str) -> str:
     return job
 
 
-def read_one(batches: AnthropicBatches, result: object) -> Outcome:
-    """What a service makes of one result of a job."""
-    batches.faults = {2: Fault(Reply(body=json_lines([{"custom_id": "a", "result": result}])))}
-    outcomes = CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
-    return outcomes["a"]
-
-
 def test_a_job_is_one_call_with_all_requests(batches: AnthropicBatches) -> None:
     CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
 
-    assert batches.requests[0].body == {
-        "requests": [
-            {
-                "custom_id": f"{TAG}-0",
-                "params": {
-                    "model": "model-test",
-                    "max_tokens": 321,
-                    "messages": [{"role": "user", "content": SAMPLE_TEXT}],
-                    "system": "Be brief.",
-                    "temperature": 0.0,
-                },
-            }
-        ]
-    }
+    line = {"custom_id": f"{TAG}-0", "params": request_body("model-test", request())}
+    assert batches.requests[0].body == {"requests": [line]}
 
 
 @pytest.mark.parametrize(("temperature", "old"), [(0.0, True), (None, False)])
@@ -343,23 +324,6 @@ def test_a_temperature_is_sent_to_the_version_that_takes_one(
     create = batches.requests[0]
     assert (create.headers["anthropic-version"] == "2023-06-01") == old
     assert ("temperature" in create.body["requests"][0]["params"]) == old
-
-
-@pytest.mark.parametrize(
-    ("result", "told"),
-    [
-        ({"type": "succeeded", "message": {}}, "bad_response: no content"),
-        ({"type": "unheard_of"}, "bad_response: a result of unknown type"),
-        (SAMPLE_TEXT, "bad_response: a result of unknown type"),
-    ],
-)
-def test_a_result_without_an_answer_is_a_bad_response(
-    batches: AnthropicBatches, result: object, told: str
-) -> None:
-    outcome = read_one(batches, result)
-
-    assert isinstance(outcome, CallError)
-    assert str(outcome) == told
 
 
 def test_results_are_read_at_no_address_that_an_answer_names(batches: AnthropicBatches) -> None:
@@ -426,20 +390,3 @@ def test_clocks_may_differ(batches: AnthropicBatches) -> None:
     assert find(batches) is Absence.SURE
     ours = add_ended(batches, f"{TAG}-0")
     assert find(batches) == ours
-
-
-@pytest.mark.parametrize(
-    "listed",
-    [
-        [],
-        {"data": "none", "has_more": False},
-        {"data": [{"id": "job-1"}], "has_more": False},
-        {"data": [{"id": "job-1", "created_at": "today"}], "has_more": False},
-        {"data": [{"id": "job-1", "created_at": "2027-01-15T08:00:00Z"}], "has_more": False},
-    ],
-)
-def test_a_list_of_no_batches_is_a_bad_response(batches: AnthropicBatches, listed: object) -> None:
-    batches.faults = {0: Fault(Reply(body=listed))}
-
-    with pytest.raises(CallError, match="bad_response"):
-        find(batches)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +17,7 @@ from pii_bench.models.base import (
 )
 from pii_bench.models.batch import Absence
 from pii_bench.models.mistral_chat import MistralModel, judge, request_body
-from tests.batch_protocols import MistralBatches, chat_completion, json_lines, read_lines
+from tests.batch_protocols import MistralBatches, read_lines
 from tests.batch_server import ABSENT, Fault, Item
 from tests.mistral_replies import (
     answer,
@@ -29,7 +28,7 @@ from tests.mistral_replies import (
     thinking_chunk,
 )
 from tests.models.adapters import KEY, SERVICES
-from tests.models.batch_cases import CASES, TAG, request, submit_and_read
+from tests.models.batch_cases import CASES, TAG, read, request, submit_and_read
 from tests.models.one_call import MESSAGES, REQUEST, SAMPLE_TEXT, Calls
 from tests.protocol_server import ProtocolServer, Reply
 
@@ -310,20 +309,6 @@ def batches() -> Iterator[MistralBatches]:
         yield batches
 
 
-async def submit_and_look(service: BatchService) -> BatchState:
-    return await service.poll(await service.submit([request()] * 2, TAG))
-
-
-def read_one(
-    batches: MistralBatches, line: dict[str, Any], content_type: str = "application/octet-stream"
-) -> Outcome:
-    """What a service makes of one line of a job's answers."""
-    content = json_lines([{"custom_id": "a", **line}])
-    batches.faults = {4: Fault(Reply(body=content, headers={"content-type": content_type}))}
-    outcomes = CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
-    return outcomes["a"]
-
-
 def test_a_job_is_a_file_of_requests_and_a_job_for_it(batches: MistralBatches) -> None:
     CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
 
@@ -333,16 +318,7 @@ def test_a_job_is_a_file_of_requests_and_a_job_for_it(batches: MistralBatches) -
     assert read_lines(content) == [
         {
             "custom_id": f"{TAG}-0",
-            "body": {
-                "model": "model-test",
-                "messages": [
-                    {"role": "system", "content": "Be brief."},
-                    {"role": "user", "content": SAMPLE_TEXT},
-                ],
-                "max_tokens": 321,
-                "temperature": 0.0,
-                "top_p": 1.0,
-            },
+            "body": request_body("model-test", request()),
         }
     ]
     assert create.body == {
@@ -354,78 +330,26 @@ def test_a_job_is_a_file_of_requests_and_a_job_for_it(batches: MistralBatches) -
     }
 
 
-@pytest.mark.parametrize("status", ["QUEUED", "CANCELLATION_REQUESTED", "UNHEARD_OF"])
-def test_a_job_runs_until_its_status_says_otherwise(batches: MistralBatches, status: str) -> None:
-    batches.final = status
-
-    assert not CASE.ask(batches.url, submit_and_look).ended
-
-
 def test_a_job_that_failed_keeps_what_it_has(batches: MistralBatches) -> None:
     batches.final = "FAILED"
     batches.outcome = lambda number: ABSENT if number else Item(text="in time")
 
-    state = CASE.ask(batches.url, submit_and_look)
-    outcomes = CASE.ask(batches.url, lambda service: submit_and_read(service, [request()] * 2))
+    async def look(service: BatchService) -> tuple[BatchState, dict[str, Outcome]]:
+        job = await service.submit([request()] * 2, TAG)
+        return await service.poll(job), await read(service, job)
 
-    assert state.ended
-    assert str(state.absent) == "batch_failed"
+    state, outcomes = CASE.ask(batches.url, look)
+
+    assert (state.ended, str(state.absent)) == (True, "batch_failed")
     [completion] = outcomes.values()
     assert isinstance(completion, Completion)
     assert completion.text == "in time"
-
-
-def test_results_may_come_as_any_type(batches: MistralBatches) -> None:
-    answered = {"response": {"status_code": 200, "body": chat_completion("é\u2028")}}
-
-    outcome = read_one(batches, answered, "application/json")
-
-    assert isinstance(outcome, Completion)
-    assert outcome.text == "é\u2028"
 
 
 def test_an_answer_may_lack_what_the_sdk_asks_for(batches: MistralBatches) -> None:
     batches.faults = {0: Fault(Reply(body={"id": "file-1"})), 1: Fault(Reply(body={"id": "j"}))}
 
     assert CASE.ask(batches.url, lambda service: service.submit([request()], TAG)) == "j"
-
-
-@pytest.mark.parametrize("as_text", [False, True])
-def test_an_error_of_a_request_is_judged_as_one_of_a_call(
-    batches: MistralBatches, as_text: bool
-) -> None:
-    error = {"object": "error", "message": SAMPLE_TEXT, "type": "invalid_value", "code": None}
-    body = json.dumps(error) if as_text else error
-
-    outcome = read_one(batches, {"response": {"status_code": 400, "body": body}, "error": None})
-
-    assert isinstance(outcome, CallError)
-    assert str(outcome) == "bad_request: HTTP 400 invalid_value"
-
-
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ({"response": None, "error": SAMPLE_TEXT}, "server_error: an error of the batch"),
-        ({"error": {"message": SAMPLE_TEXT}}, "server_error: an error of the batch"),
-        ({"response": {"status_code": 200, "body": {}}}, "bad_response: no choices"),
-    ],
-)
-def test_a_result_without_an_answer_says_why(
-    batches: MistralBatches, line: dict[str, Any], told: str
-) -> None:
-    outcome = read_one(batches, line)
-
-    assert isinstance(outcome, CallError)
-    assert str(outcome) == told
-
-
-@pytest.mark.parametrize("listed", [[], {"data": []}, {"data": "none", "total": 1}])
-def test_a_list_of_no_jobs_is_a_bad_response(batches: MistralBatches, listed: object) -> None:
-    batches.faults = {0: Fault(Reply(body=listed))}
-
-    with pytest.raises(CallError, match="bad_response: no list of batches"):
-        CASE.ask(batches.url, lambda service: service.find(TAG, since=0.0, requests=1))
 
 
 def test_a_list_that_never_ends_is_read_to_its_total(batches: MistralBatches) -> None:
