@@ -361,9 +361,14 @@ DATED = {"id": "job-1", "created_at": "2027-01-15T08:00:00Z"}
     [
         *((name, listed, NO_LIST) for name in CASES for listed in ([], {"data": "none"})),
         ("mistral", {"data": []}, NO_LIST),
-        ("anthropic", {"data": [{"id": "job-1"}]}, "a batch without a date"),
-        ("anthropic", {"data": [DATED | {"created_at": "today"}]}, "a batch without a date"),
-        ("anthropic", {"data": [DATED]}, "a batch without a status"),
+        *(
+            ("anthropic", {"data": [job], "has_more": False}, f"a batch without a {lacks}")
+            for job, lacks in (
+                ({"id": "job-1"}, "date"),
+                (DATED | {"created_at": "today"}, "date"),
+                (DATED, "status"),
+            )
+        ),
     ],
     indirect=["case"],
 )

@@ -16,7 +16,7 @@ from pii_bench.models.base import (
     Usage,
 )
 from pii_bench.models.batch import Absence
-from pii_bench.models.mistral_chat import MistralModel, judge, request_body
+from pii_bench.models.mistral_chat import MistralModel, judge, read_completion, request_body
 from tests.batch_protocols import MistralBatches, read_lines
 from tests.batch_server import ABSENT, Fault, Item
 from tests.mistral_replies import (
@@ -47,6 +47,9 @@ SCHEMA = {
     "required": ["answer"],
     "additionalProperties": False,
 }
+
+
+REFERENCE = {"type": "reference", "reference_ids": [1]}
 
 
 def request_with(sampling: Sampling, schema: AnswerSchema | None = None) -> Request:
@@ -81,19 +84,23 @@ class TestRequest:
         sent = request_body("model-test", request)
         assert server.requests[0].body == {**sent, "stream": False}
 
-    def test_greedy_sampling_alone_sets_top_p(self) -> None:
-        assert request_body("m", request_with(Sampling(0.0)))["top_p"] == 1.0
-        assert "top_p" not in request_body("m", request_with(Sampling(0.7)))
+    @pytest.mark.parametrize(
+        ("temperature", "sent"),
+        [
+            (0.0, {"temperature": 0.0, "top_p": 1.0}),
+            (0.7, {"temperature": 0.7}),
+            (None, {}),
+        ],
+    )
+    def test_greedy_sampling_alone_sets_top_p(
+        self, temperature: float | None, sent: dict[str, float]
+    ) -> None:
+        body = request_body("m", request_with(Sampling(temperature)))
+        assert {name: body[name] for name in ("temperature", "top_p") if name in body} == sent
 
-    def test_no_temperature_is_sent_where_none_is_asked_for(self, server: ProtocolServer) -> None:
-        server.script(answer())
-        ask(server.url, request_with(Sampling(temperature=None)))
-        assert not {"temperature", "top_p"} & set(server.requests[0].body)
-
-    def test_a_schema_becomes_the_response_format(self, server: ProtocolServer) -> None:
-        server.script(answer())
-        ask(server.url, request_with(Sampling(), AnswerSchema("answer", SCHEMA)))
-        assert server.requests[0].body["response_format"] == {
+    def test_a_schema_becomes_the_response_format(self) -> None:
+        body = request_body("m", request_with(Sampling(), AnswerSchema("answer", SCHEMA)))
+        assert body["response_format"] == {
             "type": "json_schema",
             "json_schema": {"name": "answer", "schema": SCHEMA, "strict": True},
         }
@@ -123,51 +130,32 @@ class TestEnvironment:
 
 
 class TestAnswers:
+    def test_a_call_of_a_tool_is_no_known_end(self) -> None:
+        assert read_completion(answer_body(finish_reason="tool_calls")).finish is Finish.UNKNOWN
+
     @pytest.mark.parametrize(
-        ("reason", "finish"),
+        ("content", "text", "reasoning"),
         [
-            ("stop", Finish.STOP),
-            ("length", Finish.LENGTH),
-            ("model_length", Finish.LENGTH),
-            ("tool_calls", Finish.UNKNOWN),
-            ("of a later version", Finish.UNKNOWN),
+            (None, "", None),
+            ([], "", None),
+            ([thinking_chunk("First, ", "then."), text_chunk("Do"), text_chunk("ne")],
+             "Done", "First, then."),
+            # Chunks of other kinds are left out.
+            ([{"type": "of a later version", "text": "no"}, REFERENCE,
+              {"type": "thinking", "thinking": [REFERENCE, text_chunk("Hm.")]},
+              text_chunk("Done")],
+             "Done", "Hm."),
         ],
-    )
-    def test_finish_reasons(self, server: ProtocolServer, reason: str, finish: Finish) -> None:
-        server.script(answer("part", finish_reason=reason))
-        completion = ask(server.url)
-        assert (completion.text, completion.finish) == ("part", finish)
-
-    @pytest.mark.parametrize("content", ["", None, []])
-    def test_no_content_is_an_empty_answer(self, server: ProtocolServer, content: object) -> None:
-        server.script(answer(content))
-        completion = ask(server.url)
-        assert (completion.text, completion.finish) == ("", Finish.STOP)
-
-    def test_thinking_chunks_are_reasoning_and_no_part_of_the_text(
-        self, server: ProtocolServer
+    )  # fmt: skip
+    def test_texts_are_joined_and_thinking_is_reasoning(
+        self, content: object, text: str, reasoning: str | None
     ) -> None:
-        content = [thinking_chunk("First, ", "then."), text_chunk("Do"), text_chunk("ne")]
-        server.script(answer(content))
-        completion = ask(server.url)
-        assert (completion.text, completion.reasoning) == ("Done", "First, then.")
+        completion = read_completion(answer_body(content))
+        assert (completion.text, completion.reasoning) == (text, reasoning)
 
-    def test_chunks_of_other_kinds_are_left_out(self, server: ProtocolServer) -> None:
-        later = {"type": "of a later version", "text": "no"}
-        reference = {"type": "reference", "reference_ids": [1]}
-        thinking = {"type": "thinking", "thinking": [reference, text_chunk("Hm.")]}
-        server.script(answer([later, thinking, reference, text_chunk("Done")]))
-        completion = ask(server.url)
-        assert (completion.text, completion.reasoning) == ("Done", "Hm.")
-
-    def test_tokens_that_came_from_a_cache_are_counted(self, server: ProtocolServer) -> None:
-        usage = {"prompt_tokens": 801, "prompt_tokens_details": {"cached_tokens": 768}}
-        server.script(answer(usage=usage))
-        assert ask(server.url).usage == Usage(801, 7, reasoning_tokens=0, cached_tokens=768)
-
-    def test_details_of_the_usage_may_be_null(self, server: ProtocolServer) -> None:
-        server.script(answer(usage={"prompt_tokens_details": None}))
-        assert ask(server.url).usage == Usage(11, 7)
+    def test_details_of_the_usage_may_be_null(self) -> None:
+        body = answer_body(usage={"prompt_tokens_details": None})
+        assert read_completion(body).usage == Usage(11, 7)
 
     @pytest.mark.parametrize(
         "body",
@@ -178,11 +166,8 @@ class TestAnswers:
              "model": 1},
         ],
     )  # fmt: skip
-    def test_an_answer_needs_no_more_than_a_message(
-        self, server: ProtocolServer, body: dict[str, Any]
-    ) -> None:
-        server.script(Reply(body=body))
-        assert ask(server.url) == Completion("hello", Finish.UNKNOWN)
+    def test_an_answer_needs_no_more_than_a_message(self, body: dict[str, Any]) -> None:
+        assert read_completion(body) == Completion("hello", Finish.UNKNOWN)
 
 
 class TestPrivacy:
@@ -218,23 +203,22 @@ class TestConnections:
 
 class TestAnswersOutsideTheProtocol:
     @pytest.mark.parametrize(
-        ("reply", "told"),
+        ("body", "told"),
         [
-            (Reply(body=b'{"choices": [{"mess'), "bad_response: not JSON"),
-            (Reply(body=[]), "bad_response: no choices"),
-            (Reply(body={"choices": []}), "bad_response: no choices"),
-            (Reply(body={"choices": [{"message": None}]}), "bad_response: no choices"),
-            (Reply(body={"choices": [{"message": {"content": {"a": 1}}}]}),
-             "bad_response: content is not text"),
-            (answer([{"type": "text"}]), "bad_response: a content chunk without text"),
-            (answer([{"type": "thinking", "thinking": 1}]),
+            (None, "bad_response: not JSON"),
+            ([], "bad_response: no choices"),
+            ({"choices": []}, "bad_response: no choices"),
+            ({"choices": [{"message": None}]}, "bad_response: no choices"),
+            (answer_body({"a": 1}), "bad_response: content is not text"),
+            (answer_body([{"type": "text"}]), "bad_response: a content chunk without text"),
+            (answer_body([{"type": "thinking", "thinking": 1}]),
              "bad_response: a content chunk without text"),
-            (answer("ha", finish_reason="error"), "server_error: finish_reason error"),
+            (answer_body("ha", finish_reason="error"), "server_error: finish_reason error"),
         ],
     )  # fmt: skip
-    def test_are_failures(self, server: ProtocolServer, reply: Reply, told: str) -> None:
-        server.script(reply)
-        assert str(calls.failure_of(server.url)) == told
+    def test_are_failures(self, body: object, told: str) -> None:
+        with pytest.raises(CallError, match=f"^{told}$"):
+            read_completion(body)
 
 
 def judged(reply: Reply) -> Outcome:
