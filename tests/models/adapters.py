@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.models.anthropic_messages import AnthropicModel
 from pii_bench.models.base import Finish
-from pii_bench.models.local import LocalModel
 from pii_bench.models.mistral_chat import MistralModel
 from pii_bench.models.openai_compatible import OpenAICompatibleModel
 from tests import anthropic_replies, mistral_replies, protocol_server
@@ -15,11 +14,9 @@ from tests.protocol_server import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    import pytest
 
     from pii_bench.models.base import Model
+    from pii_bench.models.service import ServiceModel
 
 KEY: Final = "planted-key-0123456789"
 
@@ -60,13 +57,11 @@ class Adapter:
         name: of the provider.
         connect: a model behind a URL whose attempts take at most so many seconds.
         dialect: what its server says.
-        returned: the model's name in completions, where the server says `scripted-model`.
     """
 
     name: str
     connect: Callable[[str, float], Model]
     dialect: Dialect
-    returned: str = "scripted-model"
 
 
 def _chat_completions() -> Dialect:
@@ -150,55 +145,19 @@ def _mistral() -> Dialect:
     )
 
 
-def _compatible(provider: str) -> Adapter:
-    return Adapter(
-        provider,
-        lambda url, timeout: OpenAICompatibleModel(
-            provider, "model-test", api_key=KEY, base_url=f"{url}/v1", timeout=timeout
-        ),
-        _chat_completions(),
-    )
-
-
-SERVICES: Final[Mapping[str, Adapter]] = {
-    "openai": _compatible("openai"),
-    "deepseek": _compatible("deepseek"),
-    # Any server of one's own.
-    "vllm": _compatible("vllm"),
-    "anthropic": Adapter(
-        "anthropic",
-        lambda url, timeout: AnthropicModel(
-            "anthropic", "model-test", api_key=KEY, base_url=url, timeout=timeout
-        ),
-        _messages(),
-    ),
-    "mistral": Adapter(
-        "mistral",
-        lambda url, timeout: MistralModel(
-            "mistral", "model-test", api_key=KEY, base_url=url, timeout=timeout
-        ),
-        _mistral(),
-    ),
-}
-
-
-def local_adapter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Adapter:
-    """`LocalModel`, with a scripted server in the place of llama.cpp."""
-    weights = folder / "model-test.gguf"
-    weights.write_bytes(b"GGUF")
-
+def _adapter(name: str, kind: type[ServiceModel[Any]], path: str, dialect: Dialect) -> Adapter:
     def connect(url: str, timeout: float) -> Model:
-        with monkeypatch.context() as patch:
-            patch.setattr("pii_bench.models.local._serve", lambda _: LlamaServer(url))
-            patch.setattr("pii_bench.models.local._TIMEOUT_SECONDS", timeout)
-            patch.setattr("importlib.util.find_spec", lambda name: name)
-            return LocalModel(str(weights))
+        return kind(name, "model-test", api_key=KEY, base_url=f"{url}{path}", timeout=timeout)
 
-    return Adapter("local", connect, _chat_completions(), returned="model-test")
+    return Adapter(name, connect, dialect)
 
 
-class LlamaServer:
-    """Stands in for `xllamacpp.Server`."""
-
-    def __init__(self, url: str) -> None:
-        self.listening_address = url
+# DeepSeek and servers of one's own are asked by the model of OpenAI.
+SERVICES: Final[Mapping[str, Adapter]] = {
+    adapter.name: adapter
+    for adapter in (
+        _adapter("openai", OpenAICompatibleModel, "/v1", _chat_completions()),
+        _adapter("anthropic", AnthropicModel, "", _messages()),
+        _adapter("mistral", MistralModel, "", _mistral()),
+    )
+}

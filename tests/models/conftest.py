@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import ssl
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,3 +18,12 @@ if TYPE_CHECKING:
 def server() -> Iterator[ProtocolServer]:
     with ProtocolServer() as server:
         yield server
+
+
+@pytest.fixture(autouse=True, scope="package")
+def one_ssl_context() -> Iterator[None]:
+    """Read the certificates of the machine once: each client takes 40 ms for it."""
+    with pytest.MonkeyPatch.context() as patch:
+        once = functools.cache(ssl.create_default_context)
+        patch.setattr(ssl, "create_default_context", once)
+        yield

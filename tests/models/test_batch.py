@@ -6,7 +6,7 @@ import json
 import logging
 import traceback
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,6 +22,7 @@ from pii_bench.models.batch import (
 from pii_bench.models.catalog import build_batch_service
 from pii_bench.models.openai_compatible import OpenAICompatibleModel
 from pii_bench.models.service import LARGEST_BODY
+from tests.batch_protocols import json_lines
 from tests.batch_server import ABSENT, CANCELLED, EXPIRED, BatchServer, Fault, Item
 from tests.fakes import FakeModel
 from tests.models.adapters import KEY
@@ -183,6 +184,10 @@ def test_results_that_are_not_kept_are_told(case: Case, server: BatchServer) -> 
     assert raised.value.kind == RESULTS_GONE
 
 
+def _answered(status: int, body: object) -> dict[str, object]:
+    return {"status_code": status, "body": body}
+
+
 FAULTS = {
     "broken": (RESET, "connection"),
     "busy": (Reply(429, {"error": {}}, {"retry-after": "7"}), "rate_limit"),
@@ -285,6 +290,97 @@ def test_a_request_is_no_larger_than_its_size(case: Case, server: BatchServer) -
     assert len(content) <= sizes
 
 
+READ: list[tuple[str, dict[str, Any], str | Completion]] = [
+    ("openai", {"response": _answered(400, {"error": {"code": "invalid_value"}})},
+     "bad_request: HTTP 400 invalid_value"),
+    ("openai", {"response": _answered(503, {"error": {"code": None}})}, "overloaded: HTTP 503"),
+    ("openai", {"response": _answered(400, {"error": {"code": "content_filter"}})},
+     Completion("", Finish.FILTER, batched=True)),
+    ("openai", {"response": None, "error": {"code": "batch_expired", "message": "late"}},
+     "expired: batch_expired"),
+    ("openai", {"response": None, "error": {"code": "batch_cancelled"}},
+     "cancelled: batch_cancelled"),
+    ("openai", {"response": None, "error": {"code": "batch_lost"}}, "server_error: batch_lost"),
+    ("openai", {"response": None, "error": {"code": SAMPLE_TEXT}}, "server_error"),
+    ("openai", {"response": None, "error": None}, "bad_response: a result without an answer"),
+    ("openai", {"response": _answered(200, {})}, "bad_response: no choices"),
+    ("anthropic", {"result": {"type": "succeeded", "message": {}}}, "bad_response: no content"),
+    ("anthropic", {"result": {"type": "unheard_of"}},
+     "bad_response: a result of unknown type"),
+    ("anthropic", {"result": SAMPLE_TEXT}, "bad_response: a result of unknown type"),
+    ("mistral", {"response": _answered(400, {"type": "invalid_value"}), "error": None},
+     "bad_request: HTTP 400 invalid_value"),
+    ("mistral", {"response": _answered(400, '{"type": "invalid_value"}'), "error": None},
+     "bad_request: HTTP 400 invalid_value"),
+    ("mistral", {"response": None, "error": SAMPLE_TEXT}, "server_error: an error of the batch"),
+    ("mistral", {"error": {"message": SAMPLE_TEXT}}, "server_error: an error of the batch"),
+    ("mistral", {"response": _answered(200, {})}, "bad_response: no choices"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("case", "line", "told"), READ, indirect=["case"])
+def test_a_line_of_results_is_an_answer_or_says_why_there_is_none(
+    case: Case, server: BatchServer, line: dict[str, Any], told: str | Completion
+) -> None:
+    content = json_lines([{"custom_id": "a", **line}])
+    # A type of content that no file of several lines has.
+    reply = Reply(body=content, headers={"content-type": "application/json"})
+    server.faults = {len(case.lines) - 1: Fault(reply)}
+
+    outcomes = case.ask(server.url, lambda service: submit_and_read(service, [request()]))
+
+    outcome = outcomes["a"]
+    assert (str(outcome) if isinstance(outcome, CallError) else outcome) == told
+
+
+@pytest.mark.parametrize(
+    ("case", "status"),
+    [
+        *(("openai", name) for name in ("validating", "finalizing", "cancelling", "unheard_of")),
+        *(("mistral", name) for name in ("QUEUED", "CANCELLATION_REQUESTED", "UNHEARD_OF")),
+    ],
+    indirect=["case"],
+)
+def test_a_job_runs_until_its_status_says_otherwise(
+    case: Case, server: BatchServer, status: str
+) -> None:
+    server.final = status
+
+    async def look(service: BatchService) -> bool:
+        return (await service.poll(await service.submit([request()], TAG))).ended
+
+    assert not case.ask(server.url, look)
+
+
+NO_LIST = "no list of batches"
+DATED = {"id": "job-1", "created_at": "2027-01-15T08:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("case", "listed", "told"),
+    [
+        *((name, listed, NO_LIST) for name in CASES for listed in ([], {"data": "none"})),
+        ("mistral", {"data": []}, NO_LIST),
+        *(
+            ("anthropic", {"data": [job], "has_more": False}, f"a batch without a {lacks}")
+            for job, lacks in (
+                ({"id": "job-1"}, "date"),
+                (DATED | {"created_at": "today"}, "date"),
+                (DATED, "status"),
+            )
+        ),
+    ],
+    indirect=["case"],
+)
+def test_a_list_of_no_jobs_is_a_bad_response(
+    case: Case, server: BatchServer, listed: object, told: str
+) -> None:
+    server.faults = {0: Fault(Reply(body=listed))}
+
+    with pytest.raises(CallError, match=f"^bad_response: {told}$"):
+        case.ask(server.url, lambda service: service.find(TAG, since=NOW, requests=1))
+
+
 def test_jobs_stay_below_every_provider_s_limits() -> None:
     assert LIMITS.requests <= 50_000
     assert LIMITS.size <= 200_000_000
@@ -340,7 +436,7 @@ def test_no_other_answer_may_be_longer(case: Case, server: BatchServer, status: 
     assert {str(error) for error in errors} == {"bad_response: more than 32 MB"}
 
 
-@pytest.mark.parametrize("odd", [None, {}, [["a"]], 10**400, "\ud83d"], ids=range(5))
+@pytest.mark.parametrize("odd", [None, [["a"]], 10**400, "\ud83d"], ids=range(4))
 def test_whatever_is_answered_is_read_or_a_failure(
     case: Case, server: BatchServer, odd: object
 ) -> None:

@@ -7,12 +7,23 @@ import subprocess
 import sys
 from importlib.machinery import ModuleSpec
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
 from pii_bench.errors import InputFileError, MissingExtraError, UnknownNameError
-from pii_bench.models.base import CallError, Completion, Finish, Message, Request, Sampling
+from pii_bench.models.base import (
+    CallError,
+    Completion,
+    Finish,
+    Message,
+    Request,
+    Sampling,
+    Usage,
+)
 from pii_bench.models.local import WEIGHTS, LocalModel, Weights, hash_gguf, locate
+from tests.models.one_call import Calls
+from tests.protocol_server import ProtocolServer, Reply, api_error, completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -145,6 +156,54 @@ class TestConstruction:
         monkeypatch.setattr(importlib.util, "find_spec", installed_at(None))
         with pytest.raises(MissingExtraError, match=r"xllamacpp.*make local-model"):
             LocalModel(NAME)
+
+
+class TestCalls:
+    """Over a scripted server in the place of llama.cpp's; the rest is OpenAI's adapter's."""
+
+    @pytest.fixture
+    def connect(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> Callable[[str, float], LocalModel]:
+        weights = tmp_path / "model-test.gguf"
+        weights.write_bytes(b"GGUF")
+        monkeypatch.setattr(importlib.util, "find_spec", installed_at(tmp_path))
+
+        def connect(url: str, _: float) -> LocalModel:
+            served = Mock(listening_address=url)
+            monkeypatch.setattr("pii_bench.models.local._serve", lambda _: served)
+            return LocalModel(str(weights))
+
+        return connect
+
+    def test_are_made_in_turn_without_a_key_and_answered_in_the_name_of_the_file(
+        self, connect: Callable[[str, float], LocalModel], server: ProtocolServer
+    ) -> None:
+        server.script(completion("Halifax", delay=0.1))
+        answer = Calls(connect).ask(server.url, times=3)
+        assert answer == Completion("Halifax", Finish.STOP, model="model-test", usage=Usage(11, 7))
+        assert (len(server.requests), server.peak) == (3, 1)
+        assert server.requests[0].headers["authorization"] == "Bearer none"
+
+    @pytest.mark.parametrize(
+        ("reply", "told"),
+        [
+            (api_error(400, 400, kind="exceed_context_size_error"),
+             "context: the prompt is longer than 8192 tokens"),
+            (api_error(500, "some_code"), "server_error: HTTP 500 some_code"),
+        ],
+    )  # fmt: skip
+    def test_that_fail_keep_no_request_alive(
+        self,
+        connect: Callable[[str, float], LocalModel],
+        server: ProtocolServer,
+        reply: Reply,
+        told: str,
+    ) -> None:
+        server.script(reply)
+        failure = Calls(connect).failure_of(server.url)
+        assert str(failure) == told
+        assert (failure.__cause__, failure.__context__) == (None, None)
 
 
 @pytest.mark.slow

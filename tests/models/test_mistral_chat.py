@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,8 +16,8 @@ from pii_bench.models.base import (
     Usage,
 )
 from pii_bench.models.batch import Absence
-from pii_bench.models.mistral_chat import MistralModel, judge, request_body
-from tests.batch_protocols import MistralBatches, chat_completion, json_lines, read_lines
+from pii_bench.models.mistral_chat import MistralModel, judge, read_completion, request_body
+from tests.batch_protocols import MistralBatches, read_lines
 from tests.batch_server import ABSENT, Fault, Item
 from tests.mistral_replies import (
     answer,
@@ -29,7 +28,7 @@ from tests.mistral_replies import (
     thinking_chunk,
 )
 from tests.models.adapters import KEY, SERVICES
-from tests.models.batch_cases import CASES, TAG, request, submit_and_read
+from tests.models.batch_cases import CASES, TAG, read, request, submit_and_read
 from tests.models.one_call import MESSAGES, REQUEST, SAMPLE_TEXT, Calls
 from tests.protocol_server import ProtocolServer, Reply
 
@@ -48,6 +47,9 @@ SCHEMA = {
     "required": ["answer"],
     "additionalProperties": False,
 }
+
+
+REFERENCE = {"type": "reference", "reference_ids": [1]}
 
 
 def request_with(sampling: Sampling, schema: AnswerSchema | None = None) -> Request:
@@ -82,19 +84,23 @@ class TestRequest:
         sent = request_body("model-test", request)
         assert server.requests[0].body == {**sent, "stream": False}
 
-    def test_greedy_sampling_alone_sets_top_p(self) -> None:
-        assert request_body("m", request_with(Sampling(0.0)))["top_p"] == 1.0
-        assert "top_p" not in request_body("m", request_with(Sampling(0.7)))
+    @pytest.mark.parametrize(
+        ("temperature", "sent"),
+        [
+            (0.0, {"temperature": 0.0, "top_p": 1.0}),
+            (0.7, {"temperature": 0.7}),
+            (None, {}),
+        ],
+    )
+    def test_greedy_sampling_alone_sets_top_p(
+        self, temperature: float | None, sent: dict[str, float]
+    ) -> None:
+        body = request_body("m", request_with(Sampling(temperature)))
+        assert {name: body[name] for name in ("temperature", "top_p") if name in body} == sent
 
-    def test_no_temperature_is_sent_where_none_is_asked_for(self, server: ProtocolServer) -> None:
-        server.script(answer())
-        ask(server.url, request_with(Sampling(temperature=None)))
-        assert not {"temperature", "top_p"} & set(server.requests[0].body)
-
-    def test_a_schema_becomes_the_response_format(self, server: ProtocolServer) -> None:
-        server.script(answer())
-        ask(server.url, request_with(Sampling(), AnswerSchema("answer", SCHEMA)))
-        assert server.requests[0].body["response_format"] == {
+    def test_a_schema_becomes_the_response_format(self) -> None:
+        body = request_body("m", request_with(Sampling(), AnswerSchema("answer", SCHEMA)))
+        assert body["response_format"] == {
             "type": "json_schema",
             "json_schema": {"name": "answer", "schema": SCHEMA, "strict": True},
         }
@@ -124,51 +130,32 @@ class TestEnvironment:
 
 
 class TestAnswers:
+    def test_a_call_of_a_tool_is_no_known_end(self) -> None:
+        assert read_completion(answer_body(finish_reason="tool_calls")).finish is Finish.UNKNOWN
+
     @pytest.mark.parametrize(
-        ("reason", "finish"),
+        ("content", "text", "reasoning"),
         [
-            ("stop", Finish.STOP),
-            ("length", Finish.LENGTH),
-            ("model_length", Finish.LENGTH),
-            ("tool_calls", Finish.UNKNOWN),
-            ("of a later version", Finish.UNKNOWN),
+            (None, "", None),
+            ([], "", None),
+            ([thinking_chunk("First, ", "then."), text_chunk("Do"), text_chunk("ne")],
+             "Done", "First, then."),
+            # Chunks of other kinds are left out.
+            ([{"type": "of a later version", "text": "no"}, REFERENCE,
+              {"type": "thinking", "thinking": [REFERENCE, text_chunk("Hm.")]},
+              text_chunk("Done")],
+             "Done", "Hm."),
         ],
-    )
-    def test_finish_reasons(self, server: ProtocolServer, reason: str, finish: Finish) -> None:
-        server.script(answer("part", finish_reason=reason))
-        completion = ask(server.url)
-        assert (completion.text, completion.finish) == ("part", finish)
-
-    @pytest.mark.parametrize("content", ["", None, []])
-    def test_no_content_is_an_empty_answer(self, server: ProtocolServer, content: object) -> None:
-        server.script(answer(content))
-        completion = ask(server.url)
-        assert (completion.text, completion.finish) == ("", Finish.STOP)
-
-    def test_thinking_chunks_are_reasoning_and_no_part_of_the_text(
-        self, server: ProtocolServer
+    )  # fmt: skip
+    def test_texts_are_joined_and_thinking_is_reasoning(
+        self, content: object, text: str, reasoning: str | None
     ) -> None:
-        content = [thinking_chunk("First, ", "then."), text_chunk("Do"), text_chunk("ne")]
-        server.script(answer(content))
-        completion = ask(server.url)
-        assert (completion.text, completion.reasoning) == ("Done", "First, then.")
+        completion = read_completion(answer_body(content))
+        assert (completion.text, completion.reasoning) == (text, reasoning)
 
-    def test_chunks_of_other_kinds_are_left_out(self, server: ProtocolServer) -> None:
-        later = {"type": "of a later version", "text": "no"}
-        reference = {"type": "reference", "reference_ids": [1]}
-        thinking = {"type": "thinking", "thinking": [reference, text_chunk("Hm.")]}
-        server.script(answer([later, thinking, reference, text_chunk("Done")]))
-        completion = ask(server.url)
-        assert (completion.text, completion.reasoning) == ("Done", "Hm.")
-
-    def test_tokens_that_came_from_a_cache_are_counted(self, server: ProtocolServer) -> None:
-        usage = {"prompt_tokens": 801, "prompt_tokens_details": {"cached_tokens": 768}}
-        server.script(answer(usage=usage))
-        assert ask(server.url).usage == Usage(801, 7, reasoning_tokens=0, cached_tokens=768)
-
-    def test_details_of_the_usage_may_be_null(self, server: ProtocolServer) -> None:
-        server.script(answer(usage={"prompt_tokens_details": None}))
-        assert ask(server.url).usage == Usage(11, 7)
+    def test_details_of_the_usage_may_be_null(self) -> None:
+        body = answer_body(usage={"prompt_tokens_details": None})
+        assert read_completion(body).usage == Usage(11, 7)
 
     @pytest.mark.parametrize(
         "body",
@@ -179,11 +166,8 @@ class TestAnswers:
              "model": 1},
         ],
     )  # fmt: skip
-    def test_an_answer_needs_no_more_than_a_message(
-        self, server: ProtocolServer, body: dict[str, Any]
-    ) -> None:
-        server.script(Reply(body=body))
-        assert ask(server.url) == Completion("hello", Finish.UNKNOWN)
+    def test_an_answer_needs_no_more_than_a_message(self, body: dict[str, Any]) -> None:
+        assert read_completion(body) == Completion("hello", Finish.UNKNOWN)
 
 
 class TestPrivacy:
@@ -219,23 +203,22 @@ class TestConnections:
 
 class TestAnswersOutsideTheProtocol:
     @pytest.mark.parametrize(
-        ("reply", "told"),
+        ("body", "told"),
         [
-            (Reply(body=b'{"choices": [{"mess'), "bad_response: not JSON"),
-            (Reply(body=[]), "bad_response: no choices"),
-            (Reply(body={"choices": []}), "bad_response: no choices"),
-            (Reply(body={"choices": [{"message": None}]}), "bad_response: no choices"),
-            (Reply(body={"choices": [{"message": {"content": {"a": 1}}}]}),
-             "bad_response: content is not text"),
-            (answer([{"type": "text"}]), "bad_response: a content chunk without text"),
-            (answer([{"type": "thinking", "thinking": 1}]),
+            (None, "bad_response: not JSON"),
+            ([], "bad_response: no choices"),
+            ({"choices": []}, "bad_response: no choices"),
+            ({"choices": [{"message": None}]}, "bad_response: no choices"),
+            (answer_body({"a": 1}), "bad_response: content is not text"),
+            (answer_body([{"type": "text"}]), "bad_response: a content chunk without text"),
+            (answer_body([{"type": "thinking", "thinking": 1}]),
              "bad_response: a content chunk without text"),
-            (answer("ha", finish_reason="error"), "server_error: finish_reason error"),
+            (answer_body("ha", finish_reason="error"), "server_error: finish_reason error"),
         ],
     )  # fmt: skip
-    def test_are_failures(self, server: ProtocolServer, reply: Reply, told: str) -> None:
-        server.script(reply)
-        assert str(calls.failure_of(server.url)) == told
+    def test_are_failures(self, body: object, told: str) -> None:
+        with pytest.raises(CallError, match=f"^{told}$"):
+            read_completion(body)
 
 
 def judged(reply: Reply) -> Outcome:
@@ -310,20 +293,6 @@ def batches() -> Iterator[MistralBatches]:
         yield batches
 
 
-async def submit_and_look(service: BatchService) -> BatchState:
-    return await service.poll(await service.submit([request()] * 2, TAG))
-
-
-def read_one(
-    batches: MistralBatches, line: dict[str, Any], content_type: str = "application/octet-stream"
-) -> Outcome:
-    """What a service makes of one line of a job's answers."""
-    content = json_lines([{"custom_id": "a", **line}])
-    batches.faults = {4: Fault(Reply(body=content, headers={"content-type": content_type}))}
-    outcomes = CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
-    return outcomes["a"]
-
-
 def test_a_job_is_a_file_of_requests_and_a_job_for_it(batches: MistralBatches) -> None:
     CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
 
@@ -333,16 +302,7 @@ def test_a_job_is_a_file_of_requests_and_a_job_for_it(batches: MistralBatches) -
     assert read_lines(content) == [
         {
             "custom_id": f"{TAG}-0",
-            "body": {
-                "model": "model-test",
-                "messages": [
-                    {"role": "system", "content": "Be brief."},
-                    {"role": "user", "content": SAMPLE_TEXT},
-                ],
-                "max_tokens": 321,
-                "temperature": 0.0,
-                "top_p": 1.0,
-            },
+            "body": request_body("model-test", request()),
         }
     ]
     assert create.body == {
@@ -354,78 +314,26 @@ def test_a_job_is_a_file_of_requests_and_a_job_for_it(batches: MistralBatches) -
     }
 
 
-@pytest.mark.parametrize("status", ["QUEUED", "CANCELLATION_REQUESTED", "UNHEARD_OF"])
-def test_a_job_runs_until_its_status_says_otherwise(batches: MistralBatches, status: str) -> None:
-    batches.final = status
-
-    assert not CASE.ask(batches.url, submit_and_look).ended
-
-
 def test_a_job_that_failed_keeps_what_it_has(batches: MistralBatches) -> None:
     batches.final = "FAILED"
     batches.outcome = lambda number: ABSENT if number else Item(text="in time")
 
-    state = CASE.ask(batches.url, submit_and_look)
-    outcomes = CASE.ask(batches.url, lambda service: submit_and_read(service, [request()] * 2))
+    async def look(service: BatchService) -> tuple[BatchState, dict[str, Outcome]]:
+        job = await service.submit([request()] * 2, TAG)
+        return await service.poll(job), await read(service, job)
 
-    assert state.ended
-    assert str(state.absent) == "batch_failed"
+    state, outcomes = CASE.ask(batches.url, look)
+
+    assert (state.ended, str(state.absent)) == (True, "batch_failed")
     [completion] = outcomes.values()
     assert isinstance(completion, Completion)
     assert completion.text == "in time"
-
-
-def test_results_may_come_as_any_type(batches: MistralBatches) -> None:
-    answered = {"response": {"status_code": 200, "body": chat_completion("é\u2028")}}
-
-    outcome = read_one(batches, answered, "application/json")
-
-    assert isinstance(outcome, Completion)
-    assert outcome.text == "é\u2028"
 
 
 def test_an_answer_may_lack_what_the_sdk_asks_for(batches: MistralBatches) -> None:
     batches.faults = {0: Fault(Reply(body={"id": "file-1"})), 1: Fault(Reply(body={"id": "j"}))}
 
     assert CASE.ask(batches.url, lambda service: service.submit([request()], TAG)) == "j"
-
-
-@pytest.mark.parametrize("as_text", [False, True])
-def test_an_error_of_a_request_is_judged_as_one_of_a_call(
-    batches: MistralBatches, as_text: bool
-) -> None:
-    error = {"object": "error", "message": SAMPLE_TEXT, "type": "invalid_value", "code": None}
-    body = json.dumps(error) if as_text else error
-
-    outcome = read_one(batches, {"response": {"status_code": 400, "body": body}, "error": None})
-
-    assert isinstance(outcome, CallError)
-    assert str(outcome) == "bad_request: HTTP 400 invalid_value"
-
-
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ({"response": None, "error": SAMPLE_TEXT}, "server_error: an error of the batch"),
-        ({"error": {"message": SAMPLE_TEXT}}, "server_error: an error of the batch"),
-        ({"response": {"status_code": 200, "body": {}}}, "bad_response: no choices"),
-    ],
-)
-def test_a_result_without_an_answer_says_why(
-    batches: MistralBatches, line: dict[str, Any], told: str
-) -> None:
-    outcome = read_one(batches, line)
-
-    assert isinstance(outcome, CallError)
-    assert str(outcome) == told
-
-
-@pytest.mark.parametrize("listed", [[], {"data": []}, {"data": "none", "total": 1}])
-def test_a_list_of_no_jobs_is_a_bad_response(batches: MistralBatches, listed: object) -> None:
-    batches.faults = {0: Fault(Reply(body=listed))}
-
-    with pytest.raises(CallError, match="bad_response: no list of batches"):
-        CASE.ask(batches.url, lambda service: service.find(TAG, since=0.0, requests=1))
 
 
 def test_a_list_that_never_ends_is_read_to_its_total(batches: MistralBatches) -> None:

@@ -6,7 +6,9 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from argon2 import PasswordHasher
 
+from pii_bench.web import accounts
 from pii_bench.web.accounts import Role, add_account
 from pii_bench.web.database import Database
 from pii_bench.web.settings import Settings
@@ -19,9 +21,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.fixture(autouse=True, scope="session")
+def fast_hashes() -> Iterator[None]:
+    """Passwords are hashed as quickly as the algorithm can."""
+    with pytest.MonkeyPatch.context() as patch:
+        hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+        patch.setattr(accounts, "_HASHER", hasher)
+        patch.setattr(accounts, "_OF_NO_ACCOUNT", hasher.hash("of nobody"))
+        yield
+
+
 @pytest.fixture(scope="session")
 def people(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A database with people in it. Hashing a password is slow: they are made once."""
+    """A database with people in it."""
     where = new_database(tmp_path_factory.mktemp("people"), "people")
     database = Database(where)
     for name, role in (

@@ -69,7 +69,7 @@ class Server:
     def browser(self, name: str | None = None) -> Browser:
         """A browser, with a session if it has a name."""
         client = Browser(self.app, base_url=ORIGIN, headers={"origin": ORIGIN})
-        self._stack.callback(client.close)
+        self._share(client)
         if name is not None:
             days = self.web.settings.session_days
             secret = begin_session(self.web.database, self.account(name), days)
@@ -81,5 +81,10 @@ class Server:
         """A client that is no browser."""
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         client = TestClient(self.app, base_url=ORIGIN, headers=headers)
-        self._stack.callback(client.close)
+        self._share(client)
         return client
+
+    def _share(self, client: TestClient) -> None:
+        """The event loop of the first client; one for each request would take longer."""
+        client.portal = self._first.portal
+        self._stack.callback(client.close)
