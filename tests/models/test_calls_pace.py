@@ -145,15 +145,18 @@ async def refusals(pace: Pace, calls: int) -> list[float]:
     return started
 
 
-def test_one_call_at_a_time_that_is_refused_without_a_wait_holds_calls_ever_longer() -> None:
-    pace = Pace(AdaptiveLimit(1))
-
-    assert run(refusals(pace, 10)) == [0, 1, 3, 7, 15, 31, 63, 127, 127, 127]
-
-
-def test_a_refusal_without_a_wait_only_lowers_a_limit_above_one() -> None:
-    # 4, 2 and 1 at a time; refused at 1 there is nothing left to lower.
-    assert run(refusals(Pace(AdaptiveLimit(4)), 4)) == [0, 0, 0, 1]
+@pytest.mark.parametrize(
+    ("limit", "starts"),
+    [
+        (1, [0, 1, 3, 7, 15, 31, 63, 127, 127, 127]),
+        # 4, 2 and 1 at a time; refused at 1 there is nothing left to lower.
+        (4, [0, 0, 0, 1]),
+    ],
+)
+def test_refusals_without_a_wait_lower_the_limit_to_one_and_then_hold_calls_ever_longer(
+    limit: int, starts: list[float]
+) -> None:
+    assert run(refusals(Pace(AdaptiveLimit(limit)), len(starts))) == starts
 
 
 def test_late_refusals_from_before_the_limit_fell_to_one_hold_nothing() -> None:
@@ -238,12 +241,6 @@ def test_a_cancelled_head_of_the_queue_does_not_hold_a_smaller_call() -> None:
     assert run(scenario()) == 9
 
 
-def test_requests_are_spaced_evenly_over_the_minute() -> None:
-    pace = Pace(AdaptiveLimit(99), RateLimit(requests=30))
-
-    assert run(starts(pace, 4)) == [0, 2, 4, 6]
-
-
 def test_many_requests_a_minute_start_a_second_at_a_time() -> None:
     pace = Pace(AdaptiveLimit(999), RateLimit(requests=600))  # 10 a second
 
@@ -260,25 +257,17 @@ def test_a_call_larger_than_a_second_of_tokens_delays_what_follows() -> None:
     assert run(starts(pace, 3, tokens=500)) == [0, 5, 10]
 
 
-def test_tokens_that_were_not_used_come_back() -> None:
+# Of 100 saved up and 500 taken 400 are owed; or 100, or 600.
+@pytest.mark.parametrize(("used", "start"), [(Usage(150, 50), 2), (Usage(500, 200), 7)])
+def test_tokens_that_were_not_used_come_back_and_more_delay_what_follows(
+    used: Usage, start: float
+) -> None:
     async def scenario() -> float:
         pace = Pace(AdaptiveLimit(99), RateLimit(tokens=6000))
-        place = await pace.enter(500)
-        # 200 of 500: the bucket owes 100 and not 400.
-        pace.leave(place, Completion("yes", usage=Usage(150, 50)))
+        pace.leave(await pace.enter(500), Completion("yes", usage=used))
         return await call(pace, tokens=500)
 
-    assert run(scenario()) == 2
-
-
-def test_tokens_beyond_what_was_thought_delay_what_follows() -> None:
-    async def scenario() -> float:
-        pace = Pace(AdaptiveLimit(99), RateLimit(tokens=6000))
-        place = await pace.enter(500)
-        pace.leave(place, Completion("yes", usage=Usage(500, 200)))
-        return await call(pace, tokens=500)
-
-    assert run(scenario()) == 7
+    assert run(scenario()) == start
 
 
 def test_the_slower_of_two_rates_counts() -> None:

@@ -119,17 +119,9 @@ def test_stage_2_wants_necessary_and_sufficient_confirmed(team: Server) -> None:
     assert save(ann, task, choice(3), done=True).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        {},
-        {"marks": [{**ANN, "end": 2}]},
-        {"marks": [ANN, ANN]},
-        {"marks": [], "remark": "x" * 2001},
-    ],
-)
-def test_a_broken_answer_is_refused_and_saves_nothing(ann: Browser, task: int, answer: Any) -> None:
-    assert save(ann, task, answer).status_code == 400
+def test_a_broken_answer_is_refused_and_saves_nothing(ann: Browser, task: int) -> None:
+    for answer in ({"marks": [{**ANN, "end": 2}]}, {"marks": [], "remark": "x" * 2001}):
+        assert save(ann, task, answer).status_code == 400
     assert state_of(ann, task)["version"] == 1
 
 

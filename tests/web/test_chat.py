@@ -123,12 +123,11 @@ def test_an_answer_gets_its_words_back_also_in_json() -> None:
 @pytest.mark.parametrize("tag", ["<Full Name>", "[full name]", "&lt;Full Name&gt;", "<FULL  NAME>"])
 def test_a_tag_is_put_back_wherever_it_is_split(tag: str) -> None:
     text = f"a < b & c [1] {tag}, {tag}{tag} <Date 1> <Date 2> <"
-    for first in range(len(text) + 1):
-        for second in range(first, len(text) + 1):
-            stream = StreamUnmasker(MAPPING)
-            parts = [text[:first], text[first:second], text[second:]]
-            told = "".join([*map(stream.feed, parts), stream.finish()])
-            assert told == unmask(text, MAPPING)
+    for size in range(1, len(text) + 1):
+        stream = StreamUnmasker(MAPPING)
+        parts = [text[at : at + size] for at in range(0, len(text), size)]
+        told = "".join([*map(stream.feed, parts), stream.finish()])
+        assert told == unmask(text, MAPPING)
 
 
 @given(
@@ -170,7 +169,8 @@ def test_chunks_of_several_choices_are_kept_apart() -> None:
         "Ann Lee",
         "3 May!",
     ]
-    assert feed(0, " <Full", "stop") == " <Full"
+    # The last chunk brings what was held back.
+    assert [feed(0, " <Full"), feed(0, "", "stop")] == [" ", "<Full"]
 
 
 def test_arguments_of_a_tool_stream_too() -> None:
@@ -185,14 +185,3 @@ def test_arguments_of_a_tool_stream_too() -> None:
         told += "".join(c["function"]["arguments"] for c in answered["delta"]["tool_calls"])
 
     assert json.loads(told) == {"to": "Ann Lee", "note": 'said "no"\n'}
-
-
-def test_the_last_chunk_brings_what_was_held_back() -> None:
-    chunks = ChunkUnmasker(MAPPING)
-    chunks.feed({"choices": [{"index": 0, "delta": {"content": "a <b"}, "finish_reason": None}]})
-
-    (told,) = chunks.feed({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})[
-        "choices"
-    ]
-
-    assert told["delta"] == {"content": "<b"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import signal
 from typing import TYPE_CHECKING
@@ -130,7 +131,7 @@ def test_a_process_that_dies_is_replaced() -> None:
 
     async def kill() -> None:
         await masker.answers("I am Ann Lee.", "?")
-        (worker,) = _children()
+        (worker,) = [each.pid for each in multiprocessing.active_children() if each.pid]
         os.kill(worker, signal.SIGKILL)
         with pytest.raises(BusyError, match="died"):
             await masker.answers("I am Bob Roe.", "?")
@@ -139,10 +140,3 @@ def test_a_process_that_dies_is_replaced() -> None:
 
     asyncio.run(kill())
     masker.close()
-
-
-def _children() -> list[int]:
-    """Processes of the pool, without what `multiprocessing` keeps beside them."""
-    import multiprocessing
-
-    return [each.pid for each in multiprocessing.active_children() if each.pid is not None]

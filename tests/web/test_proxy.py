@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import openai
@@ -95,14 +96,13 @@ def test_the_clients_key_does_not_reach_the_provider(
     assert "sk-of-the-client" not in repr(request)
 
 
-@pytest.mark.parametrize("trickle", [0.0, 0.0005])
 def test_a_stream_is_unmasked_where_tags_are_split(
-    proxy: Server, protocol_server: ProtocolServer, trickle: float
+    proxy: Server, protocol_server: ProtocolServer
 ) -> None:
     said = "Dear <Full Name>, you are 32. [Email Address]! &lt;Email Address&gt;"
-    pieces = [said[at : at + 3] for at in range(0, len(said), 3)]
-    reply = events(*map(chunk, pieces), chunk("", "stop"))
-    protocol_server.script(Reply(body=reply.body, headers=reply.headers, trickle=trickle))
+    pieces = [said[at : at + 5] for at in range(0, len(said), 5)]
+    # Each byte on its own: chunks are split too.
+    protocol_server.script(replace(events(*map(chunk, pieces), chunk("", "stop")), trickle=2e-4))
 
     stream = client(proxy).chat.completions.create(
         model="m", messages=[{"role": "user", "content": PROMPT}], stream=True

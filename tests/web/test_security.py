@@ -15,6 +15,7 @@ from pii_bench.web.accounts import (
     add_account,
     add_token,
     begin_session,
+    hash_password,
 )
 from pii_bench.web.security import require
 from pii_bench.web.settings import Settings
@@ -188,18 +189,15 @@ def test_requests_are_counted_per_account(people: str, tmp_path: Path) -> None:
         assert bob.get("/").status_code == 200
 
 
-@pytest.mark.parametrize("name", ["", "a b", "<b>", "x" * 61, "local", "a\nb"])
-def test_a_name_has_no_odd_characters(team: Server, name: str) -> None:
-    with pytest.raises(AccountError, match="cannot be taken"):
-        add_account(team.web.database, name, Role.ANNOTATOR, PASSWORD)
-
-
-def test_a_name_is_given_once(team: Server) -> None:
+def test_a_name_has_no_odd_characters_and_is_given_once(team: Server) -> None:
+    for name in ("", "a b", "<b>", "x" * 61, "local", "a\nb"):
+        with pytest.raises(AccountError, match="cannot be taken"):
+            add_account(team.web.database, name, Role.ANNOTATOR, PASSWORD)
     with pytest.raises(AccountError, match="already"):
         add_account(team.web.database, "ann", Role.OWNER, PASSWORD)
 
 
 @pytest.mark.parametrize("length", [0, 9, 201])
-def test_a_password_has_a_length(team: Server, length: int) -> None:
+def test_a_password_has_a_length(length: int) -> None:
     with pytest.raises(AccountError, match=f"has {length} characters"):
-        add_account(team.web.database, "eve", Role.ANNOTATOR, "x" * length)
+        hash_password("x" * length)
