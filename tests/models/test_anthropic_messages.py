@@ -251,7 +251,10 @@ class TestFailedCalls:
             (error_body("invalid_request_error"), "bad_request: invalid_request_error"),
             (error_body("api_error"), "server_error: api_error"),
             (error_body("of_a_later_version"), "server_error: of_a_later_version"),
-            *((body, "server_error") for body in (None, [], {"error": "a"}, {"error": None})),
+            (None, "server_error"),
+            ([], "server_error"),
+            ({"error": "a"}, "server_error"),
+            ({"error": None}, "server_error"),
         ],
     )
     def test_of_a_batch_are_told_apart_by_type(self, body: object, told: str) -> None:

@@ -352,7 +352,8 @@ DATED = {"id": "job-1", "created_at": "2027-01-15T08:00:00Z"}
 @pytest.mark.parametrize(
     ("case", "listed", "told"),
     [
-        *((name, listed, NO_LIST) for name in CASES for listed in ([], {"data": "none"})),
+        *((name, [], NO_LIST) for name in CASES),
+        *((name, {"data": "none"}, NO_LIST) for name in CASES),
         ("mistral", {"data": []}, NO_LIST),
         *(
             ("anthropic", {"data": [job], "has_more": False}, f"a batch without a {lacks}")

@@ -150,7 +150,14 @@ class TestUsage:
 
     def test_counts_that_cannot_be_true_are_unknown(self, adapter: Adapter, ask: Asker) -> None:
         # Each count that cannot be is a case of `Completion`; these are of each JSON type.
-        pairs = [(11, -1), (GIANT, 7), (11.5, 7), ("many", 7), (None, None), ([11], {})]
+        pairs: list[tuple[Any, Any]] = [
+            (11, -1),
+            (GIANT, 7),
+            (11.5, 7),
+            ("many", 7),
+            (None, None),
+            ([11], {}),
+        ]
         answers = ask.outcomes(adapter.dialect.counted(*pair) for pair in pairs)
         unknown = Completion("Halifax", Finish.STOP, model="scripted-model", usage=None)
         assert answers == [unknown] * len(pairs)
