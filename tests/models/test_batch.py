@@ -25,9 +25,8 @@ from pii_bench.models.service import LARGEST_BODY
 from tests.batch_protocols import json_lines
 from tests.batch_server import ABSENT, CANCELLED, EXPIRED, BatchServer, Fault, Item
 from tests.fakes import FakeModel
-from tests.models.adapters import KEY
+from tests.models.adapters import KEY, SAMPLE_TEXT
 from tests.models.batch_cases import CASES, TAG, Case, read, request, submit_and_read
-from tests.models.one_call import SAMPLE_TEXT
 from tests.protocol_server import RESET, Reply
 
 if TYPE_CHECKING:
@@ -352,7 +351,8 @@ DATED = {"id": "job-1", "created_at": "2027-01-15T08:00:00Z"}
 @pytest.mark.parametrize(
     ("case", "listed", "told"),
     [
-        *((name, listed, NO_LIST) for name in CASES for listed in ([], {"data": "none"})),
+        *((name, [], NO_LIST) for name in CASES),
+        *((name, {"data": "none"}, NO_LIST) for name in CASES),
         ("mistral", {"data": []}, NO_LIST),
         *(
             ("anthropic", {"data": [job], "has_more": False}, f"a batch without a {lacks}")

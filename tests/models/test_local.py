@@ -22,7 +22,7 @@ from pii_bench.models.base import (
     Usage,
 )
 from pii_bench.models.local import WEIGHTS, LocalModel, Weights, hash_gguf, locate
-from tests.models.one_call import Calls
+from tests.models.adapters import Calls
 from tests.protocol_server import ProtocolServer, Reply, api_error, completion
 
 if TYPE_CHECKING:

@@ -27,9 +27,8 @@ from tests.mistral_replies import (
     text_chunk,
     thinking_chunk,
 )
-from tests.models.adapters import KEY, SERVICES
+from tests.models.adapters import KEY, MESSAGES, REQUEST, SAMPLE_TEXT, SERVICES, Calls
 from tests.models.batch_cases import CASES, TAG, read, request, submit_and_read
-from tests.models.one_call import MESSAGES, REQUEST, SAMPLE_TEXT, Calls
 from tests.protocol_server import ProtocolServer, Reply
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from pii_bench.models.batch import BatchService, BatchState
 
 calls = Calls(SERVICES["mistral"].connect)
-ask, refusal_of = calls.ask, calls.refusal_of
+ask = calls.ask
 
 SCHEMA = {
     "type": "object",
@@ -123,9 +122,8 @@ class TestEnvironment:
         self, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("MISTRAL_SDK_TELEMETRY", "of a later version")
-        assert refusal_of(server.url).startswith(
-            "provider 'mistral': Invalid MISTRAL_SDK_TELEMETRY"
-        )
+        told = str(calls.failure_of(server.url))
+        assert told.startswith("provider 'mistral': Invalid MISTRAL_SDK_TELEMETRY")
         assert server.requests == []
 
 

@@ -25,9 +25,8 @@ from pii_bench.models.openai_compatible import (
 )
 from tests.batch_protocols import OpenAIBatches, read_lines
 from tests.batch_server import Item
-from tests.models.adapters import KEY, SERVICES
+from tests.models.adapters import KEY, REQUEST, SAMPLE_TEXT, SERVICES, Calls
 from tests.models.batch_cases import CASES, TAG, read, request, submit_and_read
-from tests.models.one_call import REQUEST, SAMPLE_TEXT, Calls
 from tests.protocol_server import ProtocolServer, Reply, api_error, completion
 
 if TYPE_CHECKING:
