@@ -323,14 +323,6 @@ def test_results_are_read_at_no_address_that_an_answer_names(batches: AnthropicB
     assert batches.lines[-1] == "GET /v1/messages/batches/job-1/results"
 
 
-def test_a_lost_job_is_the_one_whose_custom_ids_hold_the_tag(batches: AnthropicBatches) -> None:
-    add_ended(batches, "somebody-0")
-    ours = add_ended(batches, f"{TAG}-0")
-    add_ended(batches, "else-0")
-
-    assert find(batches) == ours
-
-
 def test_only_jobs_of_its_size_may_be_the_lost_one(batches: AnthropicBatches) -> None:
     add_ended(batches, f"{TAG}-0")
     batches.add_job({"somebody-0": {}, "somebody-1": {}, "somebody-2": {}})
