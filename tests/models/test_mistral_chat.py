@@ -130,9 +130,12 @@ class TestEnvironment:
 class TestAnswers:
     """Over a server: before we see it, the SDK changes what is outside of its types."""
 
-    def test_a_call_of_a_tool_is_no_known_end(self, server: ProtocolServer) -> None:
-        server.script(answer(finish_reason="tool_calls"))
-        assert ask(server.url).finish is Finish.UNKNOWN
+    @pytest.mark.parametrize(
+        ("reason", "finish"), [("length", Finish.LENGTH), ("tool_calls", Finish.UNKNOWN)]
+    )
+    def test_finish_reasons(self, server: ProtocolServer, reason: str, finish: Finish) -> None:
+        server.script(answer(finish_reason=reason))
+        assert ask(server.url).finish is finish
 
     @pytest.mark.parametrize(
         ("content", "text", "reasoning"),
@@ -214,7 +217,8 @@ class TestAnswersOutsideTheProtocol:
             ([], "bad_response: no choices"),
             ({"choices": []}, "bad_response: no choices"),
             ({"choices": [{"message": None}]}, "bad_response: no choices"),
-            ({"choices": [{"message": {"content": {"a": 1}}}]}, "bad_response: content is not text"),
+            ({"choices": [{"message": {"content": {"a": 1}}}]},
+             "bad_response: content is not text"),
             (answer_body([{"type": "text"}]), "bad_response: a content chunk without text"),
             (answer_body([{"type": "thinking", "thinking": 1}]),
              "bad_response: a content chunk without text"),
