@@ -1,12 +1,16 @@
-"""All adapters of HTTP services, and how each one's server says the same things."""
+"""All adapters of HTTP services, how each one's server says the same things, and calls of them."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import pytest
+
+from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.anthropic_messages import AnthropicModel
-from pii_bench.models.base import Finish
+from pii_bench.models.base import CallError, Finish, Message, Request, Sampling
 from pii_bench.models.mistral_chat import MistralModel
 from pii_bench.models.openai_compatible import OpenAICompatibleModel
 from tests import anthropic_replies, mistral_replies, protocol_server
@@ -15,7 +19,7 @@ from tests.protocol_server import Reply
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pii_bench.models.base import Model
+    from pii_bench.models.base import Completion, Model
     from pii_bench.models.service import ServiceModel
 
 KEY: Final = "planted-key-0123456789"
@@ -161,3 +165,44 @@ SERVICES: Final[Mapping[str, Adapter]] = {
         _adapter("mistral", MistralModel, "", _mistral()),
     )
 }
+
+SAMPLE_TEXT: Final = "Rosalind Achebe lives at 14 Marlowe Court"
+MESSAGES: Final = (Message("system", "Be brief."), Message("user", SAMPLE_TEXT))
+REQUEST: Final = Request(
+    sample_id="multi-0001",
+    prompt="naive",
+    messages=MESSAGES,
+    sampling=Sampling(temperature=0.0, max_tokens=321),
+    draw=3,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Makes one call, with a model of its own.
+
+    Attributes:
+        connect: a model behind a URL whose attempts take at most so many seconds.
+    """
+
+    connect: Callable[[str, float], Model]
+
+    def ask(
+        self, url: str, request: Request = REQUEST, *, timeout: float = 5.0, times: int = 1
+    ) -> Completion:
+        """Ask the same so many times at once; the first answer."""
+
+        async def run() -> Completion:
+            model = self.connect(url, timeout)
+            try:
+                answers = await asyncio.gather(*[model.complete(request) for _ in range(times)])
+            finally:
+                await model.close()
+            return answers[0]
+
+        return asyncio.run(run())
+
+    def failure_of(self, url: str, *, timeout: float = 5.0) -> Exception:
+        with pytest.raises((CallError, ProviderRefusedError)) as caught:
+            self.ask(url, timeout=timeout)
+        return caught.value

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pii_bench.models.base import Message
 from pii_bench.models.catalog import build_batch_service
 from tests.batch_protocols import AnthropicBatches, MistralBatches, OpenAIBatches
-from tests.models.adapters import SERVICES
-from tests.models.one_call import REQUEST, SAMPLE_TEXT
+from tests.models.adapters import REQUEST, SAMPLE_TEXT, SERVICES
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -259,56 +259,38 @@ def test_a_call_that_cannot_fit_any_more_is_refused_at_once() -> None:
 
 
 @given(
-    st.floats(0, 5000),
+    st.floats(0, 10_000),
     st.lists(
         st.tuples(
-            st.integers(1, 400),  # max_tokens
+            st.floats(0, 9),  # seconds
             st.sampled_from(["answer", "unknown", "turned away", "not made"]),
             st.floats(0, 1),  # how much of the worst case is used
-            st.integers(0, 3),  # calls in flight when it is settled
         ),
-        max_size=30,
+        max_size=25,
     ),
 )
-def test_spent_and_reserved_never_pass_the_cap(
-    cap: float, calls: list[tuple[int, str, float, int]]
+def test_calls_at_the_same_time_never_pass_the_cap_and_all_end(
+    cap: float, calls: list[tuple[float, str, float]]
 ) -> None:
     ledger = Ledger(DOLLAR_A_TOKEN, cap)
-    in_flight = []
-    for max_tokens, outcome, part, others in calls:
-        try:
-            reservation = ledger.reserve(make_request(max_tokens=max_tokens))
-        except CallError:
-            continue
-        in_flight.append((reservation, outcome, part))
-        while len(in_flight) > others:
-            ended, how, used = in_flight.pop(0)
-            if how == "not made":
-                ledger.release(ended)
-            else:
-                usages = {"answer": Usage(int(ended.usd * used), 0), "turned away": NOTHING}
-                ledger.settle(ended, usages.get(how))
+
+    def check() -> None:
         assert ledger.spent_usd is not None
         assert ledger.spent_usd + ledger.reserved_usd <= cap
-    if not in_flight:
-        assert ledger.reserved_usd == 0
 
-
-@given(st.floats(0, 10_000), st.lists(st.tuples(st.floats(0, 9), st.floats(0, 1)), max_size=25))
-def test_calls_at_the_same_time_never_pass_the_cap_and_all_end(
-    cap: float, calls: list[tuple[float, float]]
-) -> None:
-    ledger = Ledger(DOLLAR_A_TOKEN, cap)
-
-    async def one(seconds: float, used: float) -> bool:
+    async def one(seconds: float, outcome: str, used: float) -> bool:
         try:
             reservation = await ledger.admit(make_request())
         except CallError:
             return False
-        assert ledger.spent_usd is not None
-        assert ledger.spent_usd + ledger.reserved_usd <= cap
+        check()
         await asyncio.sleep(seconds)
-        ledger.settle(reservation, Usage(int(500 * used), int(100 * used)))
+        usages = {"answer": Usage(int(500 * used), int(100 * used)), "turned away": NOTHING}
+        if outcome == "not made":
+            ledger.release(reservation)
+        else:
+            ledger.settle(reservation, usages.get(outcome))
+        check()
         return True
 
     async def scenario() -> list[bool]:

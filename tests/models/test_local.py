@@ -22,7 +22,7 @@ from pii_bench.models.base import (
     Usage,
 )
 from pii_bench.models.local import WEIGHTS, LocalModel, Weights, hash_gguf, locate
-from tests.models.one_call import Calls
+from tests.models.adapters import Calls
 from tests.protocol_server import ProtocolServer, Reply, api_error, completion
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 NAME = "smollm2-135m-instruct"
 EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+OTHER_SHA256 = hashlib.sha256(b"other").hexdigest()
 
 STORY = (
     "Rosalind Achebe had the kettle on before anyone else was up; thirty-one years as a midwife "
@@ -94,23 +95,23 @@ class TestLocate:
         monkeypatch.setattr(importlib.util, "find_spec", installed_at(tmp_path))
         assert locate(self.weights) == tmp_path / "model.gguf"
 
-    def test_another_file_is_refused_with_both_hashes(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize(
+        ("content", "told"),
+        [
+            (None, "no such file; package some_weights should hold it"),
+            (b"other", f"SHA-256 is {OTHER_SHA256}, pinned is {EMPTY_SHA256}"),
+        ],
+    )
+    def test_another_file_is_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, told: str
     ) -> None:
         path = tmp_path / "model.gguf"
-        path.write_bytes(b"not the weights")
+        if content is not None:
+            path.write_bytes(content)
         monkeypatch.setattr(importlib.util, "find_spec", installed_at(tmp_path))
         with pytest.raises(InputFileError) as caught:
             locate(self.weights)
-        found = hashlib.sha256(b"not the weights").hexdigest()
-        assert str(caught.value) == f"{path}: SHA-256 is {found}, pinned is {EMPTY_SHA256}"
-
-    def test_a_package_without_the_file(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(importlib.util, "find_spec", installed_at(tmp_path))
-        with pytest.raises(InputFileError, match="package some_weights should hold it"):
-            locate(self.weights)
+        assert str(caught.value) == f"{path}: {told}"
 
     def test_weights_that_are_not_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(importlib.util, "find_spec", installed_at(None))

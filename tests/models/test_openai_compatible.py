@@ -25,9 +25,8 @@ from pii_bench.models.openai_compatible import (
 )
 from tests.batch_protocols import OpenAIBatches, read_lines
 from tests.batch_server import Item
-from tests.models.adapters import KEY, SERVICES
+from tests.models.adapters import KEY, REQUEST, SAMPLE_TEXT, SERVICES, Calls
 from tests.models.batch_cases import CASES, TAG, read, request, submit_and_read
-from tests.models.one_call import REQUEST, SAMPLE_TEXT, Calls
 from tests.protocol_server import ProtocolServer, Reply, api_error, completion
 
 if TYPE_CHECKING:
@@ -193,6 +192,12 @@ class TestFailedCalls:
              "bad_request: HTTP 400 context_length_exceeded"),
             (api_error(400, 400, kind="exceed_context_size_error"),
              "bad_request: HTTP 400 exceed_context_size_error"),
+            # Whatever else is named, the prompt of this call is too long.
+            (api_error(400, message="This model's maximum context length is 65536 tokens."),
+             "bad_request: HTTP 400 context_length_exceeded"),
+            (api_error(400, 400, param="max_tokens",
+                       message="'max_tokens' is too large. This model's maximum context length is"),
+             "bad_request: HTTP 400 context_length_exceeded"),
             (api_error(422, "two words", kind="x" * 65), "bad_request: HTTP 422"),
             (Reply(status=409, body={}), "server_error: HTTP 409"),
             (Reply(status=415), "bad_request: HTTP 415"),
@@ -223,28 +228,6 @@ class TestFailedCalls:
         outcome = judged(reply)
         assert isinstance(outcome, ProviderRefusedError)
         assert says in str(outcome)
-
-
-class TestTooLongPrompts:
-    @pytest.mark.parametrize(
-        ("message", "param", "code"),
-        [
-            ("This model's maximum context length is 128000 tokens.", "messages",
-             "context_length_exceeded"),
-            ("This model's maximum context length is 65536 tokens. However, you requested",
-             None, "invalid_request_error"),
-            ("'max_tokens' is too large: 2048. This model's maximum context length is 4096",
-             "max_tokens", 400),
-            ("This model's maximum context length is 2048 tokens.", "input_tokens, max_tokens",
-             400),
-        ],
-    )  # fmt: skip
-    def test_they_are_a_failure_of_one_call(
-        self, message: str, param: str | None, code: object
-    ) -> None:
-        failure = judged(api_error(400, code, message=message, param=param))
-        assert isinstance(failure, CallError)
-        assert str(failure) == "bad_request: HTTP 400 context_length_exceeded"
 
 
 class TestRefusedParameters:

@@ -67,24 +67,17 @@ class Runner:
     def __init__(self, bench: Bench, server: str, log: Path) -> None:
         self._bench, self._server, self._log = bench, server, log
 
-    def __call__(self, contestant: Contestant, concurrency: int) -> Cost:
-        """Run one contestant in an empty folder.
+    def __call__(self, contestant: Contestant, concurrency: int, requests: int = REQUESTS) -> Cost:
+        """Run one contestant in an empty folder; only `OURS` may make fewer requests than all.
 
         Raises:
             RuntimeError: it failed, or did not get an answer to each request once.
         """
         shutil.rmtree(self._bench.folder, ignore_errors=True)
         self._bench.folder.mkdir(parents=True)
-        return self.timed(contestant, contestant.command(self._bench, concurrency), REQUESTS)
-
-    def fewer(self, limit: int, concurrency: int) -> Cost:
-        """Run ours over so many samples."""
-        shutil.rmtree(self._bench.folder, ignore_errors=True)
-        self._bench.folder.mkdir(parents=True)
-        command = [sys.executable, *ours(self._bench, concurrency, limit=limit)]
-        return self.timed(OURS, command, limit)
-
-    def timed(self, contestant: Contestant, command: Sequence[str], requests: int) -> Cost:
+        command = contestant.command(self._bench, concurrency)
+        if requests != REQUESTS:
+            command = [sys.executable, *ours(self._bench, concurrency, limit=requests)]
         before = self._answered()
         cost = run(
             command,
@@ -123,7 +116,7 @@ def measure_calls(
 def measure_memory(runner: Runner, runs: int) -> Mapping[int, float]:
     """Median peak of ours in MiB, by the number of samples."""
     return {
-        limit: statistics.median(runner.fewer(limit, CONCURRENCIES[0]).peak for _ in range(runs))
+        limit: statistics.median(runner(OURS, CONCURRENCIES[0], limit).peak for _ in range(runs))
         for limit in (FEWER, REQUESTS)
     }
 

@@ -142,9 +142,9 @@ def _calls(
     for contestant in contestants:
         row = [contestant.name, contestant.keeps]
         for concurrency in concurrencies:
-            wall = _median([cost.wall for cost in costs[contestant.name, concurrency]])
-            bare = _median([cost.wall for cost in costs[BARE.name, concurrency]])
-            cpu = _median([cost.cpu for cost in costs[contestant.name, concurrency]])
+            wall = statistics.median([cost.wall for cost in costs[contestant.name, concurrency]])
+            bare = statistics.median([cost.wall for cost in costs[BARE.name, concurrency]])
+            cpu = statistics.median([cost.cpu for cost in costs[contestant.name, concurrency]])
             row += [f"{wall:.2f}", f"{wall / bare:.2f}", f"{cpu:.2f}"]
         rows.append(row)
     return _table(header, rows)
@@ -200,10 +200,6 @@ def _peers(bench: Bench) -> Mapping[str, str]:
     if package.exists():
         versions["promptfoo"] = json.loads(package.read_text(encoding="utf-8"))["version"]
     return versions
-
-
-def _median(values: Sequence[float]) -> float:
-    return statistics.median(values)
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

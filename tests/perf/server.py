@@ -40,24 +40,21 @@ def _reply(body: object) -> bytes:
     return head.encode() + _END_OF_HEAD + encoded
 
 
-class Answering:
-    """What all connections share.
+_ANSWERED: Final = _reply(_COMPLETION)
+
+
+class Connection(asyncio.Protocol):
+    """One connection, kept alive.
 
     Args:
         delay: seconds before an answer.
     """
 
+    answered = 0
+    """By all connections together."""
+
     def __init__(self, delay: float) -> None:
-        self.delay = delay
-        self.answered = 0
-        self.reply = _reply(_COMPLETION)
-
-
-class Connection(asyncio.Protocol):
-    """One connection, kept alive."""
-
-    def __init__(self, answering: Answering) -> None:
-        self._answering = answering
+        self._delay = delay
         self._received = bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -70,15 +67,14 @@ class Connection(asyncio.Protocol):
             counts = self._received.startswith(b"GET /count")
             del self._received[:size]
             if counts:
-                self._transport.write(_reply(self._answering.answered))
+                self._transport.write(_reply(Connection.answered))
             else:
-                loop = asyncio.get_running_loop()
-                loop.call_later(self._answering.delay, self._answer)
+                asyncio.get_running_loop().call_later(self._delay, self._answer)
 
     def _answer(self) -> None:
         if not self._transport.is_closing():
-            self._transport.write(self._answering.reply)
-            self._answering.answered += 1
+            self._transport.write(_ANSWERED)
+            Connection.answered += 1
 
 
 def _size_of_first(received: bytearray) -> int | None:
@@ -94,9 +90,8 @@ def _size_of_first(received: bytearray) -> int | None:
 
 
 async def _serve(delay: float) -> None:
-    answering = Answering(delay)
     server = await asyncio.get_running_loop().create_server(
-        lambda: Connection(answering), "127.0.0.1", 0, backlog=1024
+        lambda: Connection(delay), "127.0.0.1", 0, backlog=1024
     )
     print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201 - who started it reads it
     await server.serve_forever()

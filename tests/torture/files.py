@@ -176,17 +176,10 @@ def _replaced(value: Any, path: tuple[str, ...], by: object) -> Any:
 
 def attack_names(folder: Path) -> Iterator[Trial]:
     """Paths and names on the command line that no file has."""
-    names: tuple[str, ...] = (
-        "x" * 300,
-        "\udcff.jsonl",
-        "gone/x.jsonl",
-        ".",
-        "",
-        "capid:",
-        "tab:",
-        "capid:\udcff",
+    names = (
+        *("x" * 300, "\udcff.jsonl", "gone/x.jsonl", ".", "", "capid:", "tab:", "capid:\udcff"),
+        *("con", "http:x", "~", "*", "-", "\x1b[2J.jsonl", "a/" * 200, "=1+1", "'\"$(x)`"),
     )
-    names += ("con", "http:x", "~", "*", "-", "\x1b[2J.jsonl", "a/" * 200, "=1+1", "'\"$(x)`")
     commands = (
         ("score", "NAME", "--dataset", "demo"),
         ("score", "mine.jsonl", "--dataset", "NAME"),

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.torture.__main__ import render
+from tests.torture.__main__ import ATTACKS, render
 from tests.torture.attack import Attack, Trial
-from tests.torture.attacks import ATTACKS
 
 if TYPE_CHECKING:
     from pathlib import Path

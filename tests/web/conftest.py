@@ -13,8 +13,7 @@ from pii_bench.web.accounts import Role, add_account
 from pii_bench.web.database import Database
 from pii_bench.web.settings import Settings
 from tests.web.chromium import chromium
-from tests.web.server import PASSWORD, Server
-from tests.web.where import new_database
+from tests.web.server import PASSWORD, Server, new_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import uuid
 from typing import TYPE_CHECKING, Final
 
 from fastapi.testclient import TestClient
+from sqlalchemy import create_engine
+from sqlalchemy.engine import make_url
 
 from pii_bench.web.accounts import COOKIE, Account, begin_session, list_accounts
 from pii_bench.web.app import create_app
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
+    from pathlib import Path
 
     from pii_bench.web.settings import Settings
     from pii_bench.web.state import State
 
+URL_VARIABLE: Final = "PII_BENCH_TEST_DATABASE_URL"
+"""Names an empty PostgreSQL database, in whose server the tests may make others."""
 ORIGIN: Final = "http://localhost"
 PASSWORD: Final = "correct horse battery"  # noqa: S105 -- of nobody
 _CSRF: Final = re.compile(r'name="csrf[-_]token" (?:content|value)="([^"]+)"')
@@ -88,3 +96,21 @@ class Server:
         """The event loop of the first client; one for each request would take longer."""
         client.portal = self._first.portal
         self._stack.callback(client.close)
+
+
+def new_database(folder: Path, name: str, like: str | None = None) -> str:
+    """Where a new database is, with what another of these has if one is given.
+
+    It is a SQLite file, or one of the database server whose URL is in the environment.
+    """
+    server = os.environ.get(URL_VARIABLE)
+    if server is None:
+        path = folder / f"{name}.sqlite"
+        return str(path if like is None else shutil.copy(like, path))
+    made = f"test_{name}_{uuid.uuid4().hex}"
+    template = "" if like is None else f" TEMPLATE {make_url(like).database}"
+    engine = create_engine(server, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {made}{template}")
+    engine.dispose()
+    return make_url(server).set(database=made).render_as_string(hide_password=False)

@@ -15,7 +15,7 @@ import pytest
 
 from tests.web.chromium import free_port, serving
 from tests.web.savers import lost, save_together, study
-from tests.web.where import URL_VARIABLE, new_database
+from tests.web.server import URL_VARIABLE, new_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

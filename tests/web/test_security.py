@@ -19,8 +19,7 @@ from pii_bench.web.accounts import (
 )
 from pii_bench.web.security import require
 from pii_bench.web.settings import Settings
-from tests.web.server import PASSWORD, Server
-from tests.web.where import new_database
+from tests.web.server import PASSWORD, Server, new_database
 
 if TYPE_CHECKING:
     from pathlib import Path
