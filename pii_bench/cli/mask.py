@@ -23,11 +23,12 @@ from pii_bench.cli.options import (
     ray_workers,
     system_options,
 )
-from pii_bench.cli.terminal import say_exactly, say_json, tell
+from pii_bench.cli.terminal import RunProgress, say_exactly, say_json, tell
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import decode, read_text
 from pii_bench.masking import absent_tags, inexact_tags, mask, unmask
 from pii_bench.masking.mapping_file import check_target, read_mapping, write_mapping
+from pii_bench.runs import corpora
 from pii_bench.runs.mask_text import (
     Counts,
     Rewriting,
@@ -176,7 +177,8 @@ def _mask_corpus(arguments: argparse.Namespace) -> bool:
     else:
         asked = arguments.model, system_options(arguments), arguments.on_failure, workers
         maskings = partial(mask_each_on_ray, *asked)
-    counts = mask_corpus.run(corpus, arguments.query, maskings)
+    with RunProgress() as progress:
+        counts = corpora.mask_corpus(corpus, arguments.query, maskings, progress)
     before = f", {corpus.done} of them before, which are not counted here" if corpus.done else ""
     _say(f"texts: {corpus.total}{before}")
     if rewriter is None:

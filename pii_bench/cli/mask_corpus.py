@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
-from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.terminal import RunProgress
-from pii_bench.errors import InputFileError, PiiBenchError
-from pii_bench.files import read_text, write_whole
-from pii_bench.masking.tables import Row, append, begin, open_table
-from pii_bench.runs.mask_text import Counts, MaskingError
+from pii_bench.errors import PiiBenchError
+from pii_bench.runs.corpora import corpus_of_folder, corpus_of_table
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator
 
-    from pii_bench.runs.mask_text import MaskedText
-
-    Maskings = Callable[[Iterator[tuple[str | None, str]]], Iterator[MaskedText]]
+    from pii_bench.runs.corpora import Corpus
 
 OPTIONS: Final = ("out", "column", "query_column")
 """The arguments that only a corpus takes."""
@@ -34,21 +24,6 @@ DESCRIPTION: Final = (
     "texts as lines of JSON until then). Give the same query and system again: that is not "
     "checked. At the first text on which the system fails the run stops and names it."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Corpus:
-    """Many texts, of which an earlier run has `done` some.
-
-    `rows` reads the others, each with what its encoded masked text is given to; `finish` is
-    called when all are masked.
-    """
-
-    name: str
-    total: int
-    done: int
-    rows: Iterator[tuple[Row, Callable[[str], None]]]
-    finish: Callable[[], None]
 
 
 def add_arguments(group: argparse._ActionsContainer) -> None:
@@ -86,87 +61,18 @@ def check(arguments: argparse.Namespace) -> None:
 
 
 def prepare(arguments: argparse.Namespace) -> Corpus:
-    """Look at what is to be masked and at what is masked already, and begin `OUT.part`.
+    """Look at what is to be masked and at what is masked already.
 
     Raises:
         PiiBenchError: wrong arguments, or an input that cannot be read.
     """
-    return _folder(arguments) if arguments.file.is_dir() else _table(arguments)
-
-
-def _folder(arguments: argparse.Namespace) -> Corpus:
-    folder, out = arguments.file, arguments.out
-    if arguments.column is not None or arguments.query_column is not None:
-        raise PiiBenchError(f"{folder}: a folder has no columns; it takes --query and --out")
-    inner, outer = folder.resolve(), out.resolve()
-    # Masked texts would be masked again, or unmasked ones taken for masked.
-    if inner.is_relative_to(outer) or outer.is_relative_to(inner):
-        raise PiiBenchError(f"--out {out}: neither this nor {folder} may be in the other")
-    texts = sorted(path for path in folder.rglob("*.txt") if path.is_file())
-    if not texts:
-        raise InputFileError(folder, "no *.txt file is below it")
-    pairs = [(path, out / path.relative_to(folder)) for path in texts]
-    left = [pair for pair in pairs if arguments.force or not pair[1].exists()]
-    rows = (
-        (Row(str(path), read_text(path), None, _as_it_is), partial(write_whole, target))
-        for path, target in left
-    )
-    return Corpus(str(folder), len(pairs), len(pairs) - len(left), rows, lambda: None)
-
-
-def _as_it_is(masked: str | None) -> str:
-    return masked or ""
-
-
-def _table(arguments: argparse.Namespace) -> Corpus:
-    path, out = arguments.file, arguments.out
+    path, out, force = arguments.file, arguments.out, arguments.force
+    if path.is_dir():
+        if arguments.column is not None or arguments.query_column is not None:
+            raise PiiBenchError(f"{path}: a folder has no columns; it takes --query and --out")
+        return corpus_of_folder(path, out, force=force)
     if arguments.column is None:
         raise PiiBenchError(f"--column is missing: which column of {path} holds the texts?")
     if arguments.column == arguments.query_column:
         raise PiiBenchError("--query-column is the column of the texts, which are masked")
-    if out.suffix.lower() != path.suffix.lower():
-        raise PiiBenchError(f"--out {out}: must end in {path.suffix!r} as the input does")
-    if out.resolve() == path.resolve():
-        raise PiiBenchError(f"--out {out}: is the input itself")
-    part = out.with_name(f"{out.name}.part")
-    if out.exists() and not arguments.force and not part.exists():
-        raise PiiBenchError(f"--out {out}: is there already; --force replaces it")
-    table = open_table(path, arguments.column, arguments.query_column)
-    # Reads all of it: a row that is no good is named before the first text is masked.
-    total = sum(1 for _ in table.rows())
-    done = begin(table, part, force=arguments.force)
-    if done > total:
-        raise PiiBenchError(f"{part}: has {done} rows, {path} only {total}; --force begins anew")
-    rows = ((row, partial(append, part)) for row in islice(table.rows(), done, None))
-    return Corpus(str(path), total, done, rows, partial(table.finish, part, out))
-
-
-def run(corpus: Corpus, query: str | None, maskings: Maskings) -> Counts:
-    """Mask what is not masked yet, each text for its own query or else for `query`; count it.
-
-    Raises:
-        MaskingError: the system fails on a text; what precedes it is kept.
-        PiiBenchError: a text cannot be read, or a masked one not be written.
-    """
-    counts = Counts()
-    # Rows whose texts were read and are not masked yet.
-    waiting: deque[tuple[Row, Callable[[str], None]]] = deque()
-
-    def texts() -> Iterator[tuple[str | None, str]]:
-        for row, write in corpus.rows:
-            waiting.append((row, write))
-            yield row.text, (query or "") if row.query is None else row.query
-
-    with RunProgress() as progress:
-        progress.label(f"pii-bench mask: {corpus.name}")
-        progress.started(corpus.done, corpus.total)
-        for masked in maskings(texts()):
-            row, write = waiting.popleft()
-            if masked.failure:
-                kept = "what precedes it is kept: run again to go on there"
-                raise MaskingError(f"{row.where}: {masked.failure} ({kept})")
-            write(row.encode(masked.text))
-            counts.include(masked.counts)
-            progress.advanced(failed=False)
-    corpus.finish()
-    return counts
+    return corpus_of_table(path, out, arguments.column, arguments.query_column, force=force)

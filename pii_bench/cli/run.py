@@ -132,7 +132,8 @@ def run(arguments: argparse.Namespace) -> bool:
     for dataset in datasets:
         tell_faults(dataset)
     if arguments.dry_run:
-        from pii_bench.cli.estimates import estimate_jobs, print_estimates
+        from pii_bench.cli.estimates import print_estimates
+        from pii_bench.runs.estimates import estimate_jobs
 
         batched = arguments.batch is not None
         print_estimates(

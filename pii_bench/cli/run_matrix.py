@@ -7,11 +7,12 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.estimates import estimate_jobs, print_estimates
+from pii_bench.cli.estimates import print_estimates
 from pii_bench.cli.run import ask, plan, print_summary, ran, tell_missing
 from pii_bench.cli.terminal import tell, tell_faults
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
+from pii_bench.runs.estimates import estimate_jobs
 from pii_bench.runs.jobs import close_systems, ledger_of
 from pii_bench.runs.matrix import Cell, Matrix, read_matrix
 

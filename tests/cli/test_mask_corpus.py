@@ -165,7 +165,7 @@ def test_a_table_that_is_there_is_replaced_by_force_alone(
     options = (table, "--column", "text", "--query", "Old?", "--out", out, "--model", replay)
 
     assert mask(*options) == 2
-    assert f"--out {out}: is there already; --force replaces it" in capsys.readouterr().err
+    assert f"{out}: is there already; --force replaces it" in capsys.readouterr().err
     assert out.read_text() == "mine"
     # A run with --force that was stopped goes on without it.
     write_lines(part, MASKED[:2])
@@ -201,17 +201,17 @@ def test_a_bad_row_is_told_before_a_text_is_masked(
         ("letters --out o --query Q --column a", "letters: a folder has no columns; it takes --qu"),
         ("letters --out o --query Q --mapping m", "--mapping is for one text, not for a corpus"),
         ("letters --out o --query Q --explain", "--explain is for one text, not for a corpus"),
-        ("letters --out letters --query Q", "--out letters: neither this nor letters may be in"),
-        ("letters --out letters/o --query Q", "--out letters/o: neither this nor letters may be"),
-        ("letters --out . --query Q", "--out .: neither this nor letters may be in the other"),
+        ("letters --out letters --query Q", "letters: neither this nor letters may be in"),
+        ("letters --out letters/o --query Q", "letters/o: neither this nor letters may be"),
+        ("letters --out . --query Q", ".: neither this nor letters may be in the other"),
         ("said --out o --query Q", "said: no *.txt file is below it"),
         ("rows.jsonl --out o.jsonl --query Q", "--column is missing: which column of rows.jsonl"),
         ("rows.jsonl --column text --query Q", "--out is missing: where do the masked texts go?"),
         ("rows.jsonl --column a --query-column a --out o.jsonl", "--query-column is the column of"),
-        ("rows.jsonl --column text --query Q --out o.csv", "--out o.csv: must end in '.jsonl' as"),
+        ("rows.jsonl --column text --query Q --out o.csv", "o.csv: must end in '.jsonl' as"),
         (
             "rows.jsonl --column text --query Q --out rows.jsonl",
-            "--out rows.jsonl: is the input it",
+            "rows.jsonl: is the input it",
         ),
         (
             "rows.txt --column text --query Q --out o.txt",
