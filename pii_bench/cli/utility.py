@@ -3,52 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.analysis.utility.chats import (
-    ANSWER,
-    JUDGE,
-    TEXTS,
-    ChatSystem,
-    answer_questions,
-    judge_questions,
-    text_questions,
-)
-from pii_bench.analysis.utility.collect import (
-    Measuring,
-    UtilityCollection,
-    collect_utility,
-    record_of,
-    to_table,
-    write_utility,
-)
-from pii_bench.analysis.utility.figures import published_figures
-from pii_bench.analysis.utility.preferences import (
-    EXPLANATION,
-    collect_preferences,
-    preferences_to_table,
-    text_pairs,
-    write_preferences,
-)
-from pii_bench.analysis.utility.stored import (
-    FOLDER,
-    GOLD_CONDITIONS,
-    NO_MASK,
-    answer_pairs,
-    answers_folder,
-    condition_of,
-    mask_by_gold,
-    mask_by_system,
-    read_masker,
-    read_rewritings,
-    run_name,
-    split_name,
-    texts,
-    texts_folder,
-    verdicts_folder,
-)
+from pii_bench.analysis.utility.collect import Measuring, record_of, to_table
+from pii_bench.analysis.utility.preferences import EXPLANATION, preferences_to_table
+from pii_bench.analysis.utility.study import Study, update_figures
 from pii_bench.cli.options import (
     DATASET_HELP,
     add_calls,
@@ -65,14 +26,11 @@ from pii_bench.cli.options import (
 from pii_bench.cli.run import for_task, tell_missing
 from pii_bench.cli.terminal import RunProgress, say, say_json, tell, tell_left_out
 from pii_bench.datasets.catalog import load_datasets
-from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import CallPolicy
 from pii_bench.models.catalog import PROVIDERS, ModelOptions, resolve
 from pii_bench.runs.jobs import Job, refuse_uncollected, reserved, run_jobs
 from pii_bench.runs.mask_text import rewriting_system
-from pii_bench.runs.records import RequestHashes, read_manifest
-from pii_bench.runs.store import RunFiles, locked, read_lines
 from pii_bench.systems.catalog import SystemOptions, is_prompted
 from pii_bench.systems.prompted import PromptedSystem
 from pii_bench.systems.relevance.embedding import MiniLmEncoder, WordLlamaEncoder
@@ -80,11 +38,8 @@ from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
 
-    from pii_bench.datasets.catalog import Dataset
-    from pii_bench.models.base import ModelResponse
     from pii_bench.systems.base import System
     from pii_bench.systems.relevance.embedding import Encoder
 
@@ -92,7 +47,6 @@ EMBEDDERS: Final[Mapping[str, Callable[[], Encoder]]] = MappingProxyType(
     {"wordllama": WordLlamaEncoder, "minilm": MiniLmEncoder}
 )
 
-_LONGEST_WAIT: Final = 300.0
 DESCRIPTION: Final = (
     "Let a chat model answer queries over texts as they are, masked whole, masked but for "
     "what the query needs, and masked by a system; compare the answers. Answers and verdicts "
@@ -179,8 +133,8 @@ def run(arguments: argparse.Namespace) -> bool:
     if arguments.answerer is None:
         if arguments.model is not None or arguments.judge is not None or arguments.rewrite:
             raise PiiBenchError("--model, --rewrite and --judge need an --answerer")
-        return not _write(arguments, measuring, None).left_out
-    study = _Study.of(arguments)
+        return _write(arguments, measuring, None)
+    study = _study(arguments)
     try:
         complete = [_run(jobs, calls) for jobs, calls in study.stages()]
     except KeyboardInterrupt:
@@ -192,141 +146,20 @@ def run(arguments: argparse.Namespace) -> bool:
     return all(complete)
 
 
-@dataclass(frozen=True, slots=True)
-class _Study:
-    """Who is asked about what.
-
-    Attributes:
-        maskers: the detection and the query-related system, or the one that writes texts anew;
-            empty for gold's conditions alone.
-        answerer: a chat model with its sampling, and no more of its prompt.
-        judge: likewise.
-        calls: at a time, to what masks, to the answerer and to the judge.
-    """
-
-    results: Path
-    datasets: Sequence[Dataset]
-    limit: int | None
-    maskers: tuple[System, ...]
-    answerer: PromptedSystem
-    judge: PromptedSystem | None
-    calls: tuple[int, int, int]
-
-    @classmethod
-    def of(cls, arguments: argparse.Namespace) -> _Study:
-        return cls(
-            results=arguments.results,
-            datasets=load_datasets(arguments.dataset),
-            limit=arguments.limit,
-            maskers=_maskers(arguments),
-            answerer=_chat("answerer", arguments, arguments.answer_tokens),
-            judge=_chat("judge", arguments, arguments.verdict_tokens) if arguments.judge else None,
-            calls=(
-                calls_at_a_time(arguments, arguments.model),
-                calls_at_a_time(arguments, arguments.answerer),
-                calls_at_a_time(arguments, arguments.judge),
-            ),
-        )
-
-    def stages(self) -> Iterator[tuple[list[Job], int]]:
-        """Jobs, and how many calls at a time; each stage reads what those before have stored."""
-        yield self._masking(), self.calls[0]
-        answers = [
-            self._job(self._answering(dataset, condition), dataset, condition)
-            for dataset in self.datasets
-            for condition in self._conditions
-        ]
-        yield answers, self.calls[1]
-        if self.judge is not None:
-            # In one stage, at the end of which the judge is closed.
-            compared = self._comparisons(self.judge, self._rewriter) if self._rewriter else []
-            yield [*self._verdicts(self.judge, answers), *compared], self.calls[2]
-
-    async def close(self) -> None:
-        """Close all of them; some may not have been asked anything."""
-        for system in (*self.maskers, self.answerer, self.judge):
-            if system is not None:
-                await system.close()
-
-    def _masking(self) -> list[Job]:
-        root = self.results / "runs"
-        jobs: list[Job] = []
-        for dataset in self.datasets:
-            both = [Job.of(system, dataset, self.limit, root) for system in self.maskers]
-            # Runs that have all answers stay as they are, also if made with other options.
-            if not all(_is_answered(job) for job in both):
-                jobs += both
-        return jobs
-
-    @property
-    def _conditions(self) -> list[str]:
-        if not self.maskers:
-            return [*GOLD_CONDITIONS]
-        related = self.maskers[-1].card
-        return [*GOLD_CONDITIONS, condition_of(related.model, related.prompt)]
-
-    def _answering(self, dataset: Dataset, condition: str) -> ChatSystem:
-        samples = applicable(Task.MASKING, dataset.samples)
-        if condition in GOLD_CONDITIONS:
-            questions = answer_questions(texts(mask_by_gold(condition, samples)))
-        elif self._rewriter is not None:
-            card = self._rewriter.card
-            written = read_rewritings(self.results, card.model, card.prompt, dataset)
-            questions = answer_questions(texts(written), (card.model, card.prompt))
-        else:
-            detection, related = (system.card for system in self.maskers)
-            prompts = detection.prompt, related.prompt
-            masker = read_masker(self.results, related.model, prompts, dataset)
-            masked = texts(mask_by_system(masker, samples))
-            questions = answer_questions(masked, (related.model, *prompts))
-        return ChatSystem(self.answerer.model, self.answerer.sampling, questions)
-
-    def _verdicts(self, judge: PromptedSystem, answers: Sequence[Job]) -> list[Job]:
-        unmasked: dict[str, Mapping[str, ModelResponse]] = {}
-        jobs = []
-        for job in answers:
-            name, condition = split_name(job.dataset.name)
-            responses = _responses(job)
-            if condition == NO_MASK:
-                unmasked[name] = responses
-                continue
-            questions = judge_questions(answer_pairs(responses, unmasked[name]))
-            system = ChatSystem(judge.model, judge.sampling, questions)
-            jobs.append(self._job(system, replace(job.dataset, name=name), condition))
-        return jobs
-
-    @property
-    def _rewriter(self) -> System | None:
-        """What writes texts anew, if that is what masks."""
-        return self.maskers[0] if len(self.maskers) == 1 else None
-
-    def _comparisons(self, judge: PromptedSystem, rewriter: System) -> list[Job]:
-        card = rewriter.card
-        jobs = []
-        for dataset in self.datasets:
-            written = read_rewritings(self.results, card.model, card.prompt, dataset)
-            pairs = text_pairs(applicable(Task.REWRITE, dataset.samples), written)
-            questions = text_questions(pairs, (card.model, card.prompt))
-            system = ChatSystem(judge.model, judge.sampling, questions)
-            jobs.append(self._job(system, dataset, condition_of(card.model, card.prompt)))
-        return jobs
-
-    def _job(self, system: ChatSystem, dataset: Dataset, condition: str) -> Job:
-        """What there is to ask about a dataset under a condition, and of it the first samples."""
-        card, about = system.card, system.questions.about
-        root = {
-            ANSWER: answers_folder(self.results),
-            JUDGE: verdicts_folder(self.results, self.answerer.model.name),
-            TEXTS: texts_folder(self.results),
-        }[card.prompt]
-        named = replace(dataset, name=run_name(dataset.name, condition))
-        return Job(
-            system=system,
-            dataset=named,
-            samples=tuple(each for each in dataset.samples[: self.limit] if each.id in about),
-            requests=RequestHashes(system, [each for each in dataset.samples if each.id in about]),
-            files=RunFiles.at(root, card.model, card.prompt, named.name),
-        )
+def _study(arguments: argparse.Namespace) -> Study:
+    return Study(
+        results=arguments.results,
+        datasets=load_datasets(arguments.dataset),
+        limit=arguments.limit,
+        maskers=_maskers(arguments),
+        answerer=_chat("answerer", arguments, arguments.answer_tokens),
+        judge=_chat("judge", arguments, arguments.verdict_tokens) if arguments.judge else None,
+        calls=(
+            calls_at_a_time(arguments, arguments.model),
+            calls_at_a_time(arguments, arguments.answerer),
+            calls_at_a_time(arguments, arguments.judge),
+        ),
+    )
 
 
 def _maskers(arguments: argparse.Namespace) -> tuple[System, ...]:
@@ -389,46 +222,21 @@ def _run(jobs: Sequence[Job], calls: int) -> bool:
         return tell_missing(jobs)
 
 
-def _is_answered(job: Job) -> bool:
-    """Whether each sample has a response, to whatever was asked about it as it is today."""
-    if not job.files.manifest.exists():
-        return False
-    asked_about = read_manifest(job.files.manifest).dataset.sha256
-    answered = _responses(job).keys()
-    return asked_about == job.dataset.sha256 and {each.id for each in job.samples} <= answered
+def _write(arguments: argparse.Namespace, measuring: Measuring, datasets: set[str] | None) -> bool:
+    """Write the figures, and print those of some datasets; None for all.
 
-
-def _responses(job: Job) -> dict[str, ModelResponse]:
-    """What is stored of a job, by sample."""
-    return {
-        record.id: record.written
-        for _, record in read_lines(job.files.responses, unreadable=[])
-        if record.written is not None
-    }
-
-
-def _write(
-    arguments: argparse.Namespace, measuring: Measuring, datasets: set[str] | None
-) -> UtilityCollection:
-    """Write the figures, and print those of some datasets; None for all."""
-    results: Path = arguments.results
-    # Who collects last must write last, as with the leaderboard.
-    with locked(results / FOLDER, wait=_LONGEST_WAIT):
-        collection = collect_utility(results, measuring)
-        told: list[str] = []
-        preferences = collect_preferences(results, told)
-        collection = replace(collection, left_out=(*collection.left_out, *told))
-        published = published_figures()
-        paths = [*write_utility(collection.measured, published, results)]
-        paths += write_preferences(preferences, results)
-    tell_left_out(collection.left_out)
-    rows = [row for row, _ in collection.measured if datasets is None or row.dataset in datasets]
-    (tell if arguments.json else say)(f"figures: {', '.join(map(str, paths))}")
-    shown = [row for row in preferences if datasets is None or row.dataset in datasets]
+    Returns:
+        Whether every stored run has its rows.
+    """
+    figures = update_figures(arguments.results, measuring)
+    tell_left_out(figures.left_out)
+    (tell if arguments.json else say)(f"figures: {', '.join(map(str, figures.paths))}")
+    rows = [row for row in figures.rows if datasets is None or row.dataset in datasets]
+    shown = [row for row in figures.preferences if datasets is None or row.dataset in datasets]
     if arguments.json:
-        say_json([record_of(row) for row in (*rows, *published)])
-        return collection
-    say(f"\n{to_table([*rows, *published])}")
+        say_json([record_of(row) for row in (*rows, *figures.published)])
+        return not figures.left_out
+    say(f"\n{to_table([*rows, *figures.published])}")
     if shown:
         say(f"\n{EXPLANATION}\n{preferences_to_table(shown)}")
-    return collection
+    return not figures.left_out

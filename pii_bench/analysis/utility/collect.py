@@ -308,7 +308,7 @@ def to_table(rows: Sequence[UtilityRow]) -> str:
 
 def write_utility(
     measured: Sequence[Measured], published: Sequence[UtilityRow], results: Path
-) -> tuple[Path, Path, Path]:
+) -> tuple[Path, ...]:
     """Write `utility.csv`, `utility.md` and `samples.csv` into `<results>/utility`.
 
     Raises:
