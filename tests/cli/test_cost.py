@@ -140,7 +140,7 @@ def test_wrong_options_are_refused(capsys: Capsys, options: list[str], message: 
     [
         (["--usd", "fake/won=1"], "unknown system among the rows 'fake/won'; did you mean"),
         (["--dataset", "tinny.jsonl"], "unknown dataset among the stored runs 'tinny.jsonl'"),
-        (["--task", "rewrite"], "tiny.jsonl is stored there"),
+        (["--task", "rewrite"], "tiny.jsonl is stored"),
     ],
 )
 def test_what_has_no_row_is_refused(capsys: Capsys, options: list[str], message: str) -> None:
