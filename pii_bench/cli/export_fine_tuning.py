@@ -8,24 +8,18 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import DATASET_HELP, add_gzip, add_json, add_limit, positive
 from pii_bench.cli.terminal import say, say_json, tell, tell_big
-from pii_bench.datasets.catalog import DATASETS, load_dataset
-from pii_bench.errors import InputFileError, PiiBenchError
+from pii_bench.errors import InputFileError
 from pii_bench.escaping import markdown_table
 from pii_bench.files import encode, write_whole
 from pii_bench.models.tuning import SERVICES, Format, training_usd, tuning_file
 from pii_bench.prompting.labelled import TRAIN
-from pii_bench.prompting.targets import Target, examples_of
+from pii_bench.prompting.targets import Target, training_examples
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-    from pii_bench.datasets.sample import Sample
     from pii_bench.models.budget import Range
-    from pii_bench.models.tuning import Example
-
-LEARNT: Final = (*TRAIN, "dev-single", "dev-multi")
-"""Our own sets that a model may be trained or tuned on."""
 
 
 def add_targets(parser: argparse._ActionsContainer) -> None:
@@ -38,30 +32,6 @@ def add_targets(parser: argparse._ActionsContainer) -> None:
         help="what is learnt; rewriting: the description with tags where the query does not need "
         "what is there (default: query-related)",
     )
-
-
-def training_examples(sources: Iterable[str], targets: Iterable[str]) -> list[Example]:
-    """The prompts of datasets with their answers, target by target.
-
-    Args:
-        sources: names of `LEARNT`, or datasets of others.
-        targets: what is learnt.
-
-    Raises:
-        PiiBenchError: one of our sets that is not for training, or a dataset is missing or
-            broken.
-    """
-    samples: list[Sample] = []
-    for source in sources:
-        if source in DATASETS and source not in LEARNT:
-            allowed = ", ".join(LEARNT)
-            raise PiiBenchError(f"dataset {source!r} is for tests alone (allowed: {allowed})")
-        samples += load_dataset(source).samples
-    return [
-        example
-        for target in dict.fromkeys(targets)
-        for example in examples_of(samples, Target(target))
-    ]
 
 
 DESCRIPTION: Final = (

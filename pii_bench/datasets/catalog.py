@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.datasets.sample import iterate_native, read_native
-from pii_bench.errors import InputFileError, UnknownNameError
+from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
 from pii_bench.files import DATA, RecordError, get, read_object, sha256_of, sha256_of_folder
 from pii_bench.taxonomy import taxonomy
 
@@ -147,16 +147,17 @@ class Entry:
 
 
 _SETS: Final = ("single", "multi", "hard", "distract", "twins", "frontier")
-_TRAIN_DEV: Final = (
+TRAIN_DEV: Final = (
     *("train-single", "train-multi", "train-twins", "train-other"),
     *("dev-single", "dev-multi"),
 )
+"""Ours that a model may learn from or be tuned on."""
 
 DATASETS: Final[Mapping[str, Entry]] = MappingProxyType(
     {
         **{name: Entry(name, name) for name in _SETS},
         "demo": Entry("demo", "demo", "restore it from the repository"),
-        **{name: Entry(name, "train-dev") for name in _TRAIN_DEV},
+        **{name: Entry(name, "train-dev") for name in TRAIN_DEV},
     }
 )
 
@@ -227,6 +228,20 @@ def load_datasets(source: str) -> tuple[Dataset, ...]:
         names = [name for name, card in cards.items() if card.benchmark and name in card.pins]
         return tuple(load_dataset(name) for name in names or ["demo"])
     return (load_dataset(source),)
+
+
+def load_for_training(source: str) -> Dataset:
+    """Load a dataset that a model is to learn from: one of `TRAIN_DEV` or another author's.
+
+    Raises:
+        PiiBenchError: it is one of ours that is for tests alone.
+        UnknownNameError: neither a name nor a file.
+        InputFileError: the file is absent or broken.
+    """
+    if source in DATASETS and source not in TRAIN_DEV:
+        allowed = ", ".join(TRAIN_DEV)
+        raise PiiBenchError(f"dataset {source!r} is for tests alone (allowed: {allowed})")
+    return load_dataset(source)
 
 
 def open_dataset(source: str) -> DatasetStream:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.datasets.catalog import load_for_training
 from pii_bench.files import PROMPTS
 from pii_bench.masking import mask
 from pii_bench.models.base import Message
@@ -32,6 +33,24 @@ class Target(StrEnum):
     DETECTION = "detection"
     QUERY_RELATED = "query-related"
     REWRITING = "rewriting"
+
+
+def training_examples(sources: Iterable[str], targets: Iterable[str]) -> list[Example]:
+    """The prompts of datasets with their answers, target by target.
+
+    Args:
+        sources: datasets, as `load_for_training` takes them.
+        targets: what is learnt.
+
+    Raises:
+        PiiBenchError: one of our sets is for tests alone, or a dataset is missing or broken.
+    """
+    samples = [sample for source in sources for sample in load_for_training(source).samples]
+    return [
+        example
+        for target in dict.fromkeys(targets)
+        for example in examples_of(samples, Target(target))
+    ]
 
 
 def examples_of(

