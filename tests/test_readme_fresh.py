@@ -60,10 +60,8 @@ def test_the_lines_of_the_command_run_in_order(tmp_path: Path) -> None:
         ["pii-bench", "mask"],
         ["pii-bench", "mask"],
     ]
-    assert output.endswith(
-        "I am <Full Name>, born in 1982. Call me on <Identifier>.\n"
-        "You were born in 1982, Ann Lee.\n"
-    )
+    shown = [line.removeprefix("# ") for line in lines if line.startswith("# ")]
+    assert output.splitlines()[-2:] == shown
 
 
 @pytest.mark.slow
