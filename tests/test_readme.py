@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 README: Final = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 RUNNING: Final = (REPOSITORY / "docs/running.md").read_text(encoding="utf-8")
 ROBUSTNESS: Final = (REPOSITORY / "docs/robustness.md").read_text(encoding="utf-8")
+SYSTEMS: Final = (REPOSITORY / "docs/systems.md").read_text(encoding="utf-8")
 SPANS: Final = (REPOSITORY / "docs/spans.md").read_text(encoding="utf-8")
 PAGES: Final = "\n".join(
     [README, *(p.read_text(encoding="utf-8") for p in sorted((REPOSITORY / "docs").glob("*.md")))]
@@ -137,6 +138,20 @@ def test_the_figures_of_detectors_on_presidio_research_are_those_of_results() ->
         shown = [cell.partition(" ")[0] for cell in cells.split(" | ")]
         assert gold == whole["gold"]
         assert shown == [f"{float(each):.3f}" if each else "-" for each in figures]
+
+
+def test_the_figures_of_ablations_are_those_of_results() -> None:
+    with (REPOSITORY / "results/ablations.csv").open(encoding="utf-8") as file:
+        rows = {row["weights"]: row for row in csv.DictReader(file) if row["epochs"] == "1"}
+    table = SYSTEMS.partition("| weights | learnt from |")[2].partition("\n\n")[0]
+    told = re.findall(r"^\| `([a-z-]+)` \|.*?\| ([\d. |]+) \|$", table, re.MULTILINE)
+
+    assert dict(told) == {
+        weights: " | ".join(
+            f"{float(row[name]):.3f}" for name in ("strict_f1", "ent_f1", "f1", "h")
+        )
+        for weights, row in rows.items()
+    }
 
 
 def test_every_kind_of_version_is_named_with_its_rate() -> None:
