@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Final
@@ -30,6 +31,7 @@ SPANS: Final = (REPOSITORY / "docs/spans.md").read_text(encoding="utf-8")
 PAGES: Final = "\n".join(
     [README, *(p.read_text(encoding="utf-8") for p in sorted((REPOSITORY / "docs").glob("*.md")))]
 )
+READABLE: Final = re.findall(r"\d+ %", README.partition("queries do not need,")[2])
 MAKEFILE: Final = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
 
 
@@ -96,6 +98,116 @@ def test_every_page_that_is_linked_exists() -> None:
 
     assert len(linked) > 5
     assert [page for page in sorted(linked) if not (REPOSITORY / page).exists()] == []
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Figures:
+    """The figures of the reference runs on `single`, `multi` and `distract`, scored again."""
+    results = tmp_path_factory.mktemp("results")
+    for run in (REPOSITORY / "results/reference").glob("*/*/*.jsonl"):
+        if run.stem in {"single", "multi", "distract"}:
+            folder = results / "reference" / run.parent.relative_to(REPOSITORY / "results/reference")
+            folder.mkdir(parents=True, exist_ok=True)
+            for file in (run, run.with_suffix(".run.json")):
+                shutil.copy(file, folder)
+    assert main(["leaderboard", "--results", str(results)]) == 0
+    return figures(results / "leaderboard.csv")
+
+
+Figures = dict[tuple[str, str, str, str], dict[str, str]]
+
+
+def figures(path: Path) -> Figures:
+    """Rows of ours by model, strategy, dataset and task."""
+    with path.open(encoding="utf-8") as lines:
+        return {
+            (row["model"], row["strategy"], row["dataset"].partition("-")[0], row["task"]): row
+            for row in csv.DictReader(lines)
+            if row["source"] in {"run", "reference"}
+        }
+
+
+def cells(rows: Figures, system: str, datasets: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """Each column over the datasets, as a table shows it: "0.877 / 0.875"."""
+    model, _, strategy = system.partition("+")
+    strategy = strategy or model.partition(":")[0]
+    runs = {
+        "strict_f1": ("detection", "detection"),
+        "ent_f1": ("detection", "detection"),
+        "f1": (strategy, "query-related"),
+        "masking_f1": (strategy, "masking"),
+        "h": (strategy, "masking"),
+    }
+
+    def cell(column: str, dataset: str) -> str:
+        strategy, task = runs[column]
+        if model == "gold" and task == "detection":
+            return "-" if column == "strict_f1" else "1.000"
+        figure = rows[model, strategy, dataset, task][column.removeprefix("masking_")]
+        return f"{float(figure):.3f}" if figure else "-"
+
+    lines = [[cell(column, dataset) for dataset in datasets] for column in columns]
+    return ["-" if set(line) == {"-"} else " / ".join(line) for line in lines]
+
+
+def table(page: str, heading: str) -> dict[str, list[str]]:
+    """The rows of the table under a heading: the system's name and the figures."""
+    body = page.partition(heading)[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| .*?`([a-z:+-]+)`\)? \| (.*) \|$", body, re.MULTILINE)
+    return {system: line.split(" | ") for system, line in rows}
+
+
+@pytest.mark.parametrize(
+    ("page", "heading"),
+    [
+        (README, "| system | Strict-F1 single / multi |"),
+        (SYSTEMS, "| head | Strict-F1 single / multi |"),
+    ],
+    ids=["README", "systems"],
+)
+def test_the_figures_of_systems_are_those_of_the_reference_runs(
+    page: str, heading: str, reference: Figures
+) -> None:
+    told = table(page, heading)
+
+    assert told
+    for system, line in told.items():
+        columns = ("strict_f1", "ent_f1", "f1", "h")
+        found = cells(reference, system, ("single", "multi"), columns)
+        assert [system, *line] == [system, *found]
+
+
+def test_the_figures_on_other_peoples_data_are_those_of_results() -> None:
+    rows = figures(REPOSITORY / "results/foreign.csv")
+    told = table(README, "| system | CAPID Ent-F1 |")
+
+    assert told
+    for system, line in told.items():
+        capid = cells(rows, system, ["capid"], ("ent_f1", "f1", "masking_f1", "h"))
+        assert [system, *line] == [system, *capid, *cells(rows, system, ["tab"], ["ent_f1"])]
+
+
+def test_what_can_still_be_read_is_told_as_it_was_measured(reference: Figures) -> None:
+    foreign = figures(REPOSITORY / "results/foreign.csv")
+    single, multi, capid, distract = (
+        rows["encoder", "encoder", dataset, "masking"]
+        for rows, dataset in (
+            (reference, "single"),
+            (reference, "multi"),
+            (foreign, "capid"),
+            (reference, "distract"),
+        )
+    )
+
+    def missed(row: dict[str, str], share: str) -> str:
+        return f"{1 - float(row[share]):.0%}".replace("%", " %")
+
+    assert READABLE == [
+        *(missed(row, "protection") for row in (single, multi, capid)),
+        *(missed(row, "retention") for row in (single, multi, capid)),
+        missed(distract, "protection"),
+        missed(distract, "retention"),
+    ]
 
 
 def test_the_figures_on_presidio_research_are_those_of_its_file() -> None:
