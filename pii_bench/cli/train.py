@@ -14,7 +14,7 @@ from pii_bench.errors import InputFileError, MissingExtraError, PiiBenchError
 from pii_bench.models.local import WEIGHTS, hash_gguf, locate
 from pii_bench.prompting import labelled
 from pii_bench.prompting.targets import training_examples
-from pii_bench.systems.encoder.augment import ALL
+from pii_bench.systems.encoder.augment import ALL, DEFAULT
 from pii_bench.systems.encoder.data import DEV, TRAIN, packaged_checkpoint, read_data
 from pii_bench.systems.tagger.settings import Settings
 
@@ -68,8 +68,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--augment",
         nargs="*",
         choices=ALL,
-        default=ALL,
-        help="ways to rewrite half of the samples, which are learnt from a second time (all)",
+        default=DEFAULT,
+        help="ways to rewrite half of the samples, which are learnt from a second time "
+        "(all but synonyms, which need the extra `synonyms`)",
     )
     encoder.add_argument(
         "--hold-out",

@@ -19,6 +19,7 @@ from pii_bench.datasets.variants import (
     with_typos,
     without_punctuation,
 )
+from pii_bench.systems.encoder.synonyms import with_synonyms
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ _LOCALES: Final = ("en_US", "en_GB", "de_DE", "fr_FR", "es_MX", "it_IT", "pl_PL"
 _NAMES_OF_VALUES: Final = frozenset({PiiType.PER, PiiType.LOC, PiiType.ORG})
 _NUMBERED: Final = frozenset({PiiType.CODE, PiiType.QUANTITY})
 _TYPED_AMISS: Final = 0.03
+_OTHER_WORDS: Final = 0.3
 _FIRST_NAME_ALONE: Final = 0.3
 
 
@@ -115,12 +117,16 @@ KINDS: Final[dict[str, Rewrite]] = {
     "scanned": lambda text, random: misread(text, random, _TYPED_AMISS, MISREAD),
     "no punctuation": lambda text, random: without_punctuation(text, random, 1),
     "small letters": lambda text, random: in_small_letters(text, random, 1),
+    "synonyms": lambda text, random: with_synonyms(text, random, _OTHER_WORDS),
 }
 """Ways to rewrite a text and its query."""
 
-_WITHIN_ENTITIES: Final = frozenset(KINDS) - {"no punctuation"}
+_WITHIN_ENTITIES: Final = frozenset(KINDS) - {"no punctuation", "synonyms"}
 
 ALL: Final = (*KINDS, "values")
+
+DEFAULT: Final = tuple(kind for kind in ALL if kind != "synonyms")
+"""Those that need nothing but the extra `encoder`."""
 
 
 _TEXTS: Final = (2, 3, 4)

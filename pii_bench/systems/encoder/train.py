@@ -22,7 +22,7 @@ from transformers import (
 
 from pii_bench.files import write_whole
 from pii_bench.systems.encoder import LOG
-from pii_bench.systems.encoder.augment import ALL, augmented, conversations, excerpts
+from pii_bench.systems.encoder.augment import DEFAULT, augmented, conversations, excerpts
 from pii_bench.systems.encoder.measure import measure
 from pii_bench.systems.encoder.network import IGNORED, Head, JointReader, export
 from pii_bench.systems.encoder.reader import bucket
@@ -70,7 +70,7 @@ class Settings:
     patience: int = 2
     half: bool = True
     augmented: float = 0.5
-    kinds: tuple[str, ...] = ALL
+    kinds: tuple[str, ...] = DEFAULT
     joined: float = 0.15
     cut: float = 0.25
     seed: int = 13

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.systems.encoder.augment import (
-    ALL,
+    DEFAULT,
     augmented,
     conversation,
     conversations,
@@ -92,12 +92,12 @@ def test_entities_that_overlap_cannot_be_put_together_again() -> None:
     inner = Entity("Lee", "PER", None, ((4, 7),))
     overlapping = Sample("s1", TEXT, None, (Subject("A", (*sample().entities, inner)),), related=())
 
-    assert augmented(overlapping, ALL, Random(1)) is None
+    assert augmented(overlapping, DEFAULT, Random(1)) is None
 
 
 @given(st.integers(), st.sampled_from(DEMO))
 def test_annotations_are_carried_along(seed: int, original: Sample) -> None:
-    found = augmented(original, ALL, Random(seed))
+    found = augmented(original, DEFAULT, Random(seed))
 
     assert found is not None
     assert len(found.related) == len(original.related)
