@@ -21,6 +21,7 @@ from pii_bench.systems.encoder.network import (  # noqa: E402 - torch must be th
     JointReader,
     export,
 )
+from tests.conftest import REPOSITORY  # noqa: E402
 from tests.systems.encoder.test_windows import tokenizer  # noqa: E402
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
 
 SHARED: Final = {"vocab_size": tokenizer().get_vocab_size(), "pad_token_id": 0}
+# By its name it is refused, as is everything of ours that is not there to learn from.
+DEMO: Final = str(REPOSITORY / "data/demo.jsonl")
+DATA: Final = ["--train", DEMO, "--dev", DEMO]
 SMALL: Final = SHARED | {
     "hidden_size": 16,
     "num_hidden_layers": 1,
@@ -93,7 +97,7 @@ def test_the_graph_of_any_checkpoint_computes_what_torch_does(kind: str, tmp_pat
 @pytest.mark.parametrize("kind", sorted({*KINDS} - {"bert"}))
 def test_any_checkpoint_trains_and_what_it_writes_answers(kind: str, tmp_path: Path) -> None:
     folder, out = save(kind, tmp_path / kind), tmp_path / "out"
-    data = ["--train", "demo", "--dev", "demo", "--epochs", "1", "--frozen"]
+    data = [*DATA, "--epochs", "1", "--frozen"]
 
     assert main(["train", "encoder", "--checkpoint", str(folder), *data, "--out", str(out)]) == 0
 
@@ -105,7 +109,7 @@ def test_a_gguf_file_of_a_decoder_is_a_checkpoint(tmp_path: Path) -> None:
     if spec is None or spec.origin is None or find_spec("gguf") is None:
         pytest.skip("`make local-model` and the extra `lora` are not installed")
     (file,) = Path(spec.origin).parent.rglob("*.gguf")
-    data = ["--train", "demo", "--dev", "demo", "--epochs", "1", "--frozen"]
+    data = [*DATA, "--epochs", "1", "--frozen"]
     out = tmp_path / "out"
 
     assert main(["train", "encoder", "--checkpoint", str(file), *data, "--out", str(out)]) == 0
@@ -120,9 +124,7 @@ def test_a_head_trains_and_what_it_writes_answers(
     out = tmp_path / "out"
     arguments = ["--checkpoint", str(checkpoint), "--head", head, "--epochs", "1"]
 
-    code = main(
-        ["train", "encoder", *arguments, "--train", "demo", "--dev", "demo", "--out", str(out)]
-    )
+    code = main(["train", "encoder", *arguments, *DATA, "--out", str(out)])
 
     assert code == 0
     assert sorted(path.name for path in out.iterdir()) == [
