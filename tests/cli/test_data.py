@@ -239,10 +239,12 @@ def test_agreement_is_over_all_first_readings(capsys: Capsys) -> None:
     assert {"explicit", "implied", "contrast"} < {line.split("|")[2].strip() for line in groups}
 
 
-def test_every_sample_of_single_is_agreed_by_two_readers(capsys: Capsys) -> None:
+def test_samples_of_single_are_agreed_by_two_readers_but_for_what_was_mended_last(
+    capsys: Capsys,
+) -> None:
     assert main(["data", "agreement", "single", "--disputed"]) == 0
 
-    assert capsys.readouterr().out == "1214 recorded, 1214 passed, 0 lack readings\n"
+    assert capsys.readouterr().out.endswith("1214 recorded, 1188 passed, 26 lack readings\n")
 
 
 def test_the_table_goes_into_the_readme(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
