@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
-import onnxruntime
-
-from pii_bench.errors import InputFileError
 from pii_bench.files import DATA, sha256_of
+from pii_bench.systems.graphs import load_graph
 from pii_bench.systems.tagger import decode
 from pii_bench.systems.tagger.vocabulary import (
     EMISSIONS,
@@ -51,21 +50,11 @@ class BiLstmCrfDetector:
         self.name = folder.name
         self.identity: Mapping[str, str] = {
             "weights": hashlib.sha256(hashes.encode()).hexdigest(),
-            "onnxruntime": onnxruntime.__version__,
+            "onnxruntime": version("onnxruntime"),
         }
         decoder = read_decoder(folder)
         self._vocabulary, self._transitions = decoder.vocabulary, decoder.transitions
-        options = onnxruntime.SessionOptions()
-        # One text is too small to share: two threads took twice the time of one.
-        options.intra_op_num_threads = 1
-        graph = folder / EMISSIONS
-        try:
-            self._session = onnxruntime.InferenceSession(
-                graph, options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:
-            # The package exports none of its exceptions, and their only base is this one.
-            raise InputFileError(graph, "is no ONNX graph") from error
+        self._session = load_graph(folder / EMISSIONS)
 
     def detect(self, text: str) -> list[DetectedSpan]:
         """The spans of a text in order, none overlapping another; any text is fine."""

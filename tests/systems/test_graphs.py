@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.errors import InputFileError
+from pii_bench.systems.graphs import load_graph
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOAD = """
+from pii_bench.systems.graphs import load_graph
+from pii_bench.systems.detectors.bilstm_crf import EMISSIONS, SHIPPED
+
+load_graph(SHIPPED / EMISSIONS)
+"""
+
+
+def test_a_file_that_is_no_graph_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "encoder.onnx"
+    path.write_bytes(b"no graph")
+
+    with pytest.raises(InputFileError, match="is no ONNX graph"):
+        load_graph(path)
+
+
+def test_onnxruntime_keeps_no_record_of_its_use_to_report(tmp_path: Path) -> None:
+    # Without `CI`, where it reports nothing anyway.
+    ours = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+
+    subprocess.run(  # noqa: S603 -- our own interpreter and code
+        [sys.executable, "-c", LOAD], env=ours | {"HOME": str(tmp_path)}, check=True
+    )
+
+    assert not [*tmp_path.iterdir()]
