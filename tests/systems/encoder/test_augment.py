@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from random import Random
 
 import pytest
@@ -186,3 +189,26 @@ def test_more_than_there_are_texts_draw_each_text_once_before_one_twice() -> Non
 
     assert [sample.id for sample in found[:-1]] == [sample.id for sample in DEMO]
     assert excerpts(DEMO, len(DEMO) + 1, Random(3)) == found
+
+
+DRAWN = """
+from random import Random
+from pii_bench.datasets.catalog import load_dataset
+from pii_bench.systems.encoder.augment import DEFAULT, augmented
+
+chance = Random(1)
+for _ in range(20):
+    for sample in load_dataset("demo").samples:
+        print(augmented(sample, DEFAULT, chance))
+"""
+
+
+def test_another_process_draws_the_same_samples() -> None:
+    def drawn(hash_seed: str) -> str:
+        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+        command = [sys.executable, "-c", DRAWN]
+        return subprocess.run(  # noqa: S603 -- our own interpreter and code
+            command, env=environment, capture_output=True, text=True, check=True
+        ).stdout
+
+    assert drawn("1") == drawn("2")
