@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
-import onnx
 import torch
-from onnx import helper, numpy_helper
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from pii_bench.systems.encoder.reader import DISTANCES, GRAPH, HEADS, TOKENIZER
 from pii_bench.systems.encoder.windows import SPELLED
+from pii_bench.systems.graphs import quantise
 from pii_bench.systems.tagger import LABELS, OUTSIDE
 from pii_bench.systems.tagger.network import Crf
 from pii_bench.taxonomy import PiiType, sensitivity
@@ -223,9 +222,6 @@ class Exported(nn.Module):
         return hidden, self.reader.labels(hidden)
 
 
-_LARGE: Final = 20_000
-
-
 def export(reader: JointReader, tokenizer: Path, folder: Path, *, quantised: bool) -> None:
     """Write graph, heads and tokenizer.
 
@@ -233,7 +229,7 @@ def export(reader: JointReader, tokenizer: Path, folder: Path, *, quantised: boo
         reader: in evaluation mode.
         tokenizer: file of the encoder's tokenizer, copied without its truncation and padding.
         folder: where the files go.
-        quantised: whether the weights are of 8 bits; what is computed from them is not.
+        quantised: whether weights, and what they are multiplied with, are of 8 bits.
     """
     folder.mkdir(parents=True, exist_ok=True)
     # As a graph, attention written out takes a quarter less time than PyTorch's own.
@@ -257,9 +253,7 @@ def export(reader: JointReader, tokenizer: Path, folder: Path, *, quantised: boo
             dynamo=False,
         )
     if quantised:
-        graph = onnx.load(path)
-        _quantise(graph)
-        onnx.save(graph, path)
+        quantise(path)
     heads = {
         f"{name}.{key}": weight.numpy(force=True).astype(np.float32)
         for name in ("relevance", "owner")
@@ -275,28 +269,3 @@ def export(reader: JointReader, tokenizer: Path, folder: Path, *, quantised: boo
     plain.no_truncation()
     plain.no_padding()
     plain.save(str(folder / TOKENIZER))
-
-
-def _quantise(model: onnx.ModelProto) -> None:
-    """Write large matrices in 8 bits with a scale for each row (embeddings) or column.
-
-    Activations stay floats: to round them as well costs 0.01 F1.
-    """
-    graph = model.graph
-    opening = []
-    looked_up = {node.input[0] for node in graph.node if node.op_type == "Gather"}
-    for weights in list(graph.initializer):
-        matrix = numpy_helper.to_array(weights)
-        if matrix.dtype != np.float32 or matrix.ndim != 2 or matrix.size < _LARGE:
-            continue
-        axis = 0 if weights.name in looked_up else 1
-        scale = np.abs(matrix).max(axis=1 - axis, keepdims=True) / 127
-        scale[scale == 0] = 1
-        rounded = np.round(matrix / scale).astype(np.int8)
-        names = f"{weights.name}.int8", f"{weights.name}.scale"
-        graph.initializer.remove(weights)
-        graph.initializer.append(numpy_helper.from_array(rounded, names[0]))
-        graph.initializer.append(numpy_helper.from_array(scale.ravel(), names[1]))
-        opening.append(helper.make_node("DequantizeLinear", names, [weights.name], axis=axis))
-    for node in reversed(opening):
-        graph.node.insert(0, node)

@@ -5,7 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.systems.encoder.reader import SHIPPED, Reader, bucket, decode, pooled, steady
+from pii_bench.systems.encoder.reader import (
+    SHIPPED,
+    Found,
+    Reader,
+    about_somebody,
+    bucket,
+    decode,
+    pooled,
+    steady,
+)
 from pii_bench.systems.encoder.windows import subwords_of, windows_of
 from pii_bench.systems.tagger import LABELS
 from pii_bench.taxonomy import PiiType
@@ -70,6 +79,36 @@ def test_no_span_crosses_a_line() -> None:
 
 def test_subwords_have_the_label_of_their_word() -> None:
     assert labelled("abcdef", "B-CODE") == [(0, 6, PiiType.CODE)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # Odds of 9 to 1 are 81 times those of 1 to 9, which become 1 to 90, and 9 times 1 to 1.
+        ({"Ada": [0.9, 0.1], "Bo": [0.1]}, {"Ada": [0.9, 0.1], "Bo": [1 / 91]}),
+        ({"Ada": [0.9], "Bo": [0.5, 0.1]}, {"Ada": [0.9], "Bo": [0.5, 0.1]}),
+        ({"Ada": [0.9], "": [0.1]}, {"Ada": [0.9], "": [0.1]}),
+        (
+            {"Ada Bo": [0.9], "Bo": [0.1], "Cy": [0.1]},
+            {"Ada Bo": [0.9], "Bo": [0.1], "Cy": [1 / 91]},
+        ),
+        # 99 to 1 is as sure as can be.
+        ({"Ada": [1.0], "Bo": [0.95]}, {"Ada": [1.0], "Bo": [0.95]}),
+        ({"Ada": [0.0], "Bo": [0.0]}, {"Ada": [0.0], "Bo": [0.0]}),
+        ({}, {}),
+    ],
+)
+def test_what_is_others_is_less_relevant_than_what_is_the_persons_asked_about(
+    before: dict[str, list[float]], after: dict[str, list[float]]
+) -> None:
+    found = [
+        Found("x", PiiType.DATETIME, ((0, 1),), tuple(owners.split()), relevance)
+        for owners, own in before.items()
+        for relevance in own
+    ]
+    assert [item.relevance for item in about_somebody(found)] == pytest.approx(
+        [relevance for own in after.values() for relevance in own]
+    )
 
 
 def test_buckets_of_distances() -> None:
