@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import pytest
 from pii_bench.cli import data_stats, main
 from pii_bench.datasets.catalog import DATASETS
 from pii_bench.datasets.readings import load_readings
+from pii_bench.files import DATA
 from tests.builders import read_folder, read_lines, sample_record, write_lines
 from tests.cli.conftest import table_lines
 
@@ -239,12 +241,26 @@ def test_agreement_is_over_all_first_readings(capsys: Capsys) -> None:
     assert {"explicit", "implied", "contrast"} < {line.split("|")[2].strip() for line in groups}
 
 
-def test_samples_of_single_are_agreed_by_two_readers_but_for_what_was_mended_last(
-    capsys: Capsys,
+@pytest.mark.parametrize(
+    ("name", "size", "told"),
+    [
+        ("single", 1214, "texts of `single`"),
+        ("multi", 1228, "of `multi`"),
+        ("twins", 992, "queries of `twins`"),
+    ],
+)
+def test_the_data_card_says_how_many_samples_lack_readings(
+    capsys: Capsys, name: str, size: int, told: str
 ) -> None:
-    assert main(["data", "agreement", "single", "--disputed"]) == 0
+    card = (DATA / "README.md").read_text(encoding="utf-8")
+    lacking = re.search(rf"(\d+) {told}[^.]*\bstill lack one or both", card)
+    assert lacking is not None
 
-    assert capsys.readouterr().out.endswith("1214 recorded, 1144 passed, 70 lack readings\n")
+    assert main(["data", "agreement", name, "--disputed"]) == 0
+
+    *_, summary = capsys.readouterr().out.splitlines()
+    assert summary.startswith(f"{size} recorded, ")
+    assert summary.endswith(f" passed, {lacking[1]} lack readings")
 
 
 def test_the_table_goes_into_the_readme(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
