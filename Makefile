@@ -141,6 +141,19 @@ foreign: .venv/.detectors ## Run systems on CAPID's and TAB's test files, [OTHER
 	done
 	grep -E '^(source|run),' build/foreign/leaderboard.csv > results/foreign.csv
 
+# Each detector with each relevance that reads the query: the systems whose ranking is compared.
+COMPARED := encoder $(foreach d,gold bilstm-crf bilstm-crf-words spacy presidio,$(foreach r,keyword embedding embedding-minilm encoder,$(d)+$(r)))
+
+.PHONY: agreement
+agreement: .venv/.detectors .venv/.minilm ## Compare the ranking of systems on our sets with that on CAPID's test file, write results/agreement.csv: half an hour
+	for system in $(COMPARED); do \
+	  for dataset in all $(firstword $(OTHERS)); do \
+	    $(BIN)/pii-bench run --model $$system --dataset $$dataset --results build/agreement >/dev/null || exit; \
+	  done; \
+	done
+	$(BIN)/pii-bench analyse --results build/agreement >/dev/null
+	grep -E '^task|,capid' build/agreement/analysis/transfers.csv > results/agreement.csv
+
 SPANS := presidio-research:../shared/datasets/presidio_research/synth_dataset_v2.json
 
 .PHONY: spans

@@ -200,6 +200,20 @@ def test_the_figures_on_other_peoples_data_are_those_of_results() -> None:
         assert [system, *line] == [system, *capid, *cells(rows, system, ["tab"], ["ent_f1"])]
 
 
+def test_the_agreement_with_capid_is_that_of_its_file() -> None:
+    page = (REPOSITORY / "docs" / "results.md").read_text(encoding="utf-8")
+    with (REPOSITORY / "results" / "agreement.csv").open(encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines))
+    rho = {(row["dataset_a"], row["task"], row["metric"]): float(row["rho"]) for row in rows}
+    columns = (("query-related", "f1"), ("masking", "f1"), ("masking", "h"))
+
+    assert {row["systems"] for row in rows} == {"21"}
+    assert table(page, "| ours | query F1 |") == {
+        name: [f"{rho[name, *column]:.2f}" for column in columns]
+        for name in ("single", "multi", "hard", "distract")
+    }
+
+
 def test_what_can_still_be_read_is_told_as_it_was_measured(reference: Figures) -> None:
     foreign = figures(REPOSITORY / "results/foreign.csv")
     single, multi, capid, distract = (

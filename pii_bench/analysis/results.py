@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.analysis.agreement import Agreement, Consistency, agreements, consistencies
+from pii_bench.analysis.agreement import (
+    Agreement,
+    Consistency,
+    agreements,
+    consistencies,
+    transfers,
+)
 from pii_bench.analysis.means import (
     CurvePoint,
     Drop,
@@ -48,6 +54,7 @@ class Analysis:
         robustness: versions of samples against their originals.
         consistency: PCS of each system on two datasets.
         agreement: Spearman's rho and the mean PCS of two datasets.
+        transfers: Spearman's rho of each of our sets and each dataset of others.
         tradeoffs: protection and retention of each run of masking.
     """
 
@@ -59,6 +66,7 @@ class Analysis:
     robustness: tuple[Robustness, ...]
     consistency: tuple[Consistency, ...]
     agreement: tuple[Agreement, ...]
+    transfers: tuple[Agreement, ...] = ()
     tradeoffs: tuple[Tradeoff, ...] = ()
 
 
@@ -83,6 +91,7 @@ def analyse(runs: Sequence[EvaluatedRun], published: Iterable[Row]) -> Analysis:
         robustness=tuple(robustness(runs)),
         consistency=tuple(systems),
         agreement=tuple(agreements(systems)),
+        transfers=tuple(transfers(means)),
         tradeoffs=tuple(tradeoffs(runs)),
     )
 
@@ -127,6 +136,7 @@ _KINDS: Final[Mapping[str, type]] = {
     "robustness": Robustness,
     "consistency": Consistency,
     "agreement": Agreement,
+    "transfers": Agreement,
     "tradeoffs": Tradeoff,
 }
 _RATES: Final[Mapping[type, tuple[str, ...]]] = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.analysis.agreement import transfers
 from pii_bench.analysis.figures import draw_figures
 from pii_bench.analysis.means import HARDER
 from pii_bench.analysis.results import FOLDER, analyse, records, write_csvs
@@ -84,9 +83,9 @@ def _print_tables(analysis: Analysis) -> None:
     if analysis.robustness:
         say("versions of samples against their originals:\n")
         say(_versions(analysis.robustness) + "\n")
-    if agreeing := transfers(analysis.headlines):
+    if analysis.transfers:
         say("ranking of systems next to that of other datasets:\n")
-        say(_transfers(agreeing) + "\n")
+        say(_transfers(analysis.transfers) + "\n")
 
 
 def _table(drops: Sequence[Drop]) -> str:

@@ -22,7 +22,7 @@ AGES = {"s1": '### Answer: ["32"]', "s2": '### Answer: ["41"]'}
 FIGURES = ["categories-query-related", "curves-query-related-f1", "types-query-related"]
 TABLES = [
     *("agreement", "consistency", "curves", "drops", "headlines", "reasons", "recall"),
-    *("robustness", "tradeoffs"),
+    *("robustness", "tradeoffs", "transfers"),
 ]
 
 
@@ -48,7 +48,7 @@ def test_tables_and_figures_are_written_the_same_twice(results: Path, capsys: Ca
     assert output.err == ""
     assert output.out.splitlines() == [
         "no run of ours is complete on single, multi and a harder set: no drops",
-        "analysis: 9 tables in results/analysis",
+        "analysis: 10 tables in results/analysis",
         "analysis: 6 files of figures in results/analysis",
     ]
     main(["analyse"])
