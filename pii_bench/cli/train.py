@@ -61,6 +61,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "DeBERTa-v3...; or the .gguf file of a decoder, for --frozen "
         "(default: all-MiniLM-L6-v2, from its package)",
     )
+    encoder.add_argument(
+        "--start",
+        type=Path,
+        metavar="DIR",
+        help="go on from the weights of this trained encoder, of the same checkpoint and head",
+    )
     encoder.add_argument("--head", choices=_HEADS, default="linear", help="(%(default)s)")
     encoder.add_argument("--frozen", action="store_true", help="train the heads alone")
     encoder.add_argument("--epochs", type=positive, default=4, metavar="N", help="(%(default)s)")
@@ -94,6 +100,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DATASET",
         help="encoder, lora: datasets to learn from, as `run --dataset` takes them (default: ours)",
     )
+    parser.add_argument(
+        "--learning-rate",
+        type=share,
+        metavar="X",
+        help="encoder, lora: the highest (0.0003, 0.0005)",
+    )
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help="encoder, lora: of new weights and order (13)"
+    )
     _add_lora(parser.add_argument_group("lora"))
 
 
@@ -108,8 +123,6 @@ def _add_lora(parser: argparse._ActionsContainer) -> None:
     add_targets(parser)
     for name, what in _LORA_NUMBERS.items():
         parser.add_argument(f"--{name}", type=positive, metavar="N", help=what)
-    parser.add_argument("--learning-rate", type=share, metavar="X", help="the highest (0.0005)")
-    parser.add_argument("--seed", type=int, metavar="N", help="of adapters and order (13)")
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -198,14 +211,17 @@ def _encoder(arguments: argparse.Namespace) -> None:
     except ImportError as error:
         raise MissingExtraError("what training needs", "pip install -e '.[encoder]'") from error
     out: Path = arguments.out or Path("build") / "encoder"
+    given = {name: getattr(arguments, name) for name in ("learning_rate", "seed")}
     settings = Settings(
         head=arguments.head,
         frozen=arguments.frozen,
         epochs=arguments.epochs,
         kinds=tuple(arguments.augment),
+        **{name: value for name, value in given.items() if value is not None},
     )
     data = read_data(arguments.train or TRAIN, arguments.dev or DEV, arguments.hold_out)
-    found = train(checkpoint, data, out, settings, out.with_name(f"{out.name}.work"))
+    work = out.with_name(f"{out.name}.work")
+    found = train(checkpoint, data, out, settings, work, arguments.start)
     say(", ".join(f"{name} {value:.3f}" for name, value in found.figures.items()))
     say(f"weights: {out}")
 

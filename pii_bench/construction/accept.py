@@ -27,6 +27,7 @@ from pii_bench.construction.derived import (
     TWIN_SETS,
     Conversation,
     conversation,
+    is_second_round,
     twin_kinds,
     twin_sources,
 )
@@ -177,10 +178,12 @@ def _terms(marked: Marked, recorded: Recorded) -> Terms:
     if name in ORDERS and 1 <= number <= ORDERS[name].size:
         earlier = recorded.sets[name].get(sample_id)
         return _kept(earlier) if earlier else _commissioned(commission(ORDERS[name], number))
-    if name in TWIN_SETS and sample_id in recorded.sets[name]:
-        return _of_twins(recorded.find(recorded.sets[name][sample_id].header["of"]), name)
-    if name in TWIN_SETS and 1 <= number <= len(sources := twin_sources(recorded, name)):
-        return _of_twins(sources[number - 1], name)
+    if name in TWIN_SETS:
+        again = is_second_round(recorded, number, name)
+        if earlier := recorded.sets[name].get(sample_id):
+            return _of_twins(recorded.find(earlier.header["of"]), name, again=again)
+        if 1 <= number <= len(sources := twin_sources(recorded, name)):
+            return _of_twins(sources[number - 1], name, again=again)
     if name == "distract" and 1 <= number <= CONVERSATIONS:
         return _of_conversation(conversation(recorded, number))
     if name == FRONTIER and 1 <= number <= FRONTIER_SIZE:
@@ -222,11 +225,11 @@ def _kept(earlier: Marked) -> Terms:
     )
 
 
-def _of_twins(source: Marked, name: str) -> Terms:
+def _of_twins(source: Marked, name: str, *, again: bool) -> Terms:
     return Terms(
         facts=source.facts,
         allowed={},
-        kinds=twin_kinds(source, name),
+        kinds=twin_kinds(source, name, again=again),
         chars=None,
         header={"of": source.id},
     )

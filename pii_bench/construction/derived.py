@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.commissions import ORDERS, SEED, numbers_of
 from pii_bench.construction.marked import OPENING, resolve
+from pii_bench.datasets.check.sets import AGAIN
 from pii_bench.errors import PiiBenchError
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Mapping
 
-    from pii_bench.construction.marked import Marked
+    from pii_bench.construction.marked import Marked, MarkedQuery
     from pii_bench.construction.recorded import Recorded
 
 TWINS_PER_SOURCE: Final = 200
@@ -29,7 +30,7 @@ TWINNED: Final = "twinned.txt"
 
 TEMPLATES: Final = ("professional network", "knowledge platform", "community forum")
 
-_TRAIN: Final = ("train-multi", "train-single")
+_TRAIN_ROUNDS: Final = ("train-multi", "train-single", "train-multi")
 _JOINED: Final = 5
 _ASKED: Final = 3
 # The texts of a conversation make up this share of it; greetings and answers are the rest.
@@ -37,10 +38,12 @@ _TEXTS_SHARE: Final = 0.86
 
 
 def twin_sources(recorded: Recorded, name: str = TWINS) -> list[Marked]:
-    """The texts that get twins: for training all, for the test 200 of single, then 200 of multi.
+    """The texts that get twins.
 
-    They are those listed in the file `TWINNED` where it is there, so that no text that is mended
-    later takes the place of one whose twins are written. Else they are drawn from the seed.
+    For training these are all, and then those about two people again; for the test 200 of single,
+    then 200 of multi. The latter are those listed in the file `TWINNED` where it is there, so that
+    no text that is mended later takes the place of one whose twins are written. Else they are
+    drawn from the seed.
 
     A text qualifies when other facts than the needed ones are left for a second query. Of texts
     about two people those come first in which the other person has the same kinds of facts with
@@ -50,7 +53,9 @@ def twin_sources(recorded: Recorded, name: str = TWINS) -> list[Marked]:
         PiiBenchError: a set is not complete, or too few of its texts qualify.
     """
     if name == TRAIN_TWINS:
-        return [own[key] for own in map(recorded.sets.get, _TRAIN) if own for key in sorted(own)]
+        return [
+            own[key] for own in map(recorded.sets.get, _TRAIN_ROUNDS) if own for key in sorted(own)
+        ]
     listed = recorded.folder / TWINNED
     if listed.exists():
         return [recorded.find(each) for each in listed.read_text(encoding="utf-8").split()]
@@ -68,12 +73,26 @@ def twin_sources(recorded: Recorded, name: str = TWINS) -> list[Marked]:
     return chosen
 
 
-def twin_kinds(source: Marked, name: str = TWINS) -> tuple[str, ...]:
+def is_second_round(recorded: Recorded, number: int, name: str) -> bool:
+    """Whether a text has twins of a lower number already."""
+    return name == TRAIN_TWINS and number > sum(
+        len(recorded.sets[own]) for own in set(_TRAIN_ROUNDS)
+    )
+
+
+def twin_kinds(source: Marked, name: str = TWINS, *, again: bool = False) -> tuple[str, ...]:
     """The kinds of twins that a text gets.
 
     For training, a text about two people with facts of one kind gets a pair of queries about
     these, `one` and `other`, instead of a second query about other facts.
+
+    Args:
+        source: the text.
+        name: of the set of twins.
+        again: whether it gets them in the second round.
     """
+    if again:
+        return tuple(kind + AGAIN for kind in twin_kinds(source, name) if kind != "turned")
     pair = ("one", "other") if name == TRAIN_TWINS and _shares_a_kind(source) else ("second",)
     return (
         *(pair if pair != ("second",) or _has_second(source) else ()),
@@ -115,20 +134,30 @@ def _can_be_turned(source: Marked) -> bool:
 def twin_sheet(recorded: Recorded, portion: int, name: str = TWINS) -> str:
     """The twins of a portion, from 1, for a writer."""
     sources = twin_sources(recorded, name)
+    firsts = {source.id: number for number, source in reversed([*enumerate(sources, start=1)])}
     told = []
     for number in numbers_of(portion, len(sources)):
         source = sources[number - 1]
         query = source.queries[0]
-        kinds = ", ".join(twin_kinds(source, name))
+        again = is_second_round(recorded, number, name)
+        kinds = ", ".join(twin_kinds(source, name, again=again))
+        earlier = recorded.sets[name].get(f"{name}-{firsts[source.id]:04d}") if again else None
+        asked = [query, *(earlier.queries if earlier else ())]
         related = source.header.get("relation")
         relation = f"relation: {related} (A first)\n" if related else ""
         told.append(
             f"=== {name}-{number:04d}\nof: {source.id}\nwanted: {kinds}\n"
-            f"{relation}--- text\n{source.text}\n"
-            f"--- its own query: {' '.join(query.needs)} | {query.reference} | {query.domain} | "
-            f"{query.asker}\n{query.text}\n"
+            f"{relation}--- text\n{source.text}\n" + "".join(map(_told_query, asked))
         )
     return "\n".join(told)
+
+
+def _told_query(query: MarkedQuery) -> str:
+    whose = "its own query" if query.kind == "query" else f"its twin {query.kind!r}"
+    needs = " ".join(query.needs)
+    return (
+        f"--- {whose}: {needs} | {query.reference} | {query.domain} | {query.asker}\n{query.text}\n"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.datasets.check.sets import AGAIN, TWINS
 from pii_bench.datasets.check.text import Cover, occurrences
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.errors import PiiBenchError
@@ -43,7 +44,7 @@ _FIELDS: Final = 4
 OPENING: Final = re.compile(r"\{([A-Z]\d{1,2}(?:\+[A-Z]\d{1,2})*)\|")
 """The beginning of an entity's mark, up to its text."""
 
-KINDS: Final = ("query", "second", "paraphrase", "turned", "one", "other")
+KINDS: Final = ("query", *TWINS, *(kind + AGAIN for kind in TWINS))
 """What a query is to its text: its own, or one of the kinds of twins."""
 
 

@@ -102,11 +102,29 @@ def test_for_training_every_text_of_two_with_facts_of_one_kind_gets_a_pair() -> 
     found.sets["train-multi"] = {"train-multi-0001": replace(multi(1), id="train-multi-0001")}
     found.sets["train-single"] = {"train-single-0001": replace(single(1), id="train-single-0001")}
 
-    two, one = twin_sources(found, TRAIN_TWINS)
+    two, one, again = twin_sources(found, TRAIN_TWINS)
 
     assert (two.id, one.id) == ("train-multi-0001", "train-single-0001")
+    assert again == two
     assert twin_kinds(two, TRAIN_TWINS) == ("one", "other", "paraphrase", "turned")
     assert twin_kinds(one, TRAIN_TWINS) == ("second", "paraphrase")
+
+
+def test_the_second_round_shows_what_the_first_asked_and_wants_other_queries() -> None:
+    found = recorded()
+    found.sets["train-multi"] = {"train-multi-0001": replace(multi(1), id="train-multi-0001")}
+    pair = (MarkedQuery("Is she an adult?", ("A2",), "contrast", "legal", "desk", kind="one"),)
+    found.sets[TRAIN_TWINS] = {
+        "train-twins-0001": Marked("train-twins-0001", {"of": "train-multi-0001"}, "", pair)
+    }
+
+    told = twin_sheet(found, 1, TRAIN_TWINS)
+
+    first, second = told.split("=== train-twins-")[1:]
+    assert "wanted: one, other, paraphrase, turned\n" in first
+    assert "wanted: one-again, other-again, paraphrase-again\n" in second
+    assert "--- its twin 'one': A2 | contrast | legal | desk\nIs she an adult?\n" in second
+    assert "its twin" not in first
 
 
 def test_a_sheet_of_twins_shows_text_and_first_query() -> None:

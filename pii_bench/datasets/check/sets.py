@@ -36,12 +36,17 @@ SOURCES: Final = ("single", "multi", "train-single", "train-multi")
 
 OUR_SETS: Final = frozenset({"single", "multi", "hard", "distract", "twins", "frontier"})
 
+TWINS: Final = ("second", "paraphrase", "turned", "one", "other")
+"""Kinds of twins, see `meta.twin`."""
+
+AGAIN: Final = "-again"
+"""Ends the kind of a twin of which a text has another."""
+
 _SUBJECTS: Final[Mapping[str, int]] = MappingProxyType({"single": 1, "multi": 2})
 _MADE_BY: Final[Mapping[str, str]] = MappingProxyType(
     {"hard": "hard_of", "distract": "joined", "twins": "twin_of"}
 )
 _JOINED: Final = 5
-_TWINS: Final = ("second", "paraphrase", "turned", "one", "other")
 
 
 def origins(sample: Sample) -> frozenset[str]:
@@ -167,7 +172,7 @@ def _differences(
 
 def _twin_problems(sample: Sample, source: Sample) -> Iterator[Problem]:
     first, own = _needed(source), _needed(sample)
-    match sample.meta.get("twin"):
+    match str(sample.meta.get("twin")).removesuffix(AGAIN):
         case "second":
             fault = f"needs what {source.id} needs" if own & first else ""
         case "paraphrase":
@@ -181,7 +186,7 @@ def _twin_problems(sample: Sample, source: Sample) -> Iterator[Problem]:
             several = len({subject for subject, _ in own}) > 1
             fault = "asks about more than one person" if several else ""
         case _:
-            fault = f"meta.twin is none of {', '.join(_TWINS)}"
+            fault = f"meta.twin is none of {', '.join(TWINS)}"
     if fault:
         yield Problem(sample.id, "twin-source", fault)
     if sample.query == source.query:

@@ -25,7 +25,8 @@ from pii_bench.systems.encoder import LOG
 from pii_bench.systems.encoder.augment import DEFAULT, augmented, conversations, excerpts
 from pii_bench.systems.encoder.measure import measure
 from pii_bench.systems.encoder.network import IGNORED, Head, JointReader, export
-from pii_bench.systems.encoder.reader import bucket
+from pii_bench.systems.encoder.reader import Reader, bucket
+from pii_bench.systems.encoder.restore import restore
 from pii_bench.systems.encoder.windows import padded, spelled_of, subwords_of, windows_of
 from pii_bench.systems.tagger import OUTSIDE, begin
 from pii_bench.taxonomy import PiiType
@@ -48,7 +49,8 @@ class Settings:
     Attributes:
         head: what labels words, see `network.Head`.
         frozen: whether the encoder's weights stay as they are.
-        learning_rate: of the encoder; the heads take `head_rate`.
+        learning_rate: of the encoder, at its highest.
+        head_factor: how many times faster the heads learn.
         unasked: share of examples whose query is left out, so that texts alone are read too.
         patience: epochs without a better dev score after which training stops.
         augmented: share of samples that are learnt from a second time, rewritten.
@@ -61,7 +63,7 @@ class Settings:
     head: Head = "linear"
     frozen: bool = False
     learning_rate: float = 3e-4
-    head_rate: float = 1e-3
+    head_factor: float = 10 / 3
     batch: int = 16
     epochs: int = 4
     warmup: float = 0.1
@@ -265,7 +267,7 @@ class JointTrainer(Trainer):
         self.optimizer = torch.optim.AdamW(
             [
                 {"params": body, "lr": self._settings.learning_rate},
-                {"params": heads, "lr": self._settings.head_rate},
+                {"params": heads, "lr": self._settings.head_factor * self._settings.learning_rate},
             ],
             weight_decay=self._settings.weight_decay,
         )
@@ -294,6 +296,7 @@ def train(
     out: Path,
     settings: Settings,
     work: Path,
+    start: Path | None = None,
 ) -> Measured:
     """Train, keep the epoch that is best on dev, and export it.
 
@@ -304,9 +307,14 @@ def train(
         out: where the graph, the heads, the tokenizer and the log go.
         settings: how.
         work: where checkpoints are kept; training goes on from the last one there.
+        start: folder of a trained encoder, of the same checkpoint and head, whose weights are the
+            first ones.
 
     Returns:
         The figures of the written files on dev, see `measure`.
+
+    Raises:
+        InputFileError: `start` holds no encoder of this checkpoint and head.
     """
     train_samples = [sample for samples in data.train.values() for sample in samples]
     dev_samples = [sample for samples in data.dev.values() for sample in samples]
@@ -317,6 +325,8 @@ def train(
     tokenizer.no_truncation()
     tokenizer.no_padding()
     reader = JointReader(encoder, settings.head, frozen=settings.frozen)
+    if start is not None:
+        restore(reader, start)
     arguments = TrainingArguments(
         output_dir=str(work),
         per_device_train_batch_size=settings.batch,
@@ -362,6 +372,7 @@ def train(
             "dev": {name: len(samples) for name, samples in data.dev.items()},
         },
         "settings": asdict(settings),
+        "start": None if start is None else Reader(start).sha256,
         "versions": {name: version(name) for name in _VERSIONS},
         "history": trainer.state.log_history,
     }

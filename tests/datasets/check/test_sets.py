@@ -83,6 +83,7 @@ def test_samples_that_follow_from_their_sources() -> None:
         twin("turned", "Is he old?", ("B", "40")),
         twin("one", "Do I age well?", ("A", "32")),
         twin("other", "Does he age well?", ("B", "40")),
+        twin("other-again", "Is he past his prime?", ("B", "40")),
     ):
         assert found(sample) == []
 

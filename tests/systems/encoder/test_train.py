@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -11,7 +13,9 @@ import pytest
 
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
+from pii_bench.errors import InputFileError
 from pii_bench.systems.catalog import SystemOptions, build_systems
+from pii_bench.systems.encoder.reader import Reader
 
 torch = pytest.importorskip("torch", reason="the extra `encoder` is not installed")
 transformers = pytest.importorskip("transformers", reason="the extra `encoder` is not installed")
@@ -21,6 +25,7 @@ from pii_bench.systems.encoder.network import (  # noqa: E402 - torch must be th
     JointReader,
     export,
 )
+from pii_bench.systems.encoder.restore import restore  # noqa: E402
 from tests.conftest import REPOSITORY  # noqa: E402
 from tests.systems.encoder.test_windows import tokenizer  # noqa: E402
 
@@ -92,6 +97,62 @@ def test_the_graph_of_any_checkpoint_computes_what_torch_does(kind: str, tmp_pat
         expected = reader.states(*inputs.values())
         assert states == pytest.approx(expected.detach().numpy(), abs=1e-4)
         assert labels == pytest.approx(reader.labels(expected).detach().numpy(), abs=1e-4)
+
+
+@pytest.mark.parametrize("head", get_args(Head))
+@pytest.mark.parametrize("quantised", [False, True])
+def test_what_was_written_is_read_back(
+    checkpoint: Path, tmp_path: Path, head: Head, quantised: bool
+) -> None:
+    def made() -> JointReader:
+        return JointReader(transformers.AutoModel.from_pretrained(checkpoint), head).eval()
+
+    first, second = made(), made()
+    export(first, checkpoint / "tokenizer.json", tmp_path / "out", quantised=quantised)
+
+    restore(second, tmp_path / "out")
+
+    for name, weights in first.state_dict().items():
+        # 7 bits for what lies between the least and the greatest weight of a matrix; and scores of
+        # steps that are forbidden are stored with 10,000 taken off.
+        step = float(weights.max() - weights.min()) / 127 if quantised else 0.001
+        if ".pooler." not in name:
+            assert second.state_dict()[name].numpy() == pytest.approx(weights.numpy(), abs=step)
+    assert not torch.equal(made().relevance[0].weight, first.relevance[0].weight)
+
+
+@pytest.mark.parametrize(
+    ("head", "reason"),
+    [("charcnn-crf", "lacks the weights crf.end: another model or head"), ("linear", "")],
+)
+def test_weights_of_another_head_are_refused(
+    checkpoint: Path, tmp_path: Path, head: Head, reason: str
+) -> None:
+    export(
+        JointReader(transformers.AutoModel.from_pretrained(checkpoint)).eval(),
+        checkpoint / "tokenizer.json",
+        tmp_path / "out",
+        quantised=True,
+    )
+    other = JointReader(transformers.AutoModel.from_pretrained(checkpoint), head)
+
+    with pytest.raises(InputFileError, match=reason) if reason else nullcontext():
+        restore(other, tmp_path / "out")
+
+
+def test_training_goes_on_from_a_trained_encoder(
+    checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["train", "encoder", "--checkpoint", str(checkpoint), "--epochs", "1", *DATA]
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert main([*arguments, "--out", str(first)]) == 0
+
+    assert main([*arguments, "--out", str(second), "--start", str(first)]) == 0
+    log = json.loads((second / "training.json").read_text(encoding="utf-8"))
+    assert log["start"] == Reader(first).sha256
+
+    assert main([*arguments, "--out", str(second), "--start", str(tmp_path)]) == 2
+    assert f"{tmp_path}: holds no trained encoder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", sorted({*KINDS} - {"bert"}))

@@ -1,0 +1,117 @@
+"""Reads the weights of a written encoder back into torch, so that training can go on from it.
+
+Of a graph of 8 bits, the weights are the numbers that its integers stand for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import onnx
+import torch
+from onnx import numpy_helper
+
+from pii_bench.errors import InputFileError
+from pii_bench.systems.encoder.reader import GRAPH, HEADS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from pii_bench.systems.encoder.network import JointReader
+
+    Floats = NDArray[np.float32]
+
+_PREFIX: Final = "reader."
+_QUANTISED: Final = "_quantized"
+
+
+def restore(reader: JointReader, folder: Path) -> None:
+    """Take the weights that `network.export` wrote.
+
+    Args:
+        reader: of the same pretrained model and head.
+        folder: with the graph and the heads.
+
+    Raises:
+        InputFileError: it lacks weights of the reader, or has them in another shape.
+    """
+    try:
+        graph = onnx.load(folder / GRAPH).graph
+        with np.load(folder / HEADS) as file:
+            heads = dict(file)
+    except (OSError, ValueError) as error:
+        raise InputFileError(folder, "holds no trained encoder") from error
+    found = {name: torch.tensor(weights) for name, weights in _of_graph(graph).items()}
+    found |= {
+        name: torch.tensor(heads[name]) for name in heads if name.startswith(("relevance", "owner"))
+    }
+    found["distance.weight"] = torch.tensor(heads["distance"])
+    if reader.crf is not None and "crf.start" in heads:
+        found["crf.start"] = torch.tensor(heads["crf.start"]) - reader.crf.forbidden_start
+        found["crf.pairs"] = torch.tensor(heads["crf.pairs"]) - reader.crf.forbidden
+        found["crf.end"] = torch.tensor(heads["crf.end"])
+    # What the text models pool is never used, so it is in no graph.
+    own = {name: weight for name, weight in reader.state_dict().items() if ".pooler." not in name}
+    if missing := sorted(own.keys() - found.keys()):
+        raise InputFileError(folder, f"lacks the weights {missing[0]}: another model or head?")
+    for name, weight in own.items():
+        if found[name].shape != weight.shape:
+            shapes = f"{tuple(found[name].shape)}, not {tuple(weight.shape)}"
+            raise InputFileError(folder, f"{name} has the shape {shapes}")
+    reader.load_state_dict({name: found[name] for name in own}, strict=False)
+
+
+def _of_graph(graph: Any) -> dict[str, Floats]:
+    """Weights by their names in torch.
+
+    Those of linear layers have lost their names: they are found from the bias that is added to
+    the product, and are the other way round.
+    """
+    stored = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
+    # Weights that are equal are stored once.
+    same = {node.output[0]: node.input[0] for node in graph.node if node.op_type == "Identity"}
+    stored |= {name: stored[other] for name, other in same.items() if other in stored}
+    weights = {
+        name.removesuffix(_QUANTISED): _floats(name, stored)
+        for name in stored
+        if not name.endswith(("_scale", "_zero_point"))
+    }
+    made_by = {name: node for node in graph.node for name in node.output}
+    named = {
+        name.removeprefix(_PREFIX): weight
+        for name, weight in weights.items()
+        if name.startswith(_PREFIX)
+    }
+    for node in graph.node:
+        for bias in node.input:
+            if node.op_type == "Add" and bias in stored and bias.endswith(".bias"):
+                (product,) = (each for each in node.input if each != bias)
+                matrix = _matrix(product, made_by, weights)
+                if matrix is not None:
+                    name = bias.removeprefix(_PREFIX).removesuffix("bias") + "weight"
+                    named[name] = weights[matrix].T
+    return named
+
+
+def _matrix(name: str, made_by: dict[str, Any], weights: dict[str, Floats]) -> str | None:
+    """The name of the matrix in a product that is scaled and converted to floats."""
+    node = made_by[name]
+    for each in node.input:
+        plain: str = each.removesuffix(_QUANTISED)
+        if node.op_type in {"MatMul", "MatMulInteger"} and plain in weights:
+            return plain
+    if node.op_type in {"Mul", "Cast"} and node.input[0] in made_by:
+        return _matrix(node.input[0], made_by, weights)
+    return None
+
+
+def _floats(name: str, stored: dict[str, NDArray[Any]]) -> Floats:
+    weight = stored[name]
+    if name.endswith(_QUANTISED):
+        plain = name.removesuffix(_QUANTISED)
+        weight = weight.astype(np.float32) - stored[f"{plain}_zero_point"].astype(np.float32)
+        weight = weight * stored[f"{plain}_scale"]
+    return weight.astype(np.float32)
