@@ -64,12 +64,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     encoder.add_argument(
         "--start",
         type=Path,
+        nargs="+",
+        default=[],
         metavar="DIR",
-        help="go on from the weights of this trained encoder, of the same checkpoint and head",
+        help="go on from the weights of this trained encoder, of the same checkpoint and head; of "
+        "several, from the mean",
     )
     encoder.add_argument("--head", choices=_HEADS, default="linear", help="(%(default)s)")
     encoder.add_argument("--frozen", action="store_true", help="train the heads alone")
-    encoder.add_argument("--epochs", type=positive, default=4, metavar="N", help="(%(default)s)")
+    encoder.add_argument(
+        "--epochs", type=int, default=4, metavar="N", help="0: --start as it is (%(default)s)"
+    )
     encoder.add_argument(
         "--augment",
         nargs="*",
@@ -201,6 +206,8 @@ def _show_step(step: int, steps: int, loss: float) -> None:
 def _encoder(arguments: argparse.Namespace) -> None:
     """Fine-tune an encoder, and say how good it is on dev; goes on from the last epoch."""
     checkpoint = arguments.checkpoint or packaged_checkpoint()
+    if arguments.epochs < 0 or not (arguments.epochs or arguments.start):
+        raise PiiBenchError(f"--epochs must be from 1, or 0 with --start, not {arguments.epochs}")
     if not (checkpoint / "tokenizer.json").exists() and not _is_gguf(checkpoint):
         what = "a folder with a pretrained encoder and its tokenizer.json, or a .gguf file"
         raise PiiBenchError(f"--checkpoint must be {what}, not {checkpoint}")

@@ -28,16 +28,22 @@ _PREFIX: Final = "reader."
 _QUANTISED: Final = "_quantized"
 
 
-def restore(reader: JointReader, folder: Path) -> None:
-    """Take the weights that `network.export` wrote.
+def restore(reader: JointReader, *folders: Path) -> None:
+    """Take the weights that `network.export` wrote, of several the mean.
 
     Args:
         reader: of the same pretrained model and head.
-        folder: with the graph and the heads.
+        folders: with the graph and the heads.
 
     Raises:
-        InputFileError: it lacks weights of the reader, or has them in another shape.
+        InputFileError: one lacks weights of the reader, or has them in another shape.
     """
+    each = [_weights(reader, folder) for folder in folders]
+    mean = {name: sum(weights[name] for weights in each) / len(each) for name in each[0]}
+    reader.load_state_dict(mean, strict=False)
+
+
+def _weights(reader: JointReader, folder: Path) -> dict[str, torch.Tensor]:
     try:
         graph = onnx.load(folder / GRAPH).graph
         with np.load(folder / HEADS) as file:
@@ -61,7 +67,7 @@ def restore(reader: JointReader, folder: Path) -> None:
         if found[name].shape != weight.shape:
             shapes = f"{tuple(found[name].shape)}, not {tuple(weight.shape)}"
             raise InputFileError(folder, f"{name} has the shape {shapes}")
-    reader.load_state_dict({name: found[name] for name in own}, strict=False)
+    return {name: found[name] for name in own}
 
 
 def _of_graph(graph: Any) -> dict[str, Floats]:

@@ -52,6 +52,7 @@ class Settings:
         learning_rate: of the encoder, at its highest.
         head_factor: how many times faster the heads learn.
         unasked: share of examples whose query is left out, so that texts alone are read too.
+        epochs: 0 for the weights of the start.
         patience: epochs without a better dev score after which training stops.
         augmented: share of samples that are learnt from a second time, rewritten.
         kinds: of rewriting, see `augment`.
@@ -85,7 +86,8 @@ class Example:
     Attributes:
         labels: one for each subword of the window, `IGNORED` where no word of the text opens.
         spans: first subword and end of each mention, within the window.
-        needed: 1, 0 or `IGNORED` for each mention.
+        needed: 1, 0 or `IGNORED` for each mention; of a name among several, whether anything of
+            that person is needed.
         pairs: mention, mention of a person's name, bucket of the distance between them.
         owned: whether the mention is that person's.
     """
@@ -118,6 +120,10 @@ def _example(window: Window, sample: Sample, *, told: bool) -> Example:
         if opens:
             labels[window.first + place] = OUTSIDE
     related = {(need.subject, need.text) for need in sample.related}
+    asked_about = {need.subject for need in sample.related}
+    several = (
+        len({s.id for s in sample.subjects if any(e.type == PiiType.PER for e in s.entities)}) > 1
+    )
     rows: list[tuple[int, int]] = []
     needed: list[int] = []
     owners: list[set[str]] = []
@@ -128,20 +134,22 @@ def _example(window: Window, sample: Sample, *, told: bool) -> Example:
         if touched is None:
             continue
         row = (window.first + touched[0], window.first + touched[1])
-        is_needed = (subject, entity.text) in related
+        is_name = entity.type == PiiType.PER
+        is_needed = subject in asked_about if is_name else (subject, entity.text) in related
+        is_weighed = told and (several or not is_name)
         if row in places:
             # Two people share it.
             owners[places[row]].add(subject)
-            if told and entity.type != PiiType.PER:
+            if is_weighed:
                 needed[places[row]] = max(needed[places[row]], int(is_needed))
             continue
         if not any(first < row[1] and row[0] < last for first, last in rows):
             _label(labels, row, window, PiiType(entity.type))
         places[row] = len(rows)
-        if entity.type == PiiType.PER:
+        if is_name:
             names.setdefault(subject, []).append(len(rows))
         rows.append(row)
-        needed.append(int(is_needed) if told and entity.type != PiiType.PER else IGNORED)
+        needed.append(int(is_needed) if is_weighed else IGNORED)
         owners.append({subject})
     pairs = list(_pairs(rows, names))
     return Example(
@@ -296,7 +304,7 @@ def train(
     out: Path,
     settings: Settings,
     work: Path,
-    start: Path | None = None,
+    start: Sequence[Path] = (),
 ) -> Measured:
     """Train, keep the epoch that is best on dev, and export it.
 
@@ -307,14 +315,14 @@ def train(
         out: where the graph, the heads, the tokenizer and the log go.
         settings: how.
         work: where checkpoints are kept; training goes on from the last one there.
-        start: folder of a trained encoder, of the same checkpoint and head, whose weights are the
-            first ones.
+        start: folders of trained encoders, of the same checkpoint and head; the mean of their
+            weights comes first (Wortsman et al. 2022: better than each, where all began alike).
 
     Returns:
         The figures of the written files on dev, see `measure`.
 
     Raises:
-        InputFileError: `start` holds no encoder of this checkpoint and head.
+        InputFileError: one of `start` holds no encoder of this checkpoint and head.
     """
     train_samples = [sample for samples in data.train.values() for sample in samples]
     dev_samples = [sample for samples in data.dev.values() for sample in samples]
@@ -325,8 +333,8 @@ def train(
     tokenizer.no_truncation()
     tokenizer.no_padding()
     reader = JointReader(encoder, settings.head, frozen=settings.frozen)
-    if start is not None:
-        restore(reader, start)
+    if start:
+        restore(reader, *start)
     arguments = TrainingArguments(
         output_dir=str(work),
         per_device_train_batch_size=settings.batch,
@@ -359,8 +367,8 @@ def train(
         data_collator=lambda items: collate([item["example"] for item in items]),
         callbacks=[EarlyStoppingCallback(early_stopping_patience=settings.patience)],
     )
-    resumable = any(work.glob("checkpoint-*"))
-    trainer.train(resume_from_checkpoint=resumable)
+    if settings.epochs:
+        trainer.train(resume_from_checkpoint=any(work.glob("checkpoint-*")))
     reader.eval()
     export(reader, tokenizer_file, out, quantised=True)
     found = measure(out, dev_samples)
@@ -372,7 +380,7 @@ def train(
             "dev": {name: len(samples) for name, samples in data.dev.items()},
         },
         "settings": asdict(settings),
-        "start": None if start is None else Reader(start).sha256,
+        "start": [Reader(folder).sha256 for folder in start],
         "versions": {name: version(name) for name in _VERSIONS},
         "history": trainer.state.log_history,
     }

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
+import numpy as np
 import onnxruntime
 import pytest
 
@@ -149,8 +150,18 @@ def test_training_goes_on_from_a_trained_encoder(
 
     assert main([*arguments, "--out", str(second), "--start", str(first)]) == 0
     log = json.loads((second / "training.json").read_text(encoding="utf-8"))
-    assert log["start"] == Reader(first).sha256
+    assert log["start"] == [Reader(first).sha256]
 
+    mean = tmp_path / "mean"
+    started = ["--start", str(first), str(second), "--epochs", "0", "--out", str(mean)]
+    assert main([*arguments, *started]) == 0
+    found, one, other = (np.load(folder / "heads.npz") for folder in (mean, first, second))
+    for name in ("relevance.0.weight", "distance"):
+        assert found[name] == pytest.approx((one[name] + other[name]) / 2, abs=1e-6)
+    assert not np.array_equal(one["distance"], other["distance"])
+
+    assert main([*arguments, "--epochs", "0"]) == 2
+    assert "--epochs must be from 1, or 0 with --start, not 0" in capsys.readouterr().err
     assert main([*arguments, "--out", str(second), "--start", str(tmp_path)]) == 2
     assert f"{tmp_path}: holds no trained encoder" in capsys.readouterr().err
 
