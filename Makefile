@@ -47,11 +47,17 @@ train-words: .venv/.train ## Train the one that sees words alone
 
 ALL_TRAIN := --train train-single train-multi train-twins train-other $(if $(CAPID),capid:$(CAPID))
 
+ENCODER := $(BIN)/pii-bench train encoder --head charcnn-crf $(ALL_TRAIN)
+
 .PHONY: train-encoder
 train-encoder: .venv/.encoder ## Fine-tune the encoder: two hours on two cores; [CAPID=train.jsonl] learns from that file too
 	for epochs in 4 6; do \
-	  $(BIN)/pii-bench train encoder --head charcnn-crf --epochs $$epochs --out data/models/encoder $(ALL_TRAIN) || exit; \
+	  $(ENCODER) --epochs $$epochs --out build/encoders/first || exit; \
 	done
+	for seed in 29 31; do \
+	  $(ENCODER) --start build/encoders/first --seed $$seed --epochs 2 --learning-rate 0.0002 --out build/encoders/seed-$$seed || exit; \
+	done
+	$(ENCODER) --start build/encoders/seed-29 build/encoders/seed-31 --epochs 0 --out data/models/encoder
 
 .PHONY: heads
 heads: .venv/.encoder ## Fine-tune it with each other head and run them: two hours; [CAPID=train.jsonl] as before

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError
 from pii_bench.systems.encoder import LOG
@@ -63,7 +63,7 @@ def read_trained(folder: Path) -> Trained:
             frozen=settings["frozen"],
             augmented=", ".join(settings["kinds"]),
             train=_counted(data["train"]),
-            epochs=round(log["history"][-1]["epoch"]),
+            epochs=_epochs(log),
             dev=_counted(data["dev"]),
             strict_f1=dev["strict"],
             ent_f1=dev["entity"],
@@ -74,6 +74,12 @@ def read_trained(folder: Path) -> Trained:
         raise InputFileError(path, error.strerror or "cannot be read") from error
     except (ValueError, LookupError, TypeError) as error:
         raise InputFileError(path, f"is no log of `pii-bench train encoder`: {error!r}") from error
+
+
+def _epochs(log: dict[str, Any]) -> int:
+    """Its own epochs, and the most that weights have which it started from."""
+    own = round(log["history"][-1]["epoch"]) if log["history"] else 0
+    return own + max(map(_epochs, log.get("start", ())), default=0)
 
 
 def _counted(datasets: dict[str, int]) -> str:

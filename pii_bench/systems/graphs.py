@@ -31,10 +31,23 @@ def load_graph(path: Path) -> Any:
 
 
 def quantise(path: Path) -> None:
-    """Make a graph compute in 8 bits: its matrices, and what they are multiplied with."""
+    """Make a graph compute in 8 bits: its matrices, and what they are multiplied with.
+
+    Matrices that make states narrower compute with floats and are stored as those of 16 bits:
+    their inputs are sums of a few large numbers and many small ones, which 8 bits do not tell
+    apart.
+    """
     _onnxruntime()
+    import onnx
     from onnxruntime.quantization import quantize_dynamic
 
+    graph = onnx.load(path).graph
+    shapes = {each.name: tuple(each.dims) for each in graph.initializer}
+    narrowing = {
+        node.name: node.input[1]
+        for node in graph.node
+        if node.op_type == "MatMul" and _is_narrowing(shapes.get(node.input[1], ()))
+    }
     quantize_dynamic(
         path,
         path,
@@ -43,7 +56,30 @@ def quantise(path: Path) -> None:
         # 7 bits: processors without VNNI add two products of 8 bits in 16 and overflow.
         reduce_range=True,
         extra_options={"MatMulConstBOnly": True},
+        nodes_to_exclude=[*narrowing],
     )
+    _halve(path, set(narrowing.values()))
+
+
+def _is_narrowing(shape: tuple[int, ...]) -> bool:
+    return len(shape) == 2 and shape[0] > shape[1]
+
+
+def _halve(path: Path, names: set[str]) -> None:
+    """Store weights in 16 bits; onnxruntime makes floats of them when it loads the graph."""
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    model = onnx.load(path)
+    for weight in model.graph.initializer:
+        if weight.name in names:
+            name, half = weight.name, f"{weight.name}_half"
+            weight.CopyFrom(
+                numpy_helper.from_array(numpy_helper.to_array(weight).astype("float16"), half)
+            )
+            cast = helper.make_node("Cast", [half], [name], to=TensorProto.FLOAT)
+            model.graph.node.insert(0, cast)
+    onnx.save(model, path)
 
 
 def _onnxruntime() -> Any:

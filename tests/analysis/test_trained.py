@@ -47,6 +47,14 @@ def test_a_row_says_what_was_learnt_from_and_how_good_it_is(weights: Path) -> No
     )
 
 
+def test_epochs_before_the_start_count(weights: Path) -> None:
+    before = {**_LOG, "history": [{"epoch": 4.0}]}
+    mean = {**_LOG, "history": [], "start": [{**_LOG, "start": [before]}, before]}
+    (weights / "training.json").write_text(json.dumps(mean), encoding="utf-8")
+
+    assert read_trained(weights).epochs == 6
+
+
 def test_the_table_is_written_as_csv(weights: Path, tmp_path: Path) -> None:
     out = tmp_path / "trained.csv"
 

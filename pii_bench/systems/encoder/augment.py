@@ -130,7 +130,7 @@ DEFAULT: Final = tuple(kind for kind in ALL if kind != "synonyms")
 """Those that need nothing but the extra `encoder`."""
 
 
-_TEXTS: Final = (2, 3, 4)
+_TEXTS: Final = (2, 3, 4, 5)
 _MOST_ASKED: Final = 3
 _CHUNKS: Final = (1, 2, 3)
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|\n+")

@@ -66,10 +66,9 @@ _SHARED: Final = 0.5
 _CHANGE: Final = 2.0
 # From which relevance a code is kept.
 _CLEAR: Final = 0.8
-# How many times surer a query is about one person than about others; best on dev of 5, 7, 10, 20.
-_FAR: Final = 10.0
-# As surely as that it can be about several.
-_CERTAIN: Final = 0.99
+# How much it counts whom a query is about; best on dev of 0 to 1.
+_PERSON: Final = 0.2
+_LEAST: Final = 1e-6
 _SPLIT: Final = frozenset("\n\r\t")
 
 
@@ -146,27 +145,23 @@ class Reader:
             query: what is asked about the text, not blank.
         """
         reaching = may_need_contact(query)
+        several = len({owner for item in found for owner in item.owners}) > 1
         asked = [
-            item.type is not PiiType.PER and (reaching or not is_contact(item.text))
+            item
+            for item in found
+            if (several if item.type is PiiType.PER else reaching or not is_contact(item.text))
+        ]
+        spans = {span for item in asked for span in item.spans}
+        windows = windows_of(self._tokenizer, text, query) if spans else ()
+        states = ((window, hidden) for window, hidden, _ in self._run(windows))
+        weights = self._weights(spans, states)
+        weighed = [
+            replace(
+                item, relevance=max((weights.get(span, 0.0) for span in item.spans), default=0.0)
+            )
             for item in found
         ]
-        weighed = {
-            span for item, may_be in zip(found, asked, strict=True) if may_be for span in item.spans
-        }
-        windows = windows_of(self._tokenizer, text, query) if weighed else ()
-        states = ((window, hidden) for window, hidden, _ in self._run(windows))
-        weights = self._weights(weighed, states)
-        return about_somebody(
-            [
-                replace(
-                    item,
-                    relevance=max((weights.get(span, 0.0) for span in item.spans), default=0.0)
-                    if may_be
-                    else 0.0,
-                )
-                for item, may_be in zip(found, asked, strict=True)
-            ]
-        )
+        return about_somebody(weighed)
 
     def _run(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Floats, Floats]]:
         """Each window with its hidden states (subwords, width) and label scores.
@@ -279,28 +274,35 @@ def is_kept(item: Found, threshold: float) -> bool:
 
 
 def about_somebody(found: Sequence[Found]) -> list[Found]:
-    """What was found, with less relevance for what is only others' than the query is about.
+    """What was found, with less relevance for what is others' than the query is about.
 
-    How surely a query is about a person is the greatest relevance of what is that person's.
-    Where these odds are `_FAR` times less than those of another person, all odds of what is
-    theirs are divided by `_FAR`.
+    The relevance of a name tells how surely the query is about that person. Where its log-odds are
+    less than those of the person who is asked about most surely, `_PERSON` of the difference is
+    taken off the log-odds of all that is theirs. Names have no relevance then.
+
+    Args:
+        found: with the relevance that the weights give it, names included.
     """
     people: dict[str, float] = {}
     for item in found:
-        for owner in item.owners:
-            people[owner] = max(people.get(owner, 0.0), _odds(item.relevance))
-    least = max(people.values(), default=0.0) / _FAR
-    return [
-        replace(item, relevance=item.relevance / (item.relevance + _FAR * (1 - item.relevance)))
-        if item.owners and all(people[owner] < least for owner in item.owners)
-        else item
-        for item in found
-    ]
+        if item.type is PiiType.PER:
+            for owner in item.owners:
+                people[owner] = max(people.get(owner, -np.inf), _log_odds(item.relevance))
+    most = max(people.values(), default=0.0)
+
+    def weighed(item: Found) -> float:
+        if item.type is PiiType.PER or not item.relevance:
+            return 0.0
+        own = [people[owner] for owner in item.owners if owner in people]
+        less = most - max(own) if own else 0.0
+        return _sigmoid(_log_odds(item.relevance) - _PERSON * less) if less else item.relevance
+
+    return [replace(item, relevance=weighed(item)) for item in found]
 
 
-def _odds(relevance: float) -> float:
-    sure = min(relevance, _CERTAIN)
-    return sure / (1 - sure)
+def _log_odds(relevance: float) -> float:
+    sure = min(max(relevance, _LEAST), 1 - _LEAST)
+    return float(np.log(sure / (1 - sure)))
 
 
 def subjects_of(found: Iterable[Found]) -> list[list[tuple[str, str]]]:

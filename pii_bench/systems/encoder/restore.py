@@ -77,8 +77,10 @@ def _of_graph(graph: Any) -> dict[str, Floats]:
     the product, and are the other way round.
     """
     stored = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
-    # Weights that are equal are stored once.
-    same = {node.output[0]: node.input[0] for node in graph.node if node.op_type == "Identity"}
+    # Weights that are equal are stored once, some are stored in 16 bits.
+    same = {
+        node.output[0]: node.input[0] for node in graph.node if node.op_type in {"Identity", "Cast"}
+    }
     stored |= {name: stored[other] for name, other in same.items() if other in stored}
     weights = {
         name.removesuffix(_QUANTISED): _floats(name, stored)

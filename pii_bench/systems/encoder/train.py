@@ -20,6 +20,7 @@ from transformers import (
     TrainingArguments,
 )
 
+from pii_bench.errors import InputFileError
 from pii_bench.files import write_whole
 from pii_bench.systems.encoder import LOG
 from pii_bench.systems.encoder.augment import DEFAULT, augmented, conversations, excerpts
@@ -380,12 +381,21 @@ def train(
             "dev": {name: len(samples) for name, samples in data.dev.items()},
         },
         "settings": asdict(settings),
-        "start": [Reader(folder).sha256 for folder in start],
+        "start": [_log_of(folder) for folder in start],
         "versions": {name: version(name) for name in _VERSIONS},
         "history": trainer.state.log_history,
     }
     write_whole(out / LOG, json.dumps(log, indent=1) + "\n")
     return found
+
+
+def _log_of(folder: Path) -> dict[str, Any]:
+    """The log of a trained encoder, and the hash of its weights."""
+    try:
+        log: dict[str, Any] = json.loads((folder / LOG).read_bytes())
+    except (OSError, ValueError) as error:
+        raise InputFileError(folder / LOG, "cannot be read") from error
+    return {"weights": Reader(folder).sha256, **log}
 
 
 def _pretrained(checkpoint: Path, work: Path) -> tuple[Any, Path]:

@@ -82,32 +82,28 @@ def test_subwords_have_the_label_of_their_word() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("people", "before", "after"),
     [
-        # Odds of 9 to 1 are 81 times those of 1 to 9, which become 1 to 90, and 9 times 1 to 1.
-        ({"Ada": [0.9, 0.1], "Bo": [0.1]}, {"Ada": [0.9, 0.1], "Bo": [1 / 91]}),
-        ({"Ada": [0.9], "Bo": [0.5, 0.1]}, {"Ada": [0.9], "Bo": [0.5, 0.1]}),
-        ({"Ada": [0.9], "": [0.1]}, {"Ada": [0.9], "": [0.1]}),
-        (
-            {"Ada Bo": [0.9], "Bo": [0.1], "Cy": [0.1]},
-            {"Ada Bo": [0.9], "Bo": [0.1], "Cy": [1 / 91]},
-        ),
-        # 99 to 1 is as sure as can be.
-        ({"Ada": [1.0], "Bo": [0.95]}, {"Ada": [1.0], "Bo": [0.95]}),
-        ({"Ada": [0.0], "Bo": [0.0]}, {"Ada": [0.0], "Bo": [0.0]}),
-        ({}, {}),
+        # Odds of 9 to 1 and 1 to 9 differ 81 times; even odds become 1 to 81 ** 0.2.
+        ({"Ada": 0.9, "Bo": 0.1}, {"Ada": 0.5, "Bo": 0.5}, {"Ada": 0.5, "Bo": 1 / (1 + 81**0.2)}),
+        # What two people share counts as the surer one's, and what has no owner as it is.
+        ({"Ada": 0.9, "Bo": 0.1}, {"Ada Bo": 0.5, "": 0.5}, {"Ada Bo": 0.5, "": 0.5}),
+        ({"Ada": 0.4, "Bo": 0.4}, {"Ada": 0.9, "Bo": 0.2}, {"Ada": 0.9, "Bo": 0.2}),
+        ({"Ada": 0.9, "Bo": 0.1}, {"Ada": 0.0, "Bo": 0.0}, {"Ada": 0.0, "Bo": 0.0}),
+        ({"Ada": 0.1}, {"Ada": 0.7}, {"Ada": 0.7}),
+        ({}, {"": 0.7}, {"": 0.7}),
     ],
 )
 def test_what_is_others_is_less_relevant_than_what_is_the_persons_asked_about(
-    before: dict[str, list[float]], after: dict[str, list[float]]
+    people: dict[str, float], before: dict[str, float], after: dict[str, float]
 ) -> None:
-    found = [
-        Found("x", PiiType.DATETIME, ((0, 1),), tuple(owners.split()), relevance)
-        for owners, own in before.items()
-        for relevance in own
+    names = [Found(name, PiiType.PER, ((0, 1),), (name,), sure) for name, sure in people.items()]
+    facts = [
+        Found("x", PiiType.DATETIME, ((1, 2),), tuple(owners.split()), relevance)
+        for owners, relevance in before.items()
     ]
-    assert [item.relevance for item in about_somebody(found)] == pytest.approx(
-        [relevance for own in after.values() for relevance in own]
+    assert [item.relevance for item in about_somebody([*names, *facts])] == pytest.approx(
+        [*(0.0 for _ in names), *after.values()]
     )
 
 

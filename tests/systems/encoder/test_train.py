@@ -150,7 +150,9 @@ def test_training_goes_on_from_a_trained_encoder(
 
     assert main([*arguments, "--out", str(second), "--start", str(first)]) == 0
     log = json.loads((second / "training.json").read_text(encoding="utf-8"))
-    assert log["start"] == [Reader(first).sha256]
+    (started_from,) = log["start"]
+    assert started_from["weights"] == Reader(first).sha256
+    assert started_from["settings"]["epochs"] == 1
 
     mean = tmp_path / "mean"
     started = ["--start", str(first), str(second), "--epochs", "0", "--out", str(mean)]
