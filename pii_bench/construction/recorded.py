@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SIZES: Final[Mapping[str, int]] = {
     **{name: order.size for name, order in ORDERS.items()},
     TWINS: 2 * TWINS_PER_SOURCE,
-    TRAIN_TWINS: 768,
+    TRAIN_TWINS: 942,
     "distract": CONVERSATIONS,
     FRONTIER: FRONTIER_SIZE,
     OTHER: OTHER_SIZE,
