@@ -19,6 +19,7 @@ from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.encoder.reader import Reader
 
 torch = pytest.importorskip("torch", reason="the extra `encoder` is not installed")
+onnx = pytest.importorskip("onnx", reason="the extra `encoder` is not installed")
 transformers = pytest.importorskip("transformers", reason="the extra `encoder` is not installed")
 
 from pii_bench.systems.encoder.network import (  # noqa: E402 - torch must be there
@@ -120,6 +121,22 @@ def test_what_was_written_is_read_back(
         if ".pooler." not in name:
             assert second.state_dict()[name].numpy() == pytest.approx(weights.numpy(), abs=step)
     assert not torch.equal(made().relevance[0].weight, first.relevance[0].weight)
+
+
+def test_matrices_that_make_states_narrower_compute_with_floats(
+    checkpoint: Path, tmp_path: Path
+) -> None:
+    reader = JointReader(transformers.AutoModel.from_pretrained(checkpoint)).eval()
+    export(reader, checkpoint / "tokenizer.json", tmp_path, quantised=True)
+
+    graph = onnx.load(tmp_path / "encoder.onnx").graph
+    of_kind = {
+        kind: {tuple(each.dims) for each in graph.initializer if each.data_type == kind}
+        for kind in (onnx.TensorProto.FLOAT16, onnx.TensorProto.INT8)
+    }
+    # From 32 to 16 within a layer, and from 16 to the 15 labels.
+    assert of_kind[onnx.TensorProto.FLOAT16] == {(32, 16), (16, 15)}
+    assert {(16, 16), (16, 32)} <= of_kind[onnx.TensorProto.INT8]
 
 
 @pytest.mark.parametrize(
