@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.cli.export_fine_tuning import add_targets
 from pii_bench.cli.options import add_data_folder, positive, share
@@ -20,6 +20,7 @@ from pii_bench.systems.tagger.settings import Settings
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable
 
     from pii_bench.systems.tagger.settings import Epoch
 
@@ -175,8 +176,7 @@ def _lora(arguments: argparse.Namespace) -> None:
         what = "what fine-tuning a chat model needs"
         raise MissingExtraError(what, "pip install -e '.[lora]'") from error
     examples = training_examples(arguments.train or labelled.TRAIN, arguments.task)
-    given = {field.name: getattr(arguments, field.name, None) for field in fields(Settings)}
-    settings = Settings(**{name: value for name, value in given.items() if value is not None})
+    settings = Settings(**_given(arguments, (field.name for field in fields(Settings))))
     out: Path = arguments.out or Path("build") / "lora"
     tuned = tune(base, examples, out, settings, _show_step)
     say(f"{tuned.examples} examples, {tuned.left_out} left out: over {settings.longest} tokens")
@@ -184,6 +184,12 @@ def _lora(arguments: argparse.Namespace) -> None:
     say(f"weights: {tuned.model}")
     if tuned.model.is_file():
         say(f"pii-bench run --model local/{tuned.model}")
+
+
+def _given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
+    """The settings of these names that were given."""
+    values = ((name, getattr(arguments, name, None)) for name in names)
+    return {name: value for name, value in values if value is not None}
 
 
 def _base(named: str) -> Path:
@@ -218,13 +224,12 @@ def _encoder(arguments: argparse.Namespace) -> None:
     except ImportError as error:
         raise MissingExtraError("what training needs", "pip install -e '.[encoder]'") from error
     out: Path = arguments.out or Path("build") / "encoder"
-    given = {name: getattr(arguments, name) for name in ("learning_rate", "seed")}
     settings = Settings(
         head=arguments.head,
         frozen=arguments.frozen,
         epochs=arguments.epochs,
         kinds=tuple(arguments.augment),
-        **{name: value for name, value in given.items() if value is not None},
+        **_given(arguments, ("learning_rate", "seed")),
     )
     data = read_data(arguments.train or TRAIN, arguments.dev or DEV, arguments.hold_out)
     work = out.with_name(f"{out.name}.work")

@@ -134,15 +134,17 @@ def _can_be_turned(source: Marked) -> bool:
 def twin_sheet(recorded: Recorded, portion: int, name: str = TWINS) -> str:
     """The twins of a portion, from 1, for a writer."""
     sources = twin_sources(recorded, name)
-    firsts = {source.id: number for number, source in reversed([*enumerate(sources, start=1)])}
     told = []
     for number in numbers_of(portion, len(sources)):
         source = sources[number - 1]
         query = source.queries[0]
         again = is_second_round(recorded, number, name)
         kinds = ", ".join(twin_kinds(source, name, again=again))
-        earlier = recorded.sets[name].get(f"{name}-{firsts[source.id]:04d}") if again else None
-        asked = [query, *(earlier.queries if earlier else ())]
+        twins = recorded.sets[name].values() if again else ()
+        asked = [
+            query,
+            *(q for twin in twins if twin.header["of"] == source.id for q in twin.queries),
+        ]
         related = source.header.get("relation")
         relation = f"relation: {related} (A first)\n" if related else ""
         told.append(

@@ -38,16 +38,9 @@ def quantise(path: Path) -> None:
     apart.
     """
     _onnxruntime()
-    import onnx
     from onnxruntime.quantization import quantize_dynamic
 
-    graph = onnx.load(path).graph
-    shapes = {each.name: tuple(each.dims) for each in graph.initializer}
-    narrowing = {
-        node.name: node.input[1]
-        for node in graph.node
-        if node.op_type == "MatMul" and _is_narrowing(shapes.get(node.input[1], ()))
-    }
+    _halve_narrowing(path)
     quantize_dynamic(
         path,
         path,
@@ -55,24 +48,20 @@ def quantise(path: Path) -> None:
         per_channel=True,
         # 7 bits: processors without VNNI add two products of 8 bits in 16 and overflow.
         reduce_range=True,
+        # Matrices that are made when the graph is loaded stay as they are.
         extra_options={"MatMulConstBOnly": True},
-        nodes_to_exclude=[*narrowing],
     )
-    _halve(path, set(narrowing.values()))
 
 
-def _is_narrowing(shape: tuple[int, ...]) -> bool:
-    return len(shape) == 2 and shape[0] > shape[1]
-
-
-def _halve(path: Path, names: set[str]) -> None:
-    """Store weights in 16 bits; onnxruntime makes floats of them when it loads the graph."""
+def _halve_narrowing(path: Path) -> None:
+    """Store these matrices in 16 bits; onnxruntime makes floats of them when it loads the graph."""
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 
     model = onnx.load(path)
+    factors = {node.input[1] for node in model.graph.node if node.op_type == "MatMul"}
     for weight in model.graph.initializer:
-        if weight.name in names:
+        if weight.name in factors and len(weight.dims) == 2 and weight.dims[0] > weight.dims[1]:
             name, half = weight.name, f"{weight.name}_half"
             weight.CopyFrom(
                 numpy_helper.from_array(numpy_helper.to_array(weight).astype("float16"), half)

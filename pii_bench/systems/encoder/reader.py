@@ -69,6 +69,7 @@ _CLEAR: Final = 0.8
 # How much it counts whom a query is about. On dev as good as 0, and better in conversations made of
 # texts of dev, and where the person asked about changes.
 _PERSON: Final = 0.2
+# As unsure, and one minus it as sure, as anything counts.
 _LEAST: Final = 1e-6
 _SPLIT: Final = frozenset("\n\r\t")
 
