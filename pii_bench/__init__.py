@@ -4,8 +4,7 @@
     >>> rows = pii_bench.run("encoder", "demo")
     >>> masked = pii_bench.mask("Ann Lee is 32.", "How old am I?")
 
-The functions are imported when they are used, so that `pii_bench.scorer` stays light for the
-pipelines that import it alone.
+The functions are imported on first use, so that `import pii_bench.scorer` stays light.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The benchmark as Python functions; `pii_bench` offers them without importing them before use."""
+"""The public Python functions; `pii_bench` imports this module on first use."""
 
 from __future__ import annotations
 
@@ -44,30 +44,30 @@ def run(
     options: SystemOptions | None = None,
     progress: Progress | None = None,
 ) -> list[Row]:
-    """Ask systems about datasets, save every response, and score.
+    """Run systems on datasets, save every response, and score them.
 
-    What was answered before, under the same request, is not asked again.
+    Samples whose stored response answers the same request are not asked again.
 
     Args:
-        systems: a name as `--model` takes it, or systems, at most one for each task.
-        datasets: a name, `all`, a path, or datasets that are loaded.
-        limit: only the first samples of each dataset; None for all.
-        concurrency: samples asked about at a time.
-        results: folder of the responses.
-        options: strategy, sampling, limits and caps of a system that is given by name.
-        progress: is told how it goes; None to be told nothing.
+        systems: a name as for `--model`, or systems, at most one per task.
+        datasets: a name, `all`, a path, or loaded datasets.
+        limit: use only the first samples of each dataset; None for all.
+        concurrency: samples in flight at a time.
+        results: folder for the responses.
+        options: strategy, sampling, limits and caps; only for a system given by name.
+        progress: receives progress events; None for no reporting.
 
     Returns:
         The rows of these systems on these datasets, with intervals, unranked.
 
     Raises:
-        PiiBenchError: a name, option or dataset that is wrong; or the provider refuses, after
-            which what arrived is saved.
+        PiiBenchError: a wrong name, option or dataset; or the provider refuses every call, in
+            which case the responses so far are saved.
     """
     if isinstance(systems, str):
         systems = build_systems(systems, options or SystemOptions())
     elif options is not None:
-        raise PiiBenchError("options are for a system that is given by name: leave them out")
+        raise PiiBenchError("options apply only to a system given by name: leave them out")
     if isinstance(datasets, str):
         datasets = load_datasets(datasets)
     elif isinstance(datasets, Dataset):
@@ -82,17 +82,17 @@ def run(
 
 
 def score(predictions: Path | str, dataset: str | Dataset) -> list[Row]:
-    """Score a file of predictions, wherever they were made.
+    """Score a file of predictions that were made elsewhere.
 
     Args:
-        predictions: JSON Lines, one line a sample.
-        dataset: a name or path, or a dataset that is loaded.
+        predictions: path of a JSON Lines file, one sample per line.
+        dataset: a name, a path, or a loaded dataset.
 
     Returns:
-        A row for each task that the file answers, with intervals, unranked.
+        One row per task that the file answers, with intervals, unranked.
 
     Raises:
-        PiiBenchError: the dataset or the predictions are broken, or answer nothing.
+        PiiBenchError: the dataset or the predictions cannot be read, or no line has an answer.
     """
     path = Path(predictions)
     gold = load_dataset(dataset) if isinstance(dataset, str) else dataset
@@ -118,13 +118,13 @@ def score(predictions: Path | str, dataset: str | Dataset) -> list[Row]:
 
 
 def leaderboard(results: Path | str = "results") -> list[Row]:
-    """Score everything that is stored in a results folder again, and write the leaderboard there.
+    """Score all stored runs of a results folder and write the leaderboard files there.
 
     Returns:
-        Its rows, ranked: ours, those submitted, and the published ones.
+        The ranked rows: local runs, submissions and published figures.
 
     Raises:
-        ResultsError: it cannot be written.
+        ResultsError: the files cannot be written.
     """
     return list(update(Path(results)).rows)
 
@@ -136,17 +136,19 @@ def mask(
     *,
     options: SystemOptions | None = None,
 ) -> Masked:
-    """Mask what a query does not need; `pii_bench.masking.unmask` puts it back into an answer.
+    """Mask the PII in a text that a query does not need.
+
+    `pii_bench.masking.unmask` restores the masked values in an answer.
 
     Args:
-        text: what is masked.
-        query: what will be asked about it; it is not masked.
-        systems: a name as `--model` takes it, or systems for detection and relevance.
-        options: of systems that are given by name.
+        text: the text to mask.
+        query: the question about the text; it is not masked itself.
+        systems: a name as for `--model`, or systems for detection and relevance.
+        options: only for systems given by name.
 
     Raises:
-        MaskingError: the system gave no answer on which the text can be masked.
-        PiiBenchError: a blank query, or systems that do not answer both tasks.
+        MaskingError: the system gave no usable answer.
+        PiiBenchError: the query is blank, or the systems do not cover both tasks.
     """
     if isinstance(systems, str):
         systems = build_systems(systems, options or SystemOptions())
@@ -154,7 +156,7 @@ def mask(
 
 
 def _finish(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run to the end, also where a loop is running already, as in a notebook."""
+    """Run a coroutine to its end, also inside a running event loop, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

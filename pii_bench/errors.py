@@ -1,8 +1,7 @@
-"""The errors a user can meet, and how their messages are made.
+"""Exceptions.
 
-A message names the object (file and line, sample id, model), what came and
-what is allowed. It never holds a key or a text of a sample: messages end up in
-logs, and the subject of this project is privacy.
+A message names the object (file and line, sample id, model), the value found and the values
+allowed. It never contains an API key or the text of a sample, because messages end up in logs.
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ if TYPE_CHECKING:
 
 
 class PiiBenchError(Exception):
-    """Root of the tree: wrong arguments, wrong input or a missing part. Exit code 2."""
+    """Base class: wrong arguments, wrong input or a missing dependency. Exit code 2."""
 
     def __reduce__(self) -> tuple[type[PiiBenchError], tuple[str]]:
-        # Between processes the message travels; the subclasses' arguments do not.
+        # Pickling keeps the message only: subclasses take other arguments.
         return PiiBenchError, (str(self),)
 
 
 class UnknownNameError(PiiBenchError):
-    """A name that is in none of the tables; the nearest one is offered."""
+    """An unknown name; the message suggests the closest known one."""
 
     def __init__(self, kind: str, name: str, allowed: Iterable[str]) -> None:
-        # str() because a member of an enumeration shows itself otherwise.
+        # str(): the repr of an enum member is not what the user writes.
         self.kind, self.name, self.allowed = kind, name, tuple(map(str, allowed))
         super().__init__(f"unknown {kind} {name!r}{self._hint()}")
 
@@ -39,12 +38,12 @@ class UnknownNameError(PiiBenchError):
 
 
 class InputFileError(PiiBenchError):
-    """A file that cannot be read as what it should be.
+    """A file that is missing, unreadable or not in the expected format.
 
     Args:
         path: the file.
-        what: what is wrong, without quoting the text of a sample.
-        line: 1-based line, where the fault has one.
+        what: the problem, without quoting the text of a sample.
+        line: 1-based line number, if the problem has one.
     """
 
     def __init__(self, path: Path | str, what: str, *, line: int | None = None) -> None:
@@ -54,12 +53,12 @@ class InputFileError(PiiBenchError):
 
 
 class BadLinesError(InputFileError):
-    """A file of which several lines cannot be read; the message lists them.
+    """A file with several unreadable lines; the message lists the first of them.
 
     Args:
         path: the file.
-        lines: 1-based line and what is wrong with it, at least one; the first of them.
-        count: of all bad lines.
+        lines: (1-based line number, problem) of the lines to list, at least one.
+        count: number of all unreadable lines.
     """
 
     def __init__(self, path: Path | str, lines: Sequence[tuple[int, str]], count: int) -> None:
@@ -69,7 +68,7 @@ class BadLinesError(InputFileError):
 
 
 class CheckFailedError(PiiBenchError):
-    """A dataset file was checked and has problems; they were shown before."""
+    """A dataset failed the check; the problems have been printed already."""
 
     def __init__(self, problems: int, samples: int) -> None:
         self.problems, self.samples = problems, samples
@@ -77,7 +76,7 @@ class CheckFailedError(PiiBenchError):
 
 
 class MissingKeyError(PiiBenchError):
-    """A provider's API key is not in the environment."""
+    """The environment variable with a provider's API key is not set."""
 
     def __init__(self, provider: str, variable: str) -> None:
         self.provider, self.variable = provider, variable
@@ -85,17 +84,17 @@ class MissingKeyError(PiiBenchError):
 
 
 class MissingExtraError(PiiBenchError):
-    """An optional part is not installed; the message holds the line that installs it."""
+    """An optional dependency is missing; the message contains the install command."""
 
     def __init__(self, what: str, install: str) -> None:
-        # Of the environment that runs this, which need not be the one of the shell.
+        # The running interpreter: the shell's pip may belong to another environment.
         command = f"{sys.executable} -m {install}" if install.startswith("pip ") else install
         super().__init__(f"{what} is not installed: run `{command}`")
 
 
 class PromptError(PiiBenchError):
-    """A prompt file whose placeholders are not those that its strategy fills."""
+    """A prompt file whose placeholders differ from those that its strategy fills."""
 
 
 class ProviderRefusedError(PiiBenchError):
-    """The provider refuses every call (key, permission, unknown model): the run stops at once."""
+    """The provider refuses every call (key, permission, unknown model); the run stops."""

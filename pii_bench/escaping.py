@@ -1,8 +1,8 @@
-"""Texts of other people in our outputs: one function for each kind of output.
+"""Escaping of untrusted text, one function per output format.
 
-Model ids that a server returned, ids and types of samples, names of files and messages of
-servers reach a terminal, Markdown, HTML, LaTeX, CSV and figures. Whatever they hold, they stay
-text there: they move no cursor, run no script, add no column and are no formula.
+Model ids returned by a server, sample ids and types, file names and server messages are printed
+to terminals, Markdown, HTML, LaTeX and CSV. Escaped, they cannot move the cursor, run a script,
+add a column or act as a formula.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-# Control characters (C0, DEL, C1), marks that turn the direction of a line or end it, and
-# halves of surrogate pairs, which UTF-8 cannot hold.
+# Control characters (C0, DEL, C1), marks that change direction or end a line, and lone
+# surrogates, which UTF-8 cannot encode.
 _UNSEEN: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
-# What begins a cell that spreadsheets take for a formula (OWASP, "CSV Injection").
+# First characters of a cell that spreadsheets evaluate as a formula (OWASP, "CSV Injection").
 _FORMULA: Final = ("=", "+", "-", "@")
-# A cell's end, code, an escape, and what begins a tag or ends the text of a link.
+# The end of a cell, code, an escape, the start of a tag, the end of a link text.
 _MARKDOWN: Final = re.compile(r"[\\|`]|<(?=[A-Za-z/!?])|\](?=[(\[])")
 _LATEX: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -38,38 +38,38 @@ _LATEX: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def visible(text: str) -> str:
-    r"""A text on one line in which every character can be seen: ESC becomes `\x1b`."""
+    r"""Escape invisible characters and line ends: ESC becomes `\x1b`."""
     return _UNSEEN.sub(_escape, text)
 
 
 def terminal(text: str) -> str:
-    """Lines for a terminal: as `visible`, but line ends and tabs stay."""
+    """Escape text for a terminal: as `visible`, but keep line ends and tabs."""
     return _UNSEEN.sub(lambda match: match[0] if match[0] in "\n\t" else _escape(match), text)
 
 
 def markdown(text: str) -> str:
-    """A text inside a line of Markdown or a cell of one of its tables."""
+    """Escape text inside a line of Markdown or a table cell."""
     return _MARKDOWN.sub(r"\\\g<0>", visible(text))
 
 
 def markdown_table(
     header: Sequence[str], rows: Iterable[Sequence[object]], align: Sequence[str] | None = None
 ) -> str:
-    """A table in Markdown.
+    """Return a Markdown table with escaped cells.
 
     Args:
-        header: headings of its columns, of our own.
-        rows: their cells.
-        align: `left` or `right` for each column; None for the left.
+        header: column headings; not escaped.
+        rows: cells.
+        align: `left` or `right` for each column; None for left.
     """
-    from tabulate import tabulate  # the first call of a run does not wait for it
+    from tabulate import tabulate
 
     cells = [[markdown(str(cell)) for cell in row] for row in rows]
     return tabulate(cells, header, tablefmt="pipe", disable_numparse=True, colalign=align)
 
 
 def markdown_code(text: str) -> str:
-    """A text as code in a line of Markdown."""
+    """Return a text as inline code in Markdown."""
     text = visible(text)
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence, space = "`" * (longest + 1), " " if longest else ""
@@ -77,19 +77,19 @@ def markdown_code(text: str) -> str:
 
 
 def html_text(text: str) -> str:
-    """A text between tags of HTML or in an attribute in quotes."""
+    """Escape text in HTML content or in a quoted attribute."""
     return html.escape(visible(text))
 
 
 def latex(text: str) -> str:
-    """A text in a paragraph of LaTeX."""
+    """Escape text in a LaTeX paragraph."""
     return "".join(_LATEX.get(character, character) for character in visible(text))
 
 
 def csv_cell(value: object) -> object:
-    """A cell of CSV that no spreadsheet takes for a formula: an apostrophe precedes those.
+    """Escape a CSV cell: an apostrophe keeps spreadsheets from evaluating it as a formula.
 
-    What is no text stays as it is.
+    Values other than strings are returned unchanged.
     """
     if not isinstance(value, str):
         return value
@@ -98,12 +98,12 @@ def csv_cell(value: object) -> object:
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]], figure: str = ".4f") -> str:
-    """A table as CSV.
+    """Return a table as CSV.
 
     Args:
-        header: names of its columns, of our own.
-        rows: their cells; None and NaN are empty.
-        figure: format of floats.
+        header: column names; not escaped.
+        rows: cells; None and NaN become empty.
+        figure: format specification for floats.
     """
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")

@@ -1,6 +1,6 @@
-"""Reading texts and JSON, writing files whole or not at all, hashes, and where our files are.
+"""Reading text and JSON, atomic writing, hashes, and the paths of the bundled files.
 
-An error names the line and never quotes what is in a file.
+Errors name the file and line and never quote the content.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 _PACKAGE: Final = Path(__file__).resolve().parent
 _BUNDLED: Final = _PACKAGE / "_resources"
-# In the checkout, or inside the installed wheel.
+# Inside the installed wheel, else in the checkout.
 _ROOT: Final = _BUNDLED if _BUNDLED.is_dir() else _PACKAGE.parent
 DATA: Final = _ROOT / "data"
 PROMPTS: Final = _ROOT / "prompts"
@@ -37,7 +37,7 @@ PROMPTS: Final = _ROOT / "prompts"
 _SUFFIX: Final = ".new"
 _TEMPORARY: Final = re.compile(rf"\..+\.[a-z0-9_]{{8}}{re.escape(_SUFFIX)}")
 _DEEPEST: Final = 50
-"""Levels of our own JSON files, and more than any of them has."""
+"""Maximum nesting of the JSON files that this package writes; none comes close."""
 
 
 class ResultsError(PiiBenchError):
@@ -45,11 +45,11 @@ class ResultsError(PiiBenchError):
 
 
 class RecordError(ValueError):
-    """A record that is not of its format; the reader of the file adds file and line."""
+    """A record in a wrong format; the reader of the file adds file and line."""
 
 
 class BadLines:
-    """Collects what is wrong with the lines of a file, to tell all of it at once."""
+    """Collects the problems of a file's lines, to report them together."""
 
     _LISTED: Final = 20
 
@@ -59,16 +59,16 @@ class BadLines:
         self._count = 0
 
     def add(self, line: int, what: str) -> None:
-        """Note a bad line, 1-based, and what is wrong with it."""
+        """Record a 1-based line number and its problem."""
         self._count += 1
         if len(self._first) < self._LISTED:
             self._first.append((line, what))
 
     def raise_any(self) -> None:
-        """Raise if there is a bad line.
+        """Raise an error if any problem was recorded.
 
         Raises:
-            InputFileError: the one bad line, or a `BadLinesError` of several.
+            InputFileError: one bad line; `BadLinesError` for several.
         """
         if self._count == 1:
             line, what = self._first[0]
@@ -78,25 +78,25 @@ class BadLines:
 
 
 def open_binary(path: Path) -> IO[bytes]:
-    """Open a file to be read.
+    """Open a file for reading.
 
     Raises:
-        InputFileError: it cannot be opened.
+        InputFileError: the file cannot be opened.
     """
     try:
         return path.open("rb")
     except OSError as error:
         raise InputFileError(path, error.strerror or "cannot be read") from error
     except ValueError as error:
-        # A null character, or one that the file system cannot write.
-        raise InputFileError(path, "no file has such a name") from error
+        # A null character, or one that the file system cannot encode.
+        raise InputFileError(path, "not a valid file name") from error
 
 
 def read_text(path: Path) -> str:
-    """A text as it is: no byte of it may change on the way.
+    """Read a UTF-8 file without newline conversion.
 
     Raises:
-        InputFileError: it cannot be read, or is not UTF-8.
+        InputFileError: the file cannot be read, or is not UTF-8.
     """
     try:
         data = path.read_bytes()
@@ -106,29 +106,29 @@ def read_text(path: Path) -> str:
 
 
 def decode(data: bytes, path: Path | str, line: int | None = None) -> str:
-    """Decode a text, or a line of a file.
+    """Decode a file, or a line of it.
 
     Raises:
-        InputFileError: it is not UTF-8.
+        InputFileError: the bytes are not UTF-8.
     """
     try:
         return data.decode()
     except UnicodeDecodeError as error:
         place = error.start
-    # Outside of the handler: what is chained holds the text.
+    # Outside the handler: the chained exception would contain the text.
     raise InputFileError(path, f"not valid UTF-8 (byte {place})", line=line)
 
 
 def read_records(path: Path, bad: BadLines | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (1-based line, record) of a file of JSON Lines; blank lines are skipped.
+    """Yield (1-based line number, record) for each line of a JSON Lines file, without blank ones.
 
     Args:
-        path: of the file.
-        bad: is told of lines that are no JSON objects, which are then skipped; None to raise
-            at the first one.
+        path: the file.
+        bad: collects lines that are not JSON objects, which are then skipped; None to raise at
+            the first one.
 
     Raises:
-        InputFileError: the file cannot be read, or a line is no JSON object.
+        InputFileError: the file cannot be read, or a line is not a JSON object.
     """
     for line, _, record in read_places(path, bad):
         yield line, record
@@ -137,7 +137,7 @@ def read_records(path: Path, bad: BadLines | None = None) -> Iterator[tuple[int,
 def read_places(
     path: Path, bad: BadLines | None = None
 ) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """Yield (1-based line, its first byte, record), else as `read_records`."""
+    """Yield (1-based line number, byte offset, record); otherwise like `read_records`."""
     offset = 0
     with open_binary(path) as file:
         for line, raw in enumerate(file, start=1):
@@ -155,7 +155,7 @@ def read_places(
 
 
 def read_record(path: Path, line: int, offset: int) -> dict[str, Any]:
-    """Read one line that `read_places` told of.
+    """Read the record of a line at an offset from `read_places`.
 
     Raises:
         InputFileError: the file cannot be read, or has changed.
@@ -172,7 +172,7 @@ def _record(raw: bytes) -> dict[str, Any]:
     try:
         record = jsonlines.Reader([raw]).read(allow_none=True)
     except jsonlines.InvalidLineError as error:
-        # The chained exceptions hold the line itself.
+        # The chained exceptions would contain the line.
         raise RecordError(_reason(error)) from None
     except RecursionError:
         raise RecordError("not valid JSON (nested too deep)") from None
@@ -192,15 +192,15 @@ def _reason(error: jsonlines.InvalidLineError) -> str:
 
 
 def read_object(path: Path, what: str, build: Callable[[dict[str, Any]], T]) -> T:
-    """Read a file that holds one JSON object.
+    """Read a file that contains one JSON object.
 
     Args:
-        path: of the file.
-        what: it should be, for the message.
-        build: makes the value of the object; may raise ValueError.
+        path: the file.
+        what: the kind of file, for the error message.
+        build: converts the object; may raise ValueError.
 
     Raises:
-        InputFileError: the file cannot be read, or is not of its format.
+        InputFileError: the file cannot be read, or is in a wrong format.
     """
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -214,7 +214,7 @@ def read_object(path: Path, what: str, build: Callable[[dict[str, Any]], T]) -> 
         raise InputFileError(path, f"no {what}: {reason}") from error
     except RecursionError:
         raise InputFileError(path, f"no {what}: nested too deep") from None
-    # RecordError and the errors of JSON and of UTF-8 are all of this kind.
+    # RecordError, JSONDecodeError and UnicodeDecodeError are subclasses.
     except ValueError as error:
         raise InputFileError(path, f"no {what}: {error}") from error
 
@@ -228,13 +228,13 @@ def _is_deep(value: object) -> bool:
 
 
 def get(record: dict[str, Any], key: str, kind: type[T], owner: str = "record") -> T:
-    """A required value of a record.
+    """Return a required value of a record.
 
     Raises:
-        RecordError: absent, or of another kind.
+        RecordError: the key is missing, or its value has another type.
     """
     value = record.get(key)
-    # Not isinstance: a boolean is no number in JSON.
+    # Not isinstance: bool is a subclass of int, but not a number in JSON.
     if type(value) is kind:
         return value
     if key not in record:
@@ -243,10 +243,10 @@ def get(record: dict[str, Any], key: str, kind: type[T], owner: str = "record") 
 
 
 def get_objects(record: dict[str, Any], key: str, owner: str = "record") -> list[dict[str, Any]]:
-    """A required list of objects.
+    """Return a required list of objects.
 
     Raises:
-        RecordError: absent, no list, or a member that is no object.
+        RecordError: the key is missing, not a list, or has a member that is not an object.
     """
     values = get(record, key, list, owner)
     for number, value in enumerate(values):
@@ -274,10 +274,10 @@ def _json_name(value: object) -> str:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn what the system says of a path into an error that names it.
+    """Convert an OSError inside the block into a ResultsError that names the path.
 
     Raises:
-        ResultsError: for any OSError inside.
+        ResultsError: for any OSError inside the block.
     """
     try:
         yield
@@ -287,13 +287,13 @@ def writing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a new version of a file, which takes its place when the block ends without error.
+    """Open a temporary file that replaces `path` when the block ends without an error.
 
-    A process that is killed inside leaves a temporary file, see `remove_leftovers`. Two processes
-    that write the same file have a temporary file each: the last to end wins, whole.
+    A killed process leaves its temporary file behind, see `remove_leftovers`. If two processes
+    write the same path, the last one to finish wins, with its complete file.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{_SUFFIX}")
-    # Not `tempfile`: its files are the owner's alone, whatever the user's umask allows.
+    # Not `tempfile`: it ignores the user's umask and makes files private to the owner.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode=0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -306,12 +306,12 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the temporary files of `replacing` from a folder and the folders in it.
+    """Remove temporary files of `replacing` from a folder and its direct subfolders.
 
-    No other process may write there meanwhile.
+    No other process may write there at the same time.
 
     Raises:
-        ResultsError: one cannot be removed.
+        ResultsError: a file cannot be removed.
     """
     for path in (*folder.glob(".*"), *folder.glob("*/.*")):
         if _TEMPORARY.fullmatch(path.name):
@@ -320,12 +320,12 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def write_whole(path: Path, text: str, *, compress: bool = False) -> None:
-    """Replace a text file in one step, making its folder where needed.
+    """Write a text file atomically, creating its folder if needed.
 
-    Compressed by gzip, the same text gives the same bytes.
+    Compression by gzip is deterministic: the same text gives the same bytes.
 
     Raises:
-        ResultsError: it cannot be written.
+        ResultsError: the file cannot be written.
     """
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -335,39 +335,36 @@ def write_whole(path: Path, text: str, *, compress: bool = False) -> None:
 
 
 def encode(text: str) -> bytes:
-    """A text as files hold it: half a surrogate pair, which UTF-8 cannot, as its JSON escape."""
+    """Encode as UTF-8; a lone surrogate, which UTF-8 cannot encode, becomes its JSON escape."""
     return text.encode("utf-8", "backslashreplace")
 
 
 def write_json(path: Path, value: DataclassInstance) -> None:
-    """Replace a file by a dataclass as indented JSON.
+    """Write a dataclass as indented JSON, atomically.
 
     Raises:
-        ResultsError: it cannot be written.
+        ResultsError: the file cannot be written.
     """
     write_whole(path, json.dumps(asdict(value), indent=2, ensure_ascii=False) + "\n")
 
 
 def sha256_of(path: Path) -> str:
-    """Hash of a file's bytes, 64 lower-case hexadecimal digits.
+    """Return the SHA-256 of a file as 64 lower-case hexadecimal digits.
 
     Raises:
-        InputFileError: it cannot be read.
+        InputFileError: the file cannot be read.
     """
-    try:
-        with path.open("rb") as file:
+    with open_binary(path) as file:
+        try:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputFileError(path, error.strerror or "cannot be read") from error
-    except ValueError as error:
-        # A null character, or one that the file system cannot write.
-        raise InputFileError(path, "no file has such a name") from error
+        except OSError as error:
+            raise InputFileError(path, error.strerror or "cannot be read") from error
 
 
 def sha256_of_folder(folder: Path) -> str:
-    """Hash of a folder's files: of their list as `sha256sum` writes it, by relative path.
+    """Return the SHA-256 of a folder: of the output of `sha256sum` for its files, by relative path.
 
-    Hidden files and folders do not count.
+    Hidden files and folders are skipped.
 
     Raises:
         InputFileError: a file cannot be read.

@@ -1,4 +1,4 @@
-"""The three tasks (paper, Section 3), rewriting, and what can become of a sample under a task."""
+"""The three tasks of the paper (Section 3), rewriting, and the status of a sample in a task."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Final
 
 
 class Task(StrEnum):
-    """What is asked of a system.
+    """A task.
 
-    `masking` is composed of detection and query-related; `rewrite` is a text that is written anew
-    without what the query does not need.
+    `masking` combines detection and query-related; in `rewrite` a system rewrites the text without
+    the PII that the query does not need.
     """
 
     DETECTION = "detection"
@@ -21,11 +21,11 @@ class Task(StrEnum):
 
 ALL_TASKS: Final = "all"
 TASK_CHOICES: Final = (ALL_TASKS, *map(str, Task))
-"""What `--task` takes."""
+"""Allowed values of `--task`."""
 
 
 class Status(StrEnum):
-    """The one outcome of a sample under one task."""
+    """The outcome of one sample in one task."""
 
     OK = "ok"
     REPAIRED = "repaired"
@@ -39,10 +39,10 @@ class Status(StrEnum):
 
     @property
     def answered(self) -> bool:
-        """Whether there is a prediction to compare with gold."""
+        """True if there is a prediction to compare with gold."""
         return self in {Status.OK, Status.REPAIRED}
 
     @property
     def scored(self) -> bool:
-        """Whether the sample counts in a mean: an answer, or a failure that the model caused."""
+        """True if the sample counts in a mean: it has an answer, or the model caused the failure."""
         return self not in {Status.INFRA_ERROR, Status.SKIPPED_BUDGET}

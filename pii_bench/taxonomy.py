@@ -1,10 +1,10 @@
-"""The seven types of PII, their 55 categories, and what labels of other taxonomies mean in them.
+"""The seven PII types, their 55 categories, and the mapping of other taxonomies to them.
 
-Types and categories are the paper's (Section 3 and its appendix); how sensitive each category is,
-is ours. `labels.csv` says of each label of other people's detectors and datasets which type of ours
-has what it marks, which category where it marks one alone, and which label of DataFog. A cell is
-empty where a taxonomy cannot express it. `part` says of which whole a label marks pieces: other
-taxonomies hold a given name and a surname next to each other as one name.
+Types and categories are the paper's (Section 3 and its appendix); the sensitivity tiers are our
+own. `labels.csv` maps each label of another detector or dataset to a type, to a category if the
+label covers only one, and to a label of DataFog; an empty cell means that there is no equivalent.
+The column `part` names the whole of which a label marks a part: a given name and a surname next
+to each other are one name here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class PiiType(StrEnum):
-    """A type of PII. The value is what datasets and prompts write."""
+    """A PII type; the value is the spelling in datasets and prompts."""
 
     PER = "PER"
     CODE = "CODE"
@@ -106,13 +106,13 @@ TYPE_OF_CATEGORY: Final[Mapping[str, PiiType]] = MappingProxyType(
 
 
 def type_named(name: str) -> PiiType:
-    """The type of a category, or the type itself.
+    """Return the type of a category, or the type itself.
 
     Args:
-        name: a category ("Age"), or a type ("CODE") for what has no category of its own.
+        name: a category ("Age") or a type ("CODE").
 
     Raises:
-        KeyError: there is neither.
+        KeyError: `name` is neither.
     """
     return PiiType(name) if name in PiiType.__members__ else TYPE_OF_CATEGORY[name]
 
@@ -166,21 +166,19 @@ SENSITIVITY: Final[Mapping[str, int]] = MappingProxyType(
         **dict.fromkeys(_COMMON, 1),
     }
 )
-"""Category to tier: the weight of a leak. The tiers are an order made into numbers, not harms
-that somebody measured.
+"""Category to tier, the weight of a leak. The tiers are an ordinal scale, not measured harm.
 
-3, direct identifiers: names, handles, numbers and accounts, and the street address. Each singles
-    a person out, or reaches them, alone. The HIPAA Safe Harbor rule, 45 CFR 164.514(b)(2), lists
-    them; NIST SP 800-122, Section 2.2, counts aliases as names.
+3, direct identifiers: names, handles, numbers, accounts and street addresses. Each identifies or
+    reaches a person on its own. The HIPAA Safe Harbor rule, 45 CFR 164.514(b)(2), lists them;
+    NIST SP 800-122, Section 2.2, counts aliases as names.
 3, special categories of GDPR Art. 9(1): origin, politics, religion, sexual orientation, health.
-    Where somebody is treated and what a sample of blood shows are data on health (Recital 35).
-2, money: income, debts, scores. GDPR says nothing of it; the Article 29 Working Party counts
-    financial data among those of a highly personal nature (WP 248 rev.01, criterion 4).
-2, what narrows a person down in combination: where, when, how old, of which sex and nationality,
-    at which employer or school, with which looks. The paper's quasi-identifiers; dates and
-    places below a state stand in the HIPAA list too.
-1, what very many share, and what tells little of anyone: a landmark, height, weight, a degree,
-    a time of day, a duration.
+    The place of treatment and the blood type are health data (Recital 35).
+2, money: income, debts, scores. GDPR does not list it; the Article 29 Working Party counts
+    financial data as highly personal (WP 248 rev.01, criterion 4).
+2, quasi-identifiers (paper): place, date, age, gender, nationality, employer, school, looks. They
+    identify a person in combination; HIPAA lists dates and places below a state too.
+1, common attributes that reveal little: a landmark, height, weight, a degree, a time of day, a
+    duration.
 """
 
 _SENSITIVITY_OF_TYPE: Final[Mapping[PiiType, int]] = MappingProxyType(
@@ -192,19 +190,19 @@ _SENSITIVITY_OF_TYPE: Final[Mapping[PiiType, int]] = MappingProxyType(
 
 
 def sensitivity(category: str | None, pii_type: str) -> int:
-    """The tier of an entity, 1 to 3.
+    """Return the tier of an entity, 1 to 3.
 
     Args:
-        category: None, or a name that is not ours, in foreign data: then the type decides, by
-            the median of the tiers of its categories.
-        pii_type: one of the seven.
+        category: for None or a category of another taxonomy, the tier is the median over the
+            categories of the type.
+        pii_type: one of the seven types.
     """
     of_category = None if category is None else SENSITIVITY.get(category)
     return of_category or _SENSITIVITY_OF_TYPE[PiiType(pii_type)]
 
 
 TARGETS: Final[Mapping[int, float]] = MappingProxyType({1: 0.98, 2: 0.95, 3: 0.90, 4: 0.85})
-"""The recall that DataFog wants for each of its tiers (label_schema.py of DataFog/datafog-labs)."""
+"""DataFog's target recall for each of its tiers (label_schema.py of DataFog/datafog-labs)."""
 
 _TIERS: Final[Mapping[int, str]] = MappingProxyType(
     {
@@ -222,10 +220,10 @@ _TIERS: Final[Mapping[int, str]] = MappingProxyType(
 TIER_OF: Final[Mapping[str, int]] = MappingProxyType(
     {label: tier for tier, labels in _TIERS.items() for label in labels.split()}
 )
-"""The tier of each of its labels."""
+"""DataFog label to tier."""
 
 PAPER: Final = "paper"
-"""The taxonomy whose labels are our types."""
+"""The name of the paper's taxonomy, whose labels are the seven types."""
 
 _FILE: Final = Path(__file__).with_name("labels.csv")
 _RUNNING_NUMBER: Final = re.compile(r"_?\d+$")
@@ -233,7 +231,7 @@ _RUNNING_NUMBER: Final = re.compile(r"_?\d+$")
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a label marks; None where a taxonomy has nothing for it."""
+    """The equivalents of a label; None if a taxonomy has none."""
 
     type: PiiType | None
     category: str | None
@@ -242,13 +240,13 @@ class Meaning:
 
     @property
     def tier(self) -> int | None:
-        """Of DataFog, 1 to 4."""
+        """DataFog's tier of the label, 1 to 4."""
         return None if self.datafog is None else TIER_OF[self.datafog]
 
 
 @cache
 def taxonomy(name: str) -> Mapping[str, Meaning]:
-    """The labels of a taxonomy by name: `paper`, `ai4privacy`, `datafog`, `presidio`, `spacy`...
+    """Return the labels of a taxonomy: `paper`, `ai4privacy`, `datafog`, `presidio`, `spacy`...
 
     Raises:
         UnknownNameError: there is no such taxonomy.
@@ -261,7 +259,7 @@ def taxonomy(name: str) -> Mapping[str, Meaning]:
 
 @cache
 def any_taxonomy() -> Mapping[str, Meaning]:
-    """All labels of all taxonomies; of one that several have, what the first in the file says."""
+    """Return the labels of all taxonomies; the first in the file wins where several share one."""
     tables = reversed(_tables().values())
     return MappingProxyType(
         {label: meaning for table in tables for label, meaning in table.items()}
@@ -269,19 +267,19 @@ def any_taxonomy() -> Mapping[str, Meaning]:
 
 
 def sha256_of_labels() -> str:
-    """Hash of all tables, for the signature of scores that they are part of."""
+    """Return the SHA-256 of `labels.csv`, for the signature of scores that depend on it."""
     return hashlib.sha256(_FILE.read_bytes()).hexdigest()
 
 
 def types_of(name: str) -> Mapping[str, PiiType | None]:
-    """The types of a taxonomy's labels."""
+    """Return the type of each label of a taxonomy."""
     return {label: meaning.type for label, meaning in taxonomy(name).items()}
 
 
 def name_in(labels: Mapping[str, Meaning], label: str) -> str | None:
-    """How a taxonomy writes a label that comes in other case or with a running number.
+    """Return the taxonomy's spelling of a label given in another case or with a running number.
 
-    None where it has no such label.
+    None if the taxonomy has no such label.
     """
     bare = _RUNNING_NUMBER.sub("", label)
     forms = (form for each in (label, bare) for form in (each, each.upper(), each.lower()))

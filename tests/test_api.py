@@ -46,7 +46,7 @@ def test_systems_and_datasets_can_be_given_as_they_are(tmp_path: Path) -> None:
 def test_options_are_for_named_systems(tmp_path: Path) -> None:
     systems = build_systems("gold+none", SystemOptions())
 
-    with pytest.raises(PiiBenchError, match="options are for a system that is given by name"):
+    with pytest.raises(PiiBenchError, match="options apply only to a system given by name"):
         pii_bench.run(systems, "demo", results=tmp_path, options=SystemOptions())
 
 
