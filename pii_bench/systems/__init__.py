@@ -1,14 +1,14 @@
-"""Systems under test: each answers samples, whatever it is made of."""
+"""The systems under test: each turns a sample into a prediction."""
 
 from __future__ import annotations
 
 from typing import Final
 
 DEFAULT_SYSTEM: Final = "encoder"
-"""What runs where no other system is named."""
+"""The system that runs when no model is named."""
 
 ENCODER: Final = "encoder"
 
 BALANCED: Final = "balanced"
 KEEP: Final = ("least", "less", BALANCED, "more", "most")
-"""How much the encoder leaves readable; `systems.encoder.measure` fits a threshold for each."""
+"""How much text the encoder leaves readable; `encoder.measure` fits a threshold for each."""

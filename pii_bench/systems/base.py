@@ -1,4 +1,4 @@
-"""The interface of everything that can be tested."""
+"""The interface of systems."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ THIS_MACHINE: Final = "this machine"
 UNKNOWN_RECIPIENT: Final = "unknown"
 
 Response: TypeAlias = Completion | Draws | Prediction
-"""What is stored of a sample that was answered: what a chat model wrote, or a prediction."""
+"""What is stored for an answered sample: a chat model's output, or a prediction."""
 
 GOLD: Final = "gold"
-"""The name of a part that is told gold."""
+"""The name of a detector or relevance system that copies the gold annotation."""
 
 
 @dataclass(frozen=True, slots=True)
 class SystemCard:
-    """What a system is, as runs and signatures record it.
+    """The description of a system that is stored with its runs.
 
     Attributes:
-        model: `provider/name`, or what its parts are called.
-        prompt: `detection`, the name of a strategy, or `system` where there is no prompt.
-        prompt_sha256: hash of the prompt's texts; empty where there are none.
+        model: `provider/name`, or the name of the detector.
+        prompt: `detection`, the name of a strategy, or `system` if there is no prompt.
+        prompt_sha256: hash of the prompt's texts; empty without a prompt.
         task: the task that it answers.
-        oracle: whether it is told gold.
-        settings: all else that changes its answers (endpoint, weights, sampling).
-        names_subjects: whether its detection tells whose the entities are. Where it does
-            not, no figure that depends on subjects is shown.
+        oracle: whether it sees gold annotations.
+        settings: everything else that changes its answers (endpoint, weights, sampling).
+        names_subjects: whether its detection assigns entities to subjects. If not, metrics that
+            depend on subjects are hidden.
         unmasked_text_to: recipient of the unmasked texts, `provider (URL)`, or `THIS_MACHINE`.
-        output: the form of its responses, which tells how they are read.
-        taxonomy: whose labels its detection answers with (`pii_bench.taxonomy`); None for the
+        output: the form of its responses, which decides how they are parsed.
+        taxonomy: the taxonomy of its detection labels (`pii_bench.taxonomy`); None for the
             seven types.
     """
 
@@ -59,50 +59,48 @@ class SystemCard:
 
 @runtime_checkable
 class System(Protocol):
-    """Turns a sample into a prediction.
+    """An object that turns a sample into a prediction.
 
-    `respond` brings what is stored: the prediction itself; or what a chat model wrote, of which
-    `pii_bench.runs.responses.read_response` makes the prediction, so that a better parser never
-    costs a call.
+    `respond` returns what is stored: a prediction, or the raw output of a chat model, which
+    `pii_bench.runs.responses.read_response` parses, so that a better parser needs no new calls.
     """
 
     @property
     def card(self) -> SystemCard:
-        """What it is."""
+        """The description of the system."""
 
     def request_hash(self, sample: Sample) -> str:
-        """SHA-256 of everything that the response to a sample depends on."""
+        """Return the SHA-256 of everything that the response to a sample depends on."""
 
     async def respond(self, sample: Sample) -> Response:
         """Answer one sample.
 
-        A prediction has the part that the task asks for, and the status `ok`. Several draws are
-        for query-related alone, and for detection in the labels of a taxonomy.
+        A prediction has the fields that the task asks for and the status `ok`. Only query-related
+        systems and detection in the labels of a taxonomy may return `Draws`.
 
         Raises:
-            CallError: this sample got no answer; it may be asked again later.
+            CallError: this sample got no answer; a later run asks again.
             ProviderRefusedError: no sample will get an answer.
         """
 
     async def close(self) -> None:
-        """Release what it holds."""
+        """Release the system's resources."""
 
 
 def require_local(systems: Iterable[System]) -> None:
-    """Refuse systems that send texts as they are away from this machine.
+    """Refuse systems that send unmasked text to another machine.
 
-    Cards are believed. What a server on this machine does with a text cannot be seen from
-    here: a gateway, a tunnel or a runtime may pass it on.
+    This trusts the cards: a local server may still forward the text (a gateway or a tunnel).
 
     Raises:
-        PiiBenchError: a system whose card names another recipient, or none.
+        PiiBenchError: a card names another recipient, or none.
     """
     for system in systems:
         card = system.card
         if card.unmasked_text_to == UNKNOWN_RECIPIENT:
             raise PiiBenchError(
-                f"--local-only: system {card.model!r} ({card.prompt}) does not say who is sent "
-                f"unmasked text; if none is, its card's unmasked_text_to must be {THIS_MACHINE!r}"
+                f"--local-only: system {card.model!r} ({card.prompt}) does not say where it sends "
+                f"unmasked text; if nowhere, set its card's unmasked_text_to to {THIS_MACHINE!r}"
             )
         if card.unmasked_text_to != THIS_MACHINE:
             raise PiiBenchError(

@@ -1,4 +1,8 @@
-"""Systems made of a source of entities and a source of relevance, without a chat model."""
+"""Systems without a chat model: a source of entities and a choice among them.
+
+Either part can copy the gold annotation. The system is then an oracle, whose remaining errors are
+those of the other part.
+"""
 
 from __future__ import annotations
 
@@ -6,38 +10,147 @@ import asyncio
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
+from pii_bench.scorer import normalise
 from pii_bench.systems.base import GOLD, THIS_MACHINE, UNKNOWN_RECIPIENT, SystemCard
 from pii_bench.systems.detectors import build_detector, check_detector
-from pii_bench.systems.parts import (
-    DetectedEntities,
-    GoldEntities,
-    GoldRelevance,
-    PredictedRelevance,
-)
 from pii_bench.systems.predictions import Prediction
+from pii_bench.systems.relevance.base import Candidate, choose, gold_candidates
 from pii_bench.systems.relevance.catalog import RELEVANCE, build_relevance
 from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.systems.base import System
-    from pii_bench.systems.parts import EntitySource, RelevanceSource
+    from pii_bench.systems.detectors import Detector
+    from pii_bench.systems.relevance.base import Relevance
+
+_CACHED_TEXTS: Final = 4096
+
+
+class DetectedEntities:
+    """The entities that a detector finds.
+
+    Results are cached, because detection and query-related read the same descriptions.
+
+    Args:
+        detector: finds the entities.
+        unmasked_text_to: recipient of the texts, see `SystemCard`; `THIS_MACHINE` if none.
+    """
+
+    oracle = False
+
+    def __init__(self, detector: Detector, unmasked_text_to: str = UNKNOWN_RECIPIENT) -> None:
+        self.unmasked_text_to = unmasked_text_to
+        self.name = detector.name
+        self.identity = detector.identity
+        self._detect = lru_cache(_CACHED_TEXTS)(detector.detect)
+
+    def inputs(self, sample: Sample) -> Mapping[str, Any]:
+        """Return the parts of a sample that the answer depends on."""
+        return {"description": sample.description}
+
+    def entities(self, sample: Sample) -> list[Candidate]:
+        """Return the detected texts, one per text and type, at their first positions.
+
+        Raises:
+            ValueError: a span is empty or outside the text.
+        """
+        first: dict[tuple[str, str], int] = {}
+        length = len(sample.description)
+        for span in self._detect(sample.description):
+            if not 0 <= span.start < span.end <= length:
+                raise ValueError(f"span {span.start}:{span.end} of a text of {length} characters")
+            first.setdefault((sample.description[span.start : span.end], span.type), span.start)
+        return [Candidate(text, pii_type, start) for (text, pii_type), start in first.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Gold:
+    """The properties that both gold parts share."""
+
+    name: str = GOLD
+    oracle: bool = True
+    unmasked_text_to: str = THIS_MACHINE
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class GoldEntities(_Gold):
+    """The gold entities."""
+
+    def inputs(self, sample: Sample) -> Mapping[str, Any]:
+        """Return the description and its gold entities."""
+        entities = [[e.text, e.type, e.start] for e in gold_candidates(sample)]
+        return {"description": sample.description, "entities": entities}
+
+    def entities(self, sample: Sample) -> list[Candidate]:
+        """Return all gold entities."""
+        return gold_candidates(sample)
+
+
+class PredictedRelevance:
+    """The entities that a relevance system chooses.
+
+    Args:
+        relevance: scores the entities.
+        unmasked_text_to: recipient of the texts, see `SystemCard`; `THIS_MACHINE` if none.
+    """
+
+    oracle = False
+
+    def __init__(self, relevance: Relevance, unmasked_text_to: str = UNKNOWN_RECIPIENT) -> None:
+        self.relevance = relevance
+        self.unmasked_text_to = unmasked_text_to
+        self.name = relevance.name
+        self.identity = relevance.identity
+
+    def inputs(self, sample: Sample) -> Mapping[str, Any]:
+        """Return the parts of a sample that the answer depends on."""
+        return {"description": sample.description, "query": sample.query}
+
+    def needed(self, sample: Sample, entities: Sequence[Candidate]) -> list[str]:
+        """Return the texts of the entities that reach the threshold."""
+        return choose(self.relevance, sample.query or "", sample.description, entities)
+
+
+@dataclass(frozen=True, slots=True)
+class GoldRelevance(_Gold):
+    """The entities whose texts match a gold related entity; it adds none that were missed."""
+
+    def inputs(self, sample: Sample) -> Mapping[str, Any]:
+        """Return the gold related texts."""
+        return {"related": [entity.text for entity in sample.related]}
+
+    def needed(self, sample: Sample, entities: Sequence[Candidate]) -> list[str]:
+        """Return the texts that equal a related entity's text after normalisation."""
+        related = {normalise(entity.text) for entity in sample.related}
+        matching = (entity.text for entity in entities if normalise(entity.text) in related)
+        return [*dict.fromkeys(matching)]
+
+
+EntitySource: TypeAlias = DetectedEntities | GoldEntities
+RelevanceSource: TypeAlias = PredictedRelevance | GoldRelevance
 
 
 @dataclass(frozen=True, slots=True)
 class DetectionSystem:
-    """Answers detection with all entities as those of one subject (`System`)."""
+    """A system that answers detection with all entities in one subject."""
 
     entities: EntitySource
 
     @property
     def card(self) -> SystemCard:
-        """An oracle where the entities are gold; it names no subjects."""
+        """The card, named after the source of entities."""
         return SystemCard(
             model=self.entities.name,
             prompt="detection",
@@ -50,27 +163,27 @@ class DetectionSystem:
         )
 
     def request_hash(self, sample: Sample) -> str:
-        """SHA-256 over the entities' source and what it reads of the sample."""
+        """Return the SHA-256 of the source's identity and inputs."""
         return _hash([_identity(self.entities, sample)])
 
     async def respond(self, sample: Sample) -> Prediction:
-        """Texts with their types; a text of two types has the first."""
+        """Return the texts with their types; a text with two types gets the first."""
         types: dict[str, str] = {}
         for entity in self.entities.entities(sample):
             types.setdefault(entity.text, entity.type)
-        await _let_others_stop()
+        await _yield_to_event_loop()
         return Prediction(Status.OK, subjects=(tuple(types.items()),))
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there are no resources to release."""
 
 
 @dataclass(frozen=True, slots=True)
 class RelevanceSystem:
-    """Answers query-related with the entities that are told to be needed (`System`).
+    """A system that answers query-related with a choice among entities.
 
-    It is to its source of entities what a strategy is to a model: the detection answers of
-    one detector serve all that choose among them.
+    The detection answers of one detector serve all relevance systems, as those of one model serve
+    all strategies.
     """
 
     entities: EntitySource
@@ -78,7 +191,7 @@ class RelevanceSystem:
 
     @property
     def card(self) -> SystemCard:
-        """An oracle where either part is gold; the relevance is named as its prompt."""
+        """The card, with the relevance part as its prompt."""
         identity = self.relevance.identity
         return SystemCard(
             model=self.entities.name,
@@ -87,50 +200,46 @@ class RelevanceSystem:
             task=Task.QUERY_RELATED,
             oracle=self.entities.oracle or self.relevance.oracle,
             settings=self.entities.identity,
-            unmasked_text_to=_recipients(self.entities, self.relevance),
+            unmasked_text_to=self._recipients(),
         )
 
     def request_hash(self, sample: Sample) -> str:
-        """SHA-256 over both parts and what they read of the sample."""
-        parts = self.entities, self.relevance
-        return _hash([_identity(part, sample) for part in parts])
+        """Return the SHA-256 of both parts' identities and inputs."""
+        return _hash([_identity(self.entities, sample), _identity(self.relevance, sample)])
 
     async def respond(self, sample: Sample) -> Prediction:
-        """The texts that are needed."""
-        entities = self.entities.entities(sample)
-        texts = self.relevance.needed(sample, entities)
-        await _let_others_stop()
+        """Return the needed texts."""
+        texts = self.relevance.needed(sample, self.entities.entities(sample))
+        await _yield_to_event_loop()
         return Prediction(Status.OK, related=tuple(texts))
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there are no resources to release."""
+
+    def _recipients(self) -> str:
+        recipients = {self.entities.unmasked_text_to, self.relevance.unmasked_text_to}
+        if UNKNOWN_RECIPIENT in recipients:
+            return UNKNOWN_RECIPIENT
+        return ", ".join(sorted(recipients - {THIS_MACHINE})) or THIS_MACHINE
 
 
 def compose_systems(
     entities: EntitySource, relevance: RelevanceSource | None = None
 ) -> tuple[DetectionSystem | RelevanceSystem, ...]:
-    """The systems of one composition: detection, and query-related where relevance is given."""
+    """Return a detection system, and a query-related one if relevance is given."""
     if relevance is None:
         return (DetectionSystem(entities),)
     return DetectionSystem(entities), RelevanceSystem(entities, relevance)
 
 
-async def _let_others_stop() -> None:
-    # The work is done on the processor, and the libraries below are not all safe in threads.
-    # Only here can the event loop stop a run.
+async def _yield_to_event_loop() -> None:
+    # The work is synchronous, since the libraries are not all thread-safe. Without this, a run
+    # could not be stopped.
     await asyncio.sleep(0)
 
 
-def _recipients(*parts: EntitySource | RelevanceSource) -> str:
-    """All of them; unknown where one is unknown."""
-    all_of_them = {part.unmasked_text_to for part in parts}
-    if UNKNOWN_RECIPIENT in all_of_them:
-        return UNKNOWN_RECIPIENT
-    return ", ".join(sorted(all_of_them - {THIS_MACHINE})) or THIS_MACHINE
-
-
 def _identity(part: EntitySource | RelevanceSource, sample: Sample) -> dict[str, Any]:
-    return {"name": part.name, "identity": dict(part.identity), "reads": dict(part.reads(sample))}
+    return {"name": part.name, "identity": dict(part.identity), "reads": dict(part.inputs(sample))}
 
 
 def _hash(identity: object) -> str:
@@ -139,45 +248,43 @@ def _hash(identity: object) -> str:
 
 
 def build_composed(name: str, label_map: Path | None) -> tuple[System, ...]:
-    """Make the systems of `DETECTOR` or `DETECTOR+RELEVANCE`; either part can be `GOLD`.
+    """Build the systems of `DETECTOR` or `DETECTOR+RELEVANCE`; either part can be `GOLD`.
 
     Raises:
-        UnknownNameError: there is no such part.
-        MissingExtraError: what a part needs is not installed.
-        InputFileError: a file that a part reads is missing or broken.
-        PiiBenchError: a part takes no map of labels.
+        UnknownNameError: a part is unknown.
+        MissingExtraError: a dependency of a part is not installed.
+        InputFileError: a file of a part is missing or broken.
+        PiiBenchError: a label map is given to a part that takes none.
     """
     check_composed(name)
-    detector, relevance = _parts(name)
-    chooser: RelevanceSource | None = None
-    if relevance is not None:
-        chooser = (
-            GoldRelevance()
-            if relevance == GOLD
-            else PredictedRelevance(build_relevance(relevance), THIS_MACHINE)
-        )
+    detector, relevance_name = _split(name)
+    relevance: RelevanceSource | None = None
+    if relevance_name == GOLD:
+        relevance = GoldRelevance()
+    elif relevance_name is not None:
+        relevance = PredictedRelevance(build_relevance(relevance_name), THIS_MACHINE)
     if detector != GOLD:
-        found = DetectedEntities(build_detector(detector, label_map), THIS_MACHINE)
-        return compose_systems(found, chooser)
+        entities = DetectedEntities(build_detector(detector, label_map), THIS_MACHINE)
+        return compose_systems(entities, relevance)
     if label_map is not None:
         raise PiiBenchError(f"{GOLD!r} has our types: --label-map does not apply to it")
-    return compose_systems(GoldEntities(), chooser)
+    return compose_systems(GoldEntities(), relevance)
 
 
 def check_composed(name: str) -> None:
-    """Refuse a name of which a part is unknown, before anything is loaded for it.
+    """Check the names of both parts without loading them.
 
     Raises:
-        UnknownNameError: there is no such part.
+        UnknownNameError: a part is unknown.
     """
-    detector, relevance = _parts(name)
+    detector, relevance = _split(name)
     if relevance is not None and relevance not in {*RELEVANCE, GOLD}:
         raise UnknownNameError("relevance system", relevance, [*RELEVANCE, GOLD])
     if detector != GOLD:
         check_detector(detector)
 
 
-def _parts(name: str) -> tuple[str, str | None]:
-    # The last: a checkpoint's path may hold others.
+def _split(name: str) -> tuple[str, str | None]:
+    # At the last plus: a checkpoint's path may contain others.
     detector, plus, relevance = name.rpartition("+")
     return (detector, relevance) if plus else (name, None)

@@ -1,4 +1,4 @@
-"""Networks as files that onnxruntime runs."""
+"""Neural networks as ONNX graphs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ if TYPE_CHECKING:
 
 
 def load_graph(path: Path) -> Any:
-    """A session of onnxruntime on one thread: for one text two threads take twice the time.
-
-    Args:
-        path: of an ONNX graph.
+    """Open an ONNX graph in onnxruntime, on one thread: two take twice as long for one text.
 
     Raises:
-        InputFileError: it is no graph.
+        InputFileError: the file is not an ONNX graph.
     """
     onnxruntime = _onnxruntime()
     options = onnxruntime.SessionOptions()
@@ -26,16 +23,15 @@ def load_graph(path: Path) -> Any:
     try:
         return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception as error:
-        # The package exports none of its exceptions, and their only base is this one.
-        raise InputFileError(path, "is no ONNX graph") from error
+        # onnxruntime exports none of its exceptions.
+        raise InputFileError(path, "not an ONNX graph") from error
 
 
 def quantise(path: Path) -> None:
-    """Make a graph compute in 8 bits: its matrices, and what they are multiplied with.
+    """Quantise a graph file to 8 bits, weights and activations.
 
-    Matrices that make states narrower compute with floats and are stored as those of 16 bits:
-    their inputs are sums of a few large numbers and many small ones, which 8 bits do not tell
-    apart.
+    Matrices with more rows than columns are stored in 16 bits and compute with floats: their
+    inputs mix a few large numbers with many small ones, which 8 bits cannot distinguish.
     """
     _onnxruntime()
     from onnxruntime.quantization import quantize_dynamic
@@ -48,13 +44,13 @@ def quantise(path: Path) -> None:
         per_channel=True,
         # 7 bits: processors without VNNI add two products of 8 bits in 16 and overflow.
         reduce_range=True,
-        # Matrices that are made when the graph is loaded stay as they are.
+        # Only matrices that are stored in the graph.
         extra_options={"MatMulConstBOnly": True},
     )
 
 
 def _halve_narrowing(path: Path) -> None:
-    """Store these matrices in 16 bits; onnxruntime makes floats of them when it loads the graph."""
+    """Store the matrices with more rows than columns in 16 bits, each with a cast to float."""
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 
@@ -72,7 +68,7 @@ def _halve_narrowing(path: Path) -> None:
 
 
 def _onnxruntime() -> Any:
-    # From 1.29 on it reports to Microsoft how it is used, unless this is set before its import.
+    # Since 1.29 it sends usage data to Microsoft unless this is set before the import.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 

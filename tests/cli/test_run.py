@@ -247,8 +247,7 @@ def test_the_papers_rows_stand_beside_ours(capsys: Capsys) -> None:
 
 PLUG_IN = """
 from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.systems.composed import compose_systems
-from pii_bench.systems.parts import DetectedEntities, PredictedRelevance
+from pii_bench.systems.composed import DetectedEntities, PredictedRelevance, compose_systems
 from pii_bench.systems.relevance.catalog import build_relevance
 from pii_bench.taxonomy import PiiType
 

@@ -21,8 +21,7 @@ from pii_bench.runs.mask_text import (
     masking_systems,
 )
 from pii_bench.systems.catalog import SystemOptions, build_systems
-from pii_bench.systems.composed import compose_systems
-from pii_bench.systems.parts import DetectedEntities, PredictedRelevance
+from pii_bench.systems.composed import DetectedEntities, PredictedRelevance, compose_systems
 from pii_bench.systems.prompted import PromptedSystem, VotedSystem
 from pii_bench.taxonomy import PiiType
 from tests.fakes import FakeModel

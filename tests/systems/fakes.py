@@ -1,4 +1,4 @@
-"""A detector and a relevance system whose answers a reader can tell."""
+"""A fake detector and a fake relevance system with predictable answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class WordDetector:
-    """Finds certain words wherever they stand (`Detector`)."""
+    """A detector that finds every occurrence of the given words."""
 
     words: Mapping[str, PiiType]
     name: str = "words"
@@ -37,7 +37,7 @@ class WordDetector:
 
 @dataclass
 class NumbersNeeded:
-    """Needs what holds a digit (`Relevance`)."""
+    """A relevance system that chooses texts with a digit."""
 
     name: str = "numbers"
     identity: Mapping[str, str] = field(default_factory=lambda: {"weights": "r1"})

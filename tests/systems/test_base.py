@@ -34,7 +34,7 @@ def test_systems_without_a_chat_model_are_local(name: str) -> None:
     "endpoint",
     ["https://api.openai.com/v1", "http://192.168.0.2:8000/v1", "http://localhost.example.org/v1"],
 )
-def test_another_machine_is_refused_by_its_url(endpoint: str) -> None:
+def test_a_model_on_another_machine_is_refused(endpoint: str) -> None:
     away = fake_system(FakeModel(name="openai/m", endpoint=endpoint))
     message = (
         "--local-only: system 'openai/m' (naive) sends unmasked text to "
@@ -46,10 +46,10 @@ def test_another_machine_is_refused_by_its_url(endpoint: str) -> None:
             require_local(systems)
 
 
-def test_who_does_not_say_is_refused_with_a_hint() -> None:
+def test_a_card_without_a_recipient_is_refused_with_a_hint() -> None:
     message = (
-        "--local-only: system 'mine' (system) does not say who is sent unmasked text; "
-        "if none is, its card's unmasked_text_to must be 'this machine'"
+        "--local-only: system 'mine' (system) does not say where it sends unmasked text; "
+        "if nowhere, set its card's unmasked_text_to to 'this machine'"
     )
 
     with pytest.raises(PiiBenchError, match=f"^{re.escape(message)}$"):

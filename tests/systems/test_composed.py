@@ -14,12 +14,12 @@ from pii_bench.runs.responses import compose
 from pii_bench.scorer import PRF
 from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.systems.base import THIS_MACHINE
-from pii_bench.systems.composed import compose_systems
-from pii_bench.systems.parts import (
+from pii_bench.systems.composed import (
     DetectedEntities,
     GoldEntities,
     GoldRelevance,
     PredictedRelevance,
+    compose_systems,
 )
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.systems.base import System
-    from pii_bench.systems.parts import EntitySource, RelevanceSource
+    from pii_bench.systems.composed import EntitySource, RelevanceSource
 
 
-def finding(detect: Callable[[str], list[DetectedSpan]]) -> DetectedEntities:
+def entities_by(detect: Callable[[str], list[DetectedSpan]]) -> DetectedEntities:
     return DetectedEntities(SimpleNamespace(name="any", identity={}, types=(), detect=detect))
 
 
 NUMBERS = PredictedRelevance(NumbersNeeded())
-FOUND = DetectedEntities(WordDetector({"Ann": PiiType.PER, "32": PiiType.DEM}))
+DETECTED = DetectedEntities(WordDetector({"Ann": PiiType.PER, "32": PiiType.DEM}))
 
 
 def answer(system: System, sample: Sample) -> Prediction:
@@ -54,28 +54,28 @@ def both(entities: EntitySource, relevance: RelevanceSource) -> tuple[System, Sy
     return detection, related
 
 
-def test_what_a_detector_finds_is_one_subject_and_what_is_needed_the_answer() -> None:
-    detection, related = both(FOUND, NUMBERS)
+def test_detected_entities_form_one_subject_and_relevance_selects_among_them() -> None:
+    detection, related = both(DETECTED, NUMBERS)
 
     assert answer(related, make_sample()).related == ("32",)
     assert answer(detection, make_sample()).subjects == ((("Ann", "PER"), ("32", "DEM")),)
 
 
-def test_nothing_found_is_an_answer_too() -> None:
-    detection, related = both(finding(lambda _: []), NUMBERS)
+def test_a_text_without_entities_gets_an_ok_answer() -> None:
+    detection, related = both(entities_by(lambda _: []), NUMBERS)
 
     assert answer(detection, make_sample()).subjects == ((),)
     assert answer(related, make_sample()).related == ()
     assert answer(detection, make_sample()).status is Status.OK
 
 
-def test_a_text_of_two_types_has_the_first() -> None:
+def test_a_text_with_two_types_gets_the_first() -> None:
     sample = make_sample(
         description="May came in May.", subjects=[{"id": "A", "entities": []}], related=[]
     )
     spans = [DetectedSpan(0, 3, PiiType.PER), DetectedSpan(12, 15, PiiType.DATETIME)]
 
-    (detection,) = compose_systems(finding(lambda _: spans))
+    (detection,) = compose_systems(entities_by(lambda _: spans))
 
     assert answer(detection, sample).subjects == ((("May", "PER"),),)
 
@@ -85,7 +85,7 @@ def test_a_text_of_two_types_has_the_first() -> None:
     [
         ((0, 3), True),
         ((0, 14), True),
-        # Python would cut these, or count them from the end.
+        # Python slices would silently clip these.
         ((0, 15), False),
         ((14, 23), False),
         ((-4, 3), False),
@@ -94,18 +94,18 @@ def test_a_text_of_two_types_has_the_first() -> None:
         ((5, 3), False),
     ],
 )
-def test_a_span_must_be_in_the_text(span: tuple[int, int], *, kept: bool) -> None:
+def test_a_span_outside_the_text_is_an_error(span: tuple[int, int], *, kept: bool) -> None:
     sample = make_sample(description="Ann Lee is 32.")
-    source = finding(lambda _: [DetectedSpan(*span, PiiType.PER)])
+    source = entities_by(lambda _: [DetectedSpan(*span, PiiType.PER)])
 
     with nullcontext() if kept else pytest.raises(ValueError, match="of a text of 14 characters"):
         assert [each.start for each in source.entities(sample)] == [0]
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip))
-def test_any_text_comes_back_as_it_is(text: str) -> None:
+def test_any_text_is_returned_unchanged(text: str) -> None:
     sample = make_sample(description=text, subjects=[{"id": "A", "entities": []}], related=[])
-    everything = finding(lambda text: [DetectedSpan(0, len(text), PiiType.ORG)])
+    everything = entities_by(lambda text: [DetectedSpan(0, len(text), PiiType.ORG)])
 
     detection, related = both(everything, PredictedRelevance(NumbersNeeded(threshold=0.0)))
 
@@ -114,12 +114,12 @@ def test_any_text_comes_back_as_it_is(text: str) -> None:
     assert answer(detection, sample).status is answer(related, sample).status is Status.OK
 
 
-def test_gold_relevance_chooses_only_among_what_was_found() -> None:
+def test_gold_relevance_chooses_only_among_detected_entities() -> None:
     both_needed = make_sample(
         related=[{"subject": "A", "text": "32"}, {"subject": "A", "text": "Ann Lee"}]
     )
 
-    _, related = both(FOUND, GoldRelevance())
+    _, related = both(DETECTED, GoldRelevance())
 
     assert answer(related, both_needed).related == ("32",)
 
@@ -140,12 +140,12 @@ def test_gold_with_gold_is_perfect_in_all_tasks() -> None:
 @pytest.mark.parametrize(
     ("entities", "relevance", "names", "oracle"),
     [
-        (FOUND, NUMBERS, ("words", "numbers"), (False, False)),
+        (DETECTED, NUMBERS, ("words", "numbers"), (False, False)),
         (GoldEntities(), NUMBERS, ("gold", "numbers"), (True, True)),
-        (FOUND, GoldRelevance(), ("words", "gold"), (False, True)),
+        (DETECTED, GoldRelevance(), ("words", "gold"), (False, True)),
     ],
 )
-def test_the_cards_say_what_takes_part(
+def test_cards_name_both_parts(
     entities: EntitySource,
     relevance: RelevanceSource,
     names: tuple[str, str],
@@ -160,10 +160,10 @@ def test_the_cards_say_what_takes_part(
     assert not cards[0].names_subjects
 
 
-def test_one_detector_answers_detection_once_whoever_chooses_among_its_entities() -> None:
-    detection, related = both(FOUND, NUMBERS)
+def test_detection_does_not_depend_on_the_relevance_system() -> None:
+    detection, related = both(DETECTED, NUMBERS)
     other_detection, other = both(
-        FOUND, PredictedRelevance(NumbersNeeded(identity={"weights": "r2"}))
+        DETECTED, PredictedRelevance(NumbersNeeded(identity={"weights": "r2"}))
     )
 
     assert detection.card == other_detection.card
@@ -171,7 +171,7 @@ def test_one_detector_answers_detection_once_whoever_chooses_among_its_entities(
     assert related.card.prompt_sha256 != other.card.prompt_sha256
 
 
-def test_a_description_is_read_once_for_both_tasks() -> None:
+def test_a_description_is_detected_once_for_both_tasks() -> None:
     detector = WordDetector({"32": PiiType.DEM})
     detection, related = both(DetectedEntities(detector), NUMBERS)
 
@@ -189,16 +189,16 @@ OTHER_GOLD = make_sample(
 @pytest.mark.parametrize(
     ("entities", "relevance", "changed", "moves"),
     [
-        (FOUND, NUMBERS, make_sample(query="And now?"), (False, True)),
-        (FOUND, NUMBERS, make_sample(description="Ann Lee is 32!"), (True, True)),
-        (FOUND, NUMBERS, make_sample("s2"), (False, False)),
-        (FOUND, NUMBERS, OTHER_GOLD, (False, False)),
-        (FOUND, GoldRelevance(), OTHER_GOLD, (False, True)),
+        (DETECTED, NUMBERS, make_sample(query="And now?"), (False, True)),
+        (DETECTED, NUMBERS, make_sample(description="Ann Lee is 32!"), (True, True)),
+        (DETECTED, NUMBERS, make_sample("s2"), (False, False)),
+        (DETECTED, NUMBERS, OTHER_GOLD, (False, False)),
+        (DETECTED, GoldRelevance(), OTHER_GOLD, (False, True)),
         (GoldEntities(), NUMBERS, OTHER_GOLD, (True, True)),
-        (FOUND, GoldRelevance(), make_sample(query="And now?"), (False, False)),
+        (DETECTED, GoldRelevance(), make_sample(query="And now?"), (False, False)),
     ],
 )
-def test_a_request_is_another_where_something_differs_that_is_read(
+def test_request_hashes_depend_only_on_inputs_of_the_parts(
     entities: EntitySource, relevance: RelevanceSource, changed: Sample, moves: tuple[bool, bool]
 ) -> None:
     systems = both(entities, relevance)
@@ -209,16 +209,16 @@ def test_a_request_is_another_where_something_differs_that_is_read(
     assert tuple(one != other for one, other in zip(before, after, strict=True)) == moves
 
 
-def test_other_weights_are_another_request() -> None:
+def test_other_weights_change_the_request_hash() -> None:
     retrained = DetectedEntities(WordDetector({}, identity={"weights": "w2"}))
     sample = make_sample()
 
-    for one, other in zip(both(FOUND, NUMBERS), both(retrained, NUMBERS), strict=True):
+    for one, other in zip(both(DETECTED, NUMBERS), both(retrained, NUMBERS), strict=True):
         assert one.request_hash(sample) != other.request_hash(sample)
 
 
 @pytest.mark.parametrize(
-    ("detector_sends_to", "relevance_sends_to", "told"),
+    ("detector_recipient", "relevance_recipient", "recipients"),
     [
         (THIS_MACHINE, THIS_MACHINE, (THIS_MACHINE, THIS_MACHINE)),
         ("acme (https://a.example)", THIS_MACHINE, ("acme (https://a.example)",) * 2),
@@ -227,14 +227,18 @@ def test_other_weights_are_another_request() -> None:
         (THIS_MACHINE, "unknown", (THIS_MACHINE, "unknown")),
     ],
 )
-def test_who_sees_the_texts_is_who_either_part_sends_them_to(
-    detector_sends_to: str, relevance_sends_to: str, told: tuple[str, str]
+def test_a_card_names_the_recipients_of_both_parts(
+    detector_recipient: str, relevance_recipient: str, recipients: tuple[str, str]
 ) -> None:
     systems = both(
-        DetectedEntities(WordDetector({}), detector_sends_to),
-        PredictedRelevance(NumbersNeeded(), unmasked_text_to=relevance_sends_to),
+        DetectedEntities(WordDetector({}), detector_recipient),
+        PredictedRelevance(NumbersNeeded(), relevance_recipient),
     )
 
-    assert tuple(system.card.unmasked_text_to for system in systems) == told
-    # A part that does not say is not taken for local.
-    assert compose_systems(FOUND)[0].card.unmasked_text_to == "unknown"
+    assert tuple(system.card.unmasked_text_to for system in systems) == recipients
+
+
+def test_the_default_recipient_is_unknown() -> None:
+    detection, related = both(DETECTED, NUMBERS)
+
+    assert detection.card.unmasked_text_to == related.card.unmasked_text_to == "unknown"

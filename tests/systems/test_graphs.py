@@ -21,20 +21,20 @@ load_graph(SHIPPED / EMISSIONS)
 """
 
 
-def test_a_file_that_is_no_graph_is_an_error(tmp_path: Path) -> None:
+def test_a_broken_graph_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "encoder.onnx"
-    path.write_bytes(b"no graph")
+    path.write_bytes(b"broken")
 
-    with pytest.raises(InputFileError, match="is no ONNX graph"):
+    with pytest.raises(InputFileError, match="not an ONNX graph"):
         load_graph(path)
 
 
-def test_onnxruntime_keeps_no_record_of_its_use_to_report(tmp_path: Path) -> None:
-    # Without `CI`, where it reports nothing anyway.
-    ours = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+def test_onnxruntime_stores_no_usage_data(tmp_path: Path) -> None:
+    # Without `CI`, which disables its reports.
+    environment = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
 
     subprocess.run(  # noqa: S603 -- our own interpreter and code
-        [sys.executable, "-c", LOAD], env=ours | {"HOME": str(tmp_path)}, check=True
+        [sys.executable, "-c", LOAD], env=environment | {"HOME": str(tmp_path)}, check=True
     )
 
     assert not [*tmp_path.iterdir()]

@@ -22,8 +22,7 @@ from pii_bench.runs.evaluation import gold_texts, tiers_of
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import locator_of
 from pii_bench.systems.base import GOLD
-from pii_bench.systems.composed import RelevanceSystem
-from pii_bench.systems.parts import GoldEntities, PredictedRelevance
+from pii_bench.systems.composed import GoldEntities, PredictedRelevance, RelevanceSystem
 from pii_bench.systems.relevance.base import Candidate, gold_candidates
 from pii_bench.systems.relevance.catalog import FITTED, build_relevance
 

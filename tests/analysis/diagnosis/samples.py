@@ -10,8 +10,12 @@ from pii_bench.datasets.catalog import Dataset
 from pii_bench.ranking.rows import Source
 from pii_bench.ranking.stored import Answers, Run
 from pii_bench.runs.records import DatasetRef, Manifest
-from pii_bench.systems.composed import DetectionSystem, RelevanceSystem
-from pii_bench.systems.parts import GoldEntities, PredictedRelevance
+from pii_bench.systems.composed import (
+    DetectionSystem,
+    GoldEntities,
+    PredictedRelevance,
+    RelevanceSystem,
+)
 from pii_bench.systems.predictions import Prediction
 from pii_bench.systems.relevance.catalog import build_relevance
 from pii_bench.tasks import Status
