@@ -44,5 +44,5 @@ class Status(StrEnum):
 
     @property
     def scored(self) -> bool:
-        """True if the sample counts in a mean: it has an answer, or the model caused the failure."""
+        """True if the sample counts in a mean: answered, or failed because of the model."""
         return self not in {Status.INFRA_ERROR, Status.SKIPPED_BUDGET}

@@ -1,8 +1,8 @@
-"""Asking through a provider's batch API: half the price, an answer within a day.
+"""Running a system through a provider's batch API: half the price, an answer within a day.
 
-What is paid for is neither lost nor bought twice: a job is in the run's jobs file before
-it is submitted, and leaves it when its last result is stored. A run may end, or die, at any
-moment between; the next one goes on from there.
+No result is lost or paid for twice: a batch is written to the list of batches before it is
+submitted, and removed when its last result is stored. The process may be killed at any moment; the
+next run continues from the list.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion
 from pii_bench.models.batch import RESULTS_GONE, Absence, UnknownJobError, custom_id
 from pii_bench.runs.records import Failure, RunRecord, encode_record
-from pii_bench.runs.store import Batch, BatchesFile, set_aside
+from pii_bench.runs.store import Batch, BatchesFile, supersede
 from pii_bench.systems.prompted import PromptedSystem
 
 if TYPE_CHECKING:
@@ -40,31 +40,31 @@ if TYPE_CHECKING:
     from pii_bench.runs.store import RunFiles, RunStore
     from pii_bench.systems.base import System
 
-# Kinds of a failed submission after which there is certainly no job.
+# Errors of a submission after which the batch certainly does not exist.
 _NOT_SUBMITTED: Final = frozenset({"rate_limit", "bad_request"})
-# A job may appear in the provider's list some time after its submission broke off.
+# Seconds until an interrupted submission shows up in the provider's list of batches.
 _APPEARS_WITHIN: Final = 60.0
-# Every provider keeps results longer. Before that, results that are not there may still come.
+# All providers keep results longer than this; missing results of a younger batch may still come.
 _KEPT_FOR: Final = 7 * 86400.0
 _MOST_FAILURES: Final = 30
-# Where no call of a run has been answered yet, the base URL may be wrong.
+# Seconds to wait for the first answer at all: the base URL may be wrong.
 _PATIENCE: Final = 30.0
 _LONGEST_RETRY_AFTER: Final = 600.0
-# Seconds between the first two looks, and between any two: the pauses grow.
+# Seconds between polls, growing from the first to the second value.
 _SHORTEST_PAUSE: Final = 2.0
 _LONGEST_PAUSE: Final = 60.0
-# Providers end a job after 24 hours.
+# Providers end a batch after 24 hours.
 _GIVES_UP_AFTER: Final = 26 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Polling:
-    """How a run waits for its jobs.
+    """How to wait for batches.
 
     Attributes:
-        wait: whether it does; where not, it leaves what still runs to a later run.
-        sleep: how it waits.
-        now: Unix time.
+        wait: False to return while batches still run.
+        sleep: the sleep function.
+        now: returns Unix time.
     """
 
     wait: bool = True
@@ -73,7 +73,7 @@ class Polling:
 
 
 def require_prompted(system: System) -> PromptedSystem:
-    """The system, if it asks one model one question per sample.
+    """Return the system if it makes one chat model call per sample.
 
     Raises:
         PiiBenchError: it does not.
@@ -98,76 +98,72 @@ async def run_batch(
     observer: Observer,
     polling: Polling | None = None,
 ) -> int:
-    """Submit each sample that has neither a response nor a job; collect all jobs of the run.
+    """Submit samples that have neither a response nor a batch, and collect all batches of a run.
 
-    A request that fails inside of a job is recorded as such; the next run submits it again.
+    A request that fails inside a batch is recorded as a failure, and the next run submits it again.
     A response to a request that has changed since goes to the superseded file.
 
     Args:
-        system: who is asked.
-        samples: about what.
-        store: where responses are and go.
-        files: of the same run.
+        system: the system.
+        samples: the samples.
+        store: the store of the responses.
+        files: the files of the same run.
         requests: sample id to request hash, for every sample of the dataset.
-        service: of the system's model.
-        observer: is told of each sample.
+        service: the batch API of the system's model.
+        observer: receives progress events.
         polling: how to wait; None for the defaults.
 
     Returns:
-        How many jobs still run; 0 where it waits.
+        The number of batches that still run; 0 after waiting.
 
     Raises:
-        ProviderRefusedError: no request can succeed; what arrived before is saved.
-        PiiBenchError: the provider does not answer any more, or does not know a job.
-        ResultsError: a response or the list of jobs cannot be saved.
-        InputFileError: the list of jobs is broken.
+        ProviderRefusedError: no request can succeed; earlier responses are saved.
+        PiiBenchError: the provider stops answering, or does not know a batch.
+        ResultsError: a response or the list of batches cannot be saved.
+        InputFileError: the list of batches cannot be read.
     """
-    book = _Book(store, files, requests, {sample.id for sample in samples}, observer)
-    run = _BatchRun(system, samples, BatchesFile(files), book, service, polling or Polling())
+    recorder = _Recorder(store, files, requests, {sample.id for sample in samples}, observer)
+    run = _BatchRun(system, samples, BatchesFile(files), recorder, service, polling or Polling())
     observer.started(sum(sample.id in store.done for sample in samples), len(samples))
     running = await run.finish()
     store.sort()
-    if book.refusal is not None:
-        raise book.refusal
+    if recorder.refusal is not None:
+        raise recorder.refusal
     return running
 
 
 @dataclass(slots=True)
-class _Book:
-    """Enters what came back.
+class _Recorder:
+    """Saves the outcomes of requests.
 
     Attributes:
-        refusal: the first request that failed for a reason that all others share.
-        failed: samples whose request brought nothing in this run.
+        refusal: the first outcome with which the provider refuses every request.
+        failed: ids of the samples whose request failed in this run.
     """
 
     store: RunStore
     files: RunFiles
     hashes: Mapping[str, str]
-    shown: set[str]
+    selected: set[str]
     observer: Observer
     refusal: ProviderRefusedError | None = None
     failed: set[str] = field(default_factory=set)
 
-    def enter(self, name: str, request: str, outcome: Outcome) -> None:
-        """Save what became of a sample's request, unless an answer to it is there."""
+    def record(self, name: str, request: str, outcome: Outcome) -> None:
+        """Save the outcome of a sample's request, unless the sample has a response."""
         if isinstance(outcome, ProviderRefusedError):
             self.refusal = self.refusal or outcome
         record = RunRecord(name, request, _response(outcome))
         if self.hashes.get(name) != request:
-            self._supersede(record)
+            if not isinstance(record.response, Failure):
+                supersede(self.files, [encode_record(record)])
         elif name not in self.store.done:
             self.store.append(record)
             failed = isinstance(record.response, Failure)
             if failed:
                 self.failed.add(name)
-            if name in self.shown:
+            if name in self.selected:
                 self.observer.advanced(failed=failed)
-
-    def _supersede(self, record: RunRecord) -> None:
-        if isinstance(record.response, Failure):
-            return
-        set_aside(self.files, [encode_record(record)])
 
 
 class _BatchRun:
@@ -175,54 +171,54 @@ class _BatchRun:
         self,
         system: PromptedSystem,
         samples: Sequence[Sample],
-        jobs: BatchesFile,
-        book: _Book,
+        batches: BatchesFile,
+        recorder: _Recorder,
         service: BatchService,
         polling: Polling,
     ) -> None:
         self._system, self._samples = system, {sample.id: sample for sample in samples}
-        self._jobs, self._book = jobs, book
+        self._batches, self._recorder = batches, recorder
         self._service, self._polling = service, polling
         self._states: dict[str, BatchState] = {}
         self._read: dict[str, set[str]] = {}
         self._reached = False
 
     async def finish(self) -> int:
-        """Go round until nothing is left to do, or to wait for; how many jobs still run."""
+        """Poll until all batches are collected; return the number of batches that still run."""
         start = self._polling.now()
         pause, slept, failures = _SHORTEST_PAUSE, 0.0, 0
         while True:
-            troubles = [error async for error in self._go_round()]
-            failures = failures + 1 if troubles else 0
-            if not self._jobs and not self._missing():
+            errors = [error async for error in self._advance_all()]
+            failures = failures + 1 if errors else 0
+            if not self._batches and not self._missing():
                 return 0
-            if not self._polling.wait and not troubles:
-                return len(self._jobs)
+            if not self._polling.wait and not errors:
+                return len(self._batches)
             if failures == _MOST_FAILURES:
-                raise self._abandoned(f"failed {failures} times in a row, last with {troubles[-1]}")
+                raise self._abandoned(f"failed {failures} times in a row, last with {errors[-1]}")
             if not self._reached and (waited := self._polling.now() - start) >= _PATIENCE:
                 raise self._abandoned(f"was not reached in {waited:.0f} s")
             if slept >= _GIVES_UP_AFTER:
-                raise self._abandoned(f"has not ended the jobs after {slept / 3600:.0f} hours")
-            self._book.observer.waiting(
+                raise self._abandoned(f"has not ended the batches after {slept / 3600:.0f} hours")
+            self._recorder.observer.waiting(
                 finished=sum(state.finished for state in self._states.values()),
                 total=sum(state.total for state in self._states.values()),
             )
-            length = max([pause, *map(_asked_pause, troubles)])
+            length = max([pause, *(_retry_after(error) for error in errors)])
             await self._polling.sleep(length)
             slept += length
             pause = min(pause * 1.5, _LONGEST_PAUSE)
 
-    async def _go_round(self) -> AsyncIterator[CallError]:
-        """Take every job one step on; what failed, to be tried again."""
-        for job in self._jobs:
-            if job.id is None and (error := await self._attempt(self._find(job))):
+    async def _advance_all(self) -> AsyncIterator[CallError]:
+        """Advance every batch by one step, and yield the errors; the steps are tried again."""
+        for batch in self._batches:
+            if batch.id is None and (error := await self._attempt(self._find(batch))):
                 yield error
-        for job in self._new_jobs():
-            if error := await self._attempt(self._submit(job)):
+        for batch in self._new_batches():
+            if error := await self._attempt(self._submit(batch)):
                 yield error
-        for job in self._jobs:
-            if job.id is not None and (error := await self._attempt(self._look(job, job.id))):
+        for batch in self._batches:
+            if batch.id is not None and (error := await self._attempt(self._poll(batch, batch.id))):
                 yield error
 
     async def _attempt(self, step: Awaitable[None]) -> CallError | None:
@@ -234,110 +230,116 @@ class _BatchRun:
         self._reached = True
         return None
 
-    async def _find(self, job: Batch) -> None:
-        if (age := self._age(job)) < _APPEARS_WITHIN:
+    async def _find(self, batch: Batch) -> None:
+        """Find out whether an interrupted submission reached the provider."""
+        if (age := self._age(batch)) < _APPEARS_WITHIN:
             await self._polling.sleep(_APPEARS_WITHIN - age)
-        found = await self._service.find(job.tag, since=job.submitted, requests=len(job.requests))
+        found = await self._service.find(
+            batch.tag, since=batch.submitted, requests=len(batch.requests)
+        )
         if isinstance(found, str):
-            self._jobs.identify(job, found)
+            self._batches.set_id(batch, found)
         elif found is Absence.SURE:
-            self._jobs.drop(job)
+            self._batches.drop(batch)
 
-    async def _submit(self, job: Batch) -> None:
-        self._jobs.put(job)
-        requests = [self._system.request(self._samples[name]) for name in job.requests]
+    async def _submit(self, batch: Batch) -> None:
+        self._batches.put(batch)
+        requests = [self._system.request(self._samples[name]) for name in batch.requests]
         try:
-            job_id = await self._service.submit(requests, job.tag)
+            batch_id = await self._service.submit(requests, batch.tag)
         except ProviderRefusedError:
-            self._jobs.drop(job)
+            self._batches.drop(batch)
             raise
         except CallError as error:
             if error.kind == "bad_request":
-                self._fail(job, job.requests, error)
+                self._fail(batch, batch.requests, error)
             if error.kind in _NOT_SUBMITTED:
-                self._jobs.drop(job)
+                self._batches.drop(batch)
             raise
-        self._jobs.identify(job, job_id)
+        self._batches.set_id(batch, batch_id)
 
-    async def _look(self, job: Batch, job_id: str) -> None:
+    async def _poll(self, batch: Batch, batch_id: str) -> None:
         try:
-            state = await self._service.poll(job_id)
+            state = await self._service.poll(batch_id)
         except UnknownJobError as error:
             raise PiiBenchError(
-                f"{error}, which is in {self._jobs.path}: was it submitted with another key? "
+                f"{error}, which is in {self._batches.path}: was it submitted with another key? "
                 "Without that file, its samples are submitted again"
             ) from None
-        self._states[job.tag] = state
+        self._states[batch.tag] = state
         if state.ended:
-            await self._collect(job, job_id, state)
+            await self._collect(batch, batch_id, state)
 
-    async def _collect(self, job: Batch, job_id: str, state: BatchState) -> None:
-        names = {custom_id(job.tag, number): name for number, name in enumerate(job.requests)}
-        read = self._read.setdefault(job.tag, set())
+    async def _collect(self, batch: Batch, batch_id: str, state: BatchState) -> None:
+        names = {custom_id(batch.tag, number): name for number, name in enumerate(batch.requests)}
+        read = self._read.setdefault(batch.tag, set())
         absent = state.absent
         try:
-            async with aclosing(self._service.results(job_id)) as results:
-                async for own_id, outcome in results:
-                    if own_id in names and own_id not in read:
-                        read.add(own_id)
-                        name = names[own_id]
-                        self._book.enter(name, job.requests[name], outcome)
+            async with aclosing(self._service.results(batch_id)) as results:
+                async for result_id, outcome in results:
+                    if result_id in names and result_id not in read:
+                        read.add(result_id)
+                        name = names[result_id]
+                        self._recorder.record(name, batch.requests[name], outcome)
         except CallError as error:
-            if error.kind != RESULTS_GONE or self._age(job) < _KEPT_FOR:
+            if error.kind != RESULTS_GONE or self._age(batch) < _KEPT_FOR:
                 raise
             absent = error
-        self._fail(job, [names[each] for each in names if each not in read], absent)
-        self._jobs.drop(job)
+        self._fail(
+            batch, [names[result_id] for result_id in names if result_id not in read], absent
+        )
+        self._batches.drop(batch)
 
-    def _age(self, job: Batch) -> float:
-        return max(self._polling.now() - job.submitted, 0.0)
+    def _age(self, batch: Batch) -> float:
+        return max(self._polling.now() - batch.submitted, 0.0)
 
     def _fail(
-        self, job: Batch, names: Iterable[str], error: CallError | ProviderRefusedError
+        self, batch: Batch, names: Iterable[str], error: CallError | ProviderRefusedError
     ) -> None:
         for name in names:
-            self._book.enter(name, job.requests[name], error)
+            self._recorder.record(name, batch.requests[name], error)
 
     def _missing(self) -> list[str]:
-        """The samples to submit: without a response, a failure of this run, or a job."""
-        if self._book.refusal is not None:
+        """Return the samples to submit: no response, no failure in this run, not in a batch."""
+        if self._recorder.refusal is not None:
             return []
-        hashes = self._book.hashes
+        hashes = self._recorder.hashes
         submitted = {
             name
-            for job in self._jobs
-            for name, request in job.requests.items()
+            for batch in self._batches
+            for name, request in batch.requests.items()
             if hashes.get(name) == request
         }
-        settled = submitted | self._book.failed | self._book.store.done
-        return [name for name in self._samples if name not in settled]
+        finished = submitted | self._recorder.failed | self._recorder.store.done
+        return [name for name in self._samples if name not in finished]
 
-    def _new_jobs(self) -> Iterator[Batch]:
-        """The missing samples in jobs that the provider takes, each as it is asked for."""
-        limits, names, size = self._service.limits, list[str](), 0
+    def _new_batches(self) -> Iterator[Batch]:
+        """Yield batches of the missing samples, within the limits of the provider."""
+        limits = self._service.limits
+        names: list[str] = []
+        size = 0
         for name in self._missing():
-            more = self._service.size(self._system.request(self._samples[name]))
-            if names and (len(names) == limits.requests or size + more > limits.size):
-                yield self._job(names)
+            request_size = self._service.size(self._system.request(self._samples[name]))
+            if names and (len(names) == limits.requests or size + request_size > limits.size):
+                yield self._batch(names)
                 names, size = [], 0
             names.append(name)
-            size += more
+            size += request_size
         if names:
-            yield self._job(names)
+            yield self._batch(names)
 
-    def _job(self, names: Sequence[str]) -> Batch:
-        hashes = self._book.hashes
-        requests = {name: hashes[name] for name in names}
+    def _batch(self, names: Sequence[str]) -> Batch:
+        requests = {name: self._recorder.hashes[name] for name in names}
         return Batch(secrets.token_hex(8), self._polling.now(), requests)
 
     def _abandoned(self, what: str) -> PiiBenchError:
         return PiiBenchError(
-            f"model {self._system.model.name!r}: its batch API {what}; what came is saved, and "
-            "the jobs go on: run again to collect the rest"
+            f"model {self._system.model.name!r}: its batch API {what}; results so far are saved, "
+            "and the batches go on: run again to collect the rest"
         )
 
 
-def _asked_pause(error: CallError) -> float:
+def _retry_after(error: CallError) -> float:
     return min(error.retry_after or 0.0, _LONGEST_RETRY_AFTER)
 
 
@@ -358,26 +360,28 @@ def afford(
     files: RunFiles,
     ledger: Ledger | None,
 ) -> list[Sample]:
-    """The samples that may be submitted; the others are recorded as skipped.
+    """Return the samples within the budget; record the others as skipped.
 
-    A job cannot be stopped at a sum: each request that is not submitted yet is counted at the
-    most that it may cost, and stays so for this run.
+    A batch cannot be stopped at a cost limit, so each request that is not submitted yet reserves
+    its maximum cost for the whole run.
 
     Args:
-        system: who would be asked.
-        samples: about what.
-        store: of the run, where those skipped are recorded.
-        files: of the same run.
-        ledger: that of the system; None where there is no cap to keep.
+        system: the system.
+        samples: the samples.
+        store: the store of the run, which records the skipped samples.
+        files: the files of the same run.
+        ledger: the ledger of the system; None if there is no cap.
 
     Raises:
         ResultsError: a record cannot be saved.
-        InputFileError: the list of jobs is broken.
+        InputFileError: the list of batches cannot be read.
     """
     if ledger is None:
         return list(samples)
-    # A job without an id may turn out never to have reached the provider.
-    submitted = {pair for job in BatchesFile(files) if job.id for pair in job.requests.items()}
+    # A batch without an id may never have reached the provider.
+    submitted = {
+        pair for batch in BatchesFile(files) if batch.id for pair in batch.requests.items()
+    }
     kept = []
     for sample in samples:
         request = system.request_hash(sample)

@@ -1,4 +1,4 @@
-"""What jobs would take, reckoned without one call."""
+"""Estimates of calls, tokens and cost, without a call."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _NOTHING: Final = Estimate(0, Range(0, 0, 0), Range(0, 0, 0), Range(0.0, 0.0, 0.
 
 
 def estimate_jobs(jobs: Sequence[Job], *, reasons: bool, batched: bool) -> Estimates:
-    """What each job would take: calls, tokens and cost of what has no answer yet."""
-    # What two datasets ask alike is asked once.
+    """Estimate the calls, tokens and cost of the missing responses of each job."""
+    # Two datasets may share requests; each is made once.
     asked: set[str] = set()
     return [(job, _estimate(job, asked, reasons=reasons, batched=batched)) for job in jobs]
 
 
 def sum_estimates(estimates: Iterable[Estimate]) -> Estimate:
-    """What all of them take together; the cost is unknown where that of one is."""
+    """Add estimates; the cost is unknown if that of any is."""
     estimates = list(estimates)
-    costs = [each.usd for each in estimates]
+    costs = [item.usd for item in estimates]
     known = [usd for usd in costs if usd is not None]
     return Estimate(
-        calls=sum(each.calls for each in estimates),
-        input_tokens=sum((each.input_tokens for each in estimates), start=Range(0, 0, 0)),
-        output_tokens=sum((each.output_tokens for each in estimates), start=Range(0, 0, 0)),
+        calls=sum(item.calls for item in estimates),
+        input_tokens=sum((item.input_tokens for item in estimates), start=Range(0, 0, 0)),
+        output_tokens=sum((item.output_tokens for item in estimates), start=Range(0, 0, 0)),
         usd=sum(known, start=Range(0.0, 0.0, 0.0)) if len(known) == len(costs) else None,
     )
 
@@ -42,9 +42,9 @@ def _estimate(job: Job, asked: set[str], *, reasons: bool, batched: bool) -> Est
         return _NOTHING
     submitted = job.in_batches() if batched else set()
     asked.update(job.requests[name] for name in submitted)
-    samples = [each for each in job.unanswered() if job.requests[each.id] not in asked]
+    samples = [sample for sample in job.unanswered() if job.requests[sample.id] not in asked]
     asked.update(job.requests[sample.id] for sample in samples)
-    requests = (each for sample in samples for each in system.requests(sample))
-    told = estimate(requests, ledger.price, reasons=reasons, batched=batched)
-    # Whatever a call costs, none costs nothing.
-    return told if told.calls else _NOTHING
+    requests = (request for sample in samples for request in system.requests(sample))
+    estimated = estimate(requests, ledger.price, reasons=reasons, batched=batched)
+    # Without a call the cost is known, even if the price is not.
+    return estimated if estimated.calls else _NOTHING

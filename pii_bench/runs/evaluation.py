@@ -1,4 +1,4 @@
-"""Predictions against gold over a dataset: one mean, one sum, every failure counted."""
+"""Evaluation of predictions against gold over a dataset."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from pii_bench.scorer.locate import Strictness, locator_of
 from pii_bench.scorer.masked_text import (
     GoldTexts,
     Judgement,
-    Told,
+    TextTrace,
     Trace,
-    judge,
+    find_traces,
+    judge_rewriting,
     score_judgement,
-    tell,
 )
 from pii_bench.tasks import Task
 from pii_bench.taxonomy import sensitivity
@@ -43,20 +43,20 @@ if TYPE_CHECKING:
     from pii_bench.tasks import Status
 
 _OTHERS = 6
-"""Texts predicted and hallucinated, and four figures of what is left of a text."""
+"""Numbers per sample besides metrics and counts: see `CompactScores.append`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleScore:
-    """One sample under one task.
+    """The score of one sample in one task.
 
     Attributes:
         metrics: metric name to precision, recall and F1 of the sample.
-        counts: metric name to summable counts, for the metrics that have them.
-        predicted: distinct texts predicted.
-        hallucinated: those of them that are nowhere in the description (`Strictness.EQUAL`).
-        masked_text: of masking and rewriting, what is left of the text.
-        weighted_protection: its protection, each text weighed by the tier of its sensitivity.
+        counts: metric name to counts that can be summed, for the metrics that have them.
+        predicted: number of distinct predicted texts.
+        hallucinated: number of them that do not occur in the description (`Strictness.EQUAL`).
+        masked_text: protection and retention of the masked text; masking and rewriting only.
+        weighted_protection: protection with each text weighted by its sensitivity tier.
     """
 
     id: str
@@ -71,13 +71,13 @@ class SampleScore:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """One task over a dataset.
+    """The scores of one task over a dataset.
 
     Attributes:
-        gold: samples that the task applies to; the denominator of coverage.
-        scores: the scored samples, in the dataset's order.
-        statuses: how many samples have each status; samples never asked have none.
-        repairs: how often each stage of the parser changed a response.
+        gold: number of samples that the task applies to; the denominator of coverage.
+        scores: scores of the scored samples, in the order of the dataset.
+        statuses: number of samples per status; samples without a response are not counted.
+        repairs: number of responses that each stage of the parser changed.
     """
 
     task: Task
@@ -88,30 +88,30 @@ class Evaluation:
 
     @property
     def complete(self) -> bool:
-        """Whether every gold sample is scored."""
+        """True if every gold sample is scored."""
         return len(self.scores) == self.gold
 
     def macro(self, metric: str) -> PRF | None:
-        """Mean over the scored samples; None where none is."""
+        """Return the mean over the scored samples; None if there are none."""
         return macro([score.metrics[metric] for score in self.scores])
 
     def micro(self, metric: str) -> PRF | None:
-        """Counts summed over the scored samples, divided once; None where none is."""
+        """Return the scores of the summed counts; None if no sample is scored."""
         return micro([score.counts[metric] for score in self.scores])
 
     @property
     def masked_texts(self) -> list[MaskedTextScore]:
-        """Of masking and rewriting, what is left of the texts of the scored samples."""
+        """The masked-text scores of the scored samples; empty for other tasks."""
         return [score.masked_text for score in self.scores if score.masked_text is not None]
 
     @property
     def predicted(self) -> int:
-        """Distinct texts predicted, summed over the samples."""
+        """Number of distinct predicted texts, summed over the samples."""
         return sum(score.predicted for score in self.scores)
 
     @property
     def hallucinated(self) -> int:
-        """Those of them that are nowhere in their description."""
+        """Number of predicted texts that do not occur in their description."""
         return sum(score.hallucinated for score in self.scores)
 
 
@@ -120,8 +120,8 @@ def evaluate(
 ) -> Evaluation:
     """Score predictions (sample id to prediction) against gold samples.
 
-    The mean is over gold: a sample whose model failed scores 0, one whose call failed or
-    that was never asked leaves the evaluation incomplete.
+    A sample on which the model failed scores 0; a sample whose call failed, or without a response,
+    leaves the evaluation incomplete.
     """
     scores: list[SampleScore] = []
     tally = Tally(task, scores)
@@ -131,14 +131,11 @@ def evaluate(
 
 
 class Tally:
-    """An evaluation that grows sample by sample.
-
-    Attributes:
-        task: the task.
+    """Accumulates an evaluation sample by sample.
 
     Args:
         task: the task.
-        scores: an empty sequence to append to.
+        scores: an empty sequence that the scores are appended to.
     """
 
     def __init__(self, task: Task, scores: list[SampleScore] | CompactScores) -> None:
@@ -148,7 +145,7 @@ class Tally:
         self._repairs: Counter[str] = Counter()
 
     def add(self, sample: Sample, prediction: Prediction | None) -> None:
-        """Count a gold sample, if the task applies to it, and score what was predicted."""
+        """Count a gold sample and score its prediction, if the task applies to it."""
         if not applicable(self.task, [sample]):
             return
         self._gold += 1
@@ -160,12 +157,12 @@ class Tally:
 
     @property
     def evaluation(self) -> Evaluation:
-        """What was added so far."""
+        """The evaluation of the samples added so far."""
         return Evaluation(self.task, self._gold, self._scores, self._statuses, self._repairs)
 
 
 def score_sample(task: Task, sample: Sample, prediction: Prediction) -> SampleScore:
-    """Score one sample whose status is scored; a failure is no prediction."""
+    """Score one sample with a scored status; a failed one has no predicted texts."""
     subjects, related = prediction.subjects, prediction.related
     gold_related = [entity.text for entity in sample.related]
     metrics: dict[str, PRF]
@@ -206,7 +203,7 @@ def score_sample(task: Task, sample: Sample, prediction: Prediction) -> SampleSc
             metrics, counts = _score_sets(sample, told)
             texts = set()
             standard = gold_texts(sample)
-            judgement = None if told is None else judge(standard, told)
+            judgement = None if told is None else judge_rewriting(standard, told)
             left, weighted = _left(sample, standard, judgement)
     distinct = {normalise(text) for text in texts}
     locator = locator_of(sample.description)
@@ -225,13 +222,13 @@ def score_sample(task: Task, sample: Sample, prediction: Prediction) -> SampleSc
 
 
 def gold_texts(sample: Sample) -> GoldTexts:
-    """E against which maskings of a sample are judged."""
-    entities = ((each.text, spans_of(each, sample.description)) for each in sample.entities)
-    return GoldTexts(sample.description, entities, [each.text for each in sample.related])
+    """Return the gold texts of a sample, against which maskings are judged."""
+    entities = ((entity.text, spans_of(entity, sample.description)) for entity in sample.entities)
+    return GoldTexts(sample.description, entities, [entity.text for entity in sample.related])
 
 
 def tiers_of(sample: Sample) -> dict[str, int]:
-    """Normalised text of E to the tier of its sensitivity, 1 to 3; the highest of its entities."""
+    """Return normalised gold text to sensitivity tier (1 to 3), the highest of its entities."""
     tiers: dict[str, int] = {}
     for entity in sample.entities:
         text = normalise(entity.text)
@@ -242,34 +239,38 @@ def tiers_of(sample: Sample) -> dict[str, int]:
 def _left(
     sample: Sample, gold: GoldTexts, judgement: Judgement | None
 ) -> tuple[MaskedTextScore, float]:
-    """What is left of the text, None of a failure; and its protection by tier."""
+    """Return the masked-text score and weighted protection; `judgement` is None for a failure."""
     weighted = score_judgement(gold, judgement, tiers_of(sample))
     return score_judgement(gold, judgement), weighted.protection
 
 
-def tell_of(sample: Sample, rewritten: str | None) -> tuple[Told, ...] | None:
-    """What a rewriting of a sample tells of its gold texts; None of a failure."""
+def tell_of(sample: Sample, rewritten: str | None) -> tuple[TextTrace, ...] | None:
+    """Return what a rewritten text reveals of the gold texts; None for a failure."""
     if rewritten is None:
         return None
-    return tell(sample.description, rewritten, gold_texts(sample), sample.query or "")
+    return find_traces(sample.description, rewritten, gold_texts(sample), sample.query or "")
 
 
 def _score_sets(
-    sample: Sample, told: Sequence[Told] | None
+    sample: Sample, told: Sequence[TextTrace] | None
 ) -> tuple[dict[str, PRF], dict[str, Counts]]:
-    """The figures of the sets: hidden is what nothing is told of, or of what is needed not all.
+    """Score a rewritten text as a set of masked texts, and count its leaks by kind.
 
-    And the leaks by how they are told, of all gold texts that are not needed.
+    A gold text counts as masked if the rewritten text reveals nothing of it, or, for a needed one,
+    not all of it. The leak counts are over the gold texts that are not needed.
     """
-    shown = [each.text.text for each in told or () if each.leaks or each.trace.whole]
+    shown = [item.text.text for item in told or () if item.leaks or item.trace.whole]
     entities = [entity.text for entity in sample.entities]
     sets = score_masking(
-        None if told is None else entities, shown, entities, [each.text for each in sample.related]
+        None if told is None else entities,
+        shown,
+        entities,
+        [entity.text for entity in sample.related],
     )
-    unneeded = [each for each in told or () if not each.text.needed]
+    unneeded = [item for item in told or () if not item.text.needed]
     counts = {"exact": sets.counts}
     for trace in (Trace.READABLE, Trace.RESTATED, Trace.PART):
-        leaks = sum(each.trace is trace for each in unneeded)
+        leaks = sum(item.trace is trace for item in unneeded)
         counts[f"leak_{trace}"] = Counts(leaks, leaks, len(unneeded))
     return {"exact": sets.exact, "rouge_l": sets.rouge_l}, counts
 
@@ -280,15 +281,15 @@ def _texts(subjects: Sequence[Sequence[tuple[str, str]]] | None) -> set[str]:
 
 @dataclass(slots=True, eq=False, repr=False)
 class CompactScores(Sequence[SampleScore]):
-    """Scores of samples under one task; all have the metrics and the counts of the first.
+    """Sample scores of one task as a flat array; all have the metrics and counts of the first.
 
     Attributes:
-        metrics: their names.
-        counts: likewise.
-        ids: of the samples.
-        statuses: of the samples.
-        numbers: a row for each sample, one behind the other: three of each metric, three of each
-            of the counts, and `_OTHERS`; what is None is no number.
+        metrics: names of the metrics.
+        counts: names of the counts.
+        ids: sample ids.
+        statuses: sample statuses.
+        numbers: the rows of all samples: three numbers per metric, three per count, and `_OTHERS`;
+            NaN for None.
     """
 
     metrics: list[str] = field(default_factory=list)
@@ -298,10 +299,10 @@ class CompactScores(Sequence[SampleScore]):
     numbers: array[float] = field(default_factory=lambda: array("d"))
 
     def append(self, score: SampleScore) -> None:
-        """Add the score of one more sample.
+        """Append the score of a sample.
 
         Raises:
-            KeyError: it lacks a metric of the first.
+            KeyError: it lacks a metric of the first one.
         """
         if not self.ids:
             self.metrics, self.counts = [*score.metrics], [*score.counts]
@@ -327,34 +328,37 @@ class CompactScores(Sequence[SampleScore]):
         return map(self._score, range(len(self)))
 
     @overload
-    def __getitem__(self, place: int) -> SampleScore: ...
+    def __getitem__(self, index: int) -> SampleScore: ...
     @overload
-    def __getitem__(self, place: slice) -> list[SampleScore]: ...
-    def __getitem__(self, place: int | slice) -> SampleScore | list[SampleScore]:
-        if isinstance(place, slice):
-            return [self._score(each) for each in range(len(self))[place]]
-        return self._score(range(len(self))[place])
+    def __getitem__(self, index: slice) -> list[SampleScore]: ...
+    def __getitem__(self, index: int | slice) -> SampleScore | list[SampleScore]:
+        if isinstance(index, slice):
+            return [self._score(row) for row in range(len(self))[index]]
+        return self._score(range(len(self))[index])
 
     @property
     def width(self) -> int:
-        """Numbers of a sample."""
+        """Number of numbers per sample."""
         return 3 * (len(self.metrics) + len(self.counts)) + _OTHERS
 
-    def _score(self, place: int) -> SampleScore:
-        row = self.numbers[self.width * place : self.width * (place + 1)]
-        threes = [row[at : at + 3] for at in range(0, len(row) - _OTHERS, 3)]
-        figures, sums = threes[: len(self.metrics)], threes[len(self.metrics) :]
+    def _score(self, index: int) -> SampleScore:
+        row = self.numbers[self.width * index : self.width * (index + 1)]
+        triples = [row[start : start + 3] for start in range(0, len(row) - _OTHERS, 3)]
+        metrics, counts = triples[: len(self.metrics)], triples[len(self.metrics) :]
         predicted, hallucinated = map(int, row[-_OTHERS:-4])
         protection, retention, collateral, weighted = map(_number, row[-4:])
         left = None
         if protection is not None and retention is not None:
             left = MaskedTextScore(protection, retention, collateral)
         return SampleScore(
-            id=self.ids[place],
-            status=self.statuses[place],
-            metrics={name: PRF(*own) for name, own in zip(self.metrics, figures, strict=True)},
+            id=self.ids[index],
+            status=self.statuses[index],
+            metrics={
+                name: PRF(*triple) for name, triple in zip(self.metrics, metrics, strict=True)
+            },
             counts={
-                name: Counts(*map(int, own)) for name, own in zip(self.counts, sums, strict=True)
+                name: Counts(*map(int, triple))
+                for name, triple in zip(self.counts, counts, strict=True)
             },
             predicted=predicted,
             hallucinated=hallucinated,

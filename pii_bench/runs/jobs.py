@@ -1,4 +1,4 @@
-"""The jobs of a run: each system on each dataset, asked one by one or in batches."""
+"""The jobs of a command: one system on one dataset each, run by single calls or in batches."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Job:
     """One system on one dataset.
 
     Attributes:
-        samples: those that were asked for.
+        samples: the selected samples.
         requests: sample id to request hash, for every sample that the task applies to.
     """
 
@@ -57,7 +57,7 @@ class Job:
 
     @classmethod
     def of(cls, system: System, dataset: Dataset, limit: int | None, root: Path) -> Job:
-        """The job of a system on the first samples of a dataset."""
+        """Return the job of a system on the first `limit` samples of a dataset."""
         card = system.card
         everything = applicable(card.task, dataset.samples)
         return cls(
@@ -70,13 +70,13 @@ class Job:
 
     @property
     def label(self) -> str:
-        """How it is named to the user."""
+        """The name shown to the user."""
         return f"{self.system.card.prompt} on {self.dataset.name}"
 
     def without_answer(self) -> list[Sample]:
-        """The samples of which no response to what would be asked today is stored here."""
-        # What was answered to the same request before other settings superseded it counts too,
-        # and the run that asks what is missing says which lines it could not read.
+        """Return the samples without a stored response to their current request."""
+        # Superseded responses count if their request is current again. Unreadable lines are
+        # reported when the store is opened.
         stored = (
             record
             for path in (self.files.responses, self.files.superseded)
@@ -91,15 +91,16 @@ class Job:
         return [sample for sample in self.samples if sample.id not in answered]
 
     def unanswered(self) -> tuple[Sample, ...]:
-        """The samples that must be asked about: no dataset has a response to the same request."""
-        left = self.without_answer()
-        elsewhere = self.answered_elsewhere({sample.id for sample in left})
-        return tuple(sample for sample in left if sample.id not in elsewhere)
+        """Return the samples whose request no stored run has a response to, of any dataset."""
+        samples = self.without_answer()
+        elsewhere = self.answered_elsewhere({sample.id for sample in samples})
+        return tuple(sample for sample in samples if sample.id not in elsewhere)
 
     def answered_elsewhere(self, names: Collection[str]) -> dict[str, RunRecord]:
-        """Of samples, the answers that are stored of other datasets to the same requests.
+        """Return the responses of runs on other datasets to the requests of these samples.
 
-        None for a replay, whose answers depend on a sample's id, which no request tells.
+        A replayed model has none: its answers depend on the sample id, which is not part of the
+        request.
         """
         manifests = sorted(self.files.manifest.parent.glob("*.run.json"))
         others = [RunFiles.of_manifest(path) for path in manifests if path != self.files.manifest]
@@ -118,7 +119,7 @@ class Job:
         }
 
     def in_batches(self) -> set[str]:
-        """The samples about which a batch asks what would be asked today."""
+        """Return the ids of samples whose current request is in a batch."""
         return {
             name
             for batch in BatchesFile(self.files)
@@ -127,7 +128,7 @@ class Job:
         }
 
     def in_batches_of(self, others: Iterable[Job]) -> set[str]:
-        """The samples about which batches of other datasets ask the same."""
+        """Return the ids of samples whose request is in a batch of another dataset."""
         requests = {
             other.requests[name]
             for other in others
@@ -136,11 +137,11 @@ class Job:
         }
         if not requests:
             return set()
-        return {each.id for each in self.samples if self.requests[each.id] in requests}
+        return {sample.id for sample in self.samples if self.requests[sample.id] in requests}
 
 
 def ledger_of(system: System) -> Ledger | None:
-    """What keeps account of a system's calls; None where no one is called."""
+    """Return the ledger of a system's calls; None if it makes no calls."""
     match system:
         case object(model=GuardedModel(ledger=ledger)):
             return ledger
@@ -149,10 +150,10 @@ def ledger_of(system: System) -> Ledger | None:
 
 
 def batch_service(system: System) -> BatchService:
-    """The batch API through which a system can be asked.
+    """Return the batch API for a system.
 
     Raises:
-        PiiBenchError: it cannot be run in batches, or its provider has none.
+        PiiBenchError: the system cannot be run in batches, or its provider has no batch API.
     """
     from pii_bench.runs.batch import require_prompted
 
@@ -162,10 +163,10 @@ def batch_service(system: System) -> BatchService:
 
 @contextmanager
 def reserved(jobs: Sequence[Job]) -> Iterator[None]:
-    """Keep other runs out of the folders of some jobs.
+    """Lock the folders of jobs.
 
     Raises:
-        ResultsError: another run writes there, or they cannot be written.
+        ResultsError: another run writes there, or a folder cannot be written.
     """
     with ExitStack() as stack:
         for folder in sorted({job.files.model_folder for job in jobs}):
@@ -180,32 +181,32 @@ async def run_jobs(
     progress: Progress,
     map_samples: MapSamples | None = None,
 ) -> bool:
-    """Ask what is missing, job by job.
+    """Get the missing responses, job by job.
 
     Args:
-        jobs: what to do, in reserved folders; systems are closed at the end.
-        concurrency: samples asked about at a time.
-        batch: None to ask one by one; to submit batches and leave, or to wait for them.
-        progress: is told of each job and sample.
-        map_samples: asks about samples elsewhere (`respond_on_ray`); None to ask here.
+        jobs: the jobs; their folders must be locked (`reserved`). Their systems are closed at the
+            end.
+        concurrency: samples in flight at a time.
+        batch: None for single calls; `submit` to submit batches and return; `wait` to collect them.
+        progress: receives progress events.
+        map_samples: gets the responses in other processes (`respond_on_ray`); None for this one.
 
     Returns:
-        Whether it is known that nothing is missing any more; of batches it is not.
+        True if every sample has an answer; always False for batches.
 
     Raises:
-        ProviderRefusedError: no call can succeed; what arrived before is saved.
+        ProviderRefusedError: no call can succeed; earlier responses are saved.
         ResultsError: results cannot be written.
-        PiiBenchError: what is asked one by one is in a batch, or a system cannot be run
-            in batches, or the batches do not end.
+        PiiBenchError: a system cannot be run in batches, or a batch does not end.
     """
     try:
         if batch is None:
             return all([await _ask(job, concurrency, progress, map_samples) for job in jobs])
-        # All are submitted before any is waited for: the provider works on them together.
+        # Submit all before waiting for any: the provider works on them at the same time.
         running = [
             job
-            for place, job in enumerate(jobs)
-            if await _collect(job, jobs[:place], progress, wait=False)
+            for index, job in enumerate(jobs)
+            if await _collect(job, jobs[:index], progress, wait=False)
         ]
         if batch == "wait":
             for job in running:
@@ -216,16 +217,16 @@ async def run_jobs(
 
 
 async def close_systems(jobs: Iterable[Job]) -> None:
-    """Release what the systems of some jobs hold."""
+    """Close the systems of jobs."""
     for job in jobs:
         await job.system.close()
 
 
 def refuse_uncollected(jobs: Sequence[Job]) -> None:
-    """Refuse to ask one by one what was submitted, and is paid for, in a batch.
+    """Refuse single calls for requests that were submitted, and are paid for, in a batch.
 
     Raises:
-        PiiBenchError: naming the job and the file that lists its batches.
+        PiiBenchError: a batch is not collected; the message names the job and its list of batches.
     """
     for job in jobs:
         if count := len(job.in_batches()):
@@ -239,7 +240,7 @@ def refuse_uncollected(jobs: Sequence[Job]) -> None:
 async def _ask(
     job: Job, concurrency: int, progress: Progress, map_samples: MapSamples | None
 ) -> bool:
-    """Ask one by one; whether every sample has an answer."""
+    """Run a job by single calls; True if every sample has an answer."""
     with _opened(job, progress, ledger_of(job.system)) as store:
         if map_samples is None:
             await run_system(
@@ -252,7 +253,10 @@ async def _ask(
 
 
 async def _collect(job: Job, earlier: Sequence[Job], progress: Progress, *, wait: bool) -> bool:
-    """Submit and read batches, but for what batches of earlier jobs ask; whether some still run."""
+    """Submit and read batches; True if some still run.
+
+    Requests that are in batches of `earlier` jobs are not submitted again.
+    """
     from pii_bench.runs.batch import Polling, afford, require_prompted, run_batch
 
     system = require_prompted(job.system)
@@ -277,7 +281,7 @@ async def _collect(job: Job, earlier: Sequence[Job], progress: Progress, *, wait
 
 @contextmanager
 def _opened(job: Job, progress: Progress, ledger: Ledger | None) -> Iterator[RunStore]:
-    """The responses of a job, with what other datasets have of them; at the end they are summed."""
+    """Open the store of a job, reuse responses of other datasets, and write totals at the end."""
     progress.label(job.label, ledger)
     manifest = Manifest(job.system.card, DatasetRef.of(job.dataset))
     with RunStore(job.files, job.requests) as store:
@@ -292,20 +296,20 @@ def _opened(job: Job, progress: Progress, ledger: Ledger | None) -> Iterator[Run
 
 
 def _announce(store: RunStore, job: Job, progress: Progress) -> None:
-    """Say what opening the store did to answers that are paid for."""
-    aside = job.files.superseded
+    """Report what opening the store did to responses that are paid for."""
+    path = job.files.superseded
     if store.reused:
-        progress.note(f"{store.reused} answers to the same requests are used again, from {aside}")
+        progress.note(f"{store.reused} answers to the same requests are used again, from {path}")
     if store.superseded:
         what = "answers to other requests (another model, prompt or setting) are superseded"
-        progress.note(f"{store.superseded} {what}: they are kept in {aside}")
+        progress.note(f"{store.superseded} {what}: they are kept in {path}")
     if store.unreadable:
         count, first = len(store.unreadable), store.unreadable[0]
-        progress.note(f"{count} lines cannot be read, first {first}: they are kept in {aside}")
+        progress.note(f"{count} lines cannot be read, first {first}: they are kept in {path}")
 
 
 def _reuse(store: RunStore, job: Job, progress: Progress) -> None:
-    """Take over the answers to the same requests that other datasets have: `hard` is of two."""
+    """Copy responses to the same requests from runs on other datasets (`hard` is a subset)."""
     found = job.answered_elsewhere({sample.id for sample in job.samples} - store.done)
     for record in found.values():
         store.append(record)
@@ -315,7 +319,7 @@ def _reuse(store: RunStore, job: Job, progress: Progress) -> None:
 
 
 def missing(jobs: Sequence[Job]) -> list[str]:
-    """What has no answer yet, a sentence for each job; empty where nothing is missing."""
+    """Return a sentence for each job with samples that have no answer."""
     lines = []
     for job in jobs:
         unanswered = {sample.id for sample in job.without_answer()}

@@ -1,8 +1,8 @@
-"""Scores that are kept next to the responses of a run, so that nothing is scored twice.
+"""A cache of scores next to the responses of a run.
 
-`<dataset>.scores.npz` holds, for each task, the numbers of `CompactScores`. It is used only as long
-as its key is today's: the hashes of responses, manifest and dataset, and of the code that reads
-and scores them.
+`<dataset>.scores.npz` contains the numbers of `CompactScores` for each task. Its key is a hash of
+the responses, the manifest, the dataset, and the code that parses and scores them; a file with
+another key is ignored.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _FILES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RunScores:
-    """What a run came to.
+    """The scores of a run.
 
     Attributes:
-        evaluations: by task: its own, and masking where there is a detection.
-        returned: models that the provider said it used.
-        unreadable: lines of its responses that cannot be read, each with the reason.
+        evaluations: by task: that of the run, and masking if there is a detection run.
+        returned: model ids that the provider returned.
+        unreadable: lines of the responses that cannot be read, each with the reason.
     """
 
     evaluations: Mapping[Task, Evaluation]
@@ -53,11 +53,11 @@ class RunScores:
 
 @dataclass(frozen=True, slots=True)
 class KeptScores:
-    """The file of a run's scores.
+    """The cache file of a run.
 
     Attributes:
-        path: where it is.
-        key: what the scores in it depend on.
+        path: the file.
+        key: hash of everything that the scores depend on.
     """
 
     path: Path
@@ -65,12 +65,12 @@ class KeptScores:
 
     @classmethod
     def of_run(cls, files: RunFiles, hashes: Sequence[str]) -> Self:
-        """The file next to the responses of a run, for contents of these hashes."""
+        """Return the cache file of a run whose inputs have these hashes."""
         key = hashlib.sha256("\n".join([code_sha256(), *hashes]).encode()).hexdigest()
         return cls(files.manifest.with_name(files.responses.stem + ".scores.npz"), key)
 
     def load(self) -> RunScores | None:
-        """The scores; None where there are none of this key."""
+        """Read the scores; None if there are none with this key."""
         import numpy as np
 
         if not self.path.exists():
@@ -89,11 +89,11 @@ class KeptScores:
                     tuple(head["unreadable"]),
                 )
         except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, error):
-            # What can be computed again is not worth an error.
+            # The scores can be computed again.
             return None
 
     def save(self, scores: RunScores) -> None:
-        """Keep scores; nothing happens where the folder cannot be written to.
+        """Write the scores; do nothing if the folder is read-only.
 
         Raises:
             ResultsError: the file cannot be written.
@@ -120,7 +120,7 @@ class KeptScores:
 
 @cache
 def code_sha256() -> str:
-    """A hash of the modules and the table that read and score responses."""
+    """Return a hash of the code and the label table that scores depend on."""
     root = Path(pii_bench.__file__).parent
     paths = [path for name in _PACKAGES for path in sorted((root / name).rglob("*.py"))]
     paths += [root / name for name in _FILES]

@@ -19,7 +19,7 @@ from pii_bench.prompting.parsing.answers import Stage
 from pii_bench.runs.responses import read_response
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import Locator
-from pii_bench.scorer.masked_text import GoldTexts, Told, Trace, tell
+from pii_bench.scorer.masked_text import GoldTexts, TextTrace, Trace, find_traces
 from pii_bench.systems.base import THIS_MACHINE
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.tasks import Task
@@ -151,7 +151,7 @@ class Rewriting:
 
     text: str = field(repr=False)
     found: Answers = field(repr=False)
-    told: tuple[Told, ...] = field(repr=False)
+    told: tuple[TextTrace, ...] = field(repr=False)
 
 
 async def rewrite(text: str, query: str, rewriter: System, checkers: Iterable[System]) -> Rewriting:
@@ -175,7 +175,7 @@ async def rewrite(text: str, query: str, rewriter: System, checkers: Iterable[Sy
     locator = Locator(text)
     entities = [(value, locator.spans(value)) for value, _ in found.entities]
     gold = GoldTexts(text, entities, found.needed or ())
-    return Rewriting(written, found, tell(text, written, gold, query))
+    return Rewriting(written, found, find_traces(text, written, gold, query))
 
 
 def rewriting_system(systems: Iterable[System]) -> System:

@@ -1,4 +1,4 @@
-"""A file of runs: models, strategies and datasets, each with each."""
+"""The configuration file of `pii-bench run --config`: models x strategies x datasets."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One model with one strategy, on every dataset of the matrix.
+    """One model with one strategy, on all datasets of the matrix.
 
     Attributes:
-        model: as `--model` takes it.
-        strategy: of a chat model; None for its detection alone and for another system.
+        model: a name as for `--model`.
+        strategy: the strategy of a chat model; None for detection only, and for other systems.
     """
 
     model: str
@@ -34,37 +34,37 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """How it is named to the user."""
+        """The name shown to the user."""
         return f"{self.model}+{self.strategy}" if self.strategy else self.model
 
     @property
     def is_chat(self) -> bool:
-        """Whether the model is a chat model."""
+        """True for a chat model."""
         return is_prompted(self.model)
 
     @property
     def is_labelled(self) -> bool:
-        """Whether its strategy asks for the labels of a taxonomy."""
+        """True if the strategy asks for the labels of a taxonomy."""
         return self.strategy is not None and get_strategy(self.strategy).labelled
 
     @property
     def is_called(self) -> bool:
-        """Whether it is a chat model behind an endpoint, whose calls may cost money."""
+        """True for a chat model behind an endpoint, whose calls may cost money."""
         return self.is_chat and resolve(self.model).partition("/")[0] in PROVIDERS
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """What a file says; paths are relative to the working directory.
+    """The content of the file; paths are relative to the working directory.
 
     Attributes:
-        models: as `--model` takes them, at least one.
-        datasets: as `--dataset` takes them, at least one.
-        strategies: of the chat models, at least one.
-        task: as `--task` takes it.
-        limit: only the first samples of each dataset; None for all.
-        concurrency: samples asked about at a time; None for what suits the model.
-        max_usd: the most that all calls of one command may cost; None for no cap.
+        models: names as for `--model`, at least one.
+        datasets: names as for `--dataset`, at least one.
+        strategies: strategies for the chat models, at least one.
+        task: a task as for `--task`.
+        limit: use only the first samples of each dataset; None for all.
+        concurrency: samples in flight at a time; None for the model's default.
+        max_usd: cap on the cost of all calls of one command; None for no cap.
         results: folder of runs and leaderboard.
     """
 
@@ -78,31 +78,31 @@ class Matrix:
     results: Path = Path("results")
 
     def cells(self) -> list[Cell]:
-        """Every model with every strategy that applies, model by model."""
+        """Return every model with every applicable strategy, model by model."""
         return [
             Cell(model, strategy)
             for model in self.models
-            for strategy in (self._asked() if is_prompted(model) else [None])
+            for strategy in (self._applicable_strategies() if is_prompted(model) else [None])
         ]
 
-    def _asked(self) -> list[str | None]:
-        """The strategies; of detection, its one prompt in the place of those of another task."""
+    def _applicable_strategies(self) -> list[str | None]:
+        """The strategies for the task; None stands for the default prompt of detection."""
         if self.task == Task.REWRITE:
             return [str(Task.REWRITE)]
         if self.task != Task.DETECTION:
             return [*self.strategies]
-        own = {
-            each if get_strategy(each).task is Task.DETECTION else None for each in self.strategies
+        detecting = {
+            name if get_strategy(name).task is Task.DETECTION else None for name in self.strategies
         }
-        return sorted(own, key=lambda each: each or "")
+        return sorted(detecting, key=lambda name: name or "")
 
 
 def read_matrix(path: Path) -> Matrix:
-    """Read a file of runs; the datasets are not looked for.
+    """Read a configuration file; the datasets are not loaded.
 
     Raises:
-        InputFileError: it cannot be read or is no TOML; a key is unknown, absent or of another
-            kind; a model, strategy or task is unknown.
+        InputFileError: the file cannot be read or is not TOML; a key is unknown, missing or of a
+            wrong type; a model, strategy or task is unknown.
     """
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -126,11 +126,11 @@ def _matrix(values: dict[str, Any]) -> Matrix:
     for key in ("models", "datasets"):
         if key not in values:
             raise PiiBenchError(f"{key!r} is missing: it must be {_NAMES}")
-    made: dict[str, Any] = {
+    fields: dict[str, Any] = {
         key: tuple(dict.fromkeys(value)) if isinstance(value, list) else value
         for key, value in values.items()
     }
-    matrix = Matrix(**made | {"results": Path(made.get("results", "results"))})
+    matrix = Matrix(**fields | {"results": Path(fields.get("results", "results"))})
     for model in matrix.models:
         check_name(model)
     for strategy in matrix.strategies:
@@ -149,7 +149,7 @@ def _are_names(value: object) -> bool:
 
 
 _NAMES: Final = "a list of at least one name"
-# Not isinstance: a boolean is no number.
+# Not isinstance: bool is a subclass of int.
 _RULES: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = MappingProxyType(
     {
         "models": (_NAMES, _are_names),
@@ -168,4 +168,4 @@ _RULES: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = MappingProxyTyp
         "results": ("the path of a folder", _is_text),
     }
 )
-"""The keys of the file: what each must be, in words and as a check."""
+"""Key of the file to (allowed values in words, predicate)."""

@@ -1,7 +1,7 @@
-"""One function over many items in the processes of a Ray cluster: a `map_batches` stage.
+"""Mapping a function over many items on a Ray cluster, as a `map_batches` stage.
 
-Each process of the pool makes the function once, so each has one copy of the model. Ray starts a
-process that died anew, and gives its items to another.
+Each worker process builds the function once, so it holds one copy of the model. Ray restarts a
+worker that died and reassigns its items.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _AT_ONCE: Final = 20_000
-"""Items that are in memory; the pool is made anew for the next ones."""
+"""Items in memory at a time; each chunk gets a new pool."""
 
 _BATCH: Final = 16
 
@@ -29,15 +29,15 @@ _BATCH: Final = 16
 def map_on_ray(
     build: Callable[[], Callable[[Item], Result]], items: Iterable[Item], workers: int
 ) -> Iterator[Result]:
-    """Apply a function to every item, in the processes of a pool.
+    """Apply a function to every item in the worker processes of a pool.
 
-    The cluster is that of `RAY_ADDRESS`; where none is set, one of this machine is started, and
-    stopped at the end.
+    Uses the cluster at `RAY_ADDRESS`; if it is not set, starts one on this machine and stops it at
+    the end.
 
     Args:
-        build: makes the function, once in each process. It, items and results are pickled.
-        items: read as they are needed, 20,000 at a time.
-        workers: how many processes, with one processor each, at least 1.
+        build: builds the function, once per worker. It, the items and the results are pickled.
+        items: read lazily, 20,000 at a time.
+        workers: number of worker processes with one CPU each, at least 1.
 
     Yields:
         The results, in the order of the items.
@@ -45,7 +45,7 @@ def map_on_ray(
     Raises:
         MissingExtraError: Ray is not installed.
     """
-    # Ray would report its use to its makers.
+    # Turn off Ray's usage statistics.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
@@ -62,11 +62,11 @@ def map_on_ray(
     context = ray.data.DataContext.get_current()
     context.execution_options.preserve_order = True
     context.enable_progress_bars = False
-    left = iter(items)
+    remaining = iter(items)
     try:
-        while chunk := list(islice(left, _AT_ONCE)):
+        while chunk := list(islice(remaining, _AT_ONCE)):
             rows = [{"item": pickle.dumps(item)} for item in chunk]
-            # Enough blocks that all of the pool has work until the end.
+            # Enough blocks to keep all workers busy until the end.
             blocks = min(len(rows), max(4 * workers, len(rows) // 200))
             stage = ray.data.from_items(rows, override_num_blocks=blocks).map_batches(
                 _Stage,

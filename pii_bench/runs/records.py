@@ -1,4 +1,4 @@
-"""What is stored of a run: its lines, what was run, and the signature of its scores."""
+"""The stored form of a run: response lines, manifest, and the signature of its scores."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A call that brought nothing; `detail` holds no text of a sample."""
+    """A failed call; `detail` contains no text of a sample."""
 
     kind: str
     detail: str
 
     @classmethod
     def of(cls, error: CallError) -> Failure:
-        """Keep of an error what may be stored."""
+        """Convert an error."""
         return cls(error.kind, error.detail)
 
 
@@ -53,9 +53,9 @@ class RunRecord:
     """One line of `<dataset>.jsonl`.
 
     Attributes:
-        id: the sample.
-        request: hash of all that the response depends on.
-        response: what came, or how the call failed.
+        id: sample id.
+        request: hash of everything that the response depends on.
+        response: the response, or the failure of the call.
     """
 
     id: str
@@ -64,12 +64,12 @@ class RunRecord:
 
     @property
     def written(self) -> ModelResponse | None:
-        """What a chat model wrote; None of a prediction, and of a call that failed."""
+        """The output of a chat model; None for a prediction and for a failed call."""
         return None if isinstance(self.response, Failure | Prediction) else self.response
 
     @property
     def completions(self) -> tuple[Completion, ...]:
-        """Every completion that came, one per call: what cost and returned models count."""
+        """All completions, one per call."""
         match self.response:
             case Failure() | Prediction():
                 return ()
@@ -80,7 +80,7 @@ class RunRecord:
 
 
 def encode_record(record: RunRecord) -> bytes:
-    """The line, with its newline."""
+    """Return the line, with its newline."""
     head = {"id": record.id, "request": record.request}
     match record.response:
         case Failure() as failure:
@@ -90,15 +90,15 @@ def encode_record(record: RunRecord) -> bytes:
         case completions:
             body = encode_response(completions)
     line = json.dumps(head | body, ensure_ascii=False)
-    # A lone surrogate, which UTF-8 cannot hold, turns into its JSON escape.
+    # A lone surrogate, which UTF-8 cannot encode, becomes its JSON escape.
     return line.encode("utf-8", "backslashreplace") + b"\n"
 
 
 def decode_record(record: dict[str, Any]) -> RunRecord:
-    """Read a line's object.
+    """Convert the JSON object of a line.
 
     Raises:
-        RecordError: naming the key at fault.
+        RecordError: the object is in a wrong format; the message names the key.
     """
     sample_id, request = get(record, "id", str), get(record, "request", str)
     if record.keys() & {"text", "draws"}:
@@ -111,11 +111,11 @@ def decode_record(record: dict[str, Any]) -> RunRecord:
 
 
 class RequestHashes(Mapping[str, str]):
-    """Sample id to `System.request_hash`, each made once: a run needs them one by one.
+    """A lazy mapping of sample id to `System.request_hash`; each hash is computed once.
 
     Args:
-        system: what would be asked.
-        samples: about what.
+        system: the system.
+        samples: the samples.
     """
 
     def __init__(self, system: System, samples: Iterable[Sample]) -> None:
@@ -137,18 +137,17 @@ class RequestHashes(Mapping[str, str]):
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over the completions that are stored; attempts that failed are in none of them.
+    """Sums over the stored completions; failed attempts are not included.
 
     Attributes:
-        completions: one per response, several where draws vote.
-        uncounted: those whose tokens are unknown; they are in no sum.
-        input_tokens: cached ones too.
-        output_tokens: reasoning too.
-        reasoning_tokens: a part of the output.
-        cached_tokens: a part of the input.
-        usd: of those that were counted; None where no price is known.
-        price: what was reckoned with: USD per million tokens in and out, its day and source;
-            None where no price is known.
+        completions: number of completions; several per response if draws vote.
+        uncounted: completions without token counts; the sums leave them out.
+        input_tokens: including cached tokens.
+        output_tokens: including reasoning tokens.
+        reasoning_tokens: part of the output tokens.
+        cached_tokens: part of the input tokens.
+        usd: cost of the counted completions; None if no price is known.
+        price: the price used (USD per million tokens in and out, date, source); None if unknown.
     """
 
     completions: int = 0
@@ -162,9 +161,13 @@ class Totals:
 
 
 def total(records: Iterable[RunRecord], price: Price | None) -> Totals:
-    """Add up the completions of a run's records."""
+    """Sum tokens and cost over the completions of a run."""
     completions = [completion for record in records for completion in record.completions]
-    counted = [(each.usage, each.batched) for each in completions if each.usage is not None]
+    counted = [
+        (completion.usage, completion.batched)
+        for completion in completions
+        if completion.usage is not None
+    ]
     usages = [usage for usage, _ in counted]
     return Totals(
         completions=len(completions),
@@ -184,17 +187,16 @@ def total(records: Iterable[RunRecord], price: Price | None) -> Totals:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Everything needed to get the same score again.
+    """Everything needed to reproduce a score.
 
     Attributes:
-        dataset: its name.
+        dataset: name of the dataset.
         dataset_sha256: hash of its file.
         task: the task.
         strategy: name of the prompt or strategy; empty for predictions made elsewhere.
-        prompts: prompt name to hash (empty where there is no text), for every prompt whose
-            answers were used.
-        model: the model asked for; empty for predictions made elsewhere.
-        returned: the models that the provider said it used.
+        prompts: prompt name to hash, for every prompt used; the hash is empty if there is no text.
+        model: the requested model; empty for predictions made elsewhere.
+        returned: the model ids that the provider returned.
         settings: endpoint, weights, sampling.
     """
 
@@ -228,7 +230,7 @@ class Signature:
             "rapidfuzz": version("rapidfuzz"),
             "python": platform.python_version(),
         }
-        # Whatever a server calls its model, it stays one value of the line.
+        # A model id returned by a server may contain the separator.
         return "|".join(
             f"{key}:{visible(value).replace('|', '%7C')}" for key, value in parts.items() if value
         )
@@ -236,7 +238,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class DatasetRef:
-    """Which dataset was run: enough to load it again and to see that it is the same."""
+    """A reference to a dataset, with what is needed to load and verify it."""
 
     name: str
     source: str
@@ -245,17 +247,17 @@ class DatasetRef:
 
     @classmethod
     def of(cls, dataset: Dataset) -> DatasetRef:
-        """Refer to a loaded dataset."""
+        """Return the reference of a loaded dataset."""
         return cls(dataset.name, dataset.source, dataset.sha256, len(dataset.samples))
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A system, a dataset and the version of the suite that brought them together.
+    """The system, dataset and package version of a run.
 
     Attributes:
-        totals: what the responses took; None until a run has ended. Never read back: it
-            follows from the responses.
+        totals: sums over the responses; None until the run has ended. For readers of the file:
+            it is never read back.
     """
 
     system: SystemCard
@@ -265,19 +267,19 @@ class Manifest:
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:
-    """Write it, whole or not at all.
+    """Write a manifest atomically.
 
     Raises:
-        ResultsError: it cannot be written.
+        ResultsError: the file cannot be written.
     """
     write_json(path, manifest)
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read it back.
+    """Read a manifest.
 
     Raises:
-        InputFileError: it is absent or not of its format.
+        InputFileError: the file is missing or in a wrong format.
     """
     return read_object(path, "manifest of a run", _manifest)
 
@@ -292,7 +294,7 @@ def _manifest(record: dict[str, Any]) -> Manifest:
             task=Task(get(system, "task", str, "system")),
             oracle=get(system, "oracle", bool, "system"),
             settings=get(system, "settings", dict, "system"),
-            # Manifests of version 0.1 lack it: only prompts were run then.
+            # Missing in manifests of version 0.1, which ran only prompts.
             names_subjects="names_subjects" not in system
             or get(system, "names_subjects", bool, "system"),
             unmasked_text_to=get(system, "unmasked_text_to", str, "system")
@@ -312,7 +314,7 @@ def _manifest(record: dict[str, Any]) -> Manifest:
 
 
 def _taxonomy(system: dict[str, Any]) -> str | None:
-    # Older manifests lack it: there were only the seven types then.
+    # Missing in older manifests, which had only the seven types.
     if system.get("taxonomy") is None:
         return None
     name = get(system, "taxonomy", str, "system")
@@ -324,7 +326,7 @@ def _taxonomy(system: dict[str, Any]) -> str | None:
 
 
 def _output(system: dict[str, Any]) -> Output:
-    # Older manifests lack it: there was only text then.
+    # Missing in older manifests, which had only text output.
     match get(system, "output", str, "system") if "output" in system else "text":
         case "text" | "schema" as output:
             return output

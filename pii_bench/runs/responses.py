@@ -1,4 +1,4 @@
-"""Responses read: what a system said of a sample becomes its prediction."""
+"""Parsing of responses into predictions."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ def read_response(
     labels_of: str | None = None,
     text: str | None = None,
 ) -> Prediction:
-    """The prediction of a response, which is read where it is text; pure, no response raises.
+    """Parse a response into a prediction; no content of a response raises an error.
 
-    A prediction that lacks the part that the task asks for is malformed. Several draws are read
-    one by one and put to the vote; where detection answers in labels of a taxonomy, they are of
-    pieces of one text, whose entities are put together.
+    A prediction without the part that the task needs is malformed. Several draws are parsed one by
+    one and combined by majority vote; if detection uses the labels of a taxonomy, the draws are
+    answers about consecutive pieces of one text, and their entities are merged.
 
     Args:
-        task: what was asked.
-        response: what came.
-        output: the form of it.
-        labels_of: the taxonomy whose labels detection answers in; None for the seven types.
-            Entities get our types, and those whose label has none are left out.
-        text: what was asked about, in which parts of one value (given name, surname) are
-            joined; None to leave them as they are.
+        task: the task.
+        response: the response of the system.
+        output: the output format that the model was asked for.
+        labels_of: the taxonomy whose labels detection uses; None for the seven types. Labels are
+            mapped to types; entities whose label has no type are dropped.
+        text: the description, in which parts of one value (given name, surname) are joined; None
+            to keep them apart.
 
     Raises:
-        ValueError: the task has no such response: masking none, detection in the seven types
-            none of several draws.
+        ValueError: the task has no response of this kind: masking has none, detection in the seven
+            types has no draws.
     """
     if isinstance(response, Prediction):
         fits = response.answers(task) or not response.status.answered
@@ -71,16 +71,16 @@ def read_response(
             read = parse_rewriting(response.text, response.finish)
             return Prediction(read.status, repairs=read.repairs, rewritten=read.text)
         case Task.MASKING:
-            raise ValueError("masking has no response of its own: compose it from the other two")
+            raise ValueError("masking has no response: compose it from the other two tasks")
 
 
 def vote(draws: Sequence[Prediction]) -> Prediction:
-    """The majority of several answers to one query-related question.
+    """Return the majority vote of several answers to one query-related question.
 
-    A text is chosen if more than half of the draws that have an answer name it, as the scorer
-    compares texts; a half is not enough. Texts are in the order and the writing in which
-    the draws first name them. Draws without an answer do not vote; where none has one, the
-    first tells the status. The vote is as repaired as its draws are.
+    A text is kept if more than half of the draws with an answer name it; texts are compared after
+    the scorer's normalisation, and keep the order and spelling of their first mention. Draws
+    without an answer do not vote; if no draw has one, the status is that of the first. The result
+    is `repaired` if any of the draws is.
 
     Args:
         draws: at least one, in the order of their requests.
@@ -103,10 +103,10 @@ def vote(draws: Sequence[Prediction]) -> Prediction:
 
 
 def compose(detection: Prediction, related: Prediction) -> Prediction:
-    """The masking prediction of a detection and a query-related one.
+    """Combine a detection and a query-related prediction into a masking prediction.
 
-    A part that was never answered (`infra_error`, `skipped_budget`) leaves the sample
-    unscored; else a part that failed fails it; else it is as repaired as its parts are.
+    If a part is unscored (`infra_error`, `skipped_budget`), so is the result; otherwise a failed
+    part makes it fail; otherwise it is `repaired` if either part is.
     """
     parts = (detection, related)
     failed = [part.status for part in parts if not part.status.answered]
@@ -121,9 +121,6 @@ def compose(detection: Prediction, related: Prediction) -> Prediction:
     )
 
 
-# The parsers of free text are imported where they are used: most systems answer in JSON.
-
-
 def _read_detection(response: Completion, output: Output) -> Prediction:
     if output == "text":
         from pii_bench.prompting.parsing.detection import parse_detection as parse
@@ -136,7 +133,7 @@ def _read_detection(response: Completion, output: Output) -> Prediction:
 def _read_labelled(
     completions: Sequence[Completion], output: Output, labels_of: str, text: str | None
 ) -> Prediction:
-    """The entities of all pieces of a text, each once; a piece without an answer fails it."""
+    """Merge the entities of all pieces of a text; a piece without an answer fails the whole."""
     from pii_bench.prompting.parsing.labelled import parse_labelled, whole_values
 
     labels = taxonomy(labels_of)
@@ -148,7 +145,7 @@ def _read_labelled(
             return Prediction(each.status)
         pairs.update(dict.fromkeys(pair for subject in each.subjects for pair in subject))
     whole = list(pairs) if text is None else whole_values(pairs, labels, text)
-    # What is no label of the taxonomy stays, as a wrong one.
+    # An unknown label is kept: it counts as a wrong prediction.
     typed = [
         (value, str(pii_type))
         for value, label in whole

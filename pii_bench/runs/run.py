@@ -1,4 +1,4 @@
-"""Asking a system about every sample of a dataset that has no answer yet."""
+"""Running a system on every sample of a dataset that has no response yet."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Respondent(Protocol):
-    """Answers a sample: a system, or whatever else is asked through a store."""
+    """Anything that answers a sample: a system, or the writer of the dataset texts."""
 
     async def respond(self, sample: Sample) -> Response:
         """See `System.respond`."""
@@ -32,30 +32,30 @@ class Respondent(Protocol):
 
 
 class Observer(Protocol):
-    """Is told how a run goes."""
+    """Receives the progress events of one run."""
 
     def started(self, done: int, total: int) -> None:
-        """A run begins; `done` samples of `total` were answered before."""
+        """Called at the start; `done` of `total` samples have a response already."""
         ...
 
     def advanced(self, *, failed: bool) -> None:
-        """One more sample was answered, or its call failed."""
+        """Called after each sample."""
         ...
 
     def waiting(self, *, finished: int, total: int) -> None:
-        """The provider has finished so many requests of the batches that still run."""
+        """Called while batches run, with the number of requests that the provider has finished."""
         ...
 
 
 class Progress(Observer, Protocol):
-    """Is told how several runs go, one after another."""
+    """Receives the progress events of several runs, one after another."""
 
     def label(self, text: str, ledger: Ledger | None = None) -> None:
-        """The run that starts next, and who keeps account of its calls."""
+        """Called before each run, with its name and the ledger of its calls."""
         ...
 
     def note(self, what: str) -> None:
-        """Something that the user should know of the run."""
+        """Called with a message for the user."""
         ...
 
 
@@ -67,20 +67,19 @@ async def run_system(
     concurrency: int,
     observer: Observer,
 ) -> None:
-    """Ask about each sample that the store has no response to; save each as it arrives.
+    """Run a system on the samples that the store has no response to; save each response at once.
 
-    A call that fails is recorded as such and the run goes on; it is asked again by the
-    next run.
+    A failed call is recorded as a failure, and the next run tries it again.
 
     Args:
-        system: who is asked.
-        samples: about what; the store knows the request of each.
-        store: where responses are and go.
-        concurrency: how many samples are asked about at a time, at least 1.
-        observer: is told of each sample.
+        system: the system.
+        samples: the samples; the store has the request hash of each.
+        store: the store of the responses.
+        concurrency: number of samples in flight, at least 1.
+        observer: receives progress events.
 
     Raises:
-        ProviderRefusedError: no call can succeed; what arrived before is saved.
+        ProviderRefusedError: no call can succeed; earlier responses are saved.
         ResultsError: a response cannot be saved.
     """
     waiting = iter([sample for sample in samples if sample.id not in store.done])
@@ -90,7 +89,7 @@ async def run_system(
             for _ in range(concurrency):
                 workers.create_task(_work(system, waiting, store, observer))
     except ExceptionGroup as group:
-        # Every worker meets the same refusal or the same full disk; one is enough to tell.
+        # All workers hit the same refusal or the same full disk; report it once.
         ours = group.subgroup(PiiBenchError)
         raise (ours.exceptions[0] if ours else group) from None
     store.sort()
@@ -99,13 +98,13 @@ async def run_system(
 def run_mapped(
     map_samples: MapSamples, samples: Sequence[Sample], store: RunStore, observer: Observer
 ) -> None:
-    """The same as `run_system`, where something else asks the system (`respond_on_ray`).
+    """Like `run_system`, with a function that maps samples to responses (`respond_on_ray`).
 
     Args:
-        map_samples: makes responses of samples, in their order.
-        samples: about what; the store knows the request of each.
-        store: where responses are and go.
-        observer: is told of each sample.
+        map_samples: yields the responses in the order of the samples.
+        samples: the samples; the store has the request hash of each.
+        store: the store of the responses.
+        observer: receives progress events.
 
     Raises:
         ResultsError: a response cannot be saved.
@@ -121,17 +120,17 @@ def run_mapped(
 def respond_on_ray(
     name: str, options: SystemOptions, workers: int, task: Task, samples: Sequence[Sample]
 ) -> Iterator[Response | Failure]:
-    """Ask a system in the processes of a Ray cluster, each of which builds it for itself.
+    """Run a system in the worker processes of a Ray cluster; each worker builds its own copy.
 
     Args:
-        name: of the system.
-        options: of the system.
-        workers: how many processes.
-        task: what is asked.
-        samples: about what.
+        name: name of the system.
+        options: options of the system.
+        workers: number of worker processes.
+        task: the task.
+        samples: the samples.
 
     Returns:
-        A response to each sample, in their order.
+        The responses, in the order of the samples.
 
     Raises:
         MissingExtraError: Ray is not installed.
@@ -169,19 +168,19 @@ async def _work(
 
 
 class Silent:
-    """Is told, and shows nothing (`Progress`)."""
+    """A `Progress` that ignores all events."""
 
     def label(self, text: str, ledger: Ledger | None = None) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def note(self, what: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def waiting(self, *, finished: int, total: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def started(self, done: int, total: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def advanced(self, *, failed: bool) -> None:
-        """Nothing."""
+        """Do nothing."""

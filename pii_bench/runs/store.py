@@ -1,6 +1,6 @@
-"""Where responses are kept: one append-only file per model, prompt and dataset.
+"""Storage of responses: one append-only file per model, prompt and dataset.
 
-Next to it is the list of the batches that are not collected yet.
+The list of batches whose results are not collected yet is stored next to it.
 """
 
 from __future__ import annotations
@@ -37,38 +37,38 @@ if TYPE_CHECKING:
 LOCK_NAME: Final = ".lock"
 
 MANIFEST_REMEDY: Final = "run again: it is written anew, and the answers next to it are used again"
-"""What mends a manifest that cannot be read."""
+"""How to repair an unreadable manifest."""
 
 LINE_REMEDY: Final = "run again: the line is moved away, and only its sample is asked again"
-"""What mends a line that cannot be read: `RunStore` moves it to the superseded file."""
+"""How to repair an unreadable line: `RunStore` moves it to the superseded file."""
 
 _BATCHES_REMEDY: Final = (
     "move the file away and run again: what its batches ask is asked, and paid, again"
 )
 
-# Where a line is: its file, and in it the first byte and the length, in bytes.
+# The location of a line: file, byte offset and length in bytes.
 _Place: TypeAlias = "tuple[Path, int, int]"
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._@+-]+")
 _PORT: Final = re.compile(r"(@[^@]*)--(\d+)$")
-# File systems take 255 bytes; endings and temporary files need the rest.
+# File systems allow 255 bytes; suffixes and temporary names need the rest.
 _LONGEST_NAME: Final = 150
 
 
 @contextmanager
 def locked(folder: Path, *, wait: float = 0.0) -> Iterator[None]:
-    """Keep others out of a folder, which is made where needed, until the block ends.
+    """Hold an exclusive lock on a folder, creating the folder if needed.
 
-    The lock is the operating system's: it ends with the process, however that ends, and the
-    file that stays behind locks nothing. Temporary files that a killed process left in the
-    folder, or in the folders in it, are removed.
+    The operating system releases the lock when the process ends, even if it is killed; the lock
+    file may stay behind. Temporary files of killed processes are removed from the folder and its
+    direct subfolders.
 
     Args:
-        folder: one model's, or that of the leaderboard.
-        wait: seconds to wait for who holds it; 0 to give up at once.
+        folder: the folder of a model or of the leaderboard.
+        wait: seconds to wait for the lock; 0 to fail at once.
 
     Raises:
-        ResultsError: another run holds it, or the folder cannot be written.
+        ResultsError: another run holds the lock, or the folder cannot be written.
     """
     lock = FileLock(folder / LOCK_NAME, timeout=wait)
     with writing(folder):
@@ -76,7 +76,7 @@ def locked(folder: Path, *, wait: float = 0.0) -> Iterator[None]:
         try:
             lock.acquire()
         except Timeout:
-            what = "another run is writing there: let it end, or give another --results"
+            what = "another run is writing there: wait for it, or give another --results"
             raise ResultsError(f"{folder}: {what}") from None
     try:
         remove_leftovers(folder)
@@ -91,10 +91,10 @@ class RunFiles:
 
     Attributes:
         responses: `<dataset>.jsonl`, one line per sample.
-        manifest: `<dataset>.run.json`, what was run.
-        superseded: lines that today's requests have no use for: responses to other requests,
-            which a later run that makes them again reads, and lines that cannot be read.
-        batches: `<dataset>.batch.json`, the batches that are not collected yet.
+        manifest: `<dataset>.run.json`, the system, dataset and version.
+        superseded: responses to requests that have changed since, and unreadable lines. A run that
+            makes one of those requests again uses its response.
+        batches: `<dataset>.batch.json`, the batches whose results are not collected yet.
     """
 
     responses: Path
@@ -104,24 +104,26 @@ class RunFiles:
 
     @classmethod
     def at(cls, root: Path, model: str, prompt: str, dataset: str) -> RunFiles:
-        """`<root>/<model>/<prompt>/<dataset>.*`, with names that any file system takes.
+        """Return `<root>/<model>/<prompt>/<dataset>.*`, with portable file names.
 
-        A name that another one could be taken for ends in a few digits of its hash. Earlier
-        versions gave none: a run of theirs is found under its name without them.
+        Names that would collide end in a few digits of their hash. Earlier versions did not add
+        them: an existing run of theirs keeps its path.
         """
-        names = model, prompt, dataset
-        plain, distinct = (_manifest(root, *map(each, names)) for each in (_plain, _distinct))
-        old = plain != distinct and _is_of(plain, names)
-        return cls.of_manifest(plain if old else distinct)
+        model_folder = root / _file_name(model)
+        manifest = model_folder / _file_name(prompt) / f"{_file_name(dataset)}.run.json"
+        old = root / _plain(model) / _plain(prompt) / f"{_plain(dataset)}.run.json"
+        if old != manifest and _is_of(old, (model, prompt, dataset)):
+            manifest = old
+        return cls.of_manifest(manifest)
 
     @property
     def model_folder(self) -> Path:
-        """`<root>/<model>`: what one run at a time may write to."""
+        """`<root>/<model>`, the folder that a run locks."""
         return self.responses.parent.parent
 
     @classmethod
     def of_manifest(cls, manifest: Path) -> RunFiles:
-        """The files next to a manifest."""
+        """Return the files next to a manifest."""
         stem = manifest.name.removesuffix(".run.json")
         return cls(
             responses=manifest.with_name(f"{stem}.jsonl"),
@@ -134,30 +136,29 @@ class RunFiles:
 class RunStore:
     """The responses of one run, open for appending.
 
-    A line is complete once it ends in a newline; the process may die at any moment. On
-    opening, a torn last line and failed calls are dropped (both are asked again); a response
-    whose request differs from today's, and a line that cannot be read, move to the superseded
-    file; and a response in there whose request is today's again is used again.
+    The process may be killed at any moment: a line is complete once it ends in a newline. Opening
+    the store drops an incomplete last line and failed calls, so that both are tried again; moves
+    responses whose request has changed, and unreadable lines, to the superseded file; and takes
+    back superseded responses whose request is current again.
 
-    What is appended outlives the process, not a power cut: the system writes it to the disk
-    when it sees fit, because waiting for that after every line would cost more than asking
-    for the few last lines again. A file that takes the place of another is on the disk first.
+    Appended lines survive the process but not a power failure: syncing after every line would cost
+    more than repeating the last few requests. A file that replaces another is synced first.
 
-    No other process may write to the files meanwhile, see `pii_bench.runs.store`.
+    The caller must hold the lock of the folder, see `locked`.
 
     Attributes:
         requests: sample id to request hash, for every sample of the dataset.
-        done: the samples that have a response.
-        superseded: how many responses moved to the superseded file on opening.
-        reused: how many came from there.
-        unreadable: what was wrong with the lines that could not be read on opening.
+        done: ids of the samples that have a response.
+        superseded: number of responses moved to the superseded file on opening.
+        reused: number of responses taken back from it.
+        unreadable: error messages of the unreadable lines found on opening.
     """
 
     def __init__(self, files: RunFiles, requests: Mapping[str, str]) -> None:
         """Open the files.
 
         Args:
-            files: where.
+            files: the files of the run.
             requests: sample id to request hash, for every sample of the dataset.
 
         Raises:
@@ -170,7 +171,7 @@ class RunStore:
         self.unreadable: list[str] = []
         with writing(files.responses):
             files.responses.parent.mkdir(parents=True, exist_ok=True)
-            self._settle()
+            self._load_existing()
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
             self._descriptor = os.open(files.responses, flags, mode=0o666)
 
@@ -186,10 +187,10 @@ class RunStore:
         os.close(self._descriptor)
 
     def append(self, record: RunRecord) -> None:
-        """Write one line; on return it outlives the process.
+        """Write one line; after the call it survives a kill of the process.
 
         Raises:
-            ResultsError: it cannot be written; the lines before are as they were.
+            ResultsError: the line cannot be written; earlier lines are unchanged.
         """
         line = encode_record(record)
         written = 0
@@ -198,17 +199,17 @@ class RunStore:
                 while written < len(line):
                     written += os.write(self._descriptor, line[written:])
             except OSError:
-                # The start of a line would spoil the next one, of a call that ends now too.
+                # A partial line would corrupt the next one, which another worker may write.
                 os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - written)
                 raise
         if not isinstance(record.response, Failure):
             self.done.add(record.id)
 
     def sort(self) -> None:
-        """Bring the lines into the dataset's order, so that equal runs give equal files.
+        """Sort the lines in the order of the dataset, so that equal runs give equal files.
 
         Raises:
-            ResultsError: they cannot be written; the file is as it was.
+            ResultsError: the file cannot be written; it is unchanged.
         """
         path = self._files.responses
         places: dict[str, _Place] = {}
@@ -221,40 +222,40 @@ class RunStore:
         if order == sorted(order) and len(order) == len(places):
             return
         with writing(path):
-            _keep(path, order)
+            _rewrite(path, order)
             new = os.open(path, os.O_WRONLY | os.O_APPEND)
         os.close(self._descriptor)
         self._descriptor = new
 
-    def _settle(self) -> None:
-        """Sort the lines of earlier runs into kept, superseded, reused and dropped."""
+    def _load_existing(self) -> None:
+        """Keep, supersede, reuse or drop the lines of earlier runs."""
         path = self._files.responses
         kept: list[_Place] = []
-        aside: list[_Place] = []
+        superseded: list[_Place] = []
         for line in _scan(path):
             if isinstance(line.record, InputFileError):
                 self.unreadable.append(str(line.record))
-                aside.append(line.place)
+                superseded.append(line.place)
             elif isinstance(line.record.response, Failure):
                 continue
             elif self.requests.get(line.record.id) != line.record.request:
                 self.superseded += 1
-                aside.append(line.place)
+                superseded.append(line.place)
             elif line.record.id not in self.done:
                 self.done.add(line.record.id)
                 kept.append(line.place)
-        for place, record in self._usable():
+        for place, record in self._reusable():
             self.done.add(record.id)
             self.reused += 1
             kept.append(place)
-        if aside:
-            set_aside(self._files, _lines_at(aside))
+        if superseded:
+            supersede(self._files, _lines_at(superseded))
         size = path.stat().st_size if path.exists() else 0
         if self.reused or sum(length for _, _, length in kept) != size:
-            _keep(path, kept)
+            _rewrite(path, kept)
 
-    def _usable(self) -> Iterator[tuple[_Place, RunRecord]]:
-        """The superseded responses to today's requests, of samples that have none."""
+    def _reusable(self) -> Iterator[tuple[_Place, RunRecord]]:
+        """Yield superseded responses to current requests, for samples without a response."""
         for line in _scan(self._files.superseded):
             record = line.record
             if not isinstance(record, RunRecord) or isinstance(record.response, Failure):
@@ -263,27 +264,27 @@ class RunStore:
                 yield line.place, record
 
 
-def set_aside(files: RunFiles, lines: Iterable[bytes]) -> None:
-    """Add lines to the superseded file of a run, each once; on return they are on the disk.
+def supersede(files: RunFiles, lines: Iterable[bytes]) -> None:
+    """Append lines to the superseded file of a run, without duplicates, and sync it.
 
     Raises:
-        ResultsError: they cannot be written.
+        ResultsError: the file cannot be written.
     """
     path = files.superseded
-    held = {hashlib.sha256(raw).digest() for raw in _raw_lines(path)}
-    new = [raw for raw in lines if hashlib.sha256(raw).digest() not in held]
+    existing = {hashlib.sha256(raw).digest() for raw in _raw_lines(path)}
+    new = [raw for raw in lines if hashlib.sha256(raw).digest() not in existing]
     with writing(path), path.open("a+b") as file:
         if file.seek(0, os.SEEK_END):
             file.seek(-1, os.SEEK_END)
             if file.read() != b"\n":
-                # The end of a line that a killed process began.
+                # Complete the line that a killed process left.
                 file.write(b"\n")
         file.writelines(new)
         file.flush()
         os.fsync(file.fileno())
 
 
-def _keep(path: Path, places: Iterable[_Place]) -> None:
+def _rewrite(path: Path, places: Iterable[_Place]) -> None:
     with replacing(path) as new:
         new.writelines(_lines_at(places))
 
@@ -301,15 +302,14 @@ def _lines_at(places: Iterable[_Place]) -> Iterator[bytes]:
 def read_lines(
     path: Path, unreadable: list[str] | None = None
 ) -> Iterator[tuple[bytes, RunRecord]]:
-    """Yield the complete lines of a run with their records; a torn last line is left out.
+    """Yield the complete lines of a run with their records; skip an incomplete last line.
 
     Args:
-        path: of the responses; a file that is not there has none.
-        unreadable: is told of lines that cannot be read, by file, line and reason; None to
-            raise at the first.
+        path: the file of responses; it need not exist.
+        unreadable: collects the error messages of unreadable lines; None to raise at the first.
 
     Raises:
-        InputFileError: a complete line is broken.
+        InputFileError: a complete line cannot be read.
     """
     for line in _scan(path):
         if isinstance(line.record, RunRecord):
@@ -322,7 +322,7 @@ def read_lines(
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A complete line of a run; `record` is the error where it cannot be read."""
+    """A complete line; `record` is an error if the line cannot be read."""
 
     place: _Place
     raw: bytes
@@ -357,12 +357,8 @@ def _object(raw: bytes) -> dict[str, Any]:
     return record
 
 
-def _manifest(root: Path, model: str, prompt: str, dataset: str) -> Path:
-    return root / model / prompt / f"{dataset}.run.json"
-
-
 def _is_of(path: Path, names: tuple[str, str, str]) -> bool:
-    """Whether a run of these names lies under a manifest."""
+    """True if the manifest is that of a run of this model, prompt and dataset."""
     try:
         manifest = read_manifest(path)
     except InputFileError:
@@ -374,13 +370,13 @@ def _plain(name: str) -> str:
     return _UNSAFE.sub("--", name)
 
 
-def _distinct(name: str) -> str:
-    """A name for a file that no other name has; without a hash where it can be read back."""
+def _file_name(name: str) -> str:
+    """Return a file name that no other name gets; with a hash if `_plain` is ambiguous."""
     plain = _plain(name)
     # Slashes, and the colon before the port of an endpoint.
     restored = _PORT.sub(r"\1:\2", plain).replace("--", "/")
-    told_apart = name == restored and name not in {".", ".."}
-    if told_apart and len(plain) <= _LONGEST_NAME:
+    unambiguous = name == restored and name not in {".", ".."}
+    if unambiguous and len(plain) <= _LONGEST_NAME:
         return plain
     digits = hashlib.sha256(name.encode("utf-8", "backslashreplace")).hexdigest()[:8]
     return f"{plain[:_LONGEST_NAME]}-{digits}"
@@ -388,13 +384,13 @@ def _distinct(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One batch.
+    """A batch of requests at a provider.
 
     Attributes:
-        tag: random; the provider's metadata or the custom ids hold it.
-        submitted: Unix time just before it was submitted.
+        tag: a random token, stored in the provider's metadata or in the custom ids.
+        submitted: Unix time just before the submission.
         requests: sample id to request hash, in the order of the custom ids.
-        id: the provider's; None while its answer is not stored.
+        id: the provider's id; None until the submission is confirmed.
     """
 
     tag: str
@@ -404,59 +400,59 @@ class Batch:
 
 
 class BatchesFile:
-    """`<dataset>.batch.json`: the batches of a run that are not collected yet.
+    """`<dataset>.batch.json`: the batches of a run whose results are not collected yet.
 
-    A batch is written before it is submitted, so that a crash at any moment leaves its trace.
-    Every change is on the disk when a method returns.
+    A batch is added before it is submitted, so that no crash can lose it. Every change is synced
+    to disk before the method returns.
 
     Args:
-        files: of the run.
+        files: the files of the run.
 
     Raises:
-        InputFileError: the file is not of its format.
+        InputFileError: the file is in a wrong format.
     """
 
     def __init__(self, files: RunFiles) -> None:
         self.path = files.batches
-        self._jobs = {job.tag: job for job in _read_batches(self.path)}
+        self._batches = {batch.tag: batch for batch in _read_batches(self.path)}
 
     def __iter__(self) -> Iterator[Batch]:
-        """The jobs, oldest first; the file may change meanwhile."""
-        return iter(list(self._jobs.values()))
+        """Iterate over a copy of the list, oldest first."""
+        return iter(list(self._batches.values()))
 
     def __len__(self) -> int:
-        return len(self._jobs)
+        return len(self._batches)
 
-    def put(self, job: Batch) -> None:
-        """Add a job, or replace the one of its tag.
+    def put(self, batch: Batch) -> None:
+        """Add a batch, or replace the one with the same tag.
 
         Raises:
-            ResultsError: it cannot be written.
+            ResultsError: the file cannot be written.
         """
-        self._jobs[job.tag] = job
+        self._batches[batch.tag] = batch
         self._write()
 
-    def drop(self, job: Batch) -> None:
-        """Take a job out; the file goes with the last one.
+    def drop(self, batch: Batch) -> None:
+        """Remove a batch; remove the file with the last one.
 
         Raises:
-            ResultsError: it cannot be written.
+            ResultsError: the file cannot be written.
         """
-        del self._jobs[job.tag]
+        del self._batches[batch.tag]
         self._write()
 
-    def identify(self, job: Batch, job_id: str) -> None:
-        """Store the provider's id of a job.
+    def set_id(self, batch: Batch, batch_id: str) -> None:
+        """Store the provider's id of a batch.
 
         Raises:
-            ResultsError: it cannot be written.
+            ResultsError: the file cannot be written.
         """
-        self.put(replace(job, id=job_id))
+        self.put(replace(batch, id=batch_id))
 
     def _write(self) -> None:
-        if self._jobs:
-            jobs = {"jobs": [asdict(job) for job in self]}
-            write_whole(self.path, json.dumps(jobs, indent=2, ensure_ascii=False) + "\n")
+        if self._batches:
+            content = {"jobs": [asdict(batch) for batch in self]}
+            write_whole(self.path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
         else:
             with writing(self.path):
                 self.path.unlink(missing_ok=True)

@@ -138,7 +138,7 @@ def test_it_tells_how_far_the_jobs_are(bench: Bench) -> None:
 def test_a_job_that_never_ends_is_given_up_for_now(bench: Bench) -> None:
     bench.service.looks = 10**6
 
-    with pytest.raises(PiiBenchError, match="has not ended the jobs after 26 hours"):
+    with pytest.raises(PiiBenchError, match="has not ended the batches after 26 hours"):
         bench.run()
 
     bench.service.looks = 0

@@ -218,7 +218,7 @@ def test_nothing_is_tried_forever(bench: Bench) -> None:
 
     assert str(raised.value) == (
         "model 'fake/one': its batch API failed 30 times in a row, last with server_error: "
-        "HTTP 500; what came is saved, and the jobs go on: run again to collect the rest"
+        "HTTP 500; results so far are saved, and the batches go on: run again to collect the rest"
     )
     assert len(bench.service.steps) == 31
 

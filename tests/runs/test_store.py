@@ -399,7 +399,7 @@ def test_a_folder_is_made_and_free_again_afterwards(tmp_path: Path) -> None:
 
 
 def test_a_second_run_is_refused_and_the_first_one_keeps_its_lock(tmp_path: Path) -> None:
-    message = f"{tmp_path}: another run is writing there: let it end, or give another --results"
+    message = f"{tmp_path}: another run is writing there: wait for it, or give another --results"
     with locked(tmp_path):
         for _ in range(2):
             with pytest.raises(ResultsError, match=f"^{re.escape(message)}$"), locked(tmp_path):
@@ -487,7 +487,7 @@ def test_batches_are_read_back_in_their_order(files: RunFiles) -> None:
     batches = BatchesFile(files)
     batches.put(first)
     batches.put(second)
-    batches.identify(first, "job-1")
+    batches.set_id(first, "job-1")
 
     read = list(BatchesFile(files))
 
