@@ -1,7 +1,4 @@
-"""Stored runs read back, each with its dataset and its detection, and the leaderboard of them.
-
-No model is asked.
-"""
+"""Read stored runs with their datasets, score them, and write the leaderboard."""
 
 from __future__ import annotations
 
@@ -33,39 +30,35 @@ from pii_bench.systems.predictions import Prediction, names_types
 from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
-    from pii_bench.ranking.external import Submission
-    from pii_bench.runs.evaluation import Evaluation
 
 
-FOLDERS: Final[Mapping[str, Source]] = {"runs": Source.RUN, "reference": Source.REFERENCE}
+_FOLDERS: Final[Mapping[str, Source]] = {"runs": Source.RUN, "reference": Source.REFERENCE}
 
+# What to do about a manifest or a line that cannot be read.
 _RESTORE: Final = "restore the file from where the results came"
-
-_MANIFEST: Final[Mapping[Source, str]] = {
+_MANIFEST_REMEDIES: Final[Mapping[Source, str]] = {
     Source.RUN: MANIFEST_REMEDY,
     Source.REFERENCE: _RESTORE,
     Source.SUBMITTED: "score the predictions again",
 }
-"""What mends a file that says what was run and cannot be read."""
+_LINE_REMEDIES: Final[Mapping[Source, str]] = {Source.RUN: LINE_REMEDY, Source.REFERENCE: _RESTORE}
 
-_LINE: Final[Mapping[Source, str]] = {Source.RUN: LINE_REMEDY, Source.REFERENCE: _RESTORE}
-"""What mends a line that cannot be read; of what is submitted none is kept apart."""
-
-_VOTED: Final = frozenset({"votes", "temperature"})
+_VOTE_SETTINGS: Final = frozenset({"votes", "temperature"})
+_LONGEST_WAIT: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the responses of a run say.
+    """The parsed responses of a run.
 
     Attributes:
-        predictions: sample id to what its response says; samples without one are absent.
-        returned: models that the provider said it used.
-        unreadable: lines that cannot be read, by file, line and reason; their samples are absent.
+        predictions: sample id to prediction; samples without a readable response are absent.
+        returned: model ids that the provider returned.
+        unreadable: lines that cannot be read: file, line number and reason.
     """
 
     predictions: Mapping[str, Prediction]
@@ -75,17 +68,17 @@ class Answers:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A stored run on its dataset. Its responses are read when they are first asked for.
+    """A stored run and its dataset. Its responses are read on first use.
 
     Attributes:
-        source: where it lies.
-        dataset: gold.
-        manifest: what was run.
-        read: reads its responses.
-        detection: of a query-related run, the same model's detection run on the same dataset,
-            with the same settings and output (settings of a vote are its own); None where
-            there is none.
-        files: of a run that we keep; None for what is submitted.
+        source: a run, a reference run or a submission.
+        dataset: the gold.
+        manifest: the description of the run.
+        read: reads the responses.
+        detection: for a query-related run, the detection run of the same model on the same
+            dataset, with the same settings (except those of a vote) and output; None if there
+            is none.
+        files: the files of the run; None for a submission.
     """
 
     source: Source
@@ -97,101 +90,101 @@ class Run:
 
     @property
     def task(self) -> Task:
-        """What was asked: detection or query-related."""
+        """The task of the run; masking is composed of two runs and never the task of one."""
         return self.manifest.system.task
 
     @property
     def names_subjects(self) -> bool:
-        """Whether both its detection and its dataset tell whose an entity is."""
+        """True if both the system and the dataset assign entities to subjects."""
         return self.manifest.system.names_subjects and self.dataset.names_subjects
 
     @property
     def names_types(self) -> bool:
-        """Whether its detection tells what kind an entity is, as our own systems always do."""
+        """True if the predicted entities have types. Only submissions can lack them."""
         return self.source is not Source.SUBMITTED or names_types(self.predictions)
 
     @cached_property
     def answers(self) -> Answers:
-        """What its responses say."""
+        """The parsed responses."""
         return self.read()
 
     @property
     def predictions(self) -> Mapping[str, Prediction]:
-        """Sample id to the prediction of its own task."""
+        """Sample id to the prediction for the run's task."""
         return self.answers.predictions
 
     @cached_property
     def masking(self) -> Mapping[str, Prediction] | None:
-        """Sample id to the masking prediction; None without detection."""
+        """Sample id to the masking prediction; None without a detection run."""
         if self.detection is None:
             return None
-        found = self.detection.predictions
+        detected = self.detection.predictions
         return {
-            sample_id: compose(found[sample_id], prediction)
+            sample_id: compose(detected[sample_id], prediction)
             for sample_id, prediction in self.predictions.items()
-            if sample_id in found
+            if sample_id in detected
         }
 
     @property
     def by_task(self) -> dict[Task, Mapping[str, Prediction]]:
-        """The predictions of its own task, and of masking where there is a detection."""
-        own = {self.task: self.predictions}
-        return own if self.masking is None else {**own, Task.MASKING: self.masking}
+        """The predictions for the run's task, and for masking if there is a detection run."""
+        by_task = {self.task: self.predictions}
+        if self.masking is not None:
+            by_task[Task.MASKING] = self.masking
+        return by_task
 
     @property
     def with_subjects(self) -> Mapping[str, Prediction]:
-        """Sample id to the query-related prediction, with the detected subjects where known."""
-        found = {} if self.detection is None else self.detection.predictions
+        """Sample id to the query-related prediction, with the detected subjects if known."""
+        detected = {} if self.detection is None else self.detection.predictions
         return {
-            sample_id: replace(answer, subjects=found[sample_id].subjects)
-            if answer.status.answered and sample_id in found
+            sample_id: replace(answer, subjects=detected[sample_id].subjects)
+            if answer.status.answered and sample_id in detected
             else answer
             for sample_id, answer in self.predictions.items()
         }
 
     @cached_property
     def scores(self) -> RunScores:
-        """Its evaluations, by task, of those that its dataset has samples for.
+        """The evaluations by task, without tasks that no sample of the dataset has.
 
-        They are kept next to the responses and computed again only when the responses, the
-        dataset or the code that reads and scores them changes.
+        They are cached next to the responses, and computed again if the responses, the dataset
+        or the code that parses and scores changes.
         """
-        if self._loaded is not None:
-            return self._loaded
+        if self._cached_scores is not None:
+            return self._cached_scores
         evaluations = [
             evaluate(task, self.dataset.samples, predictions)
             for task, predictions in self.by_task.items()
         ]
-        # A dataset without queries has nothing for the tasks that need one.
-        by_task = {each.task: each for each in evaluations if each.gold}
-        made = RunScores(by_task, self.answers.returned, self.answers.unreadable)
-        if self._kept is not None:
-            self._kept.save(made)
-        return made
+        by_task = {evaluation.task: evaluation for evaluation in evaluations if evaluation.gold}
+        scores = RunScores(by_task, self.answers.returned, self.answers.unreadable)
+        if self._cache is not None:
+            self._cache.save(scores)
+        return scores
 
     @property
     def unreadable(self) -> tuple[str, ...]:
-        """Lines that cannot be read: as kept with the scores, without scoring anything."""
-        return (self.answers if self._loaded is None else self._loaded).unreadable
+        """Lines that cannot be read, from the cache if possible; nothing is scored."""
+        return (self.answers if self._cached_scores is None else self._cached_scores).unreadable
 
     @cached_property
-    def _kept(self) -> KeptScores | None:
-        """The file of its scores, by all that they depend on; None for what is submitted."""
+    def _cache(self) -> KeptScores | None:
         if self.files is None:
             return None
-        others = () if self.detection is None else self.detection.hashes
-        return KeptScores.of_run(self.files, [self.dataset.sha256, *self.hashes, *others])
+        hashes = [self.dataset.sha256, *self._file_hashes()]
+        if self.detection is not None:
+            hashes += self.detection._file_hashes()
+        return KeptScores.of_run(self.files, hashes)
 
     @cached_property
-    def _loaded(self) -> RunScores | None:
-        """Its kept scores; None where they must be made."""
-        return None if self._kept is None else self._kept.load()
+    def _cached_scores(self) -> RunScores | None:
+        return None if self._cache is None else self._cache.load()
 
-    @cached_property
-    def hashes(self) -> tuple[str, ...]:
-        """Of its files, an empty one for a file that is not there."""
+    def _file_hashes(self) -> list[str]:
+        """Return the hashes of the manifest and the responses; "" for an absent file."""
         paths = () if self.files is None else (self.files.manifest, self.files.responses)
-        return tuple(sha256_of(path) if path.exists() else "" for path in paths)
+        return [sha256_of(path) if path.exists() else "" for path in paths]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +192,8 @@ class Runs:
     """The runs of a results folder.
 
     Attributes:
-        runs: those that can be scored.
-        broken: runs that cannot be, each with the reason.
+        runs: runs that can be scored.
+        broken: runs that cannot be scored, each with the reason.
     """
 
     runs: tuple[Run, ...]
@@ -208,63 +201,89 @@ class Runs:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What cannot be scored, a run or a line, with the reason."""
-        lines = [f"{line}; {_LINE[run.source]}" for run in self.runs for line in run.unreadable]
+        """Runs and lines that cannot be scored, each with the reason."""
+        lines = [
+            f"{line}; {_LINE_REMEDIES[run.source]}" for run in self.runs for line in run.unreadable
+        ]
         return (*self.broken, *dict.fromkeys(lines))
 
 
 def read_runs(results: Path, loaded: Iterable[Dataset] = ()) -> Runs:
-    """Find every run under `<results>/runs` and `<results>/reference`, and what is submitted.
+    """Find the runs in `<results>/runs`, `<results>/reference` and `<results>/submitted`.
 
     Args:
-        results: folder of the runs.
-        loaded: datasets that need not be read again.
+        results: the results folder.
+        loaded: datasets that need not be loaded again.
     """
     runs: list[Run] = []
     broken: list[str] = []
     datasets: dict[str, Dataset | None] = {dataset.source: dataset for dataset in loaded}
 
-    def find(source: str) -> Dataset | None:
+    def load(source: str) -> Dataset | None:
         if source not in datasets:
-            datasets[source] = _find(source, broken)
+            try:
+                datasets[source] = load_dataset(source)
+            except PiiBenchError as error:
+                datasets[source] = None
+                broken.append(f"runs on {source}: {error}")
         return datasets[source]
 
-    for folder, source in FOLDERS.items():
-        paths = sorted((results / folder).glob("*/*/*.run.json"))
-        runs += with_detection(_found(source, paths, find, broken))
+    for folder, source in _FOLDERS.items():
+        runs += with_detection(_stored_runs(results / folder, source, load, broken))
     for path in submissions(results):
         try:
-            submission = read_submission(path)
-            dataset = find(submission.dataset.source)
-            if dataset is not None:
-                runs += _submitted(path, submission, dataset, broken)
+            runs += _submitted_runs(path, load, broken)
         except InputFileError as error:
-            broken.append(f"{error}; {_MANIFEST[Source.SUBMITTED]}")
+            broken.append(f"{error}; {_MANIFEST_REMEDIES[Source.SUBMITTED]}")
     return Runs(tuple(runs), tuple(broken))
 
 
-def _found(
-    source: Source,
-    manifests: Iterable[Path],
-    find: Callable[[str], Dataset | None],
-    broken: list[str],
+def _stored_runs(
+    folder: Path, source: Source, load: Callable[[str], Dataset | None], broken: list[str]
 ) -> Iterator[Run]:
-    """The runs of manifests whose dataset is the one that was run on."""
-    for path in manifests:
+    """Yield the runs whose dataset has not changed; add the others to `broken`."""
+    for path in sorted(folder.glob("*/*/*.run.json")):
         try:
             manifest = read_manifest(path)
         except InputFileError as error:
-            broken.append(f"{error}; {_MANIFEST[source]}")
+            broken.append(f"{error}; {_MANIFEST_REMEDIES[source]}")
             continue
-        dataset = find(manifest.dataset.source)
+        dataset = load(manifest.dataset.source)
         if dataset is not None and dataset.sha256 != manifest.dataset.sha256:
-            broken.append(_changed(manifest))
+            broken.append(
+                f"{manifest.system.model}, {manifest.system.prompt} on {manifest.dataset.source}: "
+                "its file has changed since; run again, only what changed is asked"
+            )
         elif dataset is not None:
             yield _run(source, dataset, manifest, RunFiles.of_manifest(path))
 
 
+def _submitted_runs(
+    path: Path, load: Callable[[str], Dataset | None], broken: list[str]
+) -> list[Run]:
+    """Return a submission as one run for each task that it answers.
+
+    Raises:
+        InputFileError: the submission cannot be read or does not fit its dataset.
+    """
+    submission = read_submission(path)
+    dataset = load(submission.dataset.source)
+    if dataset is None:
+        return []
+    if dataset.sha256 != submission.dataset.sha256:
+        broken.append(
+            f"{submission.name} on {submission.dataset.source}: its file has changed since; "
+            "score the predictions again"
+        )
+        return []
+    return with_detection(
+        Run(Source.SUBMITTED, dataset, manifest, partial(Answers, predictions))
+        for manifest, predictions in answers_of(path, submission, dataset)
+    )
+
+
 def read_run(path: Path, dataset: Dataset) -> Run:
-    """The run of a manifest.
+    """Read the run that a manifest describes, without its detection run.
 
     Raises:
         InputFileError: the manifest is broken.
@@ -273,25 +292,24 @@ def read_run(path: Path, dataset: Dataset) -> Run:
 
 
 def with_detection(runs: Iterable[Run]) -> list[Run]:
-    """The runs, each query-related one with its detection."""
-    found = list(runs)
+    """Return the runs, with `detection` set in the query-related ones."""
+    runs = list(runs)
     return [
-        replace(run, detection=_detection_of(run, found)) if run.task is Task.QUERY_RELATED else run
-        for run in found
+        replace(run, detection=_detection_of(run, runs)) if run.task is Task.QUERY_RELATED else run
+        for run in runs
     ]
 
 
 def _run(source: Source, dataset: Dataset, manifest: Manifest, files: RunFiles) -> Run:
-    return Run(
-        source, dataset, manifest, partial(_read, manifest, dataset, files.responses), files=files
-    )
+    read = partial(_read_answers, manifest, dataset, files.responses)
+    return Run(source, dataset, manifest, read, files=files)
 
 
-def _read(manifest: Manifest, dataset: Dataset, responses: Path) -> Answers:
-    """Read the responses of a run on a dataset.
+def _read_answers(manifest: Manifest, dataset: Dataset, responses: Path) -> Answers:
+    """Read and parse the responses of a run.
 
     Raises:
-        InputFileError: they cannot be opened.
+        InputFileError: the file cannot be opened.
     """
     unreadable: list[str] = []
     system = manifest.system
@@ -299,134 +317,101 @@ def _read(manifest: Manifest, dataset: Dataset, responses: Path) -> Answers:
     predictions: dict[str, Prediction] = {}
     returned: set[str] = set()
     for _, record in read_lines(responses, unreadable):
-        returned.update(each.model for each in record.completions if each.model)
+        returned.update(completion.model for completion in record.completions if completion.model)
         if not isinstance(record.response, Failure):
             predictions[record.id] = read_response(
                 system.task, record.response, system.output, system.taxonomy, texts.get(record.id)
             )
         elif record.id not in predictions or not predictions[record.id].status.scored:
-            predictions[record.id] = Prediction(_status_of(record.response))
+            skipped = record.response.kind == SKIPPED_BUDGET
+            status = Status.SKIPPED_BUDGET if skipped else Status.INFRA_ERROR
+            predictions[record.id] = Prediction(status)
     return Answers(predictions, frozenset(returned), tuple(unreadable))
 
 
-def _submitted(
-    path: Path, submission: Submission, dataset: Dataset, broken: list[str]
-) -> list[Run]:
-    """A submission as runs: masking is composed where it answers both tasks."""
-    if dataset.sha256 != submission.dataset.sha256:
-        what = "its file has changed since; score the predictions again"
-        broken.append(f"{submission.name} on {submission.dataset.source}: {what}")
-        return []
-    return with_detection(
-        Run(Source.SUBMITTED, dataset, manifest, partial(Answers, predictions))
-        for manifest, predictions in answers_of(path, submission, dataset)
-    )
-
-
 def _detection_of(run: Run, runs: Iterable[Run]) -> Run | None:
-    # A vote draws at a temperature of its own, and detection has no vote.
-    own = _VOTED if "votes" in run.manifest.system.settings else frozenset[str]()
+    # A vote has its own temperature, and there is no detection by vote.
+    ignored = _VOTE_SETTINGS if "votes" in run.manifest.system.settings else frozenset[str]()
+    key = _system_key(run, ignored)
     for other in runs:
-        if other.task is Task.DETECTION and _asked(other, own) == _asked(run, own):
+        if other.task is Task.DETECTION and _system_key(other, ignored) == key:
             return other
     return None
 
 
-def _asked(run: Run, own: frozenset[str]) -> tuple[object, ...]:
-    # The settings too: another endpoint or sampling is another model to the reader.
+def _system_key(run: Run, ignored: frozenset[str]) -> tuple[object, ...]:
+    """Return what a run and its detection run share."""
     system, dataset = run.manifest.system, run.manifest.dataset
-    settings = {key: value for key, value in system.settings.items() if key not in own}
+    settings = {key: value for key, value in system.settings.items() if key not in ignored}
     return system.model, system.output, system.taxonomy, settings, dataset.name, dataset.sha256
-
-
-def _status_of(failure: Failure) -> Status:
-    return Status.SKIPPED_BUDGET if failure.kind == SKIPPED_BUDGET else Status.INFRA_ERROR
-
-
-def _find(source: str, left_out: list[str]) -> Dataset | None:
-    try:
-        return load_dataset(source)
-    except PiiBenchError as error:
-        left_out.append(f"runs on {source}: {error}")
-        return None
-
-
-def _changed(manifest: Manifest) -> str:
-    reference, system = manifest.dataset, manifest.system
-    what = "its file has changed since; run again, only what changed is asked"
-    return f"{system.model}, {system.prompt} on {reference.source}: {what}"
-
-
-_LONGEST_WAIT: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Rows of ours, and the runs and lines that could not be scored, each with the reason."""
+    """The rows of the stored runs.
+
+    Attributes:
+        rows: a row for each run and task.
+        left_out: runs and lines that could not be scored, each with the reason.
+    """
 
     rows: tuple[Row, ...]
     left_out: tuple[str, ...]
 
 
 def collect(results: Path, loaded: Iterable[Dataset] = ()) -> Collection:
-    """Score every run under `<results>/runs` and `<results>/reference`, and what is submitted.
+    """Score the runs that `read_runs` finds.
 
     Args:
-        results: folder of the runs.
-        loaded: datasets that need not be read again.
+        results: the results folder.
+        loaded: datasets that need not be loaded again.
     """
-    found = read_runs(results, loaded)
-    return Collection(tuple(row for run in found.runs for row in rows_of(run)), found.left_out)
+    stored = read_runs(results, loaded)
+    return Collection(tuple(row for run in stored.runs for row in rows_of(run)), stored.left_out)
 
 
 def rows_of(run: Run) -> list[Row]:
-    """The rows of a run: its own task, and masking where there are detection answers."""
+    """Return a row for the run's task, and one for masking if there is a detection run."""
     clusters = clusters_of(run.dataset.samples)
     rows = []
     for task, evaluation in run.scores.evaluations.items():
-        before = [run.detection] if task is Task.MASKING and run.detection is not None else []
-        rows.append(_row([*before, run], evaluation, clusters))
+        parts = [run.detection, run] if task is Task.MASKING and run.detection else [run]
+        recipients = dict.fromkeys(part.manifest.system.unmasked_text_to for part in parts)
+        rows.append(
+            row_of(
+                evaluation,
+                _signature(parts, task),
+                clusters,
+                source=run.source,
+                oracle=run.manifest.system.oracle,
+                names_subjects=run.names_subjects,
+                names_types=run.names_types,
+                unmasked_text_to=", ".join(recipients),
+            )
+        )
     return rows
 
 
-def _row(runs: list[Run], evaluation: Evaluation, clusters: Mapping[str, str]) -> Row:
-    """Of the runs that an answer is made of, the last asks for it."""
-    system = runs[-1].manifest.system
-    recipients = dict.fromkeys(run.manifest.system.unmasked_text_to for run in runs)
-    return row_of(
-        evaluation,
-        _signature(runs, evaluation.task),
-        clusters,
-        source=runs[-1].source,
-        oracle=system.oracle,
-        names_subjects=runs[-1].names_subjects,
-        names_types=runs[-1].names_types,
-        unmasked_text_to=", ".join(recipients),
-    )
-
-
-def _signature(runs: list[Run], task: Task) -> Signature:
-    *before, last = (run.manifest for run in runs)
-    # Where masking joins runs whose settings differ, those of the first are said too.
+def _signature(parts: Sequence[Run], task: Task) -> Signature:
+    """Return the signature of a row: `parts` are the run, and before it its detection run."""
+    systems = [part.manifest.system for part in parts]
+    dataset, last = parts[-1].manifest.dataset, systems[-1]
+    # Settings of the detection run that differ from those of the run.
     others = {
-        f"{manifest.system.prompt}.{key}": value
-        for manifest in before
-        for key, value in manifest.system.settings.items()
-        if last.system.settings.get(key) != value
+        f"{system.prompt}.{key}": value
+        for system in systems[:-1]
+        for key, value in system.settings.items()
+        if last.settings.get(key) != value
     }
     return Signature(
-        dataset=last.dataset.name,
-        dataset_sha256=last.dataset.sha256,
+        dataset=dataset.name,
+        dataset_sha256=dataset.sha256,
         task=task,
-        strategy=last.system.prompt,
-        prompts={
-            run.manifest.system.prompt: run.manifest.system.prompt_sha256
-            for run in runs
-            if run.manifest.system.prompt
-        },
-        model=last.system.model,
-        returned=sorted(frozenset[str]().union(*(run.scores.returned for run in runs))),
-        settings={**last.system.settings, **others},
+        strategy=last.prompt,
+        prompts={system.prompt: system.prompt_sha256 for system in systems if system.prompt},
+        model=last.model,
+        returned=sorted(frozenset[str]().union(*(part.scores.returned for part in parts))),
+        settings={**last.settings, **others},
     )
 
 
@@ -435,8 +420,8 @@ class Board:
     """A leaderboard that was written.
 
     Attributes:
-        rows: ranked; ours, those submitted, the readers', people's, and the published ones.
-        files: where it is written, `leaderboard.csv` first.
+        rows: all rows, ranked.
+        files: the files, `leaderboard.csv` first.
         left_out: runs and lines that could not be scored, each with the reason.
     """
 
@@ -446,20 +431,20 @@ class Board:
 
 
 def update(results: Path, loaded: Iterable[Dataset] = ()) -> Board:
-    """Score what is stored and write the leaderboard.
+    """Score the stored runs and write the leaderboard.
 
     Args:
-        results: folder of the runs.
-        loaded: datasets that need not be read again.
+        results: the results folder.
+        loaded: datasets that need not be loaded again.
 
     Raises:
-        ResultsError: it cannot be written, or another run writes it for minutes.
+        ResultsError: it cannot be written, or another process writes it for minutes.
     """
-    # Who collects last must write last: an older view would hide the rows of another run.
+    # Scored under the lock: an older view written last would hide the rows of another run.
     with locked(results, wait=_LONGEST_WAIT):
         collection = collect(results, loaded)
-        read = reading_rows({row.dataset for row in collection.rows})
+        readers = reading_rows({row.dataset for row in collection.rows})
         people, broken = human_rows(results)
-        rows = rank([*collection.rows, *read, *people, *published_rows()])
+        rows = rank([*collection.rows, *readers, *people, *published_rows()])
         files = write_leaderboard(rows, results)
     return Board(tuple(rows), tuple(files), (*collection.left_out, *broken))
