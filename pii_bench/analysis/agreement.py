@@ -1,14 +1,14 @@
-"""How alike two datasets see systems: Spearman's rho of the ranking, and PCS.
+"""Agreement of two datasets about systems: Spearman's rho of the rankings, and PCS.
 
-PCS, the performance consistency score of the paper, is 1 - |a - b| / max(a, b) of one system's
-figures a and b on two datasets. Rho is over the systems that have both.
+PCS is the performance consistency score of the paper: 1 - |a - b| / max(a, b) for one system's
+figures a and b on two datasets.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from math import fsum
 from typing import TYPE_CHECKING, Final
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pii_bench.analysis.means import Headline
 
 LEAST: Final = 3
-"""Systems that a ranking must have: two agree or not by a coin."""
+"""The fewest systems that a rank correlation is given for."""
 
 TRIVIAL: Final = frozenset({"all", "none", "random", "gold"})
 """Strategies that do not read the query."""
@@ -39,10 +39,10 @@ _ORDER: Final = (*BASE, "+".join(BASE), *HARDER)
 
 @dataclass(frozen=True, slots=True)
 class Consistency:
-    """One system on two datasets, each with the figure and where that comes from.
+    """The figures of one system on two datasets.
 
     Attributes:
-        model, strategy: as in the leaderboard; where one side is published, ours.
+        model, strategy: as in the leaderboard; ours where one side is published.
     """
 
     task: Task
@@ -58,22 +58,21 @@ class Consistency:
 
     @property
     def pcs(self) -> float | None:
-        """From 0 to 1; None where both figures are 0."""
+        """Performance consistency score, 0 to 1; None if both figures are 0."""
         larger = max(self.value_a, self.value_b)
         return 1 - abs(self.value_a - self.value_b) / larger if larger else None
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """All systems that two datasets share.
+    """The agreement of two datasets over the systems that have figures on both.
 
     Attributes:
-        source_a, source_b: where the figures on each dataset come from; `run+reference` where
-            from both.
-        systems: how many there are; a model under two strategies is two.
-        rho: Spearman's, from -1 to 1; None for fewer than `LEAST` systems, and where one
-            dataset gives all of them the same figure.
-        pcs: the mean over the systems that have one; None where none has.
+        source_a, source_b: sources of the figures, joined by `+` if there are several.
+        systems: number of systems; a model under two strategies is two.
+        rho: Spearman's rho, -1 to 1; None for fewer than `LEAST` systems, or if one dataset
+            gives all of them the same figure.
+        pcs: mean PCS of the systems that have one; None if none has.
     """
 
     task: Task
@@ -88,111 +87,107 @@ class Agreement:
 
 
 def consistencies(headlines: Iterable[Headline]) -> list[Consistency]:
-    """Every system on every two datasets that it has, among ours and among the published.
+    """Pair the figures of each system on two datasets.
 
-    Then ours against the paper's on the set of the same name, where the model is one of the
-    paper's and the strategy the same. Of a run and a reference of one system the run is taken.
-    Incomplete runs and systems that are told gold are left out, and people are no system.
+    Pairs our figures with each other, published figures with each other, and ours with the
+    published figures of the same model, strategy and dataset. If a system has both a run and a
+    reference, uses the run. Leaves out incomplete runs, oracles and people.
 
     Args:
-        headlines: of single sets and of single and multi together.
+        headlines: of single sets, and of single and multi together.
     """
     kept = [
-        each
-        for each in sorted(headlines, key=_place)
-        if not each.run.oracle and each.run.model != _PEOPLE
+        headline
+        for headline in sorted(headlines, key=_dataset_order)
+        if not headline.run.oracle and headline.run.model != _PEOPLE
     ]
-    published = [each for each in kept if each.run.source is Source.PUBLISHED]
-    ours = [each for each in kept if each.run.source is not Source.PUBLISHED]
-    chosen = preferred(each.run for each in ours)
-    ours = [each for each in ours if each.run in chosen]
-    return [*_within(ours), *_within(published), *_against(ours, published)]
+    published = [headline for headline in kept if headline.run.source is Source.PUBLISHED]
+    ours = [headline for headline in kept if headline.run.source is not Source.PUBLISHED]
+    chosen = preferred(headline.run for headline in ours)
+    ours = [headline for headline in ours if headline.run in chosen]
+    return [*_within(ours), *_within(published), *_across(ours, published)]
 
 
 def agreements(consistencies: Iterable[Consistency]) -> list[Agreement]:
-    """One per pair of datasets, task and metric."""
+    """Return the agreement of each pair of datasets, by task and metric."""
     groups: dict[tuple[object, ...], list[Consistency]] = defaultdict(list)
-    for each in consistencies:
-        published = [source is Source.PUBLISHED for source in (each.source_a, each.source_b)]
-        key = (each.task, each.metric, each.dataset_a, each.dataset_b, *published)
-        groups[key].append(each)
+    for pair in consistencies:
+        published = [source is Source.PUBLISHED for source in (pair.source_a, pair.source_b)]
+        groups[pair.task, pair.metric, pair.dataset_a, pair.dataset_b, *published].append(pair)
     return [_agreement(group) for group in groups.values()]
 
 
 def transfers(headlines: Iterable[Headline]) -> list[Agreement]:
-    """How each of our sets ranks systems next to each dataset of others, by rho.
+    """Return the rank correlation between each of our sets and each dataset of others.
 
-    Over every system that has both, those among gold entities too; but not those that do not
-    read the query (`TRIVIAL`), which all datasets rank alike.
+    Includes oracles, but not the strategies in `TRIVIAL`, which all datasets rank alike.
 
     Args:
         headlines: of single sets.
     """
     kept = [
-        each for each in headlines if each.run.source.is_system and each.run.strategy not in TRIVIAL
+        headline
+        for headline in headlines
+        if headline.run.source.is_system
+        and headline.run.strategy not in TRIVIAL
+        and headline.run.task is not Task.DETECTION
     ]
-    chosen = preferred(each.run for each in kept)
+    chosen = preferred(headline.run for headline in kept)
     figures: dict[tuple[Task, str, str], dict[tuple[str, str], float]] = defaultdict(dict)
-    for each in kept:
-        if each.run in chosen and each.run.task is not Task.DETECTION:
-            run = each.run
-            figures[run.task, each.metric, run.dataset][run.model, run.strategy] = each.value
-    found = []
-    for (task, metric, ours), own in sorted(figures.items()):
-        for (other_task, other_metric, theirs), other in sorted(figures.items()):
-            # Sets taken as one have a plus in their name.
-            is_pair = ours in OUR_SETS and not {theirs, *theirs.split("+")} & DATASETS.keys()
-            if is_pair and (task, metric) == (other_task, other_metric):
-                both = sorted(own.keys() & other.keys())
-                rho = rank_correlation([own[key] for key in both], [other[key] for key in both])
-                found.append(Agreement(task, metric, "", ours, "", theirs, len(both), rho, None))
-    return found
+    for headline in kept:
+        if (run := headline.run) in chosen:
+            systems = figures[run.task, headline.metric, run.dataset]
+            systems[run.model, run.strategy] = headline.value
+    result = []
+    for ((task, metric, ours), own), (key, other) in product(sorted(figures.items()), repeat=2):
+        theirs = key[2]
+        # The names of pooled sets are joined by "+".
+        is_foreign = not {theirs, *theirs.split("+")} & DATASETS.keys()
+        if ours in OUR_SETS and is_foreign and key[:2] == (task, metric):
+            shared = sorted(own.keys() & other.keys())
+            rho = rank_correlation([own[s] for s in shared], [other[s] for s in shared])
+            result.append(Agreement(task, metric, "", ours, "", theirs, len(shared), rho, None))
+    return result
 
 
 def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Spearman's rho of two lists of figures; None where it is undefined or says nothing."""
+    """Return Spearman's rho; None for fewer than `LEAST` values or if all are equal."""
     if len(a) < LEAST or len(set(a)) == 1 or len(set(b)) == 1:
         return None
     return float(spearmanr(a, b).statistic)
 
 
-def _place(each: Headline) -> tuple[int, str]:
-    # The datasets of a pair are in this order.
-    dataset = each.run.dataset
+def _dataset_order(headline: Headline) -> tuple[int, str]:
+    dataset = headline.run.dataset
     return _ORDER.index(dataset) if dataset in _ORDER else len(_ORDER), dataset
-
-
-def _key(each: Headline) -> tuple[object, ...]:
-    run = each.run
-    return run.model, run.strategy, run.task, run.dataset, each.metric
 
 
 def _within(headlines: Iterable[Headline]) -> list[Consistency]:
     systems: dict[tuple[object, ...], list[Headline]] = defaultdict(list)
-    for each in headlines:
-        systems[each.run.task, each.metric, each.run.model, each.run.strategy].append(each)
+    for headline in headlines:
+        run = headline.run
+        systems[run.task, headline.metric, run.model, run.strategy].append(headline)
     return [
         _consistency(a, b)
         for figures in systems.values()
         for a, b in combinations(figures, 2)
-        if not _overlap(a.run.dataset, b.run.dataset)
+        # single+multi shares its samples with single.
+        if set(a.run.dataset.split("+")).isdisjoint(b.run.dataset.split("+"))
     ]
 
 
-def _against(ours: Iterable[Headline], published: Iterable[Headline]) -> list[Consistency]:
-    theirs = {_key(each): each for each in published}
-    found = []
-    for own in ours:
-        run = own.run
-        key = (published_name(run.model), run.strategy, run.task, run.dataset, own.metric)
-        if other := theirs.get(key):
-            found.append(_consistency(own, other))
-    return found
+def _across(ours: Iterable[Headline], published: Iterable[Headline]) -> list[Consistency]:
+    theirs = {_key(headline, headline.run.model): headline for headline in published}
+    return [
+        _consistency(own, other)
+        for own in ours
+        if (other := theirs.get(_key(own, published_name(own.run.model))))
+    ]
 
 
-def _overlap(a: str, b: str) -> bool:
-    # single+multi is no other dataset than single.
-    return not set(a.split("+")).isdisjoint(b.split("+"))
+def _key(headline: Headline, model: str | None) -> tuple[object, ...]:
+    run = headline.run
+    return model, run.strategy, run.task, run.dataset, headline.metric
 
 
 def _consistency(a: Headline, b: Headline) -> Consistency:
@@ -212,15 +207,16 @@ def _consistency(a: Headline, b: Headline) -> Consistency:
 
 def _agreement(group: Sequence[Consistency]) -> Agreement:
     first = group[0]
-    scores = [each.pcs for each in group if each.pcs is not None]
+    scores = [pair.pcs for pair in group if pair.pcs is not None]
+    sources_a, sources_b = {pair.source_a for pair in group}, {pair.source_b for pair in group}
     return Agreement(
         task=first.task,
         metric=first.metric,
-        source_a="+".join(s for s in Source if s in {each.source_a for each in group}),
+        source_a="+".join(source for source in Source if source in sources_a),
         dataset_a=first.dataset_a,
-        source_b="+".join(s for s in Source if s in {each.source_b for each in group}),
+        source_b="+".join(source for source in Source if source in sources_b),
         dataset_b=first.dataset_b,
         systems=len(group),
-        rho=rank_correlation([e.value_a for e in group], [e.value_b for e in group]),
+        rho=rank_correlation([pair.value_a for pair in group], [pair.value_b for pair in group]),
         pcs=fsum(scores) / len(scores) if scores else None,
     )

@@ -1,8 +1,8 @@
-"""Means over the samples of runs: of all, of those of one size, of those difficult for one reason.
+"""Mean scores over the samples of runs: over all, by sample size, and by reason of difficulty.
 
-The paper's text tells where its curves by size fall: past 5 subjects, 33 entities and 3,000
-characters, and little from 1 to 7 query-related entities. Each of these is an edge of a bin here.
-Its other edges are unknown; the rest are ours.
+The paper says where its curves by size fall: past 5 subjects, 33 entities and 3,000 characters,
+and little from 1 to 7 query-related entities. Each of these is an edge of a bin here; the paper
+does not give its other edges, so those are ours.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _PUBLISHED_METRICS: Final = ("strict_f1", "ent_f1", "f1")
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """A figure over the scored samples of a run.
+    """A mean over the scored samples of a run.
 
     Attributes:
         run: a published one counts as complete.
-        samples: how many are scored; None for published figures.
-        value: the mean of their F1, or H.
-        interval_low, interval_high: its 95 % interval; None for published figures and where all
+        samples: number of scored samples; None for published figures.
+        value: mean F1, or H.
+        interval_low, interval_high: 95 % interval; None for published figures and if all
             samples share one description.
     """
 
@@ -52,7 +52,7 @@ class Headline:
 
 
 def headlines(runs: Iterable[EvaluatedRun]) -> list[Headline]:
-    """The figures of each run (`EvaluatedRun.metrics`); none where no sample is scored."""
+    """Return the means of each run (`EvaluatedRun.metrics`); none if no sample is scored."""
     return _with_intervals(
         (Headline(run.name, column, len(scores.ids), scores.figure), scores)
         for run in runs
@@ -61,55 +61,49 @@ def headlines(runs: Iterable[EvaluatedRun]) -> list[Headline]:
 
 
 def published_headlines(rows: Iterable[Row]) -> list[Headline]:
-    """The same of the paper's figures.
+    """Return the paper's figures as headlines.
 
-    Where it has single and multi but not both together, these are the two weighted by its
-    numbers of samples, so as near to its mean over them as its rounding lets us come.
+    If the paper gives single and multi but not both together, adds the mean of the two weighted
+    by its numbers of samples: its mean over both sets, up to rounding.
 
     Raises:
         InputFileError: the table of published statistics is broken.
     """
-    found: list[Headline] = []
+    headlines: list[Headline] = []
     sets: dict[tuple[RunName, str], dict[str, float]] = defaultdict(dict)
     for row in rows:
+        name = RunName(
+            source=row.source,
+            model=row.model,
+            strategy=row.strategy,
+            dataset=row.dataset,
+            task=row.task,
+            oracle=row.oracle,
+            complete=True,
+        )
         for metric in _PUBLISHED_METRICS:
             if (value := row.metrics.get(metric)) is not None:
-                found.append(Headline(_name(row, row.dataset), metric, None, value))
-                sets[_name(row, "+".join(BASE)), metric][row.dataset] = value
-    sizes = {name: each.samples for name, each in published_statistics().items()}
+                headlines.append(Headline(name, metric, None, value))
+                sets[replace(name, dataset="+".join(BASE)), metric][row.dataset] = value
+    statistics = published_statistics()
     for (name, metric), values in sets.items():
         if values.keys() >= set(BASE) and name.dataset not in values:
-            found.append(Headline(name, metric, None, _weighted(values, sizes)))
-    return found
-
-
-def _name(row: Row, dataset: str) -> RunName:
-    return RunName(
-        source=row.source,
-        model=row.model,
-        strategy=row.strategy,
-        dataset=dataset,
-        task=row.task,
-        oracle=row.oracle,
-        complete=True,
-    )
-
-
-def _weighted(values: Mapping[str, float], sizes: Mapping[str, int]) -> float:
-    return sum(sizes[name] * values[name] for name in BASE) / sum(sizes[name] for name in BASE)
+            weights = {dataset: statistics[dataset].samples for dataset in BASE}
+            total = sum(weights[dataset] * values[dataset] for dataset in BASE)
+            headlines.append(Headline(name, metric, None, total / sum(weights.values())))
+    return headlines
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """A figure of a system on a harder set, against that on single and multi together.
+    """The drop of a system on a harder set, from its figure on single and multi together.
 
-    The samples of hard are in single and multi too: its drop is from a mean that they are
-    part of.
+    The samples of hard are in single and multi too, so its base includes them.
 
     Attributes:
         run: the run on the harder set.
-        base: the figure over all samples of single and multi.
-        value: the figure on the harder set.
+        base: figure over all samples of single and multi.
+        value: figure on the harder set.
     """
 
     run: RunName
@@ -119,33 +113,33 @@ class Drop:
 
     @property
     def drop(self) -> float:
-        """How much lower; below 0 where it is higher."""
+        """Base minus value; below 0 if the harder set has the higher figure."""
         return self.base - self.value
 
     @property
     def relative(self) -> float | None:
-        """The drop as a share of the base; None where the base is 0."""
+        """The drop as a share of the base; None if the base is 0."""
         return self.drop / self.base if self.base else None
 
 
 def drops(headlines: Sequence[Headline]) -> list[Drop]:
-    """The drops of every system that is complete on single, multi and a harder set."""
+    """Return the drops of every system that is complete on single, multi and a harder set."""
     complete = {(each.run, each.metric): each for each in headlines if each.run.complete}
-    found: list[Drop] = []
-    for (run, metric), each in complete.items():
+    drops: list[Drop] = []
+    for (run, metric), headline in complete.items():
         base = complete.get((replace(run, dataset="+".join(BASE)), metric))
         if run.dataset in HARDER and base is not None:
-            found.append(Drop(run, metric, base.value, each.value))
-    return found
+            drops.append(Drop(run, metric, base.value, headline.value))
+    return drops
 
 
 @dataclass(frozen=True, slots=True)
 class Tradeoff:
-    """The two parts of H of a run.
+    """The two parts of H of a masking run.
 
     Attributes:
-        protection: the mean share of what is not needed of which nothing can be read.
-        retention: the mean share of what is needed that can be read.
+        protection: mean share of the texts that are not needed of which nothing can be read.
+        retention: mean share of the needed texts that can be read.
     """
 
     run: RunName
@@ -154,26 +148,26 @@ class Tradeoff:
 
 
 def tradeoffs(runs: Iterable[EvaluatedRun]) -> list[Tradeoff]:
-    """Those of each run of masking; none where one of the two is undefined."""
-    found = []
+    """Return those of the masking runs for which both parts of H are defined."""
+    tradeoffs = []
     for run in runs:
         if run.name.task is Task.MASKING:
             means = metrics_of(run.evaluation)
             if "protection" in means and "retention" in means:
-                found.append(Tradeoff(run.name, means["protection"], means["retention"]))
-    return found
+                tradeoffs.append(Tradeoff(run.name, means["protection"], means["retention"]))
+    return tradeoffs
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """What a sample has more or less of.
+    """A size of a sample that scores are plotted against, and its bins.
 
     Attributes:
         name: as in the tables of results.
-        label: as on an axis.
-        size: how much of it a sample has.
-        ends: the last value of each bin but the open one at the end, rising.
-        of_query: whether it belongs to the query, of which detection is told nothing.
+        label: of the axis.
+        size: returns the size of a sample.
+        ends: last value of each bin, ascending; one more bin, at the end, is open.
+        of_query: whether the size depends on the query, which detection does not see.
     """
 
     name: str
@@ -188,11 +182,11 @@ class Factor:
         return self.ends == tuple(range(len(self.ends)))
 
     def place_of(self, size: int) -> int:
-        """The place of the bin of a size among all bins, from 0."""
+        """Return the index of a size's bin."""
         return bisect_left(self.ends, size)
 
     def bin_of(self, size: int) -> tuple[int, int | None]:
-        """The first and last value of the bin of a size; None for the end of the open one."""
+        """Return the first and last value of a size's bin; None for the end of the open one."""
         place = self.place_of(size)
         low = self.ends[place - 1] + 1 if place else 0
         return low, self.ends[place] if place < len(self.ends) else None
@@ -222,15 +216,14 @@ FACTORS: Final[Mapping[str, Factor]] = {
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """The mean of a figure over the scored samples of one bin; a bin without any is absent.
+    """A mean over the scored samples of one bin; a bin without any has no point.
 
     Attributes:
         factor: a key of `FACTORS`.
-        low, high: the smallest and the largest size in the bin; None where it is open.
-        samples: how many are scored.
-        value: the mean of their F1, or H.
-        interval_low, interval_high: its 95 % interval; None where all samples share one
-            description.
+        low, high: smallest and largest size in the bin; `high` is None for the open bin.
+        samples: number of scored samples.
+        value: mean F1, or H.
+        interval_low, interval_high: 95 % interval; None if all samples share one description.
     """
 
     run: RunName
@@ -245,7 +238,7 @@ class CurvePoint:
 
 
 def curves(runs: Iterable[EvaluatedRun]) -> list[CurvePoint]:
-    """The points of every curve of every run, with intervals."""
+    """Return the points of every curve of every run."""
     return _with_intervals(pair for run in runs for pair in _points(run))
 
 
@@ -265,14 +258,13 @@ def _points(run: EvaluatedRun) -> Iterator[tuple[CurvePoint, Scores]]:
 
 @dataclass(frozen=True, slots=True)
 class OfReason:
-    """A figure over the scored samples that are difficult for one reason.
+    """A mean over the scored samples that are difficult for one reason.
 
     Attributes:
         reason: as in `meta.reasons`; a sample with several counts for each of them.
-        samples: how many are scored.
-        value: the mean of their F1, or H.
-        interval_low, interval_high: its 95 % interval; None where all samples share one
-            description.
+        samples: number of scored samples.
+        value: mean F1, or H.
+        interval_low, interval_high: 95 % interval; None if all samples share one description.
     """
 
     run: RunName
@@ -285,7 +277,7 @@ class OfReason:
 
 
 def by_reason(runs: Iterable[EvaluatedRun]) -> list[OfReason]:
-    """The figures of every run by reason; nothing for datasets that name none."""
+    """Return the means of every run by reason; none for datasets that give no reasons."""
     return _with_intervals(pair for run in runs for pair in _of_reasons(run))
 
 
@@ -301,7 +293,7 @@ def _of_reasons(run: EvaluatedRun) -> Iterator[tuple[OfReason, Scores]]:
 
 
 def _scored(run: EvaluatedRun) -> Iterator[tuple[str, Scores]]:
-    """The scores by column of the leaderboard, where any sample is scored."""
+    """Yield the scores of each leaderboard column that has any."""
     clusters = clusters_of(run.samples)
     for column, metric in run.metrics.items():
         if (scores := scores_of(run.evaluation, metric, clusters)) is not None:
@@ -311,10 +303,11 @@ def _scored(run: EvaluatedRun) -> Iterator[tuple[str, Scores]]:
 _Mean = TypeVar("_Mean", Headline, CurvePoint, OfReason)
 
 
-def _with_intervals(found: Iterable[tuple[_Mean, Scores]]) -> list[_Mean]:
-    pairs = list(found)
+def _with_intervals(means: Iterable[tuple[_Mean, Scores]]) -> list[_Mean]:
+    pairs = list(means)
+    # Scores with the same clusters share their bootstrap draws.
     ends = intervals([scores for _, scores in pairs])
     return [
-        replace(each, interval_low=interval.low, interval_high=interval.high) if interval else each
-        for (each, _), interval in zip(pairs, ends, strict=True)
+        replace(mean, interval_low=interval.low, interval_high=interval.high) if interval else mean
+        for (mean, _), interval in zip(pairs, ends, strict=True)
     ]
