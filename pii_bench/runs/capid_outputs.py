@@ -1,9 +1,9 @@
-"""What real systems answered on CAPID's test set, read into our predictions.
+"""Reader of published model outputs on CAPID's test set.
 
-A line holds `context`, `question` and `parsed`, a mapping of phrase to type and
-relevance, and often the model's own text. Lines join on (context, question), never by
-position. What a model did wrong is a status of its answer; only what no line may be (no
-JSON, no context, a second answer) is a fault of the file.
+A line has `context`, `question` and `parsed`, a mapping of phrase to type and relevance, and often
+the raw output of the model. Lines are matched to samples by (context, question), not by position.
+Mistakes of a model become the status of its prediction; invalid JSON, a missing context or a second
+answer to a sample is an error of the file.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
     Key = tuple[str, str | None]
 
-# What the model wrote, by the names that CAPID's own scripts give it.
+# Names of the raw output in CAPID's scripts.
 _RAW: Final = ("decoded", "generated_text", "raw_model_output")
 
 
 @dataclass(frozen=True, slots=True)
 class CapidOutputs:
-    """Answers joined to samples.
+    """Predictions for the samples of a dataset.
 
     Attributes:
-        predictions: sample id to answer, for every sample, in the dataset's order.
-        unanswered: samples that no line answers; their prediction is `infra_error`.
-        strangers: 1-based lines that answer no sample of the dataset.
+        predictions: sample id to prediction, for every sample, in the order of the dataset.
+        unanswered: ids of samples without a line; their prediction is `infra_error`.
+        strangers: 1-based numbers of lines that match no sample.
     """
 
     predictions: Mapping[str, Prediction]
@@ -46,20 +46,19 @@ class CapidOutputs:
 
 
 def read_capid_outputs(path: Path, samples: Sequence[Sample]) -> CapidOutputs:
-    """Read a file of answers to a CAPID dataset.
+    """Read a file of model outputs on a CAPID dataset.
 
-    An answer whose phrases all have a type and a relevance is `ok`; a type of null names none.
-    Where one lacks either, or `parsed` is no object and the model's own text holds one, it is
-    `repaired`: a phrase without a type keeps an empty one, one without a relevance is not
-    needed. What holds no phrase that can be read is `malformed`, or `empty` without any text.
+    An answer is `ok` if every phrase has a type (or null) and a relevance. It is `repaired` if a
+    phrase lacks either, or if `parsed` is not an object but the raw output contains one: a missing
+    type is left empty, a missing relevance means not needed. An answer without a readable phrase
+    is `malformed`, or `empty` if there is no raw output.
 
-    A predicted type outside CAPID's own is a model's invention, not a fault of the file: it
-    stays, upper-cased, and matches no gold type. A phrase whose quotes or dashes differ from
-    those of its context is taken as the context writes it, and so do lines join. Samples of one
-    context and question take their answers in the order of the file.
+    A predicted type that CAPID does not have is kept, upper-cased, and matches no gold type.
+    Differences in quotes and dashes are ignored when lines are matched to samples and phrases to
+    their context. Samples with the same context and question take their answers in file order.
 
     Raises:
-        InputFileError: broken lines, or second answers to a sample.
+        InputFileError: unreadable lines, or second answers to a sample.
     """
     by_key: dict[Key, list[Sample]] = {}
     for sample in samples:
@@ -103,11 +102,11 @@ def _typewritten(key: Key) -> Key:
 
 
 def _unambiguous(by_key: Mapping[Key, list[Sample]]) -> dict[Key, list[Sample]]:
-    """The samples by typewritten keys, where these tell the keys apart."""
-    found: dict[Key, list[list[Sample]]] = {}
+    """Return the samples by typewritten key, for keys that only one original key maps to."""
+    groups: dict[Key, list[list[Sample]]] = {}
     for key, samples in by_key.items():
-        found.setdefault(_typewritten(key), []).append(samples)
-    return {key: groups[0] for key, groups in found.items() if len(groups) == 1}
+        groups.setdefault(_typewritten(key), []).append(samples)
+    return {key: group[0] for key, group in groups.items() if len(group) == 1}
 
 
 def _prediction(record: dict[str, Any], context: str) -> Prediction:
@@ -126,7 +125,7 @@ def _prediction(record: dict[str, Any], context: str) -> Prediction:
 def _answer(
     labelled: Iterable[tuple[str, object]], context: str, status: Status
 ) -> Prediction | None:
-    """The prediction of phrases with their labels; None where no label can be read."""
+    """Return the prediction for labelled phrases; None if no label can be read."""
     entities: list[tuple[str, str]] = []
     related: list[str] = []
     for phrase, label in labelled:
@@ -145,7 +144,7 @@ def _answer(
 
 
 def _type(label: object) -> str | None:
-    """The type that a label names, empty where it is null; None where there is none."""
+    """Return the type of a label, empty for null; None if it has no type."""
     match label:
         case {"type": str(name)}:
             return CAPID_TYPES.get(name.strip().lower(), name.strip().upper())
@@ -168,7 +167,7 @@ def _needed(label: object) -> bool | None:
 
 
 def _written(text: str) -> Iterator[tuple[str, object]]:
-    """The phrases and labels of the first object in what a model wrote, as far as it goes."""
+    """Yield the phrases and labels of the first object in a raw output, even if truncated."""
     start = text.find("{")
     if start == -1:
         return

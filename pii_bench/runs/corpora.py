@@ -1,4 +1,4 @@
-"""Masks many texts, a folder or a column of a table, and goes on where an earlier run stopped."""
+"""Masking of a folder of texts or a column of a table, resumable."""
 
 from __future__ import annotations
 
@@ -23,27 +23,31 @@ if TYPE_CHECKING:
 
 
 class Progress(Protocol):
-    """Is told how far the masking of a corpus is."""
+    """Receives the progress events of masking a corpus."""
 
     def label(self, text: str) -> None:
-        """What is masked."""
+        """Called first, with the name of the corpus."""
         ...
 
     def started(self, done: int, total: int) -> None:
-        """How many texts there are, of which an earlier run has done some."""
+        """Called at the start; `done` of `total` texts are masked already."""
         ...
 
     def advanced(self, *, failed: bool) -> None:
-        """One text more is masked."""
+        """Called after each text."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Many texts, of which an earlier run has `done` some.
+    """Texts to mask.
 
-    `rows` reads the others, each with what its encoded masked text is given to; `finish` is
-    called when all are masked.
+    Attributes:
+        name: name shown to the user.
+        total: number of texts.
+        done: number of texts that an earlier run has masked.
+        rows: the other texts, each with the function that writes its encoded masked text.
+        finish: called when all texts are masked.
     """
 
     name: str
@@ -54,64 +58,64 @@ class Corpus:
 
 
 def corpus_of_folder(folder: Path, out: Path, *, force: bool) -> Corpus:
-    """Every *.txt file below a folder; what is in `out` already is left out.
+    """Return all *.txt files below a folder that are not in `out` yet.
 
     Args:
-        folder: with the texts.
-        out: folder of the masked texts, under the same names.
-        force: mask anew what is there already.
+        folder: folder of the texts.
+        out: folder for the masked texts, under the same names.
+        force: mask all texts again.
 
     Raises:
-        InputFileError: one folder is in the other, or there are no texts.
+        InputFileError: one folder is inside the other, or there are no texts.
     """
     inner, outer = folder.resolve(), out.resolve()
-    # Masked texts would be masked again, or unmasked ones taken for masked.
+    # Masked texts would be masked again, or unmasked ones mistaken for masked ones.
     if inner.is_relative_to(outer) or outer.is_relative_to(inner):
-        raise InputFileError(out, f"neither this nor {folder} may be in the other")
+        raise InputFileError(out, f"must not be inside {folder}, nor contain it")
     texts = sorted(path for path in folder.rglob("*.txt") if path.is_file())
     if not texts:
-        raise InputFileError(folder, "no *.txt file is below it")
-    pairs = [(path, out / path.relative_to(folder)) for path in texts]
-    left = [pair for pair in pairs if force or not pair[1].exists()]
+        raise InputFileError(folder, "contains no *.txt file")
+    targets = {path: out / path.relative_to(folder) for path in texts}
+    waiting = [path for path in texts if force or not targets[path].exists()]
     rows = (
-        (Row(str(path), read_text(path), None, _as_it_is), partial(write_whole, target))
-        for path, target in left
+        (Row(str(path), read_text(path), None, _plain_text), partial(write_whole, targets[path]))
+        for path in waiting
     )
-    return Corpus(str(folder), len(pairs), len(pairs) - len(left), rows, lambda: None)
+    return Corpus(str(folder), len(texts), len(texts) - len(waiting), rows, lambda: None)
 
 
-def _as_it_is(masked: str | None) -> str:
+def _plain_text(masked: str | None) -> str:
     return masked or ""
 
 
 def corpus_of_table(
     path: Path, out: Path, column: str, query_column: str | None, *, force: bool
 ) -> Corpus:
-    """A column of a table; rows that `OUT.part` has already are left out.
+    """Return the rows of a table that are not in `OUT.part` yet.
 
     Args:
-        path: of the table.
-        out: of the masked table, with the same ending.
-        column: of the texts.
-        query_column: of their queries; None where all have the same.
-        force: begin anew.
+        path: the table.
+        out: the masked table, with the same suffix.
+        column: column of the texts.
+        query_column: column of the queries; None if all texts share one query.
+        force: start again from the first row.
 
     Raises:
-        InputFileError: the table cannot be read, or `out` not be begun.
+        InputFileError: the table cannot be read, or `out` cannot be used.
     """
     if out.suffix.lower() != path.suffix.lower():
-        raise InputFileError(out, f"must end in {path.suffix!r} as the input does")
+        raise InputFileError(out, f"must end in {path.suffix!r}, like the input")
     if out.resolve() == path.resolve():
         raise InputFileError(out, "is the input itself")
     part = out.with_name(f"{out.name}.part")
     if out.exists() and not force and not part.exists():
-        raise InputFileError(out, "is there already; --force replaces it")
+        raise InputFileError(out, "exists already; --force replaces it")
     table = open_table(path, column, query_column)
-    # Reads all of it: a row that is no good is named before the first text is masked.
+    # Reading all rows reports a bad one before the first text is masked.
     total = sum(1 for _ in table.rows())
     done = begin(table, part, force=force)
     if done > total:
-        raise InputFileError(part, f"has {done} rows, {path} only {total}; --force begins anew")
+        raise InputFileError(part, f"has {done} rows, {path} only {total}; --force starts again")
     rows = ((row, partial(append, part)) for row in islice(table.rows(), done, None))
     return Corpus(str(path), total, done, rows, partial(table.finish, part, out))
 
@@ -119,14 +123,14 @@ def corpus_of_table(
 def mask_corpus(
     corpus: Corpus, query: str | None, maskings: Maskings, progress: Progress
 ) -> Counts:
-    """Mask what is not masked yet, each text for its own query or else for `query`; count it.
+    """Mask the remaining texts, each for its own query or else for `query`, and count the values.
 
     Raises:
-        MaskingError: the system fails on a text; what precedes it is kept.
-        PiiBenchError: a text cannot be read, or a masked one not be written.
+        MaskingError: the system fails on a text; the texts before it are saved.
+        PiiBenchError: a text cannot be read, or a masked text cannot be written.
     """
     counts = Counts()
-    # Rows whose texts were read and are not masked yet.
+    # Rows that were handed to the masker and have no result yet.
     waiting: deque[tuple[Row, Callable[[str], None]]] = deque()
 
     def texts() -> Iterator[tuple[str | None, str]]:
@@ -139,8 +143,8 @@ def mask_corpus(
     for masked in maskings(texts()):
         row, write = waiting.popleft()
         if masked.failure:
-            kept = "what precedes it is kept: run again to go on there"
-            raise MaskingError(f"{row.where}: {masked.failure} ({kept})")
+            hint = "the texts before it are saved: run again to continue"
+            raise MaskingError(f"{row.where}: {masked.failure} ({hint})")
         write(row.encode(masked.text))
         counts.include(masked.counts)
         progress.advanced(failed=False)

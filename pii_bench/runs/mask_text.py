@@ -1,6 +1,6 @@
-"""Asking a system what of texts to mask, or a chat model to write them anew.
+"""Masking texts with a system, or rewriting them with a chat model.
 
-Many texts are masked here, one after the other, or in the processes of a Ray cluster.
+Many texts are masked one after another in this process, or by the workers of a Ray cluster.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ if TYPE_CHECKING:
     from pii_bench.systems.predictions import Prediction, Subjects
 
     Asked = tuple[str | None, str]
-    """A text, where there is one, and what will be asked about it."""
+    """A text (None for an empty cell) and its query."""
     Work = Callable[[str, str], Coroutine[Any, Any, "MaskedText"]]
 
 OnFailure = Literal["refuse", "mask-all"]
 
 SAMPLE_ID: Final = "text"
-"""How the text is called; a replay file answers it by this name."""
+"""The sample id of the text; a replay file refers to it."""
 
 
 class MaskingError(PiiBenchError):
-    """A system gave no answer on which a text can be masked: nothing of the text goes on."""
+    """A system gave no usable answer, so the text cannot be masked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a system said of a text.
+    """The answers of a system about a text.
 
     Attributes:
         entities: (text, type) pairs of all subjects.
-        needed: texts that the query needs; None where the system failed to say, so that
+        needed: texts that the query needs; None if the system failed to answer, in which case
             everything is masked.
     """
 
@@ -60,14 +60,16 @@ class Answers:
 
 @dataclass(slots=True)
 class Counts:
-    """What became of any number of texts, without a word of them.
+    """Counts over masked texts; they contain no part of a text.
 
     Attributes:
-        values: how many tags there are, and `places` where they are.
-        masked: found values by type, without those left `readable` because a query needs them.
-        not_found: texts that the system named and that are nowhere in the text.
-        in_query: values by type that a query itself holds, without those left readable.
-        undecided: texts of which everything is masked, as the system did not tell the need.
+        values: number of tags.
+        places: number of masked places.
+        masked: masked values by type.
+        readable: values by type that stay readable because a query needs them.
+        not_found: number of texts that the system named and that do not occur in the text.
+        in_query: values by type that occur in a query itself, without the readable ones.
+        undecided: number of texts masked completely because the system gave no relevance.
     """
 
     values: int = 0
@@ -95,7 +97,7 @@ class Counts:
         query: str,
         in_query: Iterable[tuple[str, str]] = (),
     ) -> None:
-        """Count one text more; `in_query` is what `find_in_query` says."""
+        """Count one text; `in_query` is the result of `find_in_query`."""
         needed = {normalise(text) for text in answers.needed or ()}
         absent = {normalise(text) for text in masked.not_found}
         found = {(normalise(text), pii_type) for text, pii_type in answers.entities}
@@ -115,14 +117,14 @@ class Counts:
 
 @dataclass(slots=True)
 class Traces:
-    """What became of any number of texts that were written anew, without a word of them.
+    """Counts over rewritten texts; they contain no part of a text.
 
-    Judged are the values that a detector found in the texts and that the queries do not need.
+    They cover the values that a detector found in the texts and that the queries do not need.
 
     Attributes:
-        values: how many there are.
-        told: how many are told still, and how.
-        types: of those that are told still.
+        values: number of values.
+        told: number of values that the rewritten text reveals, by the kind of trace.
+        types: number of revealed values by type.
     """
 
     values: int = 0
@@ -130,23 +132,23 @@ class Traces:
     types: Counter[str] = field(default_factory=Counter)
 
     def add(self, rewriting: Rewriting) -> None:
-        """Count one text more."""
+        """Count one text."""
         types = {normalise(text): pii_type for text, pii_type in rewriting.found.entities}
-        for each in rewriting.told:
-            self.values += not each.text.needed
-            if each.leaks:
-                self.told[each.trace] += 1
-                self.types[types[each.text.text]] += 1
+        for value in rewriting.told:
+            self.values += not value.text.needed
+            if value.leaks:
+                self.told[value.trace] += 1
+                self.types[types[value.text.text]] += 1
 
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """A text that was written anew, and what it still tells.
+    """A rewritten text and what it still reveals.
 
     Attributes:
-        text: the new one.
-        found: what the detector says of the text as it was.
-        told: what the new one tells of that.
+        text: the rewritten text.
+        found: the answers of the detector about the original text.
+        told: what the rewritten text reveals of each detected value.
     """
 
     text: str = field(repr=False)
@@ -155,20 +157,20 @@ class Rewriting:
 
 
 async def rewrite(text: str, query: str, rewriter: System, checkers: Iterable[System]) -> Rewriting:
-    """Let a chat model write a text anew, and look for what is left of what a detector found.
+    """Rewrite a text with a chat model, and search the result for the values a detector found.
 
-    Systems are not closed: the next text may follow, in the same event loop.
+    The systems are not closed, so that more texts can follow in the same event loop.
 
     Args:
-        text: as it is; all systems see it so.
-        query: what will be asked about it.
-        rewriter: answers `Task.REWRITE`.
-        checkers: a detector and what tells the need; what they do not find is not looked for.
+        text: the original text; all systems see it unmasked.
+        query: the question about the text.
+        rewriter: a system for `Task.REWRITE`.
+        checkers: systems for detection and relevance; values that they miss are not searched for.
 
     Raises:
-        MaskingError: there is no new text, or it cannot be checked.
+        MaskingError: there is no rewritten text, or it cannot be checked.
         ProviderRefusedError: the provider refuses every call.
-        PiiBenchError: a blank query.
+        PiiBenchError: the query is blank.
     """
     found = await ask(text, query, checkers)
     written = (await _ask(rewriter, Sample(SAMPLE_ID, text, query, (), ()))).rewritten or ""
@@ -179,31 +181,30 @@ async def rewrite(text: str, query: str, rewriter: System, checkers: Iterable[Sy
 
 
 def rewriting_system(systems: Iterable[System]) -> System:
-    """The one that writes texts anew.
+    """Return the system for `Task.REWRITE`.
 
     Raises:
         PiiBenchError: there is none.
     """
-    made = list(systems)
-    for system in made:
+    candidates = list(systems)
+    for system in candidates:
         if system.card.task is Task.REWRITE:
             return system
-    names = ", ".join(sorted({each.card.model for each in made}))
+    names = ", ".join(sorted({system.card.model for system in candidates}))
     raise PiiBenchError(f"system {names!r} writes no text: --rewrite needs a chat model, --model")
 
 
 async def mask_for_query(
     text: str, query: str, systems: Iterable[System], *, on_failure: OnFailure = "refuse"
 ) -> Masked:
-    """Mask what a query does not need, as a system tells it.
+    """Mask the PII that a query does not need: `ask`, then `mask`.
 
-    The same as `ask` and then `mask`. Systems are not closed: the next text may follow, in the
-    same event loop.
+    The systems are not closed, so that more texts can follow in the same event loop.
 
     Args:
-        text: what is masked.
-        query: what will be asked about it; it is not masked.
-        systems: those of one name (`systems.catalog.build_systems`).
+        text: the text to mask.
+        query: the question about the text; it is not masked.
+        systems: the systems of one name (`systems.catalog.build_systems`).
         on_failure: see `ask`.
 
     Raises:
@@ -216,25 +217,25 @@ async def mask_for_query(
 async def ask(
     text: str, query: str, systems: Iterable[System], *, on_failure: OnFailure = "refuse"
 ) -> Answers:
-    """Ask what a text holds, then what of it the query needs.
+    """Detect the PII of a text, then select the spans that the query needs.
 
-    A call that failed, an answer that says nothing or was refused, and one that may lack
-    entities because it was cut off, are failures: a text never passes because a system broke.
+    Failed calls, unusable answers and answers that were cut off all count as failures, so that no
+    text passes unmasked because a system broke.
 
     Args:
-        text: what is to be masked; the systems see it as it is.
-        query: what will be asked about it.
-        systems: one that detects and one that tells what a query needs, in any order.
-        on_failure: what follows when only the second of the two answers is missing: `refuse`
-            raises, `mask-all` takes nothing as needed. Without the first nothing can be masked.
+        text: the text; the systems see it unmasked.
+        query: the question about the text.
+        systems: systems for detection and for query-related PII, in any order.
+        on_failure: what to do if only the relevance answer is missing: `refuse` raises, `mask-all`
+            treats nothing as needed. A missing detection always raises.
 
     Raises:
-        MaskingError: no answer on which the text can be masked.
+        MaskingError: a system gave no usable answer.
         ProviderRefusedError: the provider refuses every call.
-        PiiBenchError: a blank query; systems that do not answer both tasks, or are told gold.
+        PiiBenchError: the query is blank, or the systems do not answer both tasks or use gold.
     """
     if not query.strip():
-        raise PiiBenchError("the query is blank: what will be asked about the text?")
+        raise PiiBenchError("the query is blank: give the question about the text")
     detection, related = masking_systems(systems)
     sample = Sample(SAMPLE_ID, text, query, subjects=(), related=())
     found = await _ask(detection, sample)
@@ -249,22 +250,22 @@ async def ask(
 
 
 async def find(text: str, systems: Iterable[System]) -> Subjects:
-    """Ask what a text holds, without a query: (text, type) pairs of each person.
+    """Detect the PII of a text without a query: (text, type) pairs per subject.
 
     Raises:
-        MaskingError: no answer that can be used.
+        MaskingError: the system gave no usable answer.
         ProviderRefusedError: the provider refuses every call.
-        PiiBenchError: no system detects, or it is told gold.
+        PiiBenchError: there is no system for detection, or it uses gold.
     """
     (detection,) = _answering([Task.DETECTION], systems)
     return (await _ask(detection, Sample(SAMPLE_ID, text, None, (), ()))).subjects or ()
 
 
 async def find_in_query(query: str, systems: Iterable[System]) -> tuple[tuple[str, str], ...]:
-    """What the detector finds in a query itself, as (text, type) pairs.
+    """Detect the PII of a query itself, as (text, type) pairs.
 
-    Nothing where it is a chat model or on another machine, where a further call costs, or where
-    it gives no answer.
+    Returns nothing if the detector is a chat model or runs on another machine, where a further
+    call costs, or if it gives no answer.
     """
     (detection,) = _answering([Task.DETECTION], systems)
     if detection.card.prompt_sha256 or detection.card.unmasked_text_to != THIS_MACHINE:
@@ -277,10 +278,10 @@ async def find_in_query(query: str, systems: Iterable[System]) -> tuple[tuple[st
 
 
 def masking_systems(systems: Iterable[System]) -> tuple[System, System]:
-    """Those that detect and that tell what a query needs.
+    """Return the systems for detection and for query-related PII.
 
     Raises:
-        PiiBenchError: one is missing, or is told the annotation, which no text of a user has.
+        PiiBenchError: one is missing, or uses gold annotations, which a user's text has not.
     """
     detection, related = _answering([Task.DETECTION, Task.QUERY_RELATED], systems)
     return detection, related
@@ -290,7 +291,7 @@ def _answering(tasks: Iterable[Task], systems: Iterable[System]) -> list[System]
     by_task = {system.card.task: system for system in systems}
     for task in tasks:
         if task not in by_task:
-            names = ", ".join(sorted({each.card.model for each in by_task.values()})) or "none"
+            names = ", ".join(sorted({system.card.model for system in by_task.values()})) or "none"
             raise PiiBenchError(
                 f"system {names!r} does not answer {task}; masking needs detection and "
                 "query-related (a detector alone: DETECTOR+none masks all that it finds)"
@@ -298,8 +299,8 @@ def _answering(tasks: Iterable[Task], systems: Iterable[System]) -> list[System]
         card = by_task[task].card
         if card.oracle:
             raise PiiBenchError(
-                f"system {card.model!r} ({card.prompt}) is told the annotation of a dataset: "
-                "it can mask no other text"
+                f"system {card.model!r} ({card.prompt}) uses the gold annotation of a "
+                "dataset: it cannot mask other texts"
             )
     return [by_task[task] for task in tasks]
 
@@ -317,15 +318,15 @@ async def _ask(system: System, sample: Sample) -> Prediction:
         reason = _failure(card.task, response, prediction)
         if not reason:
             return prediction
-    # Outside of the handler: what is chained may hold the text.
+    # Outside the handler: the chained exception may contain the text.
     raise MaskingError(f"system {card.model!r} ({card.prompt}): {reason}; nothing is masked")
 
 
 def _failure(task: Task, response: Response, prediction: Prediction) -> str:
-    """Why an answer cannot be used; empty where it can."""
+    """Return the reason why an answer cannot be used; empty if it can."""
     if not prediction.status.answered:
         return f"its answer is {prediction.status}"
-    # An answer may be cut off between two entities or mended; what lacks would stay unmasked.
+    # The missing entities of a truncated answer would stay unmasked.
     cut = isinstance(response, Completion) and response.finish is Finish.LENGTH
     if task is Task.DETECTION and (cut or Stage.CLOSE_OPEN in prediction.repairs):
         return "its answer was cut off"
@@ -334,12 +335,12 @@ def _failure(task: Task, response: Response, prediction: Prediction) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MaskedText:
-    """What became of a text.
+    """The result for one text.
 
     Attributes:
-        text: it is masked; None where there was none, and where the system failed.
-        counts: what was masked in it.
-        failure: why it could not be masked, without a word of it; empty where it could.
+        text: the masked text; None if there was no text or the system failed.
+        counts: counts of the masked values.
+        failure: why the text could not be masked, without quoting it; empty on success.
     """
 
     text: str | None = field(repr=False)
@@ -348,16 +349,16 @@ class MaskedText:
 
 
 class TextMasker:
-    """Works on one text after the other; a context manager, at whose end the systems are closed.
+    """Masks one text after another; a context manager that closes the systems.
 
     Args:
-        systems: those that are asked.
+        systems: the systems that `work` uses.
         work: masks a text for a query.
     """
 
     def __init__(self, systems: Iterable[System], work: Work) -> None:
         self._systems, self._work = tuple(systems), work
-        # One loop for all texts: the clients of chat models keep their connections in it.
+        # One event loop for all texts, so that clients reuse their connections.
         self._runner = asyncio.Runner()
 
     def __enter__(self) -> Self:
@@ -369,7 +370,7 @@ class TextMasker:
                 self._runner.run(system.close())
 
     def __call__(self, asked: Asked) -> MaskedText:
-        """Mask a text; one that is empty or blank stays as it is."""
+        """Mask a text; a missing or blank one is returned unchanged."""
         text, query = asked
         if text is None or not text.strip():
             return MaskedText(text)
@@ -382,12 +383,12 @@ class TextMasker:
 def mask_each(
     systems: Sequence[System], on_failure: OnFailure, texts: Iterable[Asked]
 ) -> Iterator[MaskedText]:
-    """Mask texts in this process, one after the other; the systems are closed at the end.
+    """Mask texts in this process, one after another, and close the systems at the end.
 
     Args:
-        systems: those of one name, for detection and for what a query needs.
+        systems: systems for detection and for query-related PII.
         on_failure: see `ask`.
-        texts: read as they are needed.
+        texts: read lazily.
     """
     with TextMasker(systems, partial(_mask, systems, on_failure)) as masker:
         yield from map(masker, texts)
@@ -398,12 +399,12 @@ def rewrite_each(
     rewriting: Callable[[str, str], Coroutine[Any, Any, Rewriting]],
     texts: Iterable[Asked],
 ) -> Iterator[MaskedText]:
-    """Let texts be written anew, one after the other; the systems are closed at the end.
+    """Rewrite texts one after another, and close the systems at the end.
 
     Args:
-        systems: those that `rewriting` asks.
-        rewriting: writes a text anew for a query.
-        texts: read as they are needed.
+        systems: the systems that `rewriting` uses.
+        rewriting: rewrites a text for a query.
+        texts: read lazily.
     """
 
     async def rewritten(text: str, query: str) -> MaskedText:
@@ -430,14 +431,14 @@ def mask_each_on_ray(
     workers: int,
     texts: Iterable[Asked],
 ) -> Iterator[MaskedText]:
-    """Mask texts in the processes of a Ray cluster; the same results, in the same order.
+    """Like `mask_each`, in the worker processes of a Ray cluster.
 
     Args:
-        name: of the system, which each process builds for itself.
-        options: of the system.
+        name: name of the system; each worker builds its own copy.
+        options: options of the system.
         on_failure: see `ask`.
-        workers: how many processes.
-        texts: read as they are needed.
+        workers: number of worker processes.
+        texts: read lazily.
 
     Raises:
         MissingExtraError: Ray is not installed.

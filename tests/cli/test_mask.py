@@ -229,7 +229,7 @@ def test_an_answer_is_restored_and_what_is_not_is_told(
     ("arguments", "what"),
     [
         (["letter.txt"], "--query is missing: what will be asked about the text?"),
-        (["letter.txt", "--query", " "], "the query is blank: what will be asked about the text?"),
+        (["letter.txt", "--query", " "], "the query is blank: give the question about the text"),
         (["gone.txt", "--query", "Q"], "gone.txt: No such file or directory"),
         (["latin1.txt", "--query", "Q"], "latin1.txt: not valid UTF-8 (byte 2)"),
         (["letter.txt", "--query", "Q", "--force"], "--force is about the file of --mapping"),

@@ -126,7 +126,7 @@ def test_a_text_on_which_the_system_fails_stops_a_table_which_goes_on_there(
 
     error = capsys.readouterr().err
     assert f"pii-bench: {table}:2: system 'openai/m@" in error
-    assert error.endswith("(what precedes it is kept: run again to go on there)\n")
+    assert error.endswith("(the texts before it are saved: run again to continue)\n")
     assert "Ann" not in error
     assert read_lines(part) == MASKED[:1]
     assert not out.exists()
@@ -165,7 +165,7 @@ def test_a_table_that_is_there_is_replaced_by_force_alone(
     options = (table, "--column", "text", "--query", "Old?", "--out", out, "--model", replay)
 
     assert mask(*options) == 2
-    assert f"{out}: is there already; --force replaces it" in capsys.readouterr().err
+    assert f"{out}: exists already; --force replaces it" in capsys.readouterr().err
     assert out.read_text() == "mine"
     # A run with --force that was stopped goes on without it.
     write_lines(part, MASKED[:2])
@@ -201,10 +201,10 @@ def test_a_bad_row_is_told_before_a_text_is_masked(
         ("letters --out o --query Q --column a", "letters: a folder has no columns; it takes --qu"),
         ("letters --out o --query Q --mapping m", "--mapping is for one text, not for a corpus"),
         ("letters --out o --query Q --explain", "--explain is for one text, not for a corpus"),
-        ("letters --out letters --query Q", "letters: neither this nor letters may be in"),
-        ("letters --out letters/o --query Q", "letters/o: neither this nor letters may be"),
-        ("letters --out . --query Q", ".: neither this nor letters may be in the other"),
-        ("said --out o --query Q", "said: no *.txt file is below it"),
+        ("letters --out letters --query Q", "letters: must not be inside letters, nor contain it"),
+        ("letters --out letters/o --query Q", "letters/o: must not be inside letters, nor contain it"),
+        ("letters --out . --query Q", ".: must not be inside letters, nor contain it"),
+        ("said --out o --query Q", "said: contains no *.txt file"),
         ("rows.jsonl --out o.jsonl --query Q", "--column is missing: which column of rows.jsonl"),
         ("rows.jsonl --column text --query Q", "--out is missing: where do the masked texts go?"),
         ("rows.jsonl --column a --query-column a --out o.jsonl", "--query-column is the column of"),

@@ -184,7 +184,7 @@ def no_relevance() -> tuple[System, ...]:
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (gold_detection, "system 'gold' (detection) is told the annotation of a dataset: it can"),
+        (gold_detection, "system 'gold' (detection) uses the gold annotation of a dataset: it"),
         (no_relevance, "system 'bilstm-crf' does not answer query-related; masking needs"),
         (tuple, "system 'none' does not answer detection; masking needs"),
     ],

@@ -77,7 +77,7 @@ def test_in_a_batch_a_failure_is_one_texts_own(local: Server) -> None:
     results = local.program().post("/mask/batch", json={"requests": requests}).json()["results"]
 
     assert results[0]["masked"] == pii_bench.mask(TEXT, QUERY).text
-    assert results[1] == {"error": "the query is blank: what will be asked about the text?"}
+    assert results[1] == {"error": "the query is blank: give the question about the text"}
 
 
 def test_a_long_text_is_read_in_pieces_that_are_told(local: Server) -> None:
