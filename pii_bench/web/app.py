@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 
 import pii_bench
 from pii_bench.errors import PiiBenchError
-from pii_bench.web import annotate, mask, people, project_pages, proxy, review
+from pii_bench.web import annotate, mask, people, project_pages, proxy, review_pages
 from pii_bench.web.accounts import has_owner, local_owner
 from pii_bench.web.database import Database
 from pii_bench.web.masker import Masker
@@ -39,7 +39,7 @@ ROUTERS: Final = (
     proxy.router,
     annotate.router,
     project_pages.router,
-    review.router,
+    review_pages.router,
 )
 
 

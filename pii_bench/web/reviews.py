@@ -1,13 +1,14 @@
-"""Reviews: people look at texts before and after, and say what they think of it.
+"""Reviews: people compare texts before and after masking or rewriting, and judge each pair.
 
 A review of a masked run shows what leaked and what was hidden in vain. In a blind review people
-judge privacy and meaning of texts of any systems, in an order of their own and without names.
+judge privacy and meaning of texts of any system, in random order and without system names.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from itertools import groupby
@@ -24,7 +25,7 @@ from pii_bench.masking import mask
 from pii_bench.ranking.scores import Scores, intervals
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import locator_of
-from pii_bench.scorer.masked_text import GoldTexts, tell
+from pii_bench.scorer.masked_text import GoldTexts, find_traces
 from pii_bench.web.accounts import Role
 from pii_bench.web.database import NotThereError
 from pii_bench.web.tables import REVIEW_ITEMS, REVIEW_MEMBERS, REVIEWS, VERDICTS
@@ -52,23 +53,23 @@ VERDICT_WORDS: Final = {
     "vain": "It hides something in vain",
     "both": "Both",
 }
-"""What somebody can say of a masked text, and how a page asks it."""
+"""The verdicts on a masked text, with their wording on the page."""
 
 
 class Kind(StrEnum):
-    """What people are asked."""
+    """The questions of a review: a verdict on a masked text, or a blind rating."""
 
     MASKED = "masked"
     BLIND = "blind"
 
 
 class ReviewError(PiiBenchError):
-    """A review that cannot be made so, or a judgement that is none."""
+    """An invalid review or judgement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A text before and after, in pieces with what became of each (empty: nothing).
+    """A text before and after, in pieces of (text, status); most pieces have an empty status.
 
     `hidden`: personal, not needed, masked. `leaked`: personal, not needed, readable. `kept`:
     needed and readable. `vain`: masked, though needed or not personal.
@@ -101,7 +102,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What somebody said of an item, as a browser sends it; empty or None what is open."""
+    """A reviewer's answers about an item, as a browser sends them; open ones are empty or None."""
 
     __pydantic_config__: ClassVar = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -113,29 +114,28 @@ class Judgement:
     seconds: Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)] = 0.0
 
     def check(self, kind: Kind) -> None:
-        """Refuse what is no judgement.
+        """Validate the answers for a kind of review.
 
         Raises:
-            ReviewError: a figure, verdict or comment that is not allowed, or one that is missing
-                though it is done.
+            ReviewError: an answer is not allowed, or the judgement is done and lacks one.
         """
         if self.verdict and self.verdict not in VERDICT_WORDS:
-            raise ReviewError(f"a verdict is one of {', '.join(VERDICT_WORDS)}")
+            raise ReviewError(f"the verdict must be one of {', '.join(VERDICT_WORDS)}")
         for score in (self.privacy, self.meaning):
             if score is not None and score not in SCALE:
-                raise ReviewError("privacy and meaning are 1 to 5")
+                raise ReviewError("privacy and meaning must be 1 to 5")
         if len(self.comment) > LONGEST_COMMENT:
-            raise ReviewError(f"a comment has at most {LONGEST_COMMENT:,} characters")
-        lacking = not self.verdict if kind is Kind.MASKED else None in (self.privacy, self.meaning)
-        if self.done and lacking:
+            raise ReviewError(f"a comment must have at most {LONGEST_COMMENT:,} characters")
+        answers = [self.verdict or None] if kind is Kind.MASKED else [self.privacy, self.meaning]
+        if self.done and None in answers:
             raise ReviewError("Choose an answer to each question first.")
 
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """Mean of texts, of which each has the mean of its judges, and its 95 % interval.
+    """The mean rating of texts and its 95 % interval; a text has the mean of its ratings.
 
-    The interval is None where all judged texts are versions of one.
+    The interval is None if all judged texts are versions of one text.
     """
 
     value: float
@@ -144,11 +144,11 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What people said of one system.
+    """The judgements of one system.
 
     Attributes:
-        verdicts: how often each was given.
-        privacy: 1 to 5; None where it was not given; `meaning` likewise.
+        verdicts: number of judgements with each verdict.
+        privacy: mean of the ratings from 1 to 5; None without ratings. `meaning` likewise.
     """
 
     system: str
@@ -160,76 +160,80 @@ class Result:
 
 
 def masked_pair(sample: Sample, prediction: Prediction, system: str) -> Pair | None:
-    """A sample as a prediction masks it; None where it has no masked text."""
+    """Return a sample before and after a prediction masks it; None if it has no masked text."""
     if prediction.subjects is None or prediction.related is None:
         return None
     text = sample.description
     entities = [pair for subject in prediction.subjects for pair in subject]
     masked = mask(text, entities, prediction.related, locator=locator_of(text))
-    fate = _fates(sample, [(span.start, span.end) for span in masked.spans])
-    before = _pieces(text, fate, 0, len(text))
-    after: list[tuple[str, str]] = []
-    place = 0
+    statuses = _statuses(sample, [(span.start, span.end) for span in masked.spans])
+    before = _pieces(text, statuses, 0, len(text))
+    after: Pieces = []
+    position = 0
     for span in masked.spans:
-        after += _pieces(text, fate, place, span.start)
-        inside = set(fate[span.start : span.end])
-        after.append((span.tag, "hidden" if "hidden" in inside else "vain"))
-        place = span.end
-    after += _pieces(text, fate, place, len(text))
+        after += _pieces(text, statuses, position, span.start)
+        hidden = "hidden" in statuses[span.start : span.end]
+        after.append((span.tag, "hidden" if hidden else "vain"))
+        position = span.end
+    after += _pieces(text, statuses, position, len(text))
     return Pair(sample.id, system, sample.query, before, after)
 
 
 def rewritten_pair(sample: Sample, prediction: Prediction, system: str) -> Pair | None:
-    """A sample as a prediction writes it anew; None where it has no new text."""
-    text, written = sample.description, prediction.rewritten
-    if written is None:
+    """Return a sample before and after a prediction rewrites it; None if there is no new text."""
+    text, rewritten = sample.description, prediction.rewritten
+    if rewritten is None:
         return None
-    entities = [(each.text, each.spans) for each in sample.entities]
+    entities = [(entity.text, entity.spans) for entity in sample.entities]
     gold = GoldTexts(text, entities, [related.text for related in sample.related])
-    fate = [""] * len(text)
-    traces = tell(text, written, gold, sample.query or "")
-    for told in sorted(traces, key=lambda each: each.text.needed):
-        if told.text.needed:
-            kind = "kept" if told.trace.whole else "vain"
+    statuses = [""] * len(text)
+    traces = find_traces(text, rewritten, gold, sample.query or "")
+    # Needed entities come last: where two overlap, their status counts.
+    for found in sorted(traces, key=lambda found: found.text.needed):
+        if found.text.needed:
+            status = "kept" if found.trace.whole else "vain"
         else:
-            kind = "leaked" if told.leaks else "hidden"
-        for start, end in told.text.spans:
-            fate[start:end] = [kind] * (end - start)
-    return Pair(sample.id, system, sample.query, _pieces(text, fate, 0, len(text)), [(written, "")])
+            status = "leaked" if found.leaks else "hidden"
+        for start, end in found.text.spans:
+            statuses[start:end] = [status] * (end - start)
+    before = _pieces(text, statuses, 0, len(text))
+    return Pair(sample.id, system, sample.query, before, [(rewritten, "")])
 
 
-def _fates(sample: Sample, masked: Sequence[tuple[int, int]]) -> list[str]:
-    """What became of each character."""
+def _statuses(sample: Sample, masked: Sequence[tuple[int, int]]) -> list[str]:
+    """Return the status of each character of a masked sample."""
     text = sample.description
-    covered = bytearray(len(text))
+    is_masked = [False] * len(text)
     for start, end in masked:
-        covered[start:end] = b"\1" * (end - start)
-    fate = ["vain" if each else "" for each in covered]
+        is_masked[start:end] = [True] * (end - start)
+    statuses = ["vain" if masked else "" for masked in is_masked]
     needed = {normalise(related.text) for related in sample.related}
-    for entity in sorted(sample.entities, key=lambda each: normalise(each.text) in needed):
+    # Needed entities come last: where two overlap, their status counts.
+    for entity in sorted(sample.entities, key=lambda entity: normalise(entity.text) in needed):
         is_needed = normalise(entity.text) in needed
         for start, end in entity.spans or locator_of(text).spans(entity.text):
-            readable = any(not covered[n] and not text[n].isspace() for n in range(start, end))
+            readable = any(not is_masked[n] and not text[n].isspace() for n in range(start, end))
             for n in range(start, end):
                 if is_needed:
-                    fate[n] = "vain" if covered[n] else "kept"
+                    statuses[n] = "vain" if is_masked[n] else "kept"
                 else:
-                    fate[n] = "leaked" if readable else "hidden"
-    return fate
+                    statuses[n] = "leaked" if readable else "hidden"
+    return statuses
 
 
-def _pieces(text: str, fate: Sequence[str], start: int, end: int) -> Pieces:
+def _pieces(text: str, statuses: Sequence[str], start: int, end: int) -> Pieces:
+    """Split `text[start:end]` into runs of one status."""
     return [
-        ("".join(text[n] for n in places), kind)
-        for kind, places in groupby(range(start, end), key=lambda n: fate[n])
+        ("".join(text[n] for n in run), status)
+        for status, run in groupby(range(start, end), key=lambda n: statuses[n])
     ]
 
 
-def pairs_of_records(records: Iterable[tuple[int, dict[str, Any]]]) -> list[Pair]:
-    """The lines of a file of texts before and after, of any system: rewritten, masked or other.
+def parse_pairs(records: Iterable[tuple[int, dict[str, Any]]]) -> list[Pair]:
+    """Parse numbered records of texts before and after, of any system.
 
     Raises:
-        ReviewError: in a line a key is missing or of another kind.
+        ReviewError: a record lacks a key, or a value has the wrong type.
     """
     pairs = []
     for line, record in records:
@@ -249,16 +253,17 @@ def pairs_of_records(records: Iterable[tuple[int, dict[str, Any]]]) -> list[Pair
 
 
 def create_review(database: Database, name: str, kind: Kind, pairs: Iterable[Pair]) -> Review:
-    """Make a review.
+    """Store a review.
 
     Raises:
-        ReviewError: it has no name or nothing to look at.
+        ReviewError: the name is empty or too long, or there are no pairs.
     """
-    # Colours would tell judges who are to see none what to say.
-    made = [_plain(pair) if kind is Kind.BLIND else pair for pair in pairs]
+    pairs = list(pairs)
+    if kind is Kind.BLIND:
+        pairs = [_without_statuses(pair) for pair in pairs]
     if not name.strip() or len(name) > 200:
-        raise ReviewError("a review has a name of 1 to 200 characters")
-    if not made:
+        raise ReviewError("the name of a review must have 1 to 200 characters")
+    if not pairs:
         raise ReviewError("there is nothing to review: no sample has a text before and after")
     with database.writing() as connection:
         result = connection.execute(
@@ -275,19 +280,22 @@ def create_review(database: Database, name: str, kind: Kind, pairs: Iterable[Pai
                     "before": json.dumps(pair.before, ensure_ascii=False),
                     "after": json.dumps(pair.after, ensure_ascii=False),
                 }
-                for position, pair in enumerate(made)
+                for position, pair in enumerate(pairs)
             ],
         )
     return Review(review_id, name.strip(), kind)
 
 
-def _plain(pair: Pair) -> Pair:
-    before, after = ("".join(text for text, _ in each) for each in (pair.before, pair.after))
-    return replace(pair, before=[(before, "")], after=[(after, "")])
+def _without_statuses(pair: Pair) -> Pair:
+    return replace(pair, before=[(_text(pair.before), "")], after=[(_text(pair.after), "")])
+
+
+def _text(pieces: Pieces) -> str:
+    return "".join(text for text, _ in pieces)
 
 
 def reviews_of(connection: Connection, user: User) -> list[Review]:
-    """The reviews that somebody may see."""
+    """Return the reviews that a user may see, newest first."""
     query = select(REVIEWS).order_by(REVIEWS.c.created.desc())
     if not user.role.allows(Role.OWNER):
         own = select(REVIEW_MEMBERS.c.review_id).where(REVIEW_MEMBERS.c.account_id == user.id)
@@ -296,10 +304,10 @@ def reviews_of(connection: Connection, user: User) -> list[Review]:
 
 
 def visible_review(connection: Connection, user: User, review_id: int) -> Review:
-    """A review that somebody owns or takes part in.
+    """Return a review that the user may see.
 
     Raises:
-        NotThereError: there is none.
+        NotThereError: it does not exist, or the user takes no part in it.
     """
     row = connection.execute(select(REVIEWS).where(REVIEWS.c.id == review_id)).one_or_none()
     if row is None:
@@ -315,13 +323,13 @@ def _review(row: Any) -> Review:
 
 
 def reviewers_of(connection: Connection, review: Review) -> set[int]:
-    """The accounts that take part."""
+    """Return the ids of the accounts that take part."""
     query = select(REVIEW_MEMBERS.c.account_id).where(REVIEW_MEMBERS.c.review_id == review.id)
     return set(connection.scalars(query))
 
 
 def add_reviewer(database: Database, review: Review, account_id: int) -> None:
-    """Let somebody take part."""
+    """Add a reviewer, unless the account takes part already."""
     with database.writing() as connection:
         if account_id not in reviewers_of(connection, review):
             connection.execute(
@@ -330,7 +338,7 @@ def add_reviewer(database: Database, review: Review, account_id: int) -> None:
 
 
 def remove_reviewer(database: Database, review: Review, account_id: int) -> None:
-    """Take somebody out; what they said stays."""
+    """Remove a reviewer; their judgements stay."""
     database.write(
         delete(REVIEW_MEMBERS).where(
             REVIEW_MEMBERS.c.review_id == review.id, REVIEW_MEMBERS.c.account_id == account_id
@@ -339,23 +347,23 @@ def remove_reviewer(database: Database, review: Review, account_id: int) -> None
 
 
 def order_of(connection: Connection, review: Review, account_id: int) -> list[int]:
-    """The items in the order in which somebody sees them; in a blind review one of their own."""
+    """Return the item ids in the order in which a reviewer sees them; blind reviews shuffle it."""
     query = (
         select(REVIEW_ITEMS.c.id)
         .where(REVIEW_ITEMS.c.review_id == review.id)
         .order_by(REVIEW_ITEMS.c.position)
     )
-    found = list(connection.scalars(query))
+    item_ids = list(connection.scalars(query))
     if review.kind is Kind.BLIND:
-        Random(f"{review.id}/{account_id}").shuffle(found)
-    return found
+        Random(f"{review.id}/{account_id}").shuffle(item_ids)
+    return item_ids
 
 
 def find_item(connection: Connection, user: User, item_id: int) -> tuple[Item, Review]:
-    """An item of a review that somebody owns or takes part in.
+    """Return an item and its review.
 
     Raises:
-        NotThereError: there is none.
+        NotThereError: it does not exist, or the user may not see its review.
     """
     row = connection.execute(select(REVIEW_ITEMS).where(REVIEW_ITEMS.c.id == item_id)).one_or_none()
     if row is None:
@@ -364,12 +372,13 @@ def find_item(connection: Connection, user: User, item_id: int) -> tuple[Item, R
 
 
 def _item(row: Any) -> Item:
-    pieces = [[(text, kind) for text, kind in json.loads(each)] for each in (row.before, row.after)]
-    return Item(row.id, row.review_id, Pair(row.name, row.system, row.query, *pieces))
+    before = [(text, status) for text, status in json.loads(row.before)]
+    after = [(text, status) for text, status in json.loads(row.after)]
+    return Item(row.id, row.review_id, Pair(row.name, row.system, row.query, before, after))
 
 
 def judgements_of(connection: Connection, review: Review, account_id: int) -> dict[int, Judgement]:
-    """What somebody said, by item."""
+    """Return the judgements of one reviewer by item id."""
     query = (
         select(VERDICTS)
         .join(REVIEW_ITEMS, REVIEW_ITEMS.c.id == VERDICTS.c.item_id)
@@ -382,19 +391,23 @@ def _judgement(row: Any) -> Judgement:
     return Judgement(row.verdict, row.privacy, row.meaning, row.comment, row.done, row.seconds)
 
 
-def judge(connection: Connection, item: Item, account_id: int, said: Judgement) -> None:
-    """Keep what somebody says of an item, in place of what they said before."""
+def save_judgement(
+    connection: Connection, item: Item, account_id: int, judgement: Judgement
+) -> None:
+    """Save a judgement in place of the reviewer's earlier one."""
     key = (VERDICTS.c.item_id == item.id) & (VERDICTS.c.account_id == account_id)
-    values = {**asdict(said), "saved": time.time()}
-    changed = connection.execute(update(VERDICTS).where(key).values(**values))
-    if not changed.rowcount:
+    values = {**asdict(judgement), "saved": time.time()}
+    updated = connection.execute(update(VERDICTS).where(key).values(**values))
+    if not updated.rowcount:
         connection.execute(
             insert(VERDICTS).values(item_id=item.id, account_id=account_id, **values)
         )
 
 
-def every_judgement(connection: Connection, review: Review) -> list[tuple[Item, int, Judgement]]:
-    """All finished judgements: item, account, what was said."""
+def finished_judgements(
+    connection: Connection, review: Review
+) -> list[tuple[Item, int, Judgement]]:
+    """Return all finished judgements as (item, account id, judgement)."""
     query = (
         select(VERDICTS, REVIEW_ITEMS)
         .join(REVIEW_ITEMS, REVIEW_ITEMS.c.id == VERDICTS.c.item_id)
@@ -405,60 +418,64 @@ def every_judgement(connection: Connection, review: Review) -> list[tuple[Item, 
 
 
 def results_of(judgements: Sequence[tuple[Item, int, Judgement]]) -> list[Result]:
-    """What people said of each system, by its name."""
+    """Return the results of each system, sorted by system."""
     by_system: dict[str, list[tuple[Item, int, Judgement]]] = {}
-    for each in judgements:
-        by_system.setdefault(each[0].pair.system, []).append(each)
-    return [
-        Result(
-            system=system,
-            judgements=len(own),
-            people=len({account_id for _, account_id, _ in own}),
-            verdicts={v: sum(said.verdict == v for _, _, said in own) for v in VERDICT_WORDS},
-            privacy=_mean([(item, said.privacy) for item, _, said in own]),
-            meaning=_mean([(item, said.meaning) for item, _, said in own]),
+    for row in judgements:
+        by_system.setdefault(row[0].pair.system, []).append(row)
+    results = []
+    for system, rows in sorted(by_system.items()):
+        verdicts = Counter(judgement.verdict for _, _, judgement in rows)
+        results.append(
+            Result(
+                system=system,
+                judgements=len(rows),
+                people=len({account_id for _, account_id, _ in rows}),
+                verdicts={verdict: verdicts[verdict] for verdict in VERDICT_WORDS},
+                privacy=_mean([(item, judgement.privacy) for item, _, judgement in rows]),
+                meaning=_mean([(item, judgement.meaning) for item, _, judgement in rows]),
+            )
         )
-        for system, own in sorted(by_system.items())
-    ]
+    return results
 
 
 def agreement_of(
     judgements: Sequence[tuple[Item, int, Judgement]], kind: Kind
 ) -> dict[str, Agreement]:
-    """Agreement of judges on each question, over the texts that two or more judged.
+    """Return the agreement on each question, over the texts that two or more people judged.
 
-    Kappa takes figures as names: 4 and 5 differ as much as 1 and 5.
+    Kappa is nominal: ratings of 4 and 5 differ as much as 1 and 5.
     """
-    asked = ("verdict",) if kind is Kind.MASKED else ("privacy", "meaning")
-    found = {}
-    for question in asked:
+    questions = ("verdict",) if kind is Kind.MASKED else ("privacy", "meaning")
+    result = {}
+    for question in questions:
         ballots = []
-        for item, account_id, said in judgements:
-            answer = getattr(said, question)
+        for item, account_id, judgement in judgements:
+            answer = getattr(judgement, question)
             ballots.append(Ballot(str(item.id), str(account_id), (answer,), frozenset({answer})))
-        found[question] = agreement(ballots)
-    return found
+        result[question] = agreement(ballots)
+    return result
 
 
 def delete_review(database: Database, review: Review) -> None:
-    """Delete a review with all its texts, from the database file too."""
+    """Delete a review and purge its texts from the database file."""
     database.write(delete(REVIEWS).where(REVIEWS.c.id == review.id))
     database.purge()
 
 
-def _mean(said: Iterable[tuple[Item, int | None]]) -> Mean | None:
+def _mean(ratings: Iterable[tuple[Item, int | None]]) -> Mean | None:
     by_item: dict[int, list[int]] = {}
     texts: dict[int, str] = {}
-    for item, value in said:
-        if value is not None:
-            by_item.setdefault(item.id, []).append(value)
-            texts[item.id] = "".join(text for text, _ in item.pair.before)
+    for item, rating in ratings:
+        if rating is not None:
+            by_item.setdefault(item.id, []).append(rating)
+            texts[item.id] = _text(item.pair.before)
     if not by_item:
         return None
-    # Several queries about one text are one cluster, as in the leaderboard.
-    names = tuple(map(str, by_item))
+    # As in the leaderboard, the queries about one text are one cluster.
     scores = Scores(
-        names, tuple(texts[id_] for id_ in by_item), tuple(map(fmean, by_item.values()))
+        tuple(str(item_id) for item_id in by_item),
+        tuple(texts.values()),
+        tuple(fmean(values) for values in by_item.values()),
     )
     (interval,) = intervals([scores])
     return Mean(scores.figure, interval)

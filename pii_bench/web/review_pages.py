@@ -30,25 +30,24 @@ from pii_bench.web.reviews import (
     agreement_of,
     create_review,
     delete_review,
-    every_judgement,
     find_item,
-    judge,
+    finished_judgements,
     judgements_of,
     masked_pair,
     order_of,
-    pairs_of_records,
+    parse_pairs,
     remove_reviewer,
     results_of,
     reviewers_of,
     reviews_of,
     rewritten_pair,
+    save_judgement,
     visible_review,
 )
 from pii_bench.web.security import CurrentUser, Number, Owner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from collections.abc import Iterable, Iterator, Mapping
 
 router: Final = APIRouter(include_in_schema=False)
 
@@ -65,19 +64,19 @@ VisibleReview = Annotated[Review, Depends(_review)]
 
 @router.get("/reviews")
 def review_list(request: Request, user: CurrentUser) -> Response:
-    """The reviews of the user."""
+    """Show the reviews that the user may see, with their progress."""
+    rows = []
     with state.of(request).database.reading() as connection:
-        shown = []
         for review in reviews_of(connection, user):
-            said = judgements_of(connection, review, user.id)
-            most = len(order_of(connection, review, user.id))
-            shown.append((review, sum(each.done for each in said.values()), most))
-    return page(request, "reviews.html", reviews=shown)
+            judgements = judgements_of(connection, review, user.id).values()
+            done = sum(judgement.done for judgement in judgements)
+            rows.append((review, done, len(order_of(connection, review, user.id))))
+    return page(request, "reviews.html", reviews=rows)
 
 
 @router.get("/reviews/new")
 def new_review(request: Request, _: Owner) -> Response:
-    """The form of a new review."""
+    """Show the form for a new review."""
     runs = _runs(state.of(request).settings.results)
     return page(request, "review_new.html", runs=list(runs))
 
@@ -92,23 +91,23 @@ def make_review(
     limit: Annotated[int, Form(ge=1, le=MOST_ITEMS)] = 50,
     file: UploadFile | None = None,
 ) -> Response:
-    """Make a review of stored runs, of a file of texts before and after, or of both."""
+    """Create a review of stored runs, of a file of texts before and after, or of both."""
     web = state.of(request)
-    found = _runs(web.settings.results) if run else {}
+    runs = _runs(web.settings.results) if run else {}
     pairs: list[Pair] = []
-    for key in run or ():
-        if key not in found:
+    for name_of_run in run or ():
+        if name_of_run not in runs:
             raise ReviewError("there is no such run")
-        pairs += islice(_pairs(found[key]), limit)
+        pairs += islice(_pairs(runs[name_of_run]), limit)
     if file is not None and file.filename:
-        pairs += _sent(file)[:MOST_ITEMS]
+        pairs += _parse_file(file)[:MOST_ITEMS]
     review = create_review(web.database, name, kind, pairs)
     add_reviewer(web.database, review, user.id)
     return RedirectResponse(f"/reviews/{review.id}", 303)
 
 
 def _pairs(run: Run) -> Iterator[Pair]:
-    """The samples of a run that have a masked or a rewritten text."""
+    """Yield the samples of a run that have a masked or a rewritten text."""
     rewrites = run.task is Task.REWRITE
     predictions = run.predictions if rewrites else run.masking or {}
     make = rewritten_pair if rewrites else masked_pair
@@ -119,18 +118,18 @@ def _pairs(run: Run) -> Iterator[Pair]:
                 yield pair
 
 
-def _sent(file: UploadFile) -> list[Pair]:
+def _parse_file(file: UploadFile) -> list[Pair]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "file.jsonl"
         path.write_bytes(file.file.read())
         try:
-            return list(pairs_of_records(read_records(path)))
+            return parse_pairs(read_records(path))
         except InputFileError as error:
             raise ReviewError(str(error).replace(f"{folder}/", "")) from None
 
 
 def _runs(results: Path) -> dict[str, Run]:
-    """The stored runs that have masked or rewritten texts, by their names on the page."""
+    """Return the stored runs with masked or rewritten texts by their names on the page."""
     return {
         f"{_system(run)} on {run.dataset.name} ({run.source})": run
         for run in read_runs(results).runs
@@ -144,15 +143,15 @@ def _system(run: Run) -> str:
 
 @router.get("/reviews/{review_id}")
 def review_page(request: Request, user: CurrentUser, review: VisibleReview) -> Response:
-    """A review: what is next, and for an owner the results and the people."""
+    """Show a review: the user's progress, and for an owner the results and the people."""
     database = state.of(request).database
-    accounts = {each.id: each for each in list_accounts(database)} | {user.id: user}
+    accounts = {account.id: account for account in list_accounts(database)} | {user.id: user}
     with database.reading() as connection:
         order = order_of(connection, review, user.id)
-        said = judgements_of(connection, review, user.id)
-        everything = every_judgement(connection, review) if user.role is Role.OWNER else []
+        own = judgements_of(connection, review, user.id)
+        finished = finished_judgements(connection, review) if user.role is Role.OWNER else []
         members = reviewers_of(connection, review)
-    undone = [item for item in order if not (item in said and said[item].done)]
+    undone = _undone(order, own)
     return page(
         request,
         "review.html",
@@ -160,57 +159,61 @@ def review_page(request: Request, user: CurrentUser, review: VisibleReview) -> R
         done=len(order) - len(undone),
         most=len(order),
         next=undone[0] if undone else None,
-        order=[(n, item, said.get(item)) for n, item in enumerate(order, start=1)],
-        results=results_of(everything),
-        agreement=agreement_of(everything, review.kind),
-        comments=[(item, said) for item, _, said in everything if said.comment],
-        people=[accounts[each] for each in sorted(members) if each in accounts],
-        others=[each for each in accounts.values() if each.id not in members],
+        order=[(n, item_id, own.get(item_id)) for n, item_id in enumerate(order, start=1)],
+        results=results_of(finished),
+        agreement=agreement_of(finished, review.kind),
+        comments=[(item, judgement) for item, _, judgement in finished if judgement.comment],
+        people=[accounts[member] for member in sorted(members) if member in accounts],
+        others=[account for account in accounts.values() if account.id not in members],
     )
+
+
+def _undone(item_ids: Iterable[int], judgements: Mapping[int, Judgement]) -> list[int]:
+    return [
+        item_id for item_id in item_ids if item_id not in judgements or not judgements[item_id].done
+    ]
 
 
 @router.get("/reviews/items/{item_id}")
 def item_page(request: Request, user: CurrentUser, item_id: Number) -> Response:
-    """A text before and after, and the questions."""
+    """Show a text before and after, and the questions about it."""
     with state.of(request).database.reading() as connection:
         item, review = find_item(connection, user, item_id)
         order = order_of(connection, review, user.id)
-        said = judgements_of(connection, review, user.id)
-    place = order.index(item.id)
-    kinds = {kind for _, kind in (*item.pair.before, *item.pair.after) if kind}
+        judgements = judgements_of(connection, review, user.id)
+    position = order.index(item.id)
+    statuses = {status for _, status in (*item.pair.before, *item.pair.after) if status}
     return page(
         request,
         "review_item.html",
         review=review,
         item=item,
-        said=said.get(item.id, Judgement()),
-        number=place + 1,
+        judgement=judgements.get(item.id, Judgement()),
+        number=position + 1,
         most=len(order),
-        before=order[place - 1] if place else None,
-        after=order[place + 1] if place + 1 < len(order) else None,
+        before=order[position - 1] if position else None,
+        after=order[position + 1] if position + 1 < len(order) else None,
         questions=VERDICT_WORDS,
         scale=SCALE,
-        kinds=kinds if review.kind is Kind.MASKED else set(),
+        statuses=statuses if review.kind is Kind.MASKED else set(),
         blind=review.kind is Kind.BLIND,
     )
 
 
 @router.post("/reviews/items/{item_id}")
-def judge_item(request: Request, user: CurrentUser, item_id: Number, said: Judgement) -> Response:
-    """Keep what somebody says; answers with where to go next."""
+def judge_item(
+    request: Request, user: CurrentUser, item_id: Number, judgement: Judgement
+) -> Response:
+    """Save a judgement and return the path of the next page."""
     with state.of(request).database.writing() as connection:
         item, review = find_item(connection, user, item_id)
-        said.check(review.kind)
-        judge(connection, item, user.id, said)
+        judgement.check(review.kind)
+        save_judgement(connection, item, user.id, judgement)
         order = order_of(connection, review, user.id)
-        others = judgements_of(connection, review, user.id)
-    place = order.index(item.id)
-    waiting = [
-        each
-        for each in (*order[place + 1 :], *order[:place])
-        if not (each in others and others[each].done)
-    ]
-    target = f"/reviews/items/{waiting[0]}" if waiting else f"/reviews/{review.id}"
+        judgements = judgements_of(connection, review, user.id)
+    position = order.index(item.id)
+    undone = _undone(order[position + 1 :] + order[:position], judgements)
+    target = f"/reviews/items/{undone[0]}" if undone else f"/reviews/{review.id}"
     return JSONResponse({"next": target})
 
 
@@ -222,11 +225,11 @@ def change_reviewers(
     account: Annotated[int, Form(ge=1, le=2**31 - 1)],
     action: Annotated[str, Form(max_length=20)] = "add",
 ) -> Response:
-    """Add somebody, or take somebody out."""
+    """Add or remove a reviewer."""
     database = state.of(request).database
     if action == "remove":
         remove_reviewer(database, review, account)
-    elif account in {user.id, *(each.id for each in list_accounts(database))}:
+    elif account in {user.id, *(other.id for other in list_accounts(database))}:
         add_reviewer(database, review, account)
     else:
         raise NotThereError
@@ -235,28 +238,28 @@ def change_reviewers(
 
 @router.get("/reviews/{review_id}/verdicts.jsonl")
 def verdict_file(request: Request, _: Owner, review: VisibleReview) -> Response:
-    """All judgements, without the texts; people as numbers."""
+    """Return all finished judgements, without texts and with people as numbers."""
     with state.of(request).database.reading() as connection:
-        everything = every_judgement(connection, review)
-    numbers = {id_: n for n, id_ in enumerate(dict.fromkeys(a for _, a, _ in everything), start=1)}
+        judgements = finished_judgements(connection, review)
+    reviewers = list(dict.fromkeys(account_id for _, account_id, _ in judgements))
     records = [
         {
             "id": item.pair.name,
             "system": item.pair.system,
-            "reviewer": numbers[account_id],
-            "verdict": said.verdict or None,
-            "privacy": said.privacy,
-            "meaning": said.meaning,
-            "comment": said.comment,
-            "seconds": round(said.seconds, 1),
+            "reviewer": reviewers.index(account_id) + 1,
+            "verdict": judgement.verdict or None,
+            "privacy": judgement.privacy,
+            "meaning": judgement.meaning,
+            "comment": judgement.comment,
+            "seconds": round(judgement.seconds, 1),
         }
-        for item, account_id, said in everything
+        for item, account_id, judgement in judgements
     ]
     return download(records, f"review-{review.id}.jsonl")
 
 
 @router.post("/reviews/{review_id}/delete")
 def remove_review(request: Request, _: Owner, review: VisibleReview) -> Response:
-    """Delete a review with all its texts."""
+    """Delete a review and its texts."""
     delete_review(state.of(request).database, review)
     return RedirectResponse("/reviews", 303)
