@@ -1,9 +1,9 @@
-"""Results that no run of ours made: the paper's figures, submissions, people and blind readers.
+"""Rows that come from no run: the paper's figures, submissions, people and blind readers.
 
-`<results>/submitted/<name>/<dataset>.jsonl` is a predictions file that was made elsewhere, and
-`<dataset>.json` next to it says whose it is and on what. It enters every table like a run. Each
-line of `<results>/human/*.jsonl` is the answer of one person to one sample, with the gold that it
-is scored against; the web application's export writes such a file.
+A submission is a predictions file that was made elsewhere,
+`<results>/submitted/<name>/<dataset>.jsonl`, with a `<dataset>.json` that describes it. It appears
+in every table like a run. A line of `<results>/human/*.jsonl` is the answer of one person to one
+sample, with the gold; the export of the web application writes these files.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from pii_bench.systems.predictions import Prediction, predicted_tasks, read_pred
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
@@ -58,25 +58,21 @@ _TASKS: Final = {
     "masking": Task.MASKING,
 }
 
-READERS: Final = "readers"
-_BLIND: Final = "blind"
-
 
 def published_rows(path: Path = PUBLISHED) -> list[Row]:
-    """Rows of every published figure of the three tasks, one per table, model and strategy.
+    """Return the published figures of the three tasks, a row per table, model and strategy.
 
-    Detection has one prompt for all strategies, so its rows carry its name. The figures on
-    privacy and utility are of another task and stay in the file.
+    Detection has the same prompt for all strategies; its rows have the prompt's name. The figures
+    on privacy and utility belong to another task and are skipped.
 
     Raises:
-        InputFileError: absent, or a figure that is no number between 0 and 1.
+        InputFileError: the file is absent, or a figure is not a number between 0 and 1.
     """
     metrics: dict[tuple[Task, str, str, str, str], dict[str, float]] = {}
     notes: dict[tuple[Task, str, str, str, str], set[str]] = {}
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file)
-            for record in reader:
+            for record in csv.DictReader(file):
                 if record["task"] not in _TASKS:
                     continue
                 task = _TASKS[record["task"]]
@@ -90,27 +86,29 @@ def published_rows(path: Path = PUBLISHED) -> list[Row]:
                     notes.setdefault(key, set()).add(f"{metric}: {record['note']}")
     except (OSError, KeyError, ValueError) as error:
         raise InputFileError(path, f"no table of published figures: {error}") from error
-    return [
-        Row(
-            source=Source.PUBLISHED,
-            model=model,
-            strategy=strategy,
-            dataset=dataset,
-            task=task,
-            oracle=strategy in STRATEGIES and STRATEGIES[strategy].oracle,
-            metrics=values,
-            note="; ".join([f"paper, table {table}", *sorted(notes.get(key, ()))]),
+    rows = []
+    for key, values in metrics.items():
+        task, dataset, model, strategy, table = key
+        rows.append(
+            Row(
+                source=Source.PUBLISHED,
+                model=model,
+                strategy=strategy,
+                dataset=dataset,
+                task=task,
+                oracle=strategy in STRATEGIES and STRATEGIES[strategy].oracle,
+                metrics=values,
+                note="; ".join([f"paper, table {table}", *sorted(notes.get(key, ()))]),
+            )
         )
-        for key, values in metrics.items()
-        for task, dataset, model, strategy, table in (key,)
-    ]
+    return rows
 
 
 def reading_rows(datasets: Iterable[str], folder: Path = READINGS) -> list[Row]:
-    """A row for each dataset of ours that was read: F1 of readers against gold, on first readings.
+    """Return a row for each of our datasets that was read: F1 of the readers against gold.
 
-    The gold is that of the version that was read, before anything was mended. A sample has the
-    mean over its readings.
+    Only first readings count, against the gold of the version that was read. A sample has the mean
+    over its readings.
 
     Raises:
         InputFileError: a file of readings is broken.
@@ -127,15 +125,15 @@ def reading_rows(datasets: Iterable[str], folder: Path = READINGS) -> list[Row]:
     return rows
 
 
-def _reading_row(dataset: str, by_sample: dict[str, list[PRF]]) -> Row:
-    mean = macro([score for scores in by_sample.values() for score in scores])
+def _reading_row(dataset: str, by_sample: Mapping[str, Sequence[PRF]]) -> Row:
+    readings = [score for scores in by_sample.values() for score in scores]
+    mean = macro(readings)
     ids = tuple(by_sample)
-    f1 = Scores(ids, ids, tuple(fmean(s.f1 for s in own) for own in by_sample.values()))
-    count = sum(map(len, by_sample.values()))
+    f1 = tuple(fmean(score.f1 for score in scores) for scores in by_sample.values())
     return Row(
         source=Source.READING,
-        model=READERS,
-        strategy=_BLIND,
+        model="readers",
+        strategy="blind",
         dataset=dataset,
         task=Task.QUERY_RELATED,
         oracle=False,
@@ -144,40 +142,38 @@ def _reading_row(dataset: str, by_sample: dict[str, list[PRF]]) -> Row:
         ),
         scored=len(ids),
         gold=len(ids),
-        note=f"a large language model, blind to gold: {count} first readings",
-        by_sample={"f1": f1},
+        note=f"a large language model, blind to gold: {len(readings)} first readings",
+        by_sample={"f1": Scores(ids, ids, f1)},
     )
 
 
-SUBMITTED: Final = "submitted"
-FORMAT: Final = "pii-bench-submission-1"
-"""What the file next to the predictions says of itself."""
-
+_SUBMITTED: Final = "submitted"
+_FORMAT: Final = "pii-bench-submission-1"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._@+-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What predictions are, as the file next to them says.
+    """The description of a predictions file, stored next to it.
 
     Attributes:
-        name: of their maker.
-        dataset: what they are about.
-        version: of the suite that kept them.
+        name: the submitter's name for it.
+        dataset: the dataset that was predicted.
+        version: the version of pii-bench that stored it.
     """
 
     name: str
     dataset: DatasetRef
     version: str = pii_bench.__version__
-    format: str = FORMAT
+    format: str = _FORMAT
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that a submission cannot have.
+    """Check the name of a submission.
 
     Raises:
-        PiiBenchError: it is no name for a folder, or that of a system of the suite.
+        PiiBenchError: it does not fit a folder, or a system of the suite has it.
     """
     if not _NAME.fullmatch(name):
         allowed = "up to 80 of A-Z, a-z, 0-9, '.', '_' and '-', a letter or digit first"
@@ -194,18 +190,18 @@ def keep_submission(
     *,
     force: bool = False,
 ) -> Path:
-    """Keep predictions under a name.
+    """Store predictions as a submission.
 
     Returns:
-        The file of the predictions.
+        The predictions file.
 
     Raises:
-        PiiBenchError: see `check_name`; or others are kept under it already, and `force` is not
-            set.
-        ResultsError: they cannot be written.
+        PiiBenchError: the name is not allowed (`check_name`), or has other predictions already
+            and `force` is not set.
+        ResultsError: the files cannot be written.
     """
     check_name(name)
-    path = results / SUBMITTED / name / f"{_UNSAFE.sub('--', dataset.name)}.jsonl"
+    path = results / _SUBMITTED / name / f"{_UNSAFE.sub('--', dataset.name)}.jsonl"
     text = to_text(predictions)
     if path.exists() and path.read_text(encoding="utf-8") != text and not force:
         raise PiiBenchError(f"{path}: other predictions are kept there; --force replaces them")
@@ -214,16 +210,16 @@ def keep_submission(
     return path
 
 
-def submissions(results: Path) -> Iterator[Path]:
-    """The files that say what each kept file of predictions is."""
-    return iter(sorted((results / SUBMITTED).glob("*/*.json")))
+def submissions(results: Path) -> list[Path]:
+    """Return the descriptions of the stored submissions."""
+    return sorted((results / _SUBMITTED).glob("*/*.json"))
 
 
 def read_submission(path: Path) -> Submission:
-    """Read what predictions are.
+    """Read the description of a submission.
 
     Raises:
-        InputFileError: it is not of its format, or lies in a folder of another name.
+        InputFileError: the file is in another format, or its folder has another name.
     """
     submission = read_object(path, "submission", _submission)
     if submission.name != path.parent.name:
@@ -233,13 +229,15 @@ def read_submission(path: Path) -> Submission:
 
 def answers_of(
     path: Path, submission: Submission, dataset: Dataset
-) -> list[tuple[Manifest, Mapping[str, Prediction]]]:
-    """What a submission answers, as runs would have it: detection first.
+) -> list[tuple[Manifest, dict[str, Prediction]]]:
+    """Return the manifest and predictions of each task that a submission answers.
+
+    Detection comes first; masking is composed later.
 
     Args:
-        path: the file that says what it is.
-        submission: what that says.
-        dataset: gold, as it says.
+        path: the description of the submission.
+        submission: its content.
+        dataset: the dataset that it names.
 
     Raises:
         InputFileError: the predictions cannot be read or do not fit the dataset.
@@ -247,38 +245,34 @@ def answers_of(
     file = path.with_suffix(".jsonl")
     predictions = read_predictions(file, [sample.id for sample in dataset.samples])
     settings = {"predictions": sha256_of(file)[:12]}
-    tasks = [task for task in predicted_tasks(predictions) if task is not Task.MASKING]
-    return [
-        (
-            Manifest(
-                SystemCard(
-                    model=submission.name,
-                    prompt="",
-                    prompt_sha256="",
-                    task=task,
-                    oracle=False,
-                    settings=settings,
-                ),
-                submission.dataset,
-                submission.version,
-            ),
-            {
-                sample_id: Prediction(
-                    each.status,
-                    subjects=each.subjects if task is Task.DETECTION else None,
-                    related=each.related if task is Task.QUERY_RELATED else None,
-                    rewritten=each.rewritten if task is Task.REWRITE else None,
-                )
-                for sample_id, each in predictions.items()
-            },
+    answers = []
+    for task in predicted_tasks(predictions):
+        if task is Task.MASKING:
+            continue
+        card = SystemCard(
+            model=submission.name,
+            prompt="",
+            prompt_sha256="",
+            task=task,
+            oracle=False,
+            settings=settings,
         )
-        for task in tasks
-    ]
+        of_task = {
+            sample_id: Prediction(
+                prediction.status,
+                subjects=prediction.subjects if task is Task.DETECTION else None,
+                related=prediction.related if task is Task.QUERY_RELATED else None,
+                rewritten=prediction.rewritten if task is Task.REWRITE else None,
+            )
+            for sample_id, prediction in predictions.items()
+        }
+        answers.append((Manifest(card, submission.dataset, submission.version), of_task))
+    return answers
 
 
 def _submission(record: dict[str, Any]) -> Submission:
-    if get(record, "format", str) != FORMAT:
-        raise RecordError(f"'format' must be {FORMAT!r}")
+    if get(record, "format", str) != _FORMAT:
+        raise RecordError(f"'format' must be {_FORMAT!r}")
     dataset = get(record, "dataset", dict)
     return Submission(
         name=get(record, "name", str),
@@ -293,22 +287,20 @@ def _submission(record: dict[str, Any]) -> Submission:
 
 
 HUMAN: Final = "human"
-PEOPLE: Final = "people"
-_EACH_ALONE: Final = "each alone"
 
 
 @dataclass(frozen=True, slots=True)
 class HumanAnswer:
-    """What one person said of one sample under one task.
+    """The answer of one person to one sample of one task.
 
     Attributes:
         dataset: its name in the leaderboard.
-        id: of the sample.
+        id: the sample.
         cluster: id of the first sample with the same description.
-        annotator: a number within the dataset, no name.
-        answer: of detection, (text, type) pairs of each subject; of query-related, texts.
-        gold: likewise.
-        suggestions: the system whose suggestions the person saw; None for none.
+        annotator: a number within the dataset, not a name.
+        answer: for detection, (text, type) pairs of each subject; for query-related, texts.
+        gold: in the same form.
+        suggestions: the system whose suggestions the person saw, if any.
     """
 
     dataset: str
@@ -322,31 +314,31 @@ class HumanAnswer:
 
 
 def to_lines(answers: Iterable[HumanAnswer]) -> str:
-    """The text of a file of answers."""
-    return "".join(json.dumps(asdict(each), ensure_ascii=False) + "\n" for each in answers)
+    """Return the content of a file of answers."""
+    return "".join(json.dumps(asdict(answer), ensure_ascii=False) + "\n" for answer in answers)
 
 
 def read_human(path: Path) -> list[HumanAnswer]:
     """Read a file of answers.
 
     Raises:
-        InputFileError: it cannot be read, or a line is not of its form.
+        InputFileError: the file cannot be read, or a line has a wrong format.
     """
     bad = BadLines(path)
-    found = []
+    answers = []
     for line, record in read_records(path, bad):
         try:
-            found.append(_answer(record))
+            answers.append(_answer(record))
         except RecordError as error:
             bad.add(line, str(error))
     bad.raise_any()
-    return found
+    return answers
 
 
 def human_rows(results: Path) -> tuple[list[Row], list[str]]:
-    """A row for each dataset and task that people answered, and what cannot be read.
+    """Return a row for each dataset and task that people answered, and the unreadable files.
 
-    A sample has the mean over those who answered it.
+    A sample has the mean over the people who answered it.
     """
     groups: dict[tuple[str, Task], list[HumanAnswer]] = {}
     broken: list[str] = []
@@ -356,23 +348,21 @@ def human_rows(results: Path) -> tuple[list[Row], list[str]]:
         except InputFileError as error:
             broken.append(str(error))
             continue
-        for each in answers:
-            groups.setdefault((each.dataset, each.task), []).append(each)
-    return [_human_row(*key, own) for key, own in sorted(groups.items())], broken
+        for answer in answers:
+            groups.setdefault((answer.dataset, answer.task), []).append(answer)
+    rows = [_human_row(dataset, task, own) for (dataset, task), own in sorted(groups.items())]
+    return rows, broken
 
 
 def _answer(record: dict[str, Any]) -> HumanAnswer:
-    try:
-        task = Task(get(record, "task", str))
-    except ValueError:
-        raise RecordError("'task' must be detection or query-related") from None
-    if task is Task.MASKING:
+    task = get(record, "task", str)
+    if task not in {*Task} - {Task.MASKING}:
         raise RecordError("'task' must be detection or query-related")
-    of_task = _subjects if task is Task.DETECTION else _texts
+    of_task = _subjects if task == Task.DETECTION else _texts
     suggestions = record.get("suggestions")
     return HumanAnswer(
         dataset=get(record, "dataset", str),
-        task=task,
+        task=Task(task),
         id=get(record, "id", str),
         cluster=get(record, "cluster", str),
         annotator=get(record, "annotator", int),
@@ -389,65 +379,68 @@ def _texts(values: list[Any], key: str) -> Sequence[str]:
 
 
 def _subjects(values: list[Any], key: str) -> RawSubjects:
-    return [tuple(_pairs(value, key)) for value in values]
-
-
-def _pairs(value: object, key: str) -> Iterator[tuple[str, str]]:
-    if not isinstance(value, list):
-        raise RecordError(f"{key!r} must list subjects")
-    for pair in value:
-        match pair:
-            case [str(text), str(pii_type)]:
-                yield text, pii_type
-            case _:
-                raise RecordError(f"{key!r} must list pairs of text and type")
+    subjects = []
+    for value in values:
+        if not isinstance(value, list):
+            raise RecordError(f"{key!r} must list subjects")
+        pairs = []
+        for pair in value:
+            match pair:
+                case [str(text), str(pii_type)]:
+                    pairs.append((text, pii_type))
+                case _:
+                    raise RecordError(f"{key!r} must list pairs of text and type")
+        subjects.append(tuple(pairs))
+    return subjects
 
 
 def _human_row(dataset: str, task: Task, answers: Sequence[HumanAnswer]) -> Row:
-    by_sample: dict[str, list[HumanAnswer]] = {}
-    for each in answers:
-        by_sample.setdefault(each.id, []).append(each)
-    scores = {id_: [_scores(each) for each in own] for id_, own in by_sample.items()}
-    ids = tuple(by_sample)
-    clusters = tuple(own[0].cluster for own in by_sample.values())
-    every = [score for own in scores.values() for score in own]
-    main = next(iter(every[0]))
-    columns = {
-        name: Scores(ids, clusters, tuple(fmean(s[name].f1 for s in scores[id_]) for id_ in ids))
-        for name in every[0]
-        if name != "rouge_l_f"
-    }
-    mean = macro([score[main] for score in every])
+    scores: dict[str, list[Mapping[str, PRF]]] = {}
+    clusters: dict[str, str] = {}
+    for answer in answers:
+        scores.setdefault(answer.id, []).append(_scores(answer))
+        clusters.setdefault(answer.id, answer.cluster)
+    all_scores = [score for own in scores.values() for score in own]
+    columns = list(all_scores[0])
+    by_sample = {}
+    for name in columns:
+        if name != "rouge_l_f":
+            f1 = tuple(fmean(score[name].f1 for score in own) for own in scores.values())
+            by_sample[name] = Scores(tuple(scores), tuple(clusters.values()), f1)
+    metrics = {name: fmean(score[name].f1 for score in all_scores) for name in columns}
+    if mean := macro([score[columns[0]] for score in all_scores]):
+        metrics |= {"precision": mean.precision, "recall": mean.recall}
     return Row(
         source=Source.HUMAN,
-        model=PEOPLE,
-        strategy=_EACH_ALONE,
+        model="people",
+        strategy="each alone",
         dataset=dataset,
         task=task,
         oracle=False,
-        metrics={
-            **{name: fmean(score[name].f1 for score in every) for name in every[0]},
-            **({"precision": mean.precision, "recall": mean.recall} if mean else {}),
-        },
-        scored=len(ids),
-        gold=len(ids),
-        note=_note(answers, len(ids)),
-        by_sample=columns,
+        metrics=metrics,
+        scored=len(scores),
+        gold=len(scores),
+        note=_note(answers, len(scores)),
+        by_sample=by_sample,
     )
 
 
 def _scores(answer: HumanAnswer) -> Mapping[str, PRF]:
-    """Column to score, the headline first."""
+    """Return the scores of an answer by column, the headline first."""
     if answer.task is Task.DETECTION:
-        found = score_detection(answer.answer, answer.gold)
-        return {"strict_f1": found.strict, "ent_f1": found.entity, "rouge_l_f": found.rouge_l}
+        detection = score_detection(answer.answer, answer.gold)
+        return {
+            "strict_f1": detection.strict,
+            "ent_f1": detection.entity,
+            "rouge_l_f": detection.rouge_l,
+        }
     related = score_query_related(answer.answer, answer.gold)
     return {"f1": related.exact, "rouge_l_f": related.rouge_l}
 
 
 def _note(answers: Sequence[HumanAnswer], samples: int) -> str:
-    people = len({each.annotator for each in answers})
-    seen = sorted({each.suggestions for each in answers if each.suggestions is not None})
-    shown = f", who saw suggestions of {', '.join(seen)}" if seen else ""
+    people = len({answer.annotator for answer in answers})
+    systems = sorted({answer.suggestions for answer in answers if answer.suggestions is not None})
+    suggested = f", who saw suggestions of {', '.join(systems)}" if systems else ""
     who = "1 person" if people == 1 else f"{people} people"
-    return f"{who}{shown}: {len(answers):,} answers, {samples:,} samples"
+    return f"{who}{suggested}: {len(answers):,} answers, {samples:,} samples"
