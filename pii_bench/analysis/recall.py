@@ -1,10 +1,11 @@
-"""What is found of each type and category: counts summed over samples, then divided once."""
+"""Recall, precision and F1 of each type and category, from counts summed over samples."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pii_bench.scorer import normalise, normalise_type, score_detection
@@ -24,12 +25,11 @@ Level: TypeAlias = Literal["type", "category"]
 
 
 class Rule(StrEnum):
-    """When a gold entity is found.
+    """When a gold entity counts as found.
 
-    `STRICT`: its text with its type is among those of the person matched with its own, as in
-    Strict-F1. `TYPED`: its text with its type is among all predicted, of any person
-    ascribed to; the one rule for systems that name no subjects. `TEXT`: its text is among
-    those predicted, which is all that an answer to a query holds.
+    `STRICT`: its text and type are predicted for the matched subject, as in Strict-F1.
+    `TYPED`: its text and type are predicted for any subject.
+    `TEXT`: its text is predicted; answers to a query have no types.
     """
 
     STRICT = "strict"
@@ -39,19 +39,18 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What is found of one type or category in one run.
+    """The counts and rates of one type or category in one run.
 
-    An answer names types, never categories, and an answer to a query neither: there precision
-    and F1 are None. So is each rate whose denominator is 0.
+    Precision and F1 are None for categories and for answers to a query, because predictions name
+    no categories and those answers no types. A rate whose denominator is 0 is None too.
 
     Attributes:
-        rule: when an entity counts as found.
         level: whether `name` is a type or a category.
         type: `name`, or the type of the category.
-        found: gold entities found.
-        predicted: entities predicted of the type; None where an answer does not tell.
-        gold: gold entities in the scored samples. One whose text is under two categories
-            counts in both.
+        found: number of gold entities found.
+        predicted: number of entities predicted with the type; None if unknown.
+        gold: number of gold entities in the scored samples. A text with two categories counts
+            in both.
     """
 
     run: RunName
@@ -82,11 +81,11 @@ class Share:
 
 
 def shares(runs: Iterable[EvaluatedRun]) -> list[Share]:
-    """The shares of every detection and query-related run; masking and rewriting have none.
+    """Return the shares of every detection and query-related run.
 
-    Detection has those by `TYPED`, and by `STRICT` too where it names subjects. Types come in
+    Detection has shares by `TYPED`, and by `STRICT` if it names subjects. Types come in
     the order of the taxonomy, then its categories; those without any entity, gold or
-    predicted, are absent.
+    predicted, are left out.
     """
     return [share for run in runs for rule in _rules(run) for share in _shares(run, rule)]
 
@@ -109,12 +108,12 @@ def _shares(run: EvaluatedRun, rule: Rule) -> Iterator[Share]:
             continue
         prediction = run.predictions[sample.id]
         predicted.update(("type", kind) for kind in _predicted_types(prediction, rule))
-        for entities, said in _groups(sample, prediction, rule):
+        for entities, answer in _groups(sample, prediction, rule):
             for pair, level, name in _named(entities):
                 gold[level, name] += 1
-                found[level, name] += pair in said
-    for level, name in _ordered(gold.keys() | predicted.keys()):
-        known = level == "type" and rule is not Rule.TEXT
+                found[level, name] += pair in answer
+    for level, name in _in_order(gold.keys() | predicted.keys()):
+        has_types = level == "type" and rule is not Rule.TEXT
         yield Share(
             run=run.name,
             rule=rule,
@@ -122,48 +121,47 @@ def _shares(run: EvaluatedRun, rule: Rule) -> Iterator[Share]:
             name=name,
             type=name if level == "type" else TYPE_OF_CATEGORY.get(name, ""),
             found=found[level, name],
-            predicted=predicted[level, name] if known else None,
+            predicted=predicted[level, name] if has_types else None,
             gold=gold[level, name],
         )
 
 
-def _predicted_types(prediction: Prediction, rule: Rule) -> Iterator[str]:
-    """The type of each distinct entity predicted: by `STRICT` distinct within a person."""
+def _predicted_types(prediction: Prediction, rule: Rule) -> list[str]:
+    """Return the type of each distinct predicted entity; distinct by subject for `STRICT`."""
     subjects = prediction.subjects or ()
     if rule is Rule.STRICT:
-        yield from (kind for subject in subjects for _, kind in entity_set(subject))
-    elif rule is Rule.TYPED:
-        yield from (kind for _, kind in entity_set(pair for each in subjects for pair in each))
+        return [kind for subject in subjects for _, kind in entity_set(subject)]
+    if rule is Rule.TYPED:
+        return [kind for _, kind in entity_set(chain.from_iterable(subjects))]
+    return []
 
 
 def _groups(
     sample: Sample, prediction: Prediction, rule: Rule
 ) -> Iterator[tuple[Iterable[Entity], AbstractSet[_Pair]]]:
-    """What is compared within one sample: by `STRICT` one person's entities, else all.
+    """Yield gold entities, and the predicted (text, type) pairs to compare them with.
 
-    Yields:
-        The gold entities, and (text, type) pairs with those of theirs that are predicted.
+    `STRICT` has a group for each gold subject, the other rules one for the whole sample.
     """
     subjects = prediction.subjects or ()
-    match rule:
-        case Rule.STRICT:
-            gold = [[(e.text, e.type) for e in subject.entities] for subject in sample.subjects]
-            matching = score_detection(subjects, gold).matching
-            answer = {theirs: entity_set(subjects[ours]) for ours, theirs in matching}
-            for place, subject in enumerate(sample.subjects):
-                yield subject.entities, answer.get(place, frozenset())
-        case Rule.TYPED:
-            yield sample.entities, entity_set(pair for each in subjects for pair in each)
-        case Rule.TEXT:
-            needed = {(related.subject, normalise(related.text)) for related in sample.related}
-            entities = [
-                entity
-                for subject in sample.subjects
-                for entity in subject.entities
-                if (subject.id, normalise(entity.text)) in needed
-            ]
-            texts = text_set(prediction.related or ())
-            yield entities, {pair for pair in map(_pair, entities) if pair[0] in texts}
+    if rule is Rule.STRICT:
+        gold = [[(e.text, e.type) for e in subject.entities] for subject in sample.subjects]
+        matching = score_detection(subjects, gold).matching
+        answers = {theirs: entity_set(subjects[ours]) for ours, theirs in matching}
+        for place, subject in enumerate(sample.subjects):
+            yield subject.entities, answers.get(place, frozenset())
+    elif rule is Rule.TYPED:
+        yield sample.entities, entity_set(chain.from_iterable(subjects))
+    else:
+        needed = {(related.subject, normalise(related.text)) for related in sample.related}
+        entities = [
+            entity
+            for subject in sample.subjects
+            for entity in subject.entities
+            if (subject.id, normalise(entity.text)) in needed
+        ]
+        texts = text_set(prediction.related or ())
+        yield entities, {pair for pair in map(_pair, entities) if pair[0] in texts}
 
 
 def _pair(entity: Entity) -> _Pair:
@@ -171,7 +169,7 @@ def _pair(entity: Entity) -> _Pair:
 
 
 def _named(entities: Iterable[Entity]) -> set[tuple[_Pair, Level, str]]:
-    """The distinct pairs under the type and the category of each."""
+    """Return the distinct pairs, each under its type and under its category."""
     named: set[tuple[_Pair, Level, str]] = set()
     for entity in entities:
         pair = _pair(entity)
@@ -181,7 +179,7 @@ def _named(entities: Iterable[Entity]) -> set[tuple[_Pair, Level, str]]:
     return named
 
 
-def _ordered(names: Iterable[_Name]) -> list[_Name]:
+def _in_order(names: Iterable[_Name]) -> list[_Name]:
     known: list[_Name] = [("type", str(kind)) for kind in CATEGORIES]
     known += [("category", name) for name in TYPE_OF_CATEGORY]
     place = {name: number for number, name in enumerate(known)}

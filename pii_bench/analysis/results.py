@@ -1,4 +1,4 @@
-"""All analyses of a results folder, and the CSV files that hold them."""
+"""All analyses of a results folder, and their CSV files."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ FOLDER: Final = "analysis"
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What the paper analyses, for the runs of a folder; one field for each CSV file.
+    """The analyses of the runs of a folder; one field for each CSV file.
 
     Attributes:
-        headlines: of each run, of single and multi together, and the published ones.
-        curves: F1 by size.
-        recall: what is found of each type and category.
+        headlines: means of each run, of single and multi together, and published ones.
+        curves: scores by sample size.
+        recall: recall, precision and F1 by type and category.
         drops: hard and distract against single and multi.
-        reasons: figures by the reason why a sample is difficult.
-        robustness: versions of samples against their originals.
+        reasons: means by the reason why a sample is difficult.
+        robustness: perturbed samples against their originals.
         consistency: PCS of each system on two datasets.
-        agreement: Spearman's rho and the mean PCS of two datasets.
-        transfers: Spearman's rho of each of our sets and each dataset of others.
-        tradeoffs: protection and retention of each run of masking.
+        agreement: Spearman's rho and mean PCS of two datasets.
+        transfers: Spearman's rho between each of our sets and each dataset of others.
+        tradeoffs: protection and retention of each masking run.
     """
 
     headlines: tuple[Headline, ...]
@@ -71,9 +71,9 @@ class Analysis:
 
 
 def analyse(runs: Sequence[EvaluatedRun], published: Iterable[Row]) -> Analysis:
-    """Analyse runs of single sets; sets taken as one are added where their parts are there.
+    """Analyse runs of single sets, and pools of them.
 
-    Runs on versions of samples are in `robustness` alone.
+    Runs on perturbed samples are in `robustness` only.
 
     Raises:
         InputFileError: the table of published statistics is broken.
@@ -97,7 +97,7 @@ def analyse(runs: Sequence[EvaluatedRun], published: Iterable[Row]) -> Analysis:
 
 
 def records(analysis: Analysis) -> list[dict[str, object]]:
-    """Every row of the CSV files with its columns by name; `table` is the file's name."""
+    """Return the rows of all CSV files as dicts; `table` is the file's name without suffix."""
     return [
         {"table": name, **dict(zip(_columns(kind), _cells(result), strict=True))}
         for name, kind in _KINDS.items()
@@ -106,9 +106,9 @@ def records(analysis: Analysis) -> list[dict[str, object]]:
 
 
 def to_csv(kind: type, results: Iterable[object]) -> str:
-    """Results of one kind as CSV: figures with four decimals, what is None empty.
+    """Return results of one kind as CSV, with four decimals; None is an empty cell.
 
-    A run's name takes the first columns; rates that follow from counts come after them.
+    The run's name comes first, then the other fields, then the rates that follow from them.
     """
     return csv_text(_columns(kind), map(_cells, results))
 
@@ -117,7 +117,7 @@ def write_csvs(analysis: Analysis, results: Path) -> list[Path]:
     """Write `<results>/analysis/<name>.csv` for each field of an analysis.
 
     Raises:
-        ResultsError: one cannot be written.
+        ResultsError: a file cannot be written.
     """
     paths = []
     for name, kind in _KINDS.items():

@@ -1,11 +1,12 @@
-"""How much lower a system is on versions of samples, and how often its answer is the same.
+"""How much perturbed samples lower the scores of a system, and how often its answers stay the same.
 
-Versions are what `pii-bench data perturb` writes. Each is compared with its original, in the run of
-the same system on the dataset that it was made from.
+`pii-bench data perturb` writes the perturbed versions. Each is compared with its original, in the
+same system's run on the dataset that it was made from.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -23,25 +24,23 @@ if TYPE_CHECKING:
     from pii_bench.systems.predictions import Prediction
 
 Answer: TypeAlias = tuple[frozenset[tuple[int, str]], int] | None
-"""Numbers of the entities named, with the types said, and how many other texts are; None where
-there is no answer."""
+"""The answered entities as (number, type), and the number of other texts; None for no answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Robustness:
-    """One figure of one run on the versions of one kind, and on their originals.
+    """A mean score of a run on the versions of one kind, and on their originals.
 
     Attributes:
         run: on the versions.
         kind: of perturbation.
-        samples: scored both as they were and in their version.
-        original, value: the figure over the originals and over their versions.
-        drop_low, drop_high: the 95 % interval of the drop, by the bootstrap of originals; None
-            where all share one description, as that of consistency.
-        consistency: the share of samples with the same answer: it names the same entities, as
-            they are written here and there, detection with the same types, and as many texts that
-            are no entity.
-        consistency_low, consistency_high: its 95 % interval.
+        samples: number of samples scored in both forms.
+        original, value: mean over the originals, and over their versions.
+        drop_low, drop_high: 95 % interval of the drop, by the bootstrap of originals; None if
+            all share one description.
+        consistency: share of samples with the same answer: the same entities (for detection,
+            with the same types), and as many texts that are no entity.
+        consistency_low, consistency_high: 95 % interval of the consistency; None as above.
     """
 
     run: RunName
@@ -58,32 +57,32 @@ class Robustness:
 
     @property
     def drop(self) -> float:
-        """How much lower; below 0 where it is higher."""
+        """Original minus value; below 0 if the versions score higher."""
         return self.original - self.value
 
 
 def of_versions(run: EvaluatedRun) -> bool:
-    """Whether a run is on versions of samples."""
+    """Whether a run is on perturbed versions of samples."""
     return any(perturbation_of(sample) for sample in run.samples)
 
 
 def robustness(runs: Iterable[EvaluatedRun]) -> list[Robustness]:
-    """Every run on versions, by kind, against the same system's run on the originals.
+    """Compare every run on versions, by kind, with the same system's run on the originals.
 
-    Of several such runs, one from the same place is taken, else a user's own before a
-    reference. Versions whose original was not run or scored are left out.
+    If there are several runs on the originals, uses the one of the same source, else a user's own
+    before a reference. Versions whose original is not scored are left out.
     """
     runs = list(runs)
-    found: list[Robustness] = []
-    for run in filter(of_versions, runs):
-        kinds: dict[tuple[str, str], dict[str, Sample]] = {}
+    results: list[Robustness] = []
+    for run in runs:
+        kinds: defaultdict[tuple[str, str], dict[str, Sample]] = defaultdict(dict)
         for sample in run.samples:
-            if version := perturbation_of(sample):
-                kinds.setdefault((version.dataset, version.kind), {})[version.source] = sample
-        for (dataset, kind), made in kinds.items():
+            if perturbation := perturbation_of(sample):
+                kinds[perturbation.dataset, perturbation.kind][perturbation.source] = sample
+        for (dataset, kind), versions in kinds.items():
             if (original := _original(run.name, dataset, runs)) is not None:
-                found += _compared(original, run, kind, made)
-    return found
+                results += _compare(original, run, kind, versions)
+    return results
 
 
 def _original(name: RunName, dataset: str, runs: Iterable[EvaluatedRun]) -> EvaluatedRun | None:
@@ -97,77 +96,79 @@ def _original(name: RunName, dataset: str, runs: Iterable[EvaluatedRun]) -> Eval
     return min(same, key=lambda run: order.index(run.name.source), default=None)
 
 
-def _compared(
-    original: EvaluatedRun, run: EvaluatedRun, kind: str, made: Mapping[str, Sample]
+def _compare(
+    original: EvaluatedRun, run: EvaluatedRun, kind: str, versions: Mapping[str, Sample]
 ) -> Iterator[Robustness]:
-    """The figures of one kind; `made` is the id of an original to its version."""
-    before, after = clusters_of(original.samples), clusters_of(run.samples)
+    """Yield the figures of one kind; `versions` is by the id of the original."""
+    clusters = clusters_of(original.samples), clusters_of(run.samples)
     samples = {sample.id: sample for sample in original.samples}
+    ids = {source: version.id for source, version in versions.items()}
+    task = run.name.task
     for column, metric in run.metrics.items():
         if column not in original.metrics:
             continue
-        pair = _paired(
-            scores_of(original.evaluation, metric, before),
-            scores_of(run.evaluation, metric, after),
-            {source: version.id for source, version in made.items()},
+        pair = _pair_scores(
+            scores_of(original.evaluation, metric, clusters[0]),
+            scores_of(run.evaluation, metric, clusters[1]),
+            ids,
         )
         if pair is None:
             continue
-        first, second = pair
-        answers = [
-            (
-                _answer(samples[source], original.predictions[source], run.name.task),
-                _answer(made[source], run.predictions[made[source].id], run.name.task),
-            )
-            for source in first.ids
+        before, after = pair
+        same = [
+            _answer(samples[source], original.predictions[source], task)
+            == _answer(versions[source], run.predictions[ids[source]], task)
+            for source in before.ids
         ]
-        same = Scores(first.ids, first.clusters, tuple(float(a == b) for a, b in answers))
-        drop, consistency = difference_interval(first, second), intervals([same])[0]
+        consistent = Scores(before.ids, before.clusters, tuple(map(float, same)))
+        drop = difference_interval(before, after)
+        consistency = intervals([consistent])[0]
         yield Robustness(
             run=run.name,
             metric=column,
             kind=kind,
-            samples=len(first.ids),
-            original=first.figure,
-            value=second.figure,
+            samples=len(before.ids),
+            original=before.figure,
+            value=after.figure,
             drop_low=drop.low if drop else None,
             drop_high=drop.high if drop else None,
-            consistency=same.figure,
+            consistency=consistent.figure,
             consistency_low=consistency.low if consistency else None,
             consistency_high=consistency.high if consistency else None,
         )
 
 
-def _paired(
+def _pair_scores(
     before: Scores | None, after: Scores | None, version_of: Mapping[str, str]
 ) -> tuple[Scores, Scores] | None:
-    """Both on what both have, under the ids of the originals; None where that is nothing."""
+    """Return the scores of the samples that both have, under the originals' ids; None if none."""
     if before is None or after is None:
         return None
     places = {sample_id: place for place, sample_id in enumerate(after.ids)}
     first = before.on({source for source, version in version_of.items() if version in places})
     if first is None:
         return None
+    order = [places[version_of[source]] for source in first.ids]
 
-    def of(column: tuple[float, ...]) -> tuple[float, ...]:
-        return tuple(column[places[version_of[source]]] for source in first.ids)
+    def reorder(column: tuple[float, ...]) -> tuple[float, ...]:
+        return tuple(column[place] for place in order)
 
-    parts = None if after.parts is None else (of(after.parts[0]), of(after.parts[1]))
-    return first, Scores(first.ids, first.clusters, of(after.values), parts)
+    parts = None if after.parts is None else (reorder(after.parts[0]), reorder(after.parts[1]))
+    return first, Scores(first.ids, first.clusters, reorder(after.values), parts)
 
 
 def _answer(sample: Sample, prediction: Prediction, task: Task) -> Answer:
-    """What a prediction says of a sample, whatever its entities are called."""
+    """Return an answer in a form that does not depend on how the entities are written."""
     if not prediction.status.answered:
         return None
-    numbers = {normalise(each.text): number for number, each in enumerate(sample.entities)}
+    numbers = {normalise(entity.text): place for place, entity in enumerate(sample.entities)}
     pairs = {pair for subject in prediction.subjects or () for pair in subject}
     related = {normalise(text) for text in prediction.related or ()}
     if task is Task.DETECTION:
-        said = {(normalise(text), normalise_type(kind)) for text, kind in pairs}
+        answer = {(normalise(text), normalise_type(kind)) for text, kind in pairs}
     elif task is Task.QUERY_RELATED:
-        said = {(text, "") for text in related}
+        answer = {(text, "") for text in related}
     else:
-        said = {(text, "") for text in {normalise(text) for text, _ in pairs} - related}
-    named = frozenset((numbers[text], kind) for text, kind in said if text in numbers)
-    return named, sum(text not in numbers for text, _ in said)
+        answer = {(text, "") for text in {normalise(text) for text, _ in pairs} - related}
+    entities = frozenset((numbers[text], kind) for text, kind in answer if text in numbers)
+    return entities, sum(text not in numbers for text, _ in answer)

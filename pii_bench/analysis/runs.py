@@ -1,4 +1,4 @@
-"""Stored runs with the score of every sample, and runs over several sets as one."""
+"""Stored runs with the score of every sample, and runs pooled over several sets."""
 
 from __future__ import annotations
 
@@ -22,24 +22,22 @@ if TYPE_CHECKING:
     from pii_bench.systems.predictions import Prediction
 
 BASE: Final = ("single", "multi")
-"""What hard and distract are compared with."""
+"""The sets that hard and distract are compared with."""
 
 CURVES: Final = ("single", "multi", "distract")
-"""One after the other they reach from one subject to many. Not hard, whose samples are those
-of the first two, nor twins, whose descriptions are."""
+"""The sets pooled for curves. Hard and twins are left out: they repeat samples or descriptions of
+single and multi."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunName:
-    """Which run a result is of; every table of results begins with these columns.
+    """The identity of a run: the first columns of every table of results.
 
     Attributes:
-        source: where its figures come from.
-        model: as in the leaderboard.
-        strategy: likewise.
-        dataset: a name, or the names of several sets taken as one, joined by `+`.
-        task: what was asked.
-        oracle: whether the system is told gold.
+        source: where the figures come from.
+        model, strategy: as in the leaderboard.
+        dataset: a name, or the names of pooled sets joined by `+`.
+        oracle: whether the system is given gold.
         complete: whether every gold sample is scored.
     """
 
@@ -54,14 +52,12 @@ class RunName:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedRun:
-    """A run, or several over sets taken as one, under one task.
+    """The samples, predictions and scores of a run under one task.
 
     Attributes:
-        name: which it is.
-        names_subjects: whether its detection tells whose an entity is.
+        names_subjects: whether its detection says which subject an entity belongs to.
         samples: the gold samples that the task applies to.
-        predictions: sample id to what the system said.
-        evaluation: the score of each sample.
+        predictions: by sample id.
     """
 
     name: RunName
@@ -72,41 +68,43 @@ class EvaluatedRun:
 
     @property
     def metrics(self) -> Mapping[str, str]:
-        """The figures analysed: column of the leaderboard to metric of the evaluation.
+        """The metrics to analyse: leaderboard column to metric of the evaluation.
 
-        The headline of the task; Ent-F1 for detection, alone where it names no subjects; and
-        the paper's F1 for masking and rewriting.
+        Detection has Ent-F1, and Strict-F1 if it names subjects. Masking and rewriting have H
+        and the paper's F1.
         """
         match self.name.task:
+            case Task.DETECTION:
+                strict = {"strict_f1": "strict"} if self.names_subjects else {}
+                return strict | {"ent_f1": "entity"}
             case Task.QUERY_RELATED:
                 return {"f1": "exact"}
             case Task.MASKING | Task.REWRITE:
                 return {"h": MASKED_TEXT, "f1": "exact"}
-        headline = {"strict_f1": "strict"} if self.names_subjects else {}
-        return headline | {"ent_f1": "entity"}
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedRuns:
-    """The runs of a results folder, and those that could not be read, each with the reason."""
+    """The runs of a results folder, and why others could not be read."""
 
     runs: tuple[EvaluatedRun, ...]
     left_out: tuple[str, ...]
 
 
 def read_evaluated(results: Path) -> EvaluatedRuns:
-    """Score what is stored in a results folder: runs, references and what is submitted.
+    """Score the runs, references and submissions of a results folder.
 
-    Masking is there wherever a run has detection and query-related answers, as in the
-    leaderboard.
+    As in the leaderboard, masking is scored for each run that has both detection and
+    query-related answers.
     """
     stored = read_runs(results)
-    runs = tuple(each for run in stored.runs for each in evaluated(run))
-    return EvaluatedRuns(runs, stored.left_out)
+    return EvaluatedRuns(
+        tuple(part for run in stored.runs for part in evaluated(run)), stored.left_out
+    )
 
 
 def evaluated(run: Run) -> Iterator[EvaluatedRun]:
-    """What a stored run was evaluated under: its own task, and masking."""
+    """Yield a stored run under each task that it is scored for."""
     system, dataset, predictions = run.manifest.system, run.dataset, run.by_task
     for task, evaluation in run.scores.evaluations.items():
         name = RunName(
@@ -123,11 +121,11 @@ def evaluated(run: Run) -> Iterator[EvaluatedRun]:
 
 
 def pooled(runs: Iterable[EvaluatedRun], names: Sequence[str]) -> Iterator[EvaluatedRun]:
-    """One run for each system that has at least two of the named sets: all their samples.
+    """Pool the runs of each system that has at least two of the named sets.
 
     Args:
         runs: of single sets.
-        names: sets that share no sample; a pool is named after those of them that it joins.
+        names: sets that share no sample; a pool has the names of the sets that it joins.
     """
     systems: dict[tuple[Source, str, str, Task], dict[str, EvaluatedRun]] = defaultdict(dict)
     for run in runs:
@@ -140,7 +138,7 @@ def pooled(runs: Iterable[EvaluatedRun], names: Sequence[str]) -> Iterator[Evalu
 
 
 def preferred(names: Iterable[RunName]) -> frozenset[RunName]:
-    """The complete runs, one per system, set and task: a user's own before a reference."""
+    """Return one complete run per system, set and task: a user's own before a reference."""
     chosen: dict[tuple[str, str, str, Task], RunName] = {}
     order = list(Source)
     for name in sorted(names, key=lambda name: order.index(name.source)):
@@ -150,13 +148,14 @@ def preferred(names: Iterable[RunName]) -> frozenset[RunName]:
 
 
 def _pool(parts: Sequence[EvaluatedRun]) -> EvaluatedRun:
-    name, evaluations = parts[0].name, [part.evaluation for part in parts]
+    name = parts[0].name
+    evaluations = [part.evaluation for part in parts]
     merged = Evaluation(
         task=name.task,
-        gold=sum(each.gold for each in evaluations),
-        scores=tuple(score for each in evaluations for score in each.scores),
-        statuses=sum((Counter(each.statuses) for each in evaluations), Counter()),
-        repairs=sum((Counter(each.repairs) for each in evaluations), Counter()),
+        gold=sum(part.gold for part in evaluations),
+        scores=tuple(score for part in evaluations for score in part.scores),
+        statuses=sum((Counter(part.statuses) for part in evaluations), Counter()),
+        repairs=sum((Counter(part.repairs) for part in evaluations), Counter()),
     )
     return EvaluatedRun(
         name=replace(
