@@ -236,7 +236,7 @@ def test_an_answer_is_restored_and_what_is_not_is_told(
         (["letter.txt", "--query", "Q", "--mapping", "-"], "--mapping: a mapping is never printed"),
         (["letter.txt", "--query", "Q", "--mapping", "no/m"], "no: no such folder; a mapping"),
         (["letter.txt", "--query", "Q", "--model", "bilstm-crf"], "system 'bilstm-crf' does not"),
-        (["letter.txt", "--query", "Q", "--model", "gold+all"], "system 'gold' (detection) is"),
+        (["letter.txt", "--query", "Q", "--model", "gold+all"], "system 'gold' (detection) uses"),
         (["letter.txt", "--unmask"], "--unmask needs the file of --mapping"),
         (["--unmask", "--mapping", "m", "--query", "Q"], "--unmask has no use for --query"),
         (["--unmask", "--mapping", "m", "--force"], "--unmask has no use for --force"),

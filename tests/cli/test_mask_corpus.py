@@ -174,7 +174,7 @@ def test_a_table_that_is_there_is_replaced_by_force_alone(
 
     write_lines(part, [{"n": 0}] * 4)
     assert mask(*options) == 2
-    assert f"{part}: has 4 rows, {table} only 3; --force begins" in capsys.readouterr().err
+    assert f"{part}: has 4 rows, {table} only 3; --force starts" in capsys.readouterr().err
     assert mask(*options, "--force") == 0
     assert [row["n"] for row in read_lines(out)] == [31, 32, 33]
 
@@ -208,7 +208,7 @@ def test_a_bad_row_is_told_before_a_text_is_masked(
         ("rows.jsonl --out o.jsonl --query Q", "--column is missing: which column of rows.jsonl"),
         ("rows.jsonl --column text --query Q", "--out is missing: where do the masked texts go?"),
         ("rows.jsonl --column a --query-column a --out o.jsonl", "--query-column is the column of"),
-        ("rows.jsonl --column text --query Q --out o.csv", "o.csv: must end in '.jsonl' as"),
+        ("rows.jsonl --column text --query Q --out o.csv", "o.csv: must end in '.jsonl', like"),
         (
             "rows.jsonl --column text --query Q --out rows.jsonl",
             "rows.jsonl: is the input it",
