@@ -1,4 +1,4 @@
-"""Agreement of raters beyond chance: Cohen's kappa of two, Fleiss' of any number.
+"""Agreement of raters beyond chance: Cohen's kappa for two, Fleiss' for any number.
 
 Sources: J. Cohen, "A coefficient of agreement for nominal scales", 1960; J. L. Fleiss, "Measuring
 nominal scale agreement among many raters", 1971.
@@ -17,13 +17,13 @@ Label = TypeVar("Label", bound="Hashable")
 
 
 def cohen_kappa(cells: Mapping[tuple[Label, Label], int]) -> float | None:
-    """Cohen's kappa of two raters.
+    """Return Cohen's kappa of two raters.
 
     Args:
-        cells: (label by the one, label by the other) to the number of units.
+        cells: number of units by (label of the first rater, label of the second).
 
     Returns:
-        None without a unit; 1 where both gave one label to everything.
+        None without units; 1 if both gave one label to everything.
     """
     total = sum(cells.values())
     if not total:
@@ -40,34 +40,32 @@ def cohen_kappa(cells: Mapping[tuple[Label, Label], int]) -> float | None:
 
 
 def fleiss_kappa(units: Mapping[tuple[Label, ...], int]) -> float | None:
-    """Fleiss' kappa.
+    """Return Fleiss' kappa of any number of raters.
 
     Args:
-        units: the labels that the raters of a unit gave to the number of such units. Where units
-            have different numbers of raters, each has the same weight; those with fewer than
-            two are left out.
+        units: number of units by the labels that their raters gave. All units have the same
+            weight, whatever their number of raters; those with fewer than two are left out.
 
     Returns:
-        None without a unit; 1 where all gave one label to everything.
+        None without units; 1 if all gave one label to everything.
     """
     agreeing: list[float] = []
-    number = 0
-    labels: Counter[Label] = Counter()
+    total_units = 0
+    totals: Counter[Label] = Counter()
     for unit, count in units.items():
         raters = len(unit)
         if raters < 2:
             continue
-        given = Counter(unit)
-        for label, times in given.items():
-            labels[label] += times * count
-        pairs = sum(times * (times - 1) for times in given.values())
+        labels = Counter(unit)
+        for label, times in labels.items():
+            totals[label] += times * count
+        pairs = sum(times * (times - 1) for times in labels.values())
         agreeing.append(count * pairs / (raters * (raters - 1)))
-        number += count
-    if not number:
+        total_units += count
+    if not total_units:
         return None
-    total = labels.total()
-    expected = sum(count * count for count in labels.values()) / total**2
-    return _beyond_chance(fsum(agreeing) / number, expected)
+    expected = sum(count * count for count in totals.values()) / totals.total() ** 2
+    return _beyond_chance(fsum(agreeing) / total_units, expected)
 
 
 def _beyond_chance(observed: float, expected: float) -> float:

@@ -1,8 +1,9 @@
-"""Where a detector finds PII in the documents of any dataset, as rows of one table.
+"""Scores of PII detectors on documents of any dataset, as rows of one table.
 
-Both sides are compared in our seven types (taxonomy.py). What a taxonomy cannot express is counted
-and not scored: gold labels without a type or with one that the detector does not have, predicted
-types that the dataset does not have, and what is predicted only where a gold label has no type.
+Gold and predictions are compared in our seven types (`taxonomy`). What cannot be compared is
+counted but not scored: gold labels without a type, or with one that the detector does not have;
+predicted types that the dataset does not have; and predictions where gold has only labels without
+a type.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pii_bench.datasets.span_files import joined
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.ranking.rows import system_name
 from pii_bench.scorer import PRF, Counts, SpanScore, f1_interval, score_spans
-from pii_bench.scorer.locate import DetectedSpan, overlap, place
+from pii_bench.scorer.locate import DetectedSpan, overlap, place_entities
 from pii_bench.systems import ENCODER
 from pii_bench.systems.detectors import DETECTORS, build_detector, detector_names
 from pii_bench.tasks import Task
@@ -38,19 +39,20 @@ COLUMNS: Final = (
     *("overlap_precision", "overlap_recall", "overlap_f1", "overlap_f1_low", "overlap_f1_high"),
     "signature",
 )
-"""Precision, recall and F1 without another word are of exact spans with their types."""
+"""Columns of the table; precision, recall and F1 without a prefix are of exact spans with types."""
 
 Row = dict[str, str | int | float | None]
 
 
 @dataclass(slots=True)
 class SpanTally:
-    """Scores of the documents that were added; a million take as much memory as one.
+    """Running scores of a detector; memory does not grow with the number of documents.
 
     Attributes:
-        total: of all documents.
-        documents: their number.
-        unscored: what was not scored, by what it is.
+        labels: the dataset's labels.
+        total: score of all documents.
+        documents: number of documents.
+        unscored: number of spans that were not scored, by description.
     """
 
     labels: Mapping[str, Meaning]
@@ -58,34 +60,38 @@ class SpanTally:
     total: SpanScore = field(default_factory=SpanScore)
     documents: int = 0
     unscored: Counter[str] = field(default_factory=Counter)
-    _found: defaultdict[str, tuple[Counts, Counts]] = field(
+    # By label or tier: exact and overlap counts.
+    _groups: defaultdict[str, tuple[Counts, Counts]] = field(
         default_factory=lambda: defaultdict(lambda: (Counts(), Counts()))
     )
-    _alike: defaultdict[str, Counter[Counts]] = field(default_factory=lambda: defaultdict(Counter))
+    # By column prefix: how many documents have which counts, for the intervals.
+    _documents: defaultdict[str, Counter[Counts]] = field(
+        default_factory=lambda: defaultdict(Counter)
+    )
 
     def add(self, document: Document) -> None:
-        """Detect and score one document."""
+        """Run the detector on a document and score it."""
         gold, untyped = self._gold(document)
         typed = {(start, end, self._type(label)) for start, end, label in gold}
         predicted = self._predicted(document.text, [span[:2] for span in typed], untyped)
         score = score_spans(predicted, typed, document.text)
         self.total += score
         self.documents += 1
-        for name, counts in _counted(score).items():
-            self._alike[name][counts] += 1
-        groups = defaultdict(list)
-        for span in gold:
-            groups[f"label {span[2]}"].append(span)
-            if (tier := self.labels[span[2]].tier) is not None:
-                groups[f"tier {tier}"].append(span)
+        for prefix, counts in _counts(score).items():
+            self._documents[prefix][counts] += 1
+        groups = defaultdict(set)
+        for start, end, label in gold:
+            span = start, end, self._type(label)
+            groups[f"label {label}"].add(span)
+            if (tier := self.labels[label].tier) is not None:
+                groups[f"tier {tier}"].add(span)
         for name, spans in groups.items():
-            own = {(start, end, self._type(label)) for start, end, label in spans}
-            found = score_spans(predicted, own)
-            exact, overlapped = self._found[name]
-            self._found[name] = exact + found.counts, overlapped + found.overlap
+            score = score_spans(predicted, spans)
+            exact, overlapping = self._groups[name]
+            self._groups[name] = exact + score.counts, overlapping + score.overlap
 
     def rows(self, dataset: str, signature: str) -> list[Row]:
-        """All documents, types, tiers, the dataset's labels, and what was not scored."""
+        """Return rows for all documents, each type, tier and label, and unscored spans."""
         common: Row = {"model": self.detector.name, "dataset": dataset}
         score = self.total
         rows: list[Row] = [
@@ -104,15 +110,15 @@ class SpanTally:
         ]
         for label, counts in sorted(score.labels.items()):
             rows.append({"slice": f"type {label}", **_sizes(counts), **_figures("", counts.prf)})
-        for name in sorted(self._found, key=lambda name: (name.startswith("label"), name)):
-            exact, overlapped = self._found[name]
+        for name in sorted(self._groups, key=lambda name: (name.startswith("label"), name)):
+            exact, overlapping = self._groups[name]
             kind, _, tier = name.partition(" ")
             rows.append(
                 {
                     "slice": name,
                     "gold": exact.gold,
                     "recall": exact.recall,
-                    "overlap_recall": overlapped.recall,
+                    "overlap_recall": overlapping.recall,
                     "target_recall": TARGETS[int(tier)] if kind == "tier" else None,
                 }
             )
@@ -121,7 +127,7 @@ class SpanTally:
         return [{column: {**common, **row}.get(column) for column in COLUMNS} for row in rows]
 
     def _gold(self, document: Document) -> tuple[list[tuple[int, int, str]], list[tuple[int, int]]]:
-        """The gold spans that are scored, and the places of those without a type."""
+        """Return the gold spans to score, and the places of those without a type."""
         gold, untyped = [], []
         for span in joined(document, self.labels):
             meaning = self.labels.get(span[2])
@@ -153,58 +159,58 @@ class SpanTally:
         return str(self.labels[label].type)
 
     def _figures_with_intervals(self) -> Row:
-        found: Row = {}
-        for name, counts in _counted(self.total).items():
-            interval = f1_interval(self._alike[name].elements())
-            low, high = (None, None) if interval is None else interval
-            found |= {f"{name}f1_low": low, f"{name}f1_high": high}
-            found |= {} if counts.empty else _figures(name, counts.prf)
-        return found
+        figures: Row = {}
+        for prefix, counts in _counts(self.total).items():
+            low, high = f1_interval(self._documents[prefix].elements()) or (None, None)
+            figures |= {f"{prefix}f1_low": low, f"{prefix}f1_high": high}
+            if not counts.empty:
+                figures |= _figures(prefix, counts.prf)
+        return figures
 
 
 @dataclass(frozen=True, slots=True)
 class StoredDetector:
-    """What the answers of a stored run found, by text (`Detector`).
+    """A `Detector` that returns the stored answers of a run, by text.
 
     Attributes:
         name: model and prompt.
         identity: the prompt's hash and the settings.
-        types: those that its labels have.
-        unplaced: what has no place or no type of ours, by what it is.
+        types: the types of its labels.
+        unplaced: number of answered values without a type of ours or a place in the text.
     """
 
     name: str
     identity: Mapping[str, str]
     types: frozenset[PiiType]
     unplaced: Counter[str]
-    _found: Mapping[str, list[DetectedSpan]]
+    _spans: Mapping[str, list[DetectedSpan]]
 
     @classmethod
     def of_run(cls, run: Run) -> StoredDetector:
-        """Look for the values of each answer in its text.
+        """Locate the values of each answer in its text.
 
-        An answer that cannot be used found nothing. A text without any is not known; of one that
+        A sample without a prediction, or whose prediction is not scored, is skipped. If a text
         was asked about twice, the first answer counts.
 
         Raises:
-            PiiBenchError: it is no run of detection.
+            PiiBenchError: the run is not a detection run.
         """
         system = run.manifest.system
         if run.task is not Task.DETECTION:
             raise PiiBenchError(f"{system.model} ({system.prompt}) answers {run.task}: no places")
         types = set(PiiType) if system.taxonomy is None else types_of(system.taxonomy).values()
-        found: dict[str, list[DetectedSpan]] = {}
+        spans: dict[str, list[DetectedSpan]] = {}
         unplaced: Counter[str] = Counter()
         for sample in run.dataset.samples:
             answer, text = run.predictions.get(sample.id), sample.description
-            if answer is None or not answer.status.scored or text in found:
+            if answer is None or not answer.status.scored or text in spans:
                 continue
             pairs = [pair for subject in answer.subjects or () for pair in subject]
             typed = [pair for pair in pairs if pair[1] in set(PiiType)]
             unplaced["predicted without a type of ours"] += len(pairs) - len(typed)
-            placed, invented = place(text, typed)
+            placed, invented = place_entities(text, typed)
             unplaced.update(f"predicted {kind} (not in the text)" for _, kind in invented)
-            found[text] = [DetectedSpan(start, end, PiiType(kind)) for start, end, kind in placed]
+            spans[text] = [DetectedSpan(start, end, PiiType(kind)) for start, end, kind in placed]
         return cls(
             name=system_name(system.model, system.prompt),
             identity={
@@ -213,23 +219,23 @@ class StoredDetector:
             },
             types=frozenset(kind for kind in types if kind is not None),
             unplaced=+unplaced,
-            _found=found,
+            _spans=spans,
         )
 
     def __contains__(self, text: str) -> bool:
-        """Whether it was asked about a text."""
-        return text in self._found
+        """Return whether the run has an answer about a text."""
+        return text in self._spans
 
     def detect(self, text: str) -> list[DetectedSpan]:
-        """What it found in a text that it was asked about."""
-        return self._found[text]
+        """Return the spans of a text that the run has an answer about."""
+        return self._spans[text]
 
 
 def build_local(name: str, label_map: Path | None = None) -> Detector:
-    """Make a detector by name, or the encoder as one.
+    """Build a detector by name; the encoder is one too.
 
     Raises:
-        UnknownNameError: no such detector.
+        UnknownNameError: there is no such detector.
         PiiBenchError: see `build_detector`.
     """
     head, _, folder = name.partition(":")
@@ -245,15 +251,17 @@ def build_local(name: str, label_map: Path | None = None) -> Detector:
     return EncoderDetector(Path(folder) if folder else SHIPPED)
 
 
-def _counted(score: SpanScore) -> dict[str, Counts]:
-    """What has a precision, a recall and an interval, by how its columns begin."""
+def _counts(score: SpanScore) -> dict[str, Counts]:
+    """Return the counts that have precision, recall, F1 and an interval, by column prefix."""
     return {"": score.counts, "token_": score.tokens or Counts(), "overlap_": score.overlap}
 
 
-def _figures(name: str, prf: PRF) -> Row:
-    figures = (prf.precision, prf.recall, prf.f1)
-    keys = ("precision", "recall", "f1")
-    return {f"{name}{key}": value for key, value in zip(keys, figures, strict=True)}
+def _figures(prefix: str, prf: PRF) -> Row:
+    return {
+        f"{prefix}precision": prf.precision,
+        f"{prefix}recall": prf.recall,
+        f"{prefix}f1": prf.f1,
+    }
 
 
 def _sizes(counts: Counts) -> Row:

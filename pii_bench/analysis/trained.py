@@ -1,4 +1,4 @@
-"""Fine-tuned encoders side by side: what each learnt from, how, and its figures on dev."""
+"""The training logs of fine-tuned encoders as rows of a table."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ _FOLDERS: Final = re.compile(r"[^:]*/")
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A row of the table; figures are from 0 to 1 and of the datasets in `dev`.
+    """One encoder: its training data and settings, and its scores (0 to 1) on the dev data.
 
     Attributes:
         weights: name of the folder.
         head: what labels words.
-        frozen: whether the heads alone were trained.
-        augmented: ways of rewriting samples, separated by commas; empty for none.
-        train: datasets that it learnt from, with how many samples of each.
-        epochs: how many were trained.
-        dev: datasets that the figures are of, with how many samples of each.
-        strict_f1: Strict-F1 of detection.
-        ent_f1: Ent-F1 of detection.
-        f1: query F1.
+        frozen: whether only the heads were trained.
+        augmented: kinds of augmentation, separated by commas; empty for none.
+        train: training datasets, with the number of samples of each.
+        epochs: number of epochs, with those of the weights that training started from.
+        dev: dev datasets, with the number of samples of each.
+        strict_f1, ent_f1: of detection.
+        f1: of query-related.
         h: harmonic mean of protection and retention.
     """
 
@@ -48,10 +47,10 @@ class Trained:
 
 
 def read_trained(folder: Path) -> Trained:
-    """What the log of weights says that `pii-bench train encoder` wrote.
+    """Read the log that `pii-bench train encoder` wrote into a folder of weights.
 
     Raises:
-        InputFileError: the log is missing, or no such log.
+        InputFileError: the log is missing or broken.
     """
     path = folder / LOG
     try:
@@ -77,11 +76,11 @@ def read_trained(folder: Path) -> Trained:
 
 
 def _epochs(log: dict[str, Any]) -> int:
-    """Its own epochs, and the most that weights have which it started from."""
+    """Return the epochs of a log, plus the most epochs among the weights that it started from."""
     own = round(log["history"][-1]["epoch"]) if log["history"] else 0
     return own + max(map(_epochs, log.get("start", ())), default=0)
 
 
 def _counted(datasets: dict[str, int]) -> str:
-    """Each dataset with its number of samples, without the folders of its path."""
+    """Format dataset names, without folders, with their numbers of samples."""
     return ", ".join(f"{_FOLDERS.sub('', name)} {count}" for name, count in datasets.items())
