@@ -11,43 +11,25 @@ import logging
 import re
 from contextlib import aclosing
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anthropic
 
+from pii_bench.models import batch
 from pii_bench.models.base import CallError, Completion, Finish, Usage, is_count
-from pii_bench.models.batch import (
-    LIMITS,
-    RESULTS_GONE,
-    Absence,
-    BatchState,
-    RawAnswer,
-    UnknownJobError,
-    absent_from_results,
-    answer_of,
-    batched,
-    count_of,
-    custom_id,
-    id_of,
-    is_id,
-    raised,
-    read_results,
-)
 from pii_bench.models.service import (
     MAX_TOKENS_REMEDY,
     NO_SCHEMA_REMEDY,
     NO_TEMPERATURE_REMEDY,
     REDIRECT_REMEDY,
     ServiceModel,
-    attempt,
     connection_failure,
+    encode_messages,
     failure_kind,
     parse_json,
     refusal,
     retry_after,
     safe_code,
-    turns,
 )
 
 if TYPE_CHECKING:
@@ -96,7 +78,7 @@ _CODE_REMEDIES: Final[Mapping[str, str]] = {
     "organization_on_hold": _CLOSED_REMEDY,
 }
 
-# All of these are HTTP 400 `invalid_request_error`: only the message tells them apart.
+# All of these are HTTP 400 `invalid_request_error`: only the messages differ.
 _FILTER_MESSAGE: Final = re.compile(r"content filtering policy")
 _REFUSED_MESSAGES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"credit balance|(usage|spend|spending) limit"), _NO_CREDIT_REMEDY),
@@ -110,79 +92,85 @@ _REFUSED_MESSAGES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
 class AnthropicModel(ServiceModel[anthropic.AsyncAnthropic]):
     """A model of Anthropic."""
 
+    errors = (anthropic.APIError,)
     _added_path = "/v1"
 
     def _connect(self, api_key: str) -> anthropic.AsyncAnthropic:
-        # Its DEBUG level, which ANTHROPIC_LOG switches on, writes whole requests.
+        # Its DEBUG level, which ANTHROPIC_LOG sets, logs whole requests.
         logging.getLogger("anthropic").setLevel(logging.WARNING)
         return anthropic.AsyncAnthropic(
             api_key=api_key,
             base_url=self.endpoint,
             timeout=self._http.timeout,
-            # Attempts are counted, paced and paid for in `calls`.
+            # `calls` retries, within the pace and the budget.
             max_retries=0,
-            # Spans may hold the texts, where ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE says so.
+            # With ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE, spans may contain the texts.
             open_telemetry=False,
             http_client=self._http,
         )
 
-    async def _ask(self, request: Request) -> Outcome:
+    async def _ask(self, request: Request) -> Completion:
         body = request_body(self.model, request)
-        # The method has no argument for it: the API's newest version refuses it.
-        temperature = {key: body.pop(key) for key in ("temperature",) if key in body}
-        try:
-            # Raw, because the SDK's types turn `true` and `"7"` into counts.
-            answer = await self.client.messages.with_raw_response.create(
-                **body,
-                extra_body=temperature,
-                extra_headers=version_headers(request.sampling.temperature),
-            )
-        except anthropic.APIError as error:
-            return read_failure(error, model=self.model)
-        return read_completion(parse_json(answer.http_response.content))
+        # The method has no `temperature`: the newest version of the API refuses it.
+        extra = {"temperature": body.pop("temperature")} if "temperature" in body else {}
+        # Raw, because the SDK's types turn `true` and `"7"` into counts.
+        response = await self.client.messages.with_raw_response.create(
+            **body,
+            extra_body=extra,
+            extra_headers=version_headers(request.sampling.temperature),
+        )
+        return read_completion(parse_json(response.http_response.content))
+
+    def _read_failure(self, error: Exception) -> Outcome:
+        if isinstance(error, anthropic.APIStatusError):
+            wait = retry_after(error.response.headers)
+            return judge(error.status_code, error.body, model=self.model, wait=wait)
+        return connection_failure(error.__cause__)
 
 
 def version_headers(temperature: float | None) -> dict[str, str]:
-    """The header that says in which version of the API a request is meant."""
+    """Return the header that selects the API version of a request."""
     return {"anthropic-version": _VERSION if temperature is None else _SAMPLED_VERSION}
 
 
 def request_body(model: str, request: Request) -> dict[str, Any]:
-    """The JSON body of a request, which must be sent with `version_headers`.
+    """Return the JSON body of a request, which must be sent with `version_headers`.
 
-    The system prompt is apart from the messages, and the longest answer must be given. A
-    schema goes into `output_config` (structured outputs).
+    The system prompt is separate from the messages, and `max_tokens` is required. A schema goes
+    into `output_config` (structured outputs), without its name.
     """
+    messages = encode_messages(request)
     body: dict[str, Any] = {
         "model": model,
         "max_tokens": request.sampling.max_tokens,
-        "messages": [turn for turn in turns(request) if turn["role"] != "system"],
+        "messages": [message for message in messages if message["role"] != "system"],
     }
-    system = "\n\n".join(turn["content"] for turn in turns(request) if turn["role"] == "system")
+    system = "\n\n".join(each["content"] for each in messages if each["role"] == "system")
     if system:
         body["system"] = system
     if request.sampling.temperature is not None:
         body["temperature"] = request.sampling.temperature
     if request.schema is not None:
-        # The API gives a schema no name.
-        form = {"type": "json_schema", "schema": dict(request.schema.schema)}
-        body["output_config"] = {"format": form}
+        schema = dict(request.schema.schema)
+        body["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
     return body
 
 
 def read_completion(body: object) -> Completion:
-    """Read a message, as a call or a batch brings it.
+    """Read a message from a call or a batch.
 
     `thinking` blocks are the reasoning; the encrypted `redacted_thinking` is left out.
 
     Raises:
-        CallError: bad_response: `body` is no message.
+        CallError: bad_response: `body` is not a message.
     """
+    if body is None:
+        raise CallError("bad_response", "not JSON")
     match body:
         case {"content": list() as blocks, **message}:
             pass
         case _:
-            raise CallError("bad_response", "not JSON" if body is None else "no content")
+            raise CallError("bad_response", "no content")
     text, reasoning = [], []
     for block in blocks:
         match block:
@@ -197,64 +185,42 @@ def read_completion(body: object) -> Completion:
         text="".join(text),
         finish=_FINISHES.get(str(message.get("stop_reason")), Finish.UNKNOWN),
         model=model if isinstance(model, str) else None,
-        usage=_usage(message.get("usage")),
+        usage=_read_usage(message.get("usage")),
         reasoning="\n\n".join(part for part in reasoning if part) or None,
     )
 
 
-def _usage(usage: Any) -> Usage | None:
-    match usage:
-        case {"input_tokens": fresh, "output_tokens": output, **rest}:
-            pass
-        case _:
-            return None
-    cached: Any = rest.get("cache_read_input_tokens") or 0
-    # The API's own count leaves out what was read from a cache or written to one.
-    parts: list[Any] = [fresh, cached, rest.get("cache_creation_input_tokens") or 0]
+def _read_usage(usage: Any) -> Usage | None:
+    if not isinstance(usage, dict) or not {"input_tokens", "output_tokens"} <= usage.keys():
+        return None
+    cached = usage.get("cache_read_input_tokens") or 0
+    # The API's `input_tokens` excludes what was read from a cache or written to one.
+    parts = [usage["input_tokens"], cached, usage.get("cache_creation_input_tokens") or 0]
     if not all(map(is_count, parts)):
         return None
-    match rest.get("output_tokens_details"):
-        case {"thinking_tokens": thinking}:
-            pass
-        case _:
-            thinking = 0
+    details = usage.get("output_tokens_details")
     return Usage(
         input_tokens=sum(parts),
-        output_tokens=output,
-        reasoning_tokens=thinking,
+        output_tokens=usage["output_tokens"],
+        reasoning_tokens=details.get("thinking_tokens", 0) if isinstance(details, dict) else 0,
         cached_tokens=cached,
     )
 
 
-def read_failure(error: anthropic.APIError, *, model: str) -> Outcome:
-    """Say what an exception of a call means for the run.
-
-    It holds the whole request: what is returned must be raised outside of its handler.
-
-    Args:
-        error: of the SDK.
-        model: what was asked for.
-    """
-    if isinstance(error, anthropic.APIStatusError):
-        wait = retry_after(error.response.headers)
-        return judge(error.status_code, error.body, model=model, wait=wait)
-    return connection_failure(error.__cause__)
-
-
 def judge(status: int | None, body: object, *, model: str, wait: float | None = None) -> Outcome:
-    """Say what an error of the API means for the run.
+    """Return what an error of the API means for the run.
 
     Args:
-        status: of the answer; None in a batch, whose items have none.
-        body: `{"type": "error", "error": {"type": ..., "message": ...}}`; anything else
-            says nothing.
-        model: what was asked for.
+        status: of the response; None for an item of a batch, which has none.
+        body: `{"type": "error", "error": {"type": ..., "message": ...}}`; anything else counts
+            as empty.
+        model: the model asked.
         wait: seconds that the server asks to wait.
 
     Returns:
-        A completion where a filter stopped the answer. A refusal for a redirect, 401, 402,
-        403, 404, an account without credit, and a parameter that the model does not take.
-        For the rest the failure of this call.
+        A completion if a filter stopped the answer. A refusal for a redirect, 401, 402, 403,
+        404, an account without credit, and a parameter that the model does not accept. Else
+        the failure of this call.
     """
     error = body.get("error") if isinstance(body, dict) else None
     error = error if isinstance(error, dict) else {}
@@ -266,7 +232,8 @@ def judge(status: int | None, body: object, *, model: str, wait: float | None = 
     remedy = _remedy(status, message, error.get("details"))
     if remedy is not None:
         return refusal(PROVIDER, model, detail, remedy)
-    return CallError(_kind(status, kind), detail, retry_after=wait)
+    overloaded = status == 529 or kind == "overloaded_error"
+    return CallError("overloaded" if overloaded else failure_kind(status), detail, retry_after=wait)
 
 
 def _remedy(status: int, message: str, details: object) -> str | None:
@@ -275,93 +242,92 @@ def _remedy(status: int, message: str, details: object) -> str | None:
     code = safe_code(details.get("error_code")) if isinstance(details, dict) else ""
     if code in _CODE_REMEDIES:
         return _CODE_REMEDIES[code]
-    if status == 400:
-        found = (remedy for pattern, remedy in _REFUSED_MESSAGES if pattern.search(message))
-        return next(found, None)
-    return _REMEDIES.get(status)
-
-
-def _kind(status: int, error_type: str) -> str:
-    if status == 529 or error_type == "overloaded_error":
-        return "overloaded"
-    return failure_kind(status)
+    if status != 400:
+        return _REMEDIES.get(status)
+    for pattern, remedy in _REFUSED_MESSAGES:
+        if pattern.search(message):
+            return remedy
+    return None
 
 
 _PAGE: Final = 100
-# Our clock and the provider's may differ by so many seconds.
-_CLOCKS: Final = 3600.0
-# The custom id and the keys around a request.
+# How many seconds the provider's clock may differ from ours.
+_CLOCK_SKEW: Final = 3600.0
+# Bytes of the custom id and the keys around a request.
 _OVERHEAD: Final = 200
 
 
 class AnthropicBatchService:
-    """Batches for one model of Anthropic (`BatchService`).
+    """The batch API for one model of Anthropic (`BatchService`).
 
     Args:
-        model: who made it closes it.
+        model: its owner closes it.
     """
 
-    # Half of what the API allows (100,000 requests, 256 MB), and less.
-    limits = LIMITS
+    # At most half of what the API allows (100,000 requests, 256 MB).
+    limits = batch.LIMITS
 
     def __init__(self, model: AnthropicModel) -> None:
-        self._client, self._model = model.client, model.model
+        self._model, self._client = model, model.client
+        self._batches = model.client.messages.batches.with_raw_response
 
     def size(self, request: Request) -> int:
-        """The bytes of its parameters, and of the keys around them."""
-        return len(json.dumps(request_body(self._model, request))) + _OVERHEAD
+        """Return the bytes of a request's parameters and the keys around them."""
+        return len(json.dumps(request_body(self._model.model, request))) + _OVERHEAD
 
     async def submit(self, requests: Sequence[Request], tag: str) -> str:
         """Create a batch; see `BatchService`."""
-        batches = self._client.messages.batches.with_raw_response
         items: list[Any] = [
-            {"custom_id": custom_id(tag, number), "params": request_body(self._model, request)}
+            {
+                "custom_id": batch.custom_id(tag, number),
+                "params": request_body(self._model.model, request),
+            }
             for number, request in enumerate(requests)
         ]
         headers = version_headers(requests[0].sampling.temperature)
-        return id_of(await self._call(batches.create(requests=items, extra_headers=headers)))
+        return batch.id_of(
+            await self._call(self._batches.create(requests=items, extra_headers=headers))
+        )
 
-    async def find(self, tag: str, *, since: float, requests: int) -> str | Absence:
-        """Look into the results of batches of that time and size; see `BatchService`."""
-        absence = Absence.SURE
-        async for job, state in self._created_since(since - _CLOCKS):
+    async def find(self, tag: str, *, since: float, requests: int) -> str | batch.Absence:
+        """Search the results of batches of that time and size; see `BatchService`."""
+        absence = batch.Absence.SURE
+        async for job, state in self._created_since(since - _CLOCK_SKEW):
             if state.total != requests:
                 continue
             if not state.ended:
-                absence = Absence.UNDECIDED
+                absence = batch.Absence.UNDECIDED
             elif (await self._first_custom_id(job)).startswith(f"{tag}-"):
                 return job
         return absence
 
-    async def poll(self, job: str) -> BatchState:
+    async def poll(self, job: str) -> batch.BatchState:
         """Retrieve a batch; see `BatchService`."""
-        batches = self._client.messages.batches.with_raw_response
-        missing = UnknownJobError(PROVIDER, job)
-        return _state(await self._call(batches.retrieve(job), missing=missing))
+        missing = batch.UnknownJobError(PROVIDER, job)
+        return _read_state(await self._call(self._batches.retrieve(job), missing=missing))
 
     async def results(self, job: str) -> AsyncGenerator[tuple[str, Outcome], None]:
         """Read a batch's results; see `BatchService`."""
         async with aclosing(self._lines(job)) as lines:
             async for name, line in lines:
-                yield name, batched(_outcome(line.get("result"), self._model))
+                yield name, batch.batch_outcome(self._read_result, line)
 
-    async def _created_since(self, moment: float) -> AsyncIterator[tuple[str, BatchState]]:
-        # The newest come first.
-        batches = self._client.messages.batches.with_raw_response
+    async def _created_since(self, moment: float) -> AsyncIterator[tuple[str, batch.BatchState]]:
+        """Yield the ids and states of batches created since a Unix time, newest first."""
         after: str | anthropic.Omit = anthropic.omit
         while True:
-            match await self._call(batches.list(limit=_PAGE, after_id=after)):
+            match await self._call(self._batches.list(limit=_PAGE, after_id=after)):
                 case {"data": list() as jobs, "has_more": bool() as more}:
                     pass
                 case _:
                     raise CallError("bad_response", "no list of batches")
             for job in jobs:
-                if _created(job) < moment:
+                if _read_creation(job) < moment:
                     return
                 after = job["id"]
-                # The results of an archived one are gone: it cannot be told from another.
+                # The results of an archived batch are gone: nothing identifies it.
                 if job.get("archived_at") is None:
-                    yield job["id"], _state(job)
+                    yield job["id"], _read_state(job)
             if not more or not jobs:
                 return
 
@@ -372,67 +338,56 @@ class AnthropicBatchService:
         return ""
 
     async def _lines(self, job: str) -> AsyncGenerator[tuple[str, dict[str, Any]], None]:
-        # Not `batches.results`: it sends the key to the address that an answer names.
+        # Not `batches.results`: it sends the key to whatever URL the API's response contains.
         call = self._client.get(
             f"/v1/messages/batches/{job}/results",
             cast_to=object,
             stream=True,
             stream_cls=anthropic.AsyncStream[object],
         )
-        gone = CallError(RESULTS_GONE)
-        stream = await answer_of(call, anthropic.APIError, partial(self._failure, gone))
-        async with stream, aclosing(read_results(stream.response)) as lines:
+        stream = await self._model.call(call, missing=CallError(batch.RESULTS_GONE))
+        async with stream, aclosing(batch.read_results(stream.response)) as lines:
             async for item in lines:
                 yield item
 
-    async def _call(
-        self, call: Awaitable[RawAnswer], *, missing: UnknownJobError | None = None
-    ) -> object:
-        answer = await answer_of(call, anthropic.APIError, partial(self._failure, missing))
-        return parse_json(answer.http_response.content)
+    async def _call(self, call: Awaitable[Any], *, missing: Exception | None = None) -> object:
+        response = await self._model.call(call, missing=missing)
+        return parse_json(response.http_response.content)
 
-    def _failure(self, missing: Exception | None, error: anthropic.APIError) -> Exception:
-        if missing is not None and isinstance(error, anthropic.NotFoundError):
-            return missing
-        return raised(read_failure(error, model=self._model))
+    def _read_result(self, line: dict[str, Any]) -> Outcome:
+        match line.get("result"):
+            case {"type": "succeeded", "message": message}:
+                return read_completion(message)
+            case {"type": "errored", "error": error}:
+                return judge(None, error, model=self._model.model)
+            case {"type": "expired"}:
+                return CallError("expired")
+            case {"type": "canceled"}:
+                return CallError("cancelled")
+        return CallError("bad_response", "a result of unknown type")
 
 
-def _state(job: object) -> BatchState:
+def _read_state(job: object) -> batch.BatchState:
     match job:
         case {"processing_status": str() as status, "request_counts": dict() as counts}:
             pass
         case _:
             raise CallError("bad_response", "a batch without a status")
-    total = sum(map(count_of, counts.values()))
-    return BatchState(
+    total = sum(map(batch.count_of, counts.values()))
+    return batch.BatchState(
         ended=status == "ended",
-        finished=total - count_of(counts.get("processing")),
+        finished=total - batch.count_of(counts.get("processing")),
         total=total,
-        absent=absent_from_results(),
+        absent=batch.absent_from_results(),
     )
 
 
-def _created(job: object) -> float:
+def _read_creation(job: object) -> float:
+    """Return the Unix time at which a batch was created."""
     match job:
-        case {"id": name, "created_at": str() as moment} if is_id(name):
-            pass
-        case _:
-            raise CallError("bad_response", "a batch without a date")
-    try:
-        return datetime.fromisoformat(moment).timestamp()
-    except (ValueError, OverflowError):
-        pass
+        case {"id": name, "created_at": str() as moment} if batch.is_id(name):
+            try:
+                return datetime.fromisoformat(moment).timestamp()
+            except (ValueError, OverflowError):
+                pass
     raise CallError("bad_response", "a batch without a date")
-
-
-def _outcome(result: object, model: str) -> Outcome:
-    match result:
-        case {"type": "succeeded", "message": message}:
-            return attempt(read_completion, message)
-        case {"type": "errored", "error": error}:
-            return judge(None, error, model=model)
-        case {"type": "expired"}:
-            return CallError("expired")
-        case {"type": "canceled"}:
-            return CallError("cancelled")
-    return CallError("bad_response", "a result of unknown type")

@@ -1,15 +1,18 @@
 """The types between the suite and a provider's batch API.
 
-A batch is answered within a day at half the price. It is submitted as a job; its results
-are read when the job has ended.
+A batch is answered within a day at half the price. It is submitted as a job, whose results are
+read when it has ended.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from abc import ABC, abstractmethod
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard
 
 import httpx2
 
@@ -18,110 +21,34 @@ from pii_bench.models.base import CallError, Completion, is_count
 from pii_bench.models.service import LARGEST_BODY, connection_failure, parse_json
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from pii_bench.errors import ProviderRefusedError
     from pii_bench.models.base import Outcome, Request
 
 
-T = TypeVar("T")
-E = TypeVar("E", bound=Exception)
-
-
-class RawAnswer(Protocol):
-    """An answer that an SDK did not read."""
-
-    @property
-    def http_response(self) -> httpx2.Response:
-        """What came."""
-        ...
-
-
-async def answer_of(
-    call: Awaitable[T],
-    errors: type[E] | tuple[type[E], ...],
-    failure_of: Callable[[E], Exception],
-) -> T:
-    """Make a call of an SDK.
-
-    What an SDK raises holds the request, with its key and its texts: what it means is raised
-    outside of the handler, so that no `__context__` keeps it alive.
-
-    Args:
-        call: to await.
-        errors: what it may raise.
-        failure_of: what one of them means for the run, to be raised in its place.
-    """
-    try:
-        return await call
-    except errors as error:
-        failure = failure_of(error)
-    raise failure
-
-
-async def read_results(
-    response: httpx2.Response,
-) -> AsyncGenerator[tuple[str, dict[str, Any]], None]:
-    """The custom ids and lines of a file of results.
-
-    Args:
-        response: streamed; who opened it closes it.
-
-    Raises:
-        CallError: bad_response for a line that is longer than `LARGEST_BODY`, or no JSON object
-            with a custom id; timeout or connection where the file breaks off.
-    """
-    parts: list[bytes] = []
-    try:
-        # Not as lines of text: JSON may hold line separators of Unicode.
-        async for chunk in response.aiter_bytes():
-            *ends, rest = chunk.split(b"\n")
-            for end in ends:
-                for item in _item(b"".join([*parts, end])):
-                    yield item
-                parts = []
-            parts.append(rest)
-            if sum(map(len, parts)) > LARGEST_BODY:
-                raise CallError("bad_response", "a line of the results is too long")
-    except httpx2.RequestError as error:
-        failure = connection_failure(error)
-    else:
-        for item in _item(b"".join(parts)):
-            yield item
-        return
-    raise failure
-
-
-def _item(raw: bytes) -> list[tuple[str, dict[str, Any]]]:
-    """The custom id and the object of a line; none for a blank one."""
-    if not raw.strip():
-        return []
-    line: Any = parse_json(raw)
-    match line:
-        case {"custom_id": str() as name}:
-            return [(name, line)]
-    raise CallError("bad_response", "a line of the results has no custom id")
-
+RESULTS_GONE: Final = "results_gone"
+"""The kind of CallError for results that the provider does not have, or no longer."""
 
 TAG_KEY: Final = "pii_bench"
 """The key of a job's metadata that holds its tag."""
 
 CHAT_COMPLETIONS: Final = "/v1/chat/completions"
-"""The endpoint that the requests of a job are for, as OpenAI and Mistral name it."""
-
+"""The endpoint that a job's requests are for, as OpenAI and Mistral name it."""
 
 _ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,254}")
 
 
 class UnknownJobError(PiiBenchError):
-    """The provider knows no job of that id."""
+    """The provider knows no job with this id."""
 
     def __init__(self, provider: str, job: str) -> None:
         super().__init__(f"provider {provider!r} knows no batch {job!r}")
 
 
 class Absence(Enum):
-    """Why no job of a tag was found."""
+    """Why no job with a tag was found."""
 
     SURE = "there is none"
     UNDECIDED = "one that still runs may be it"
@@ -132,7 +59,7 @@ class BatchLimits:
     """The largest job.
 
     Attributes:
-        requests: how many it may hold.
+        requests: number of requests.
         size: their bytes.
     """
 
@@ -140,15 +67,19 @@ class BatchLimits:
     size: int
 
 
+LIMITS: Final = BatchLimits(requests=5000, size=50_000_000)
+"""At most half of what any provider allows: a job's requests are held in memory together."""
+
+
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """How far a job is.
+    """The progress of a job.
 
     Attributes:
         ended: whether its results can be read.
-        finished: requests that are done, whatever came of them.
-        total: all its requests; 0 while the provider has not counted them.
-        absent: what became of the requests that the results do not name.
+        finished: requests that are done, with or without success.
+        total: all requests; 0 while the provider has not counted them.
+        absent: the error of the requests that are missing from the results.
     """
 
     ended: bool
@@ -157,18 +88,11 @@ class BatchState:
     absent: CallError | ProviderRefusedError
 
 
-RESULTS_GONE: Final = "results_gone"
-"""The kind of a failure to read results that the provider does not have, or no longer."""
-
-LIMITS: Final = BatchLimits(requests=5000, size=50_000_000)
-"""Less than any provider allows: the requests of a job are held in memory whole."""
-
-
 class BatchService(Protocol):
     """A provider's batch API for one model.
 
-    Every method raises:
-        CallError: this call failed; it may be made again.
+    Every method may raise:
+        CallError: this call failed; it may be repeated.
         ProviderRefusedError: every call would fail.
     """
 
@@ -178,108 +102,202 @@ class BatchService(Protocol):
         ...
 
     def size(self, request: Request) -> int:
-        """The bytes of one request in a job, at most."""
+        """Return the largest number of bytes that a request takes in a job."""
         ...
 
     async def submit(self, requests: Sequence[Request], tag: str) -> str:
         """Submit a job.
 
         Args:
-            requests: at least one, all sampled alike; their custom ids are made by `custom_id`.
-            tag: by which `find` finds the job.
+            requests: at least one, all with the same sampling; `custom_id` makes their ids.
+            tag: `find` finds the job by it.
 
         Returns:
             The job's id.
 
         Raises:
-            CallError: of the kinds `rate_limit` and `bad_request` there is no job; of any
-                other there may be one.
+            CallError: there is no job for the kinds `rate_limit` and `bad_request`; for any
+                other kind there may be one.
             ProviderRefusedError: there is no job.
         """
         ...
 
     async def find(self, tag: str, *, since: float, requests: int) -> str | Absence:
-        """The id of a job whose submission brought no answer.
+        """Return the id of a job whose submission got no response.
 
         Args:
             tag: of the job.
-            since: Unix time at which it was submitted.
-            requests: how many it holds.
+            since: Unix time of its submission.
+            requests: number of its requests.
         """
         ...
 
     async def poll(self, job: str) -> BatchState:
-        """How far a job is.
+        """Return the progress of a job.
 
         Raises:
-            UnknownJobError: there is none of that id.
+            UnknownJobError: there is no job with this id.
         """
         ...
 
     def results(self, job: str) -> AsyncGenerator[tuple[str, Outcome], None]:
-        """The custom ids and outcomes of a job that has ended, in any order.
+        """Yield the custom ids and outcomes of a job that has ended, in any order.
 
         Raises:
-            CallError: among others of the kind `RESULTS_GONE`.
+            CallError: also of the kind `RESULTS_GONE`.
         """
         ...
 
 
-def custom_id(tag: str, number: int) -> str:
-    """The custom id of the n-th request of a job, from 0: unique among all jobs.
+class FileBatchService(ABC):
+    """The common part of the batch services of OpenAI and Mistral (`BatchService`).
 
-    Letters, digits and a hyphen, at most 64: what every provider takes (Anthropic asks for
-    `^[a-zA-Z0-9_-]{1,64}$`, the others for no form). Nothing of a sample is in it.
+    Requests are uploaded as a file of JSON Lines. Results are downloaded as two such files, one
+    of answers and one of errors.
+    """
+
+    # A tenth of what OpenAI allows (50,000 requests, 200 MB) and less of what Mistral does
+    # (1,000,000 requests, 512 MB).
+    limits = LIMITS
+
+    def size(self, request: Request) -> int:
+        """Return the bytes of a request's line; see `BatchService`."""
+        return len(self._line("x" * 64, request))
+
+    async def find(self, tag: str, *, since: float, requests: int) -> str | Absence:  # noqa: ARG002 - of the protocol
+        """Search the metadata of all jobs for the tag; see `BatchService`."""
+        async for job in self._jobs():
+            match job:
+                case {"metadata": dict() as metadata} if metadata.get(TAG_KEY) == tag:
+                    return id_of(job)
+        return Absence.SURE
+
+    async def results(self, job: str) -> AsyncGenerator[tuple[str, Outcome], None]:
+        """Read the files of answers and of errors; see `BatchService`."""
+        for file in await self._result_files(job):
+            if is_id(file):
+                async with (
+                    self._download(file) as response,
+                    aclosing(read_results(response)) as lines,
+                ):
+                    async for name, line in lines:
+                        yield name, batch_outcome(self._read_result, line)
+
+    def _encode(self, requests: Sequence[Request], tag: str) -> bytes:
+        """Return the file of a job's requests."""
+        lines = (self._line(custom_id(tag, number), each) for number, each in enumerate(requests))
+        return b"".join(lines)
+
+    def _line(self, name: str, request: Request) -> bytes:
+        return json.dumps({"custom_id": name, **self._item(request)}).encode() + b"\n"
+
+    @abstractmethod
+    def _item(self, request: Request) -> dict[str, Any]:
+        """Return the keys of a request's line, without its custom id."""
+
+    @abstractmethod
+    def _jobs(self) -> AsyncIterator[object]:
+        """Yield all jobs of the account."""
+
+    @abstractmethod
+    async def _result_files(self, job: str) -> tuple[object, object]:
+        """Return the ids of a job's files of answers and of errors."""
+
+    @abstractmethod
+    def _download(self, file: str) -> AbstractAsyncContextManager[httpx2.Response]:
+        """Open a file as a streamed response."""
+
+    @abstractmethod
+    def _read_result(self, line: dict[str, Any]) -> Outcome:
+        """Read a line of results; may raise CallError."""
+
+
+def custom_id(tag: str, number: int) -> str:
+    """Return the custom id of a job's n-th request, from 0: unique among all jobs.
+
+    Letters, digits and a hyphen, at most 64, which every provider accepts (Anthropic requires
+    `^[a-zA-Z0-9_-]{1,64}$`, the others no form). It contains nothing of a sample.
     """
     return f"{tag}-{number}"
 
 
-def batched(outcome: Outcome) -> Outcome:
-    """Mark a completion as one that a batch brought."""
+async def read_results(
+    response: httpx2.Response,
+) -> AsyncGenerator[tuple[str, dict[str, Any]], None]:
+    """Yield the custom ids and objects of a file of results.
+
+    Args:
+        response: streamed; the caller closes it.
+
+    Raises:
+        CallError: bad_response for a line that is longer than `LARGEST_BODY`, or not a JSON
+            object with a custom id; timeout or connection for an incomplete file.
+    """
+    pending = bytearray()
+    try:
+        # Not `aiter_lines`: JSON strings may contain Unicode's line separators.
+        async for chunk in response.aiter_bytes():
+            end, *starts = chunk.split(b"\n")
+            pending += end
+            for start in starts:
+                if pending.strip():
+                    yield _parse_result(pending)
+                pending = bytearray(start)
+            if len(pending) > LARGEST_BODY:
+                raise CallError("bad_response", "a line of the results is too long")
+    except httpx2.RequestError as error:
+        failure = connection_failure(error)
+    else:
+        if pending.strip():
+            yield _parse_result(pending)
+        return
+    raise failure
+
+
+def _parse_result(line: bytes | bytearray) -> tuple[str, dict[str, Any]]:
+    record: Any = parse_json(line)
+    match record:
+        case {"custom_id": str() as name}:
+            return name, record
+    raise CallError("bad_response", "a line of the results has no custom id")
+
+
+def batch_outcome(read: Callable[[dict[str, Any]], Outcome], line: dict[str, Any]) -> Outcome:
+    """Read a line of results, and mark a completion as batched.
+
+    Args:
+        read: an adapter's function; may raise CallError.
+        line: the line.
+    """
+    try:
+        outcome = read(line)
+    except CallError as error:
+        return error
     return replace(outcome, batched=True) if isinstance(outcome, Completion) else outcome
 
 
-def raised(outcome: Outcome) -> CallError | ProviderRefusedError:
-    """The error that a failed call of the batch API itself raises."""
-    # A filter stops requests, not calls about them.
-    return CallError("bad_request", "filtered") if isinstance(outcome, Completion) else outcome
-
-
 def is_id(value: object) -> TypeGuard[str]:
-    """Whether a value can be an id of a provider, which becomes a part of a URL."""
+    """Return True if a value can be a provider's id, which becomes part of a URL."""
     return isinstance(value, str) and _ID.fullmatch(value) is not None
 
 
 def id_of(described: object) -> str:
-    """The id of what was made.
+    """Return the id of what a call created.
 
     Raises:
-        CallError: bad_response: there is none.
+        CallError: bad_response: there is no id.
     """
-    found = described.get("id") if isinstance(described, dict) else None
-    if not is_id(found):
+    name = described.get("id") if isinstance(described, dict) else None
+    if not is_id(name):
         raise CallError("bad_response", "an answer without an id")
-    return found
-
-
-async def find_tagged(jobs: AsyncIterator[object], tag: str) -> str | Absence:
-    """The id of the first job whose metadata hold a tag.
-
-    Raises:
-        CallError: bad_response: it has no id.
-    """
-    async for job in jobs:
-        match job:
-            case {"metadata": dict() as metadata} if metadata.get(TAG_KEY) == tag:
-                return id_of(job)
-    return Absence.SURE
+    return name
 
 
 def count_of(value: object) -> int:
-    """A count that a provider gives of requests; 0 where it is none."""
+    """Return a provider's count of requests; 0 if it is not valid."""
     return value if is_count(value) else 0
 
 
 def absent_from_results() -> CallError:
-    """What became of a request that the results of its batch do not name."""
+    """Return the error of a request that is missing from its batch's results."""
     return CallError("bad_response", "not among the results of its batch")

@@ -1,8 +1,8 @@
-"""What the adapters of HTTP services share: HTTP client, calls, and how a failed one is told.
+"""The common part of the adapters of HTTP services: HTTP client, calls, and errors.
 
 The SDKs take an HTTP client as `http_client` (openai, anthropic) or `async_client` (mistralai).
-What a service answers to a refused request may repeat a text or a key: only codes that cannot be
-one of them go into messages.
+The error that a service sends may quote a text or a key: error messages contain only codes that
+can be neither.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import json
 import math
 import re
+from abc import ABC, abstractmethod
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
@@ -22,17 +23,18 @@ from pii_bench.models.base import CallError, Completion
 from pii_bench.models.catalog import is_loopback, normalise_base_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Mapping
 
     from pii_bench.models.base import Outcome, Request
 
 Client = TypeVar("Client")
+T = TypeVar("T")
 
 LARGEST_BODY: Final = 32_000_000
-"""Bytes of the longest answer that is read, after decompression."""
+"""Bytes of the longest response that is read, after decompression."""
 
 _CONNECT_SECONDS: Final = 10.0
-# More than any run has under way; the SDKs' own clients stop at as many.
+# More than any run has in flight; the SDKs' own clients have the same limit.
 _MOST_CONNECTIONS: Final = 1000
 
 _SENT_HEADERS: Final = frozenset(
@@ -46,40 +48,40 @@ _SENT_HEADERS: Final = frozenset(
         "host",
         "transfer-encoding",
         "user-agent",
-        # By it openai and anthropic know that the raw answer was asked for.
+        # Tells openai and anthropic that the raw response was asked for.
         "x-stainless-raw-response",
     }
 )
 
 REDIRECT_REMEDY: Final = "the base URL redirects to another, and texts go nowhere else: check it"
-"""What helps where an endpoint answers 3xx."""
+"""The advice where an endpoint responds with 3xx."""
 
 NO_TEMPERATURE_REMEDY: Final = "it takes no such `temperature`: run with `--temperature default`"
-"""What helps where a model refuses the temperature."""
+"""The advice where a model refuses the temperature."""
 
 NO_SCHEMA_REMEDY: Final = "it takes no such JSON schema: run without `--output schema`"
-"""What helps where a model refuses structured output."""
+"""The advice where a model refuses structured output."""
 
 MAX_TOKENS_REMEDY: Final = "it writes fewer tokens: run with a lower `--max-tokens`"
-"""What helps where a model refuses the limit on its answer."""
+"""The advice where a model refuses the limit on its answer."""
 
 
 class BodyTooLargeError(httpx2.DecodingError):
-    """An answer is longer than `LARGEST_BODY`."""
+    """A response is longer than `LARGEST_BODY`."""
 
 
 class EndpointClient(httpx2.AsyncClient):
     """The HTTP client of one endpoint.
 
-    It follows no redirect, because the texts would go where no result says. It reads no answer
-    beyond `LARGEST_BODY`, except where it is streamed. It asks no proxy for this machine.
+    It follows no redirects, because the texts would go to a URL that no result names. It reads
+    at most `LARGEST_BODY` of a response that is not streamed. It uses no proxy for this machine.
 
     Args:
         endpoint: the base URL.
         timeout: seconds without a byte after which a request fails; connecting takes 10 at most.
-        key: sent with each request, which then has no other headers than those that HTTP and the
-            protocols need: nothing that an SDK reads from the environment. None to leave the
-            headers to the SDK.
+        key: sent with each request, which then has only the headers that HTTP and the protocols
+            need, and none that an SDK reads from the environment. None to leave the headers to
+            the SDK.
     """
 
     def __init__(self, endpoint: str, timeout: float, key: str | None) -> None:
@@ -96,17 +98,17 @@ class EndpointClient(httpx2.AsyncClient):
     async def send(
         self, request: httpx2.Request, *, stream: bool = False, **options: Any
     ) -> httpx2.Response:
-        """Send a request, and read the answer unless it is a success that is to be streamed.
+        """Send a request, and read the response unless it is a success that is streamed.
 
         Raises:
-            BodyTooLargeError: the answer is too long.
-            httpx2.RequestError: there is no answer, or it breaks off.
+            BodyTooLargeError: the response is too long.
+            httpx2.RequestError: there is no response, or it is incomplete.
         """
         if self._key is not None:
             for name in set(request.headers) - _SENT_HEADERS:
                 del request.headers[name]
             request.headers["authorization"] = f"Bearer {self._key}"
-        # Mistral's SDK knows one time for everything, connecting included.
+        # Mistral's SDK has a single timeout for everything, connecting included.
         request.extensions["timeout"] = self.timeout.as_dict()
         response = await super().send(request, stream=True, **options)
         if stream and response.is_success:
@@ -115,7 +117,7 @@ class EndpointClient(httpx2.AsyncClient):
             content = await _read(response)
         finally:
             await response.aclose()
-        # The content is decompressed.
+        # The content is already decompressed.
         headers = [
             (name, value)
             for name, value in response.headers.multi_items()
@@ -128,7 +130,7 @@ class EndpointClient(httpx2.AsyncClient):
 
 async def _read(response: httpx2.Response) -> bytes:
     parts, size = [], 0
-    # Decompressed in pieces of 1 MB at most.
+    # Decompressed in pieces of at most 1 MB.
     async for part in response.aiter_bytes():
         size += len(part)
         if size > LARGEST_BODY:
@@ -138,44 +140,49 @@ async def _read(response: httpx2.Response) -> bytes:
 
 
 def connection_failure(error: BaseException | None) -> CallError:
-    """What it means that an endpoint brought no whole answer.
+    """Return the error of a call without a complete response.
 
     Args:
-        error: what the HTTP client raised: the `__cause__` of an SDK's connection error.
+        error: the HTTP client's exception: the `__cause__` of an SDK's connection error.
     """
-    match error:
-        case BodyTooLargeError():
-            return CallError("bad_response", f"more than {LARGEST_BODY // 1_000_000} MB")
-        case httpx2.DecodingError():
-            return CallError("bad_response", "cannot be decompressed")
-        case httpx2.TimeoutException() if not isinstance(error, httpx2.ConnectTimeout):
-            return CallError("timeout")
-    # A refused connection is a `ConnectTimeout` to the aiohttp client of openai (3.54.0).
+    if isinstance(error, BodyTooLargeError):
+        return CallError("bad_response", f"more than {LARGEST_BODY // 1_000_000} MB")
+    if isinstance(error, httpx2.DecodingError):
+        return CallError("bad_response", "cannot be decompressed")
+    # openai's aiohttp client raises ConnectTimeout for a refused connection (3.54.0).
+    if isinstance(error, httpx2.TimeoutException) and not isinstance(error, httpx2.ConnectTimeout):
+        return CallError("timeout")
     return CallError("connection")
 
 
-class ServiceModel(Generic[Client]):
-    """The part of a `Model` behind an endpoint that no protocol changes.
+class ServiceModel(ABC, Generic[Client]):
+    """A `Model` behind an endpoint; each protocol has a subclass.
+
+    An SDK's exception contains the request, with its key and its texts. So it is interpreted
+    inside its handler and the result raised outside: no `__context__` keeps the request alive.
 
     Args:
-        provider: names the protocol's speaker in results.
+        provider: name of the provider in results.
         model: the model's name as the service knows it.
-        api_key: printable ASCII without spaces; a server that wants none takes any.
+        api_key: printable ASCII without spaces; anything for a server that wants no key.
         base_url: of the endpoint; where the SDK adds `/v1`, with or without it at its end.
-        name: how results name it; None for `provider/model`.
+        name: name in results; None for `provider/model`.
         timeout: seconds that one attempt may take.
 
     Attributes:
-        provider: as it was given.
-        model: likewise.
-        name: `provider/model`, or the name that was given.
-        endpoint: the base URL in the form that results name.
-        client: the SDK's client, for the API's other parts; `close` closes it.
+        provider: name of the provider in results.
+        model: the model's name as the service knows it.
+        name: name in results.
+        endpoint: the base URL as results name it.
+        client: the SDK's client; `close` closes it.
 
     Raises:
-        PiiBenchError: `base_url` or `api_key` cannot be used, see `normalise_base_url` and
+        PiiBenchError: `base_url` or `api_key` is not valid, see `normalise_base_url` and
             `check_key`.
     """
+
+    errors: ClassVar[tuple[type[Exception], ...]]
+    """The exceptions that a call of the SDK may raise."""
 
     _added_path: ClassVar[str] = ""
 
@@ -206,13 +213,6 @@ class ServiceModel(Generic[Client]):
         """Close the connections."""
         await self._http.aclose()
 
-    def _open(self, api_key: str) -> EndpointClient:
-        return EndpointClient(self.endpoint, self._timeout, api_key)
-
-    def _connect(self, api_key: str) -> Client:
-        """The SDK's client, over `_http`."""
-        raise NotImplementedError
-
     async def complete(self, request: Request) -> Completion:
         """Answer one request with one attempt.
 
@@ -221,28 +221,60 @@ class ServiceModel(Generic[Client]):
                 bad_response.
             ProviderRefusedError: every call would fail.
         """
-        # What an SDK raises holds the request, with its key and its text. It is read inside its
-        # handler and told outside of it, so that no `__context__` keeps it alive.
         try:
             async with asyncio.timeout(self._timeout):
-                outcome = await self._ask(request)
+                return await self._ask(request)
+        except self.errors as error:
+            outcome = self._read_failure(error)
         except TimeoutError:
             outcome = CallError("timeout")
         if isinstance(outcome, Completion):
             return outcome
         raise outcome
 
-    async def _ask(self, request: Request) -> Outcome:
-        """Make the call; what the SDK raises is returned as what it means."""
-        raise NotImplementedError
+    async def call(self, call: Awaitable[T], *, missing: Exception | None = None) -> T:
+        """Await a call of the SDK other than a completion.
+
+        Args:
+            call: the call.
+            missing: raised for HTTP 404; None to treat it like any other error.
+
+        Raises:
+            CallError: this call failed.
+            ProviderRefusedError: every call would fail.
+        """
+        failure: Exception
+        try:
+            return await call
+        except self.errors as error:
+            if missing is not None and getattr(error, "status_code", None) == 404:
+                failure = missing
+            else:
+                outcome = self._read_failure(error)
+                if isinstance(outcome, Completion):
+                    # A filter stops completions, not other calls.
+                    outcome = CallError("bad_request", "filtered")
+                failure = outcome
+        raise failure
+
+    def _open(self, api_key: str) -> EndpointClient:
+        return EndpointClient(self.endpoint, self._timeout, api_key)
+
+    @abstractmethod
+    def _connect(self, api_key: str) -> Client:
+        """Return the SDK's client, which uses `_http`."""
+
+    @abstractmethod
+    async def _ask(self, request: Request) -> Completion:
+        """Make the call; may raise `errors` and CallError."""
+
+    @abstractmethod
+    def _read_failure(self, error: Exception) -> Outcome:
+        """Return what one of `errors` means for the run."""
 
 
 def check_key(provider: str, key: str) -> None:
-    """Refuse a key that no HTTP header may hold, without showing it.
-
-    Args:
-        provider: whose key it is.
-        key: as it came from the environment.
+    """Refuse a key that an HTTP header cannot contain, without showing it.
 
     Raises:
         PiiBenchError: the key is empty or not printable ASCII without spaces.
@@ -254,22 +286,24 @@ def check_key(provider: str, key: str) -> None:
         )
 
 
-def turns(request: Request) -> list[dict[str, str]]:
-    """The turns of a chat, as every protocol writes them.
+def encode_messages(request: Request) -> list[dict[str, str]]:
+    """Return the messages of a request as JSON objects, in the form common to all protocols.
 
-    Half a surrogate pair, which UTF-8 cannot hold and no SDK sends, becomes U+FFFD.
+    A lone surrogate, which UTF-8 cannot encode and no SDK sends, becomes U+FFFD.
     """
     return [
         {
-            "role": turn.role,
-            "content": turn.content.encode("utf-16", "surrogatepass").decode("utf-16", "replace"),
+            "role": message.role,
+            "content": message.content.encode("utf-16", "surrogatepass").decode(
+                "utf-16", "replace"
+            ),
         }
-        for turn in request.messages
+        for message in request.messages
     ]
 
 
-def parse_json(content: bytes | str) -> object:
-    """The JSON of an answer; None where it is none, or `null`: no service answers so."""
+def parse_json(content: bytes | bytearray | str) -> object:
+    """Parse a response; return None if it is not valid JSON, or `null`."""
     try:
         body: object = json.loads(content)
     except (ValueError, RecursionError):
@@ -277,23 +311,15 @@ def parse_json(content: bytes | str) -> object:
     return body
 
 
-def attempt(read: Callable[[object], Completion], body: object) -> Outcome:
-    """What an adapter reads in an answer, or why it cannot."""
-    try:
-        return read(body)
-    except CallError as error:
-        return error
-
-
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a server asks to wait.
+    """Return the seconds that a server asks to wait.
 
     Args:
-        headers: of its answer, by lower-case name.
+        headers: of its response, by lower-case name.
 
     Returns:
-        What `retry-after-ms` says, else `Retry-After` (RFC 9110, 10.2.3: seconds or a
-        date; a date in the past is 0); None where neither is a time.
+        The value of `retry-after-ms`, else of `Retry-After` (RFC 9110, 10.2.3: seconds or a
+        date; 0 for a date in the past); None if neither is valid.
     """
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
@@ -312,10 +338,10 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def safe_code(*values: object) -> str:
-    """The first value that can only be a provider's short code; empty if none is.
+    """Return the first value that can only be a provider's short code; empty if none is.
 
-    Letters, `_`, `.` and `-`: a key has digits, a text has spaces, and a number says less
-    than the HTTP status does.
+    Letters, `_`, `.` and `-`: a key contains digits, a text spaces, and a number says less than
+    the HTTP status does.
     """
     for value in values:
         if isinstance(value, str) and re.fullmatch(r"[A-Za-z_.-]{1,64}", value):
@@ -324,14 +350,14 @@ def safe_code(*values: object) -> str:
 
 
 def failure_kind(status: int) -> str:
-    """The kind of a failed call by its HTTP status, where nothing else is known of it."""
+    """Return the kind of a failed call, see `CallError`, from its HTTP status alone."""
     if status >= 500:
         return "server_error"
     return {408: "timeout", 429: "rate_limit"}.get(status, "bad_request")
 
 
 def refusal(provider: str, model: str, detail: str, remedy: str) -> ProviderRefusedError:
-    """The error that stops a run whose every call would be refused."""
+    """Return the error that stops a run because every call would be refused."""
     return ProviderRefusedError(
         f"provider {provider!r} refuses model {model!r}: {detail}: {remedy}"
     )
