@@ -9,7 +9,7 @@ from pii_bench.analysis.means import HARDER
 from pii_bench.analysis.results import FOLDER, analyse, records, write_csvs
 from pii_bench.analysis.runs import BASE, read_evaluated
 from pii_bench.cli.options import add_json, add_results
-from pii_bench.cli.terminal import say, say_json, tell, tell_left_out
+from pii_bench.cli.terminal import echo, echo_json, log, log_left_out
 from pii_bench.errors import MissingExtraError
 from pii_bench.escaping import markdown_table
 from pii_bench.ranking.external import published_rows
@@ -52,20 +52,20 @@ def run(arguments: argparse.Namespace) -> bool:
         ResultsError: a file cannot be written.
     """
     evaluated = read_evaluated(arguments.results)
-    tell_left_out(evaluated.left_out)
+    log_left_out(evaluated.left_out)
     analysis = analyse(evaluated.runs, published_rows())
     if arguments.json:
-        say_json(records(analysis))
+        echo_json(records(analysis))
     else:
         _print_tables(analysis)
-    report = tell if arguments.json else say
+    report = log if arguments.json else echo
     folder = arguments.results / FOLDER
     tables = write_csvs(analysis, arguments.results)
     report(f"analysis: {len(tables)} tables in {folder}")
     try:
         figures = draw_figures(analysis, folder)
     except MissingExtraError as error:
-        tell(f"no figures: {error}")
+        log(f"no figures: {error}")
     else:
         report(f"analysis: {len(figures)} files of figures in {folder}")
     return not evaluated.left_out
@@ -74,18 +74,18 @@ def run(arguments: argparse.Namespace) -> bool:
 def _print_tables(analysis: Analysis) -> None:
     ours = [drop for drop in analysis.drops if drop.run.source is not Source.PUBLISHED]
     if ours:
-        say(_table(ours) + "\n")
+        echo(_table(ours) + "\n")
     else:
-        say("no run of ours is complete on single, multi and a harder set: no drops")
+        echo("no run of ours is complete on single, multi and a harder set: no drops")
     if analysis.reasons:
-        say("by the reason why a sample is difficult:\n")
-        say(_reasons(analysis.reasons) + "\n")
+        echo("by the reason why a sample is difficult:\n")
+        echo(_reasons(analysis.reasons) + "\n")
     if analysis.robustness:
-        say("versions of samples against their originals:\n")
-        say(_versions(analysis.robustness) + "\n")
+        echo("versions of samples against their originals:\n")
+        echo(_versions(analysis.robustness) + "\n")
     if analysis.transfers:
-        say("ranking of systems next to that of other datasets:\n")
-        say(_transfers(analysis.transfers) + "\n")
+        echo("ranking of systems next to that of other datasets:\n")
+        echo(_transfers(analysis.transfers) + "\n")
 
 
 def _table(drops: Sequence[Drop]) -> str:

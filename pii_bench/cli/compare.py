@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pii_bench.cli.options import add_dataset, add_json, add_results, add_task, positive
-from pii_bench.cli.terminal import say, say_json, tell_left_out
+from pii_bench.cli.terminal import echo, echo_json, log_left_out
 from pii_bench.datasets.catalog import ALL, load_dataset
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import markdown_table
@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> bool:
             sample in common.
     """
     collection = collect(arguments.results)
-    tell_left_out(collection.left_out)
+    log_left_out(collection.left_out)
     dataset = _dataset(collection.rows, arguments.dataset)
     rows = [row for row in collection.rows if arguments.task in {ALL, row.task}]
     names = (arguments.first, arguments.second)
@@ -98,11 +98,11 @@ def run(arguments: argparse.Namespace) -> bool:
     if not lines:
         raise PiiBenchError(_nothing(names, first, second))
     if arguments.json:
-        say_json(_records(names, lines))
+        echo_json(_records(names, lines))
     else:
-        say(f"A: {names[0]}\nB: {names[1]}\n\n{_table(lines)}\n\n{_METHOD}")
+        echo(f"A: {names[0]}\nB: {names[1]}\n\n{_table(lines)}\n\n{_METHOD}")
         for line in lines:
-            say(f"\n{_samples(line, arguments.samples)}")
+            echo(f"\n{_samples(line, arguments.samples)}")
     return all(line.first.complete and line.second.complete for line in lines)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import DATASET_HELP
-from pii_bench.cli.terminal import say, tell, tell_faults
+from pii_bench.cli.terminal import echo, log, log_faults
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.runs.capid_outputs import read_capid_outputs
 from pii_bench.systems.predictions import write_predictions
@@ -37,16 +37,16 @@ def run(arguments: argparse.Namespace) -> bool:
         PiiBenchError: the dataset or the answers are broken.
     """
     dataset = load_dataset(arguments.dataset)
-    tell_faults(dataset)
+    log_faults(dataset)
     converted = read_capid_outputs(arguments.answers, dataset.samples)
     write_predictions(arguments.out, converted.predictions)
     statuses = Counter(prediction.status for prediction in converted.predictions.values())
     listed = ", ".join(f"{status} {count}" for status, count in statuses.most_common())
-    say(f"{arguments.out}: {len(converted.predictions)} predictions ({listed})")
+    echo(f"{arguments.out}: {len(converted.predictions)} predictions ({listed})")
     if converted.strangers:
         lines = ", ".join(map(str, converted.strangers))
-        tell(f"answers to no sample of the dataset, on lines {lines}")
+        log(f"answers to no sample of the dataset, on lines {lines}")
     if converted.unanswered:
         names = ", ".join(converted.unanswered)
-        tell(f"samples without an answer, as infra_error: {names}")
+        log(f"samples without an answer, as infra_error: {names}")
     return not (converted.strangers or converted.unanswered)

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import add_json, add_results, amount, number, positive
-from pii_bench.cli.terminal import say, say_json, tell_left_out
+from pii_bench.cli.terminal import echo, echo_json, log_left_out
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import markdown_table
 from pii_bench.ranking.costs import Assumptions, Given, bill, costed_systems, failed_share
@@ -103,7 +103,7 @@ def run(arguments: argparse.Namespace) -> bool:
     """
     task = Task(arguments.task)
     found = read_runs(arguments.results)
-    tell_left_out(found.left_out)
+    log_left_out(found.left_out)
     if not found.runs:
         raise PiiBenchError(f"{arguments.results}: no run is stored; `pii-bench run` makes one")
     given = Given(
@@ -134,7 +134,7 @@ def run(arguments: argparse.Namespace) -> bool:
         for each in systems
     ]
     if arguments.json:
-        say_json([_record(each, taken, assumed, arguments.machine) for each, taken in billed])
+        echo_json([_record(each, taken, assumed, arguments.machine) for each, taken in billed])
     else:
         _print(billed, assumed, arguments.machine)
     return not found.left_out
@@ -145,8 +145,8 @@ def _print(
 ) -> None:
     row, by_hand = billed[0][0].row, billed[0][1].by_hand_usd
     hours = assumed.documents * assumed.hand_seconds / 3600
-    say(f"{assumed.documents:,} documents, {row.task} on {row.dataset}\n")
-    say(f"All by hand: {hours:,.0f} h, {by_hand:,.0f} USD\n")
+    echo(f"{assumed.documents:,} documents, {row.task} on {row.dataset}\n")
+    echo(f"All by hand: {hours:,.0f} h, {by_hand:,.0f} USD\n")
     cells = [
         (
             each.name,
@@ -163,20 +163,20 @@ def _print(
         )
         for each, taken in billed
     ]
-    say(markdown_table(_HEADER, cells, ("left",) * 3 + ("right",) * 8))
-    say(
+    echo(markdown_table(_HEADER, cells, ("left",) * 3 + ("right",) * 8))
+    echo(
         f"\nAssumed: --documents {assumed.documents} --wage {assumed.wage:g} "
         f"--hand-seconds {assumed.hand_seconds:g} --review-seconds {assumed.review_seconds:g} "
         f"--machine {machine:g}; --review-share as under `checked`"
     )
-    say(_RULES.format(metric=row.headline_name, dataset=row.dataset))
+    echo(_RULES.format(metric=row.headline_name, dataset=row.dataset))
     for title, sources in (
         ("model USD", {each: each.usd_from for each, _ in billed}),
         ("model h", {each: each.seconds_from for each, _ in billed}),
     ):
         for source in dict.fromkeys(sources.values()):
             names = ", ".join(each.name for each, own in sources.items() if own == source)
-            say(f"- {title}, {source}: {names}")
+            echo(f"- {title}, {source}: {names}")
 
 
 def _record(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.terminal import say
+from pii_bench.cli.terminal import echo
 from pii_bench.construction.accept import accept
 from pii_bench.construction.marked import read_marked
 
@@ -36,9 +36,9 @@ def run(arguments: argparse.Namespace) -> bool:
     verdicts = accept([marked for path in arguments.files for marked in read_marked(path)])
     for verdict in verdicts:
         for problem in verdict.problems:
-            say(f"{verdict.id}: {problem.rule}: {problem.reason}")
+            echo(f"{verdict.id}: {problem.rule}: {problem.reason}")
         if not verdict.problems:
-            say(f"{verdict.id}: recorded ({verdict.chars} characters, {verdict.wanted} wanted)")
+            echo(f"{verdict.id}: recorded ({verdict.chars} characters, {verdict.wanted} wanted)")
     kept = sum(not verdict.problems for verdict in verdicts)
-    say(f"recorded {kept} of {len(verdicts)}")
+    echo(f"recorded {kept} of {len(verdicts)}")
     return kept == len(verdicts)

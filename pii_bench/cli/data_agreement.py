@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from tabulate import tabulate
 
 from pii_bench.cli.options import WRITTEN_SETS, add_json
-from pii_bench.cli.terminal import say, say_json
+from pii_bench.cli.terminal import echo, echo_json
 from pii_bench.construction.readings import agreement, faults
 from pii_bench.construction.recorded import Recorded
 from pii_bench.datasets.publish import README, replace_block
@@ -63,14 +63,14 @@ def run(arguments: argparse.Namespace) -> bool:
         firsts = [r for r in readings if r.round == 1 and r.id in samples]
         found += [(name, group, agreement(own)) for group, own in _groups(firsts, samples)]
     if arguments.json:
-        say_json([{"set": name, "group": group, **asdict(own)} for name, group, own in found])
+        echo_json([{"set": name, "group": group, **asdict(own)} for name, group, own in found])
     elif not arguments.disputed:
         rows = [[name, group, *_row(own)] for name, group, own in found]
         table = tabulate(rows, headers=_HEADERS, tablefmt="pipe", disable_numparse=True)
-        say(table)
+        echo(table)
         if arguments.write:
             replace_block("finished" if arguments.finished else "agreement", table, README)
-            say(f"\nwritten: {README}")
+            echo(f"\nwritten: {README}")
     return True
 
 
@@ -114,10 +114,10 @@ def _print_disputed(samples: dict[str, Sample], readings: Sequence[Reading], wan
     for key in sorted(own):
         found = [fault for reading in own[key] for fault in faults(reading)]
         for fault in found:
-            say(f"{key}: {fault}")
+            echo(f"{key}: {fault}")
         for reading in own[key] if found else ():
             if reading.remark:
-                say(f"{key}: reader {reading.reader} remarks: {reading.remark}")
+                echo(f"{key}: reader {reading.reader} remarks: {reading.remark}")
         passed += not found and len(own[key]) >= wanted
     unread = sum(len(own.get(key, ())) < wanted for key in samples)
-    say(f"{len(samples)} recorded, {passed} passed, {unread} lack readings")
+    echo(f"{len(samples)} recorded, {passed} passed, {unread} lack readings")

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import WRITTEN_SETS, add_calls, add_data_folder, add_max_usd, positive
-from pii_bench.cli.terminal import RunProgress, say, tell
+from pii_bench.cli.terminal import RunProgress, echo, log
 from pii_bench.construction.recorded import Recorded, build_sets
 from pii_bench.datasets.catalog import DATASETS
 from pii_bench.datasets.publish import publish
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> bool:
     if arguments.writer:
         return _build_by_model(arguments)
     for path, samples in build_all(arguments.data).items():
-        say(f"{path}: {samples} samples")
+        echo(f"{path}: {samples} samples")
     publish(arguments.data)
     return True
 
@@ -98,7 +98,7 @@ def _build_by_model(arguments: argparse.Namespace) -> bool:
         )
     for sample_id, reasons in report.refused.items():
         for reason in reasons or ("no answer came: run again",):
-            tell(f"{sample_id}: {reason}")
+            log(f"{sample_id}: {reason}")
     where = f": {report.path}" if report.accepted else ""
-    say(f"accepted {len(report.accepted)}, refused {len(report.refused)}{where}")
+    echo(f"accepted {len(report.accepted)}, refused {len(report.refused)}{where}")
     return not report.refused

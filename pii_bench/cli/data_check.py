@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.terminal import counted, say
+from pii_bench.cli.terminal import echo, log_progress
 from pii_bench.datasets.check.run import check_files
 from pii_bench.errors import CheckFailedError
 
@@ -35,18 +35,18 @@ def run(arguments: argparse.Namespace) -> bool:
         InputFileError: a file cannot be read.
     """
     report = check_files(
-        arguments.files, lambda samples: counted(samples, "samples checked", of=len(samples))
+        arguments.files, lambda samples: log_progress(samples, "samples checked", of=len(samples))
     )
     found = [(path, problem) for path, own in report.problems.items() for problem in own]
     for path, problem in found:
-        say(f"{path}: {problem.sample_id}: {problem.rule}: {problem.reason}")
+        echo(f"{path}: {problem.sample_id}: {problem.rule}: {problem.reason}")
     for line in report.left_out:
-        say(line)
+        echo(line)
     if not found:
-        say(f"no problems in {report.samples} samples")
+        echo(f"no problems in {report.samples} samples")
         return True
-    say()
+    echo()
     for rule, count in Counter(problem.rule for _, problem in found).most_common():
-        say(f"{rule}: {count}")
+        echo(f"{rule}: {count}")
     faulty = {(path, problem.sample_id) for path, problem in found}
     raise CheckFailedError(len(found), len(faulty))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import WRITTEN_SETS, positive
-from pii_bench.cli.terminal import say
+from pii_bench.cli.terminal import echo
 from pii_bench.construction.commissions import ORDERS, PORTION
 from pii_bench.construction.commissions import sheet as commission_sheet
 from pii_bench.construction.declared import (
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> bool:
             raise PiiBenchError(f"{name} has portions 1 to {last}, not {portion}")
         path = arguments.out / f"{name}-{portion:03d}.txt"
         write_whole(path, told(portion))
-        say(str(path))
+        echo(str(path))
     return True
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import DATASET_HELP, add_json, positive, share
-from pii_bench.cli.terminal import counted, say, say_json, tell
+from pii_bench.cli.terminal import echo, echo_json, log, log_progress
 from pii_bench.construction.perturb import KINDS, Unfit, versions
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.sample import write_native
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> bool:
         raise PiiBenchError(f"{out} is the dataset itself: give another --out")
     made: list[Sample] = []
     cells: list[list[object]] = []
-    for kind in counted(kinds, "kinds written", of=len(kinds)):
+    for kind in log_progress(kinds, "kinds written", of=len(kinds)):
         found = versions(
             dataset.samples,
             kind,
@@ -83,14 +83,14 @@ def run(arguments: argparse.Namespace) -> bool:
         made += found.samples
         cells.append([kind, len(found.samples), *(found.unfit.get(why, 0) for why in Unfit)])
     for fault in dataset.faults:
-        tell(f"{arguments.dataset}: {fault}")
+        log(f"{arguments.dataset}: {fault}")
     if not made:
         raise PiiBenchError(f"{', '.join(kinds)}: nothing to change in {dataset.name}")
     write_native(out, made)
     if arguments.json:
         names = ("kind", "versions", "nothing_to_change", "breaks_a_rule")
-        say_json([dict(zip(names, row, strict=True)) for row in cells])
+        echo_json([dict(zip(names, row, strict=True)) for row in cells])
         return True
-    say(markdown_table(["Kind", "Versions", "Nothing to change", "Breaks a rule"], cells))
-    say(f"\n{len(made)} samples: {out}")
+    echo(markdown_table(["Kind", "Versions", "Nothing to change", "Breaks a rule"], cells))
+    echo(f"\n{len(made)} samples: {out}")
     return True

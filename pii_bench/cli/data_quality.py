@@ -8,7 +8,7 @@ from tabulate import tabulate
 
 from pii_bench.cli.data_build import build_all
 from pii_bench.cli.options import add_data_folder, add_json
-from pii_bench.cli.terminal import say, say_json, tell
+from pii_bench.cli.terminal import echo, echo_json, log
 from pii_bench.construction.quality import (
     LONG,
     frequent_words,
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> bool:
     data: Path = arguments.data
     other: str | None = arguments.compare
     if not all((data / f"{name}.jsonl").exists() for name in _MEASURED):
-        tell(f"{data}: the sets are not there and are built first")
+        log(f"{data}: the sets are not there and are built first")
         build_all(data)
     sets = {name: read_native(data / f"{name}.jsonl") for name in _MEASURED}
     measures = text_measures(sets)
@@ -78,9 +78,9 @@ def run(arguments: argparse.Namespace) -> bool:
             for name, own in words.items()
             for word, share in own
         ]
-        say_json([*measured, *shares])
+        echo_json([*measured, *shares])
     else:
-        say(table)
+        echo(table)
         if words:
             _print_words(words)
     if (data / "README.md").exists():
@@ -97,6 +97,6 @@ def _print_words(found: Mapping[str, Sequence[tuple[str, float]]]) -> None:
     rows = zip(
         *([f"{word} {share:.1%}" for word, share in own] for own in found.values()), strict=False
     )
-    say()
-    say(f"share of texts that hold a word of {LONG} letters and more:")
-    say(tabulate(rows, headers=[*found], disable_numparse=True))
+    echo()
+    echo(f"share of texts that hold a word of {LONG} letters and more:")
+    echo(tabulate(rows, headers=[*found], disable_numparse=True))

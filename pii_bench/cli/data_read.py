@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import WRITTEN_SETS, add_reader
-from pii_bench.cli.terminal import say
+from pii_bench.cli.terminal import echo
 from pii_bench.construction.readings import parse_answers, record_readings
 from pii_bench.construction.recorded import Recorded
 from pii_bench.datasets.readings import folder_of, load_readings
@@ -39,5 +39,5 @@ def run(arguments: argparse.Namespace) -> bool:
     folder = folder_of(arguments.reader)
     known = load_readings(name, folder)
     found = parse_answers(arguments.answers, samples, known, arguments.reader)
-    say(f"recorded {record_readings(name, found, folder)} of {len(found)} readings")
+    echo(f"recorded {record_readings(name, found, folder)} of {len(found)} readings")
     return True

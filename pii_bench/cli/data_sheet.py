@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import WRITTEN_SETS, add_reader, positive
-from pii_bench.cli.terminal import say
+from pii_bench.cli.terminal import echo
 from pii_bench.construction.readings import sheet
 from pii_bench.construction.recorded import Recorded, portion_of
 from pii_bench.datasets.readings import folder_of, load_readings, version_of
@@ -50,5 +50,5 @@ def run(arguments: argparse.Namespace) -> bool:
     if not wanted:
         raise PiiBenchError(f"{name}: nothing is left to read there for reader {reader}")
     write_whole(arguments.out, sheet(wanted, reader))
-    say(f"{arguments.out}: {len(wanted)} samples")
+    echo(f"{arguments.out}: {len(wanted)} samples")
     return True

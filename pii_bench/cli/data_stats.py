@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import add_dataset, add_json
-from pii_bench.cli.terminal import say, say_json, tell
+from pii_bench.cli.terminal import echo, echo_json, log
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.datasets.publish import README, replace_block
 from pii_bench.datasets.statistics import (
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> bool:
         f"### {name}\n\n{to_markdown(ours, published.get(name))}" for name, ours in measured.items()
     )
     if arguments.json:
-        say_json(
+        echo_json(
             [
                 {"dataset": name, **row}
                 for name, ours in measured.items()
@@ -59,10 +59,10 @@ def run(arguments: argparse.Namespace) -> bool:
             ]
         )
     else:
-        say(markdown)
+        echo(markdown)
     if arguments.write:
         replace_block("statistics", markdown, README)
-        (tell if arguments.json else say)(f"\nwritten: {README}")
+        (log if arguments.json else echo)(f"\nwritten: {README}")
     return True
 
 

@@ -19,7 +19,7 @@ from pii_bench.analysis.diagnosis.tables import (
     twin_table,
 )
 from pii_bench.cli.options import add_json, add_results
-from pii_bench.cli.terminal import say, say_json, tell, tell_left_out
+from pii_bench.cli.terminal import echo, echo_json, log, log_left_out
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import csv_text, markdown_table
 from pii_bench.files import write_whole
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> bool:
     runs = query_runs(found.runs)
     scored, without_curve = find_scores(runs)
     left_out = [*found.left_out, *without_curve]
-    tell_left_out(left_out)
+    log_left_out(left_out)
     if not runs:
         raise PiiBenchError(f"{arguments.results}: no answers to queries are stored there")
     tables = {
@@ -103,19 +103,19 @@ def run(arguments: argparse.Namespace) -> bool:
         write_whole(folder / f"{name}.csv", text)
         records += [{"table": name, **record} for record in known.to_dict("records")]
     if arguments.json:
-        say_json(records)
+        echo_json(records)
     else:
         _print_errors(tables["errors"])
         _print_leak(tables["leak"])
         _print_twins(tables["twins"])
-    (tell if arguments.json else say)(
+    (log if arguments.json else echo)(
         f"\ntables: {', '.join(str(folder / f'{name}.csv') for name in tables)}"
     )
     return not left_out
 
 
 def _print_errors(table: pd.DataFrame) -> None:
-    say(_ERRORS)
+    echo(_ERRORS)
     for (dataset, task), part in table.groupby(["dataset", "task"], sort=False):
         body = []
         for system, lines in _by_run(part.dropna(subset="errors")):
@@ -126,14 +126,14 @@ def _print_errors(table: pd.DataFrame) -> None:
             possible = {line["class"] for line in lines}
             cells = [counts[kind] if kind in possible else None for kind in ErrorClass]
             body.append([*system, scored, *cells, counts.total()])
-        say(f"\n{dataset}: {task}\n")
+        echo(f"\n{dataset}: {task}\n")
         _print_table([*_SYSTEM, "Scored", *ErrorClass, "all"], body)
 
 
 def _print_leak(table: pd.DataFrame) -> None:
     if table.empty:
         return
-    say(f"\n{_LEAK}")
+    echo(f"\n{_LEAK}")
     header = [*_SYSTEM, "Answered", "Failed"]
     for title in ("Leak", "Over", "Text"):
         header += [title, OPEN, CLOSED]
@@ -154,14 +154,14 @@ def _print_leak(table: pd.DataFrame) -> None:
                     *(first[f"repeated{end}"] for end in ("", "_in_part", "_open")),
                 ]
             )
-        say(f"\n{dataset}\n")
+        echo(f"\n{dataset}\n")
         _print_table(header, body)
 
 
 def _print_twins(table: pd.DataFrame) -> None:
     if table.empty:
         return
-    say(f"\n{_TWINS}")
+    echo(f"\n{_TWINS}")
     header = [*_SYSTEM, "Reaction", "Against", "Pairs", "Failed", "Undefined", "Shown", "Rate"]
     header += ["Right", "Rate"]
     for dataset, part in table.groupby("dataset", sort=False):
@@ -170,7 +170,7 @@ def _print_twins(table: pd.DataFrame) -> None:
             for system, lines in _by_run(part)
             for line in lines
         ]
-        say(f"\n{dataset}\n")
+        echo(f"\n{dataset}\n")
         _print_table(header, body)
 
 
@@ -185,7 +185,7 @@ def _by_run(table: pd.DataFrame) -> Iterator[tuple[list[str], list[dict[Hashable
 
 def _print_table(header: Sequence[str], body: Sequence[Sequence[object]]) -> None:
     cells = [[_cell(value) for value in line] for line in body]
-    say(markdown_table(header, cells))
+    echo(markdown_table(header, cells))
 
 
 def _cell(value: object) -> str:

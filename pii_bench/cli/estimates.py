@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.terminal import say, say_json
+from pii_bench.cli.terminal import echo, echo_json
 from pii_bench.escaping import markdown_table
 from pii_bench.runs.estimates import sum_estimates
 
@@ -20,7 +20,7 @@ def print_estimates(estimates: Estimates, *, as_json: bool, models: bool = False
     """Print what jobs would take: low, expected and high; with `models` the model of each."""
     if as_json:
         names = [(job.system.card, job.dataset.name, each) for job, each in estimates]
-        say_json(
+        echo_json(
             [
                 {"model": card.model, "prompt": card.prompt, "dataset": dataset, **asdict(each)}
                 for card, dataset, each in names
@@ -36,8 +36,8 @@ def print_estimates(estimates: Estimates, *, as_json: bool, models: bool = False
         total = _cells(sum_estimates(each for _, each in estimates))
         rows.append(("total", "", "", *total) if models else ("", "total", "", *total))
     first = 0 if models else 1
-    say(markdown_table(header[first:], [row[first:] for row in rows], left[first:]))
-    say("low / expected / high; nothing was asked. High is a bound, failed attempts aside.")
+    echo(markdown_table(header[first:], [row[first:] for row in rows], left[first:]))
+    echo("low / expected / high; nothing was asked. High is a bound, failed attempts aside.")
 
 
 def _cells(each: Estimate) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import add_gzip, add_results
-from pii_bench.cli.terminal import say, tell, tell_big, tell_left_out
+from pii_bench.cli.terminal import echo, log, log_big, log_left_out
 from pii_bench.errors import PiiBenchError
 from pii_bench.integrations.every_eval_ever import Evaluator, export_runs
 
@@ -54,12 +54,12 @@ def run(arguments: argparse.Namespace) -> bool:
         Evaluator(arguments.organization, arguments.relationship),
         created=int(time.time()),
         compress=compress,
-        announce=partial(tell_big, out=out, compressed=compress),
+        announce=partial(log_big, out=out, compressed=compress),
     )
-    tell_left_out(exported.left_out)
+    log_left_out(exported.left_out)
     for path in exported.incomplete:
-        tell(f"incomplete: {path}")
+        log(f"incomplete: {path}")
     if not exported.files and not exported.left_out:
         raise PiiBenchError(f"{results}: no run in it to export")
-    say(f"{len(exported.files)} runs in {out}")
+    echo(f"{len(exported.files)} runs in {out}")
     return not (exported.incomplete or exported.left_out)

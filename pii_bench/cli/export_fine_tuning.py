@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import DATASET_HELP, add_gzip, add_json, add_limit, positive
-from pii_bench.cli.terminal import say, say_json, tell, tell_big
+from pii_bench.cli.terminal import echo, echo_json, log, log_big
 from pii_bench.errors import InputFileError
 from pii_bench.escaping import markdown_table
 from pii_bench.files import encode, write_whole
@@ -95,22 +95,22 @@ def run(arguments: argparse.Namespace) -> bool:
     made = tuning_file(examples, form, count)
     size = len(encode(made.text))
     out, compress = _out(arguments)
-    tell_big(size, out, compressed=compress)
+    log_big(size, out, compressed=compress)
     write_whole(out, made.text, compress=compress)
     usd = training_usd(made.tokens, arguments.epochs, form)
     if notice := SERVICES[form].notice:
-        tell(notice)
+        log(notice)
     if arguments.json:
         said = {"examples": made.examples, "bytes": size, "tokens": asdict(made.tokens)}
-        say_json([said | {"usd": {model: asdict(price) for model, price in usd.items()}}])
+        echo_json([said | {"usd": {model: asdict(price) for model, price in usd.items()}}])
         return True
-    say(f"{made.examples:,} examples, {size:,} bytes, {_range(made.tokens)} tokens: {out}")
+    echo(f"{made.examples:,} examples, {size:,} bytes, {_range(made.tokens)} tokens: {out}")
     if usd:
         rows = [(model, _range(price, ".2f")) for model, price in usd.items()]
         header = ("model", f"USD for {arguments.epochs} epochs")
-        say(markdown_table(header, rows, ("left", "right")))
+        echo(markdown_table(header, rows, ("left", "right")))
     if count is None:
-        say("low / expected / high; high is a bound. --tokenizer counts tokens.")
+        echo("low / expected / high; high is a bound. --tokenizer counts tokens.")
     return True
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import add_data_folder
-from pii_bench.cli.terminal import say
+from pii_bench.cli.terminal import echo
 from pii_bench.systems.relevance.catalog import FITTED, fit_thresholds
 
 if TYPE_CHECKING:
@@ -49,6 +49,6 @@ def run(arguments: argparse.Namespace) -> bool:
     chosen = arguments.systems or [name for name in FITTED if not FITTED[name].extra]
     sets = [arguments.data / f"dev-{name}.jsonl" for name in ("single", "multi")]
     for name, fitted in fit_thresholds(chosen, sets, arguments.out).items():
-        say(f"{name}: threshold {fitted.threshold:.4f}, dev F1 {fitted.f1:.3f}")
-    say(f"thresholds: {arguments.out}")
+        echo(f"{name}: threshold {fitted.threshold:.4f}, dev F1 {fitted.f1:.3f}")
+    echo(f"thresholds: {arguments.out}")
     return True

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench import api
 from pii_bench.cli.options import add_dataset, add_keep, add_limit, add_results
-from pii_bench.cli.terminal import RunProgress, say
+from pii_bench.cli.terminal import RunProgress, echo
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.ranking.gate import Least, read_baseline, shortfalls, write_baseline
 from pii_bench.systems import DEFAULT_SYSTEM
@@ -70,12 +70,12 @@ def run(arguments: argparse.Namespace) -> bool:
         )
     incomplete = [row for row in rows if not row.complete]
     for row in incomplete:
-        say(f"{row.dataset}, {row.task}: {row.scored} of {row.gold} samples are scored; run again")
+        echo(f"{row.dataset}, {row.task}: {row.scored} of {row.gold} samples are scored; run again")
     short = list(shortfalls(rows, least, baseline))
     for line in short:
-        say(line)
+        echo(line)
     if arguments.write_baseline and not incomplete:
         write_baseline(arguments.write_baseline, rows)
     if not short and not incomplete:
-        say(f"passed: {len(rows)} rows")
+        echo(f"passed: {len(rows)} rows")
     return not short and not incomplete

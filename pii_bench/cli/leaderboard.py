@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import add_json, add_results, positive
 from pii_bench.cli.terminal import (
-    say,
-    say_json,
-    say_rows,
-    tell,
-    tell_left_out,
+    echo,
+    echo_json,
+    echo_rows,
+    log,
+    log_left_out,
     update_leaderboard,
 )
 from pii_bench.ranking.external import published_rows
@@ -51,16 +51,16 @@ def run(arguments: argparse.Namespace) -> bool:
         from pii_bench.ranking.paper_tables import paper_table, paper_table_records
 
         collection = collect(results)
-        tell_left_out(collection.left_out)
+        log_left_out(collection.left_out)
         if arguments.json:
-            say_json(paper_table_records(table, collection.rows, published_rows()))
+            echo_json(paper_table_records(table, collection.rows, published_rows()))
         else:
-            say(paper_table(table, collection.rows, published_rows()), end="")
+            echo(paper_table(table, collection.rows, published_rows()), end="")
         return not collection.left_out
-    rows, complete = update_leaderboard(results, report=tell if arguments.json else say)
+    rows, complete = update_leaderboard(results, report=log if arguments.json else echo)
     if arguments.json:
-        say_rows(rows, as_json=True)
+        echo_rows(rows, as_json=True)
         return complete
     ours = sum(bool(row.signature) for row in rows)
-    say(f"{ours} rows of ours, {len(rows) - ours} published")
+    echo(f"{ours} rows of ours, {len(rows) - ours} published")
     return complete

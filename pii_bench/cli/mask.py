@@ -23,7 +23,7 @@ from pii_bench.cli.options import (
     ray_workers,
     system_options,
 )
-from pii_bench.cli.terminal import RunProgress, say_exactly, say_json, tell
+from pii_bench.cli.terminal import RunProgress, echo_exactly, echo_json, log
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import decode, read_text
 from pii_bench.masking import absent_tags, inexact_tags, mask, unmask
@@ -246,7 +246,7 @@ def _rewrite(arguments: argparse.Namespace) -> bool:
     _tell_recipients(work.systems)
 
     rewriting = asyncio.run(_closing(work.systems, work.rewriting(text, arguments.query)))
-    say_exactly(rewriting.text + "\n")
+    echo_exactly(rewriting.text + "\n")
     work.tell_counts()
     if arguments.explain:
         types = {normalise(value): pii_type for value, pii_type in rewriting.found.entities}
@@ -256,7 +256,7 @@ def _rewrite(arguments: argparse.Namespace) -> bool:
             for told in [_TRACES.get(each.trace, "gone")]
         ]
         headers = ("type", "text", "needed", "in the new text")
-        tell(tabulate(rows, headers=headers, disable_numparse=True))
+        log(tabulate(rows, headers=headers, disable_numparse=True))
     return True
 
 
@@ -281,14 +281,14 @@ def _mask(arguments: argparse.Namespace) -> bool:
     if mapping is not None:
         write_mapping(mapping, masked.mapping, force=arguments.force)
     if arguments.json:
-        say_json({"text": masked.text, "found": _found(answers, masked)})
+        echo_json({"text": masked.text, "found": _found(answers, masked)})
     else:
-        say_exactly(masked.text)
+        echo_exactly(masked.text)
     counts = Counts()
     counts.add(answers, masked, query, in_query)
     _tell(counts)
     if arguments.explain:
-        tell(tabulate(_found(answers, masked), headers="keys", disable_numparse=True))
+        log(tabulate(_found(answers, masked), headers="keys", disable_numparse=True))
     return True
 
 
@@ -301,7 +301,7 @@ def _unmask(arguments: argparse.Namespace) -> bool:
             raise PiiBenchError(f"--unmask has no use for --{name}: leave it out")
     mapping = read_mapping(arguments.mapping)
     answer = _read(arguments.file)
-    say_exactly(unmask(answer, mapping))
+    echo_exactly(unmask(answer, mapping))
     if absent := absent_tags(answer, mapping):
         _say(f"not in the text: {', '.join(absent)}")
     if inexact := inexact_tags(answer, mapping):
@@ -374,4 +374,4 @@ def _by_type(counts: Counter[str]) -> str:
 
 
 def _say(line: str) -> None:
-    tell(f"pii-bench mask: {line}")
+    log(f"pii-bench mask: {line}")

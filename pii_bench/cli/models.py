@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from tabulate import tabulate
 
 from pii_bench.cli.options import add_json
-from pii_bench.cli.terminal import say, say_json
+from pii_bench.cli.terminal import echo, echo_json
 from pii_bench.errors import UnknownNameError
 from pii_bench.models.catalog import MODELS
 
@@ -55,9 +55,9 @@ def run(arguments: argparse.Namespace) -> bool:
         raise UnknownNameError("provider", arguments.provider, providers)
     cards = [card for card in MODELS.values() if arguments.provider in {None, card.provider}]
     if arguments.json:
-        say_json([{**asdict(card), "model": card.full_name} for card in cards])
+        echo_json([{**asdict(card), "model": card.full_name} for card in cards])
         return True
-    say(
+    echo(
         tabulate(
             [_row(card) for card in cards],
             headers=_HEADER,
@@ -66,10 +66,10 @@ def run(arguments: argparse.Namespace) -> bool:
             colalign=_ALIGN,
         )
     )
-    say("\nPrices are in USD per million tokens. Any other model: PROVIDER/NAME.")
+    echo("\nPrices are in USD per million tokens. Any other model: PROVIDER/NAME.")
     if arguments.sources:
         for card in cards:
-            say("\n" + "\n".join(_sources(card)))
+            echo("\n" + "\n".join(_sources(card)))
     return True
 
 

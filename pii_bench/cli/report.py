@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.analysis.report.data import Texts, collect_report
 from pii_bench.analysis.report.page import render_page
 from pii_bench.cli.options import add_dataset, add_results
-from pii_bench.cli.terminal import say, seldom, tell, tell_left_out
+from pii_bench.cli.terminal import echo, log, log_left_out, throttled_log
 from pii_bench.files import write_whole
 
 if TYPE_CHECKING:
@@ -69,20 +69,20 @@ def run(arguments: argparse.Namespace) -> bool:
         dataset=arguments.dataset,
         systems=arguments.model or (),
         texts=texts,
-        progress=seldom(),
+        progress=throttled_log(),
     )
-    tell_left_out(report.left_out)
+    log_left_out(report.left_out)
     if report.figures.missing:
-        tell(f"no figures: {report.figures.missing}")
+        log(f"no figures: {report.figures.missing}")
     if report.foreign_texts:
         names = ", ".join(report.foreign_texts)
-        tell(f"it holds the texts of {names}: it is as private as they are")
+        log(f"it holds the texts of {names}: it is as private as they are")
     if report.without_texts:
         names = ", ".join(report.without_texts)
         how = "" if texts is Texts.NONE else " (--texts puts them in)"
-        tell(f"without the texts of {names}{how}")
+        log(f"without the texts of {names}{how}")
     write_whole(out, render_page(report))
     runs = len(report.record["runs"])
     size = out.stat().st_size / 1e6
-    say(f"report: {out} ({len(report.rows)} rows, {runs} runs, {size:.1f} MB)")
+    echo(f"report: {out} ({len(report.rows)} rows, {runs} runs, {size:.1f} MB)")
     return not report.left_out

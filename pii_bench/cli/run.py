@@ -34,7 +34,7 @@ from pii_bench.cli.options import (
     ray_workers,
     system_options,
 )
-from pii_bench.cli.terminal import RunProgress, say, say_rows, tell, tell_faults, update_leaderboard
+from pii_bench.cli.terminal import RunProgress, echo, echo_rows, log, log_faults, update_leaderboard
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import CallPolicy
@@ -130,7 +130,7 @@ def run(arguments: argparse.Namespace) -> bool:
     datasets = load_datasets(filtered(arguments))
     planned = plan(arguments, datasets)
     for dataset in datasets:
-        tell_faults(dataset)
+        log_faults(dataset)
     if arguments.dry_run:
         from pii_bench.cli.estimates import print_estimates
         from pii_bench.runs.estimates import estimate_jobs
@@ -146,7 +146,7 @@ def run(arguments: argparse.Namespace) -> bool:
     except KeyboardInterrupt:
         return not missing(planned.jobs)
     print_summary(arguments, datasets, ran(planned.jobs))
-    return complete or tell_missing(planned.jobs)
+    return complete or log_missing(planned.jobs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,21 +213,21 @@ def ask(planned: Plan, batch: Literal["submit", "wait"] | None) -> bool:
                     run_jobs(jobs, planned.concurrency, batch, progress, planned.map_samples)
                 )
         except KeyboardInterrupt:
-            tell("interrupted")
-            tell_missing(jobs)
+            log("interrupted")
+            log_missing(jobs)
             raise
         except PiiBenchError:
-            tell_missing(jobs)
+            log_missing(jobs)
             raise
     _tell_plug_in_faults(jobs)
     return complete
 
 
-def tell_missing(jobs: Sequence[Job]) -> bool:
+def log_missing(jobs: Sequence[Job]) -> bool:
     """Say what has no answer yet; whether nothing is missing."""
     lines = missing(jobs)
     for line in lines:
-        tell(line)
+        log(line)
     return not lines
 
 
@@ -243,9 +243,9 @@ def _tell_plug_in_faults(jobs: Sequence[Job]) -> None:
             if record.id in asked and (fault := fault_of(record.response))
         ]
         for fault in faults[:_LISTED]:
-            tell(f"{job.label}, {fault}")
+            log(f"{job.label}, {fault}")
         if len(faults) > _LISTED:
-            tell(f"{job.label}: and {len(faults) - _LISTED} more")
+            log(f"{job.label}: and {len(faults) - _LISTED} more")
 
 
 def print_summary(
@@ -256,28 +256,28 @@ def print_summary(
     """Update the leaderboard, and print the rows of what was run (`shown`) next to the paper's."""
     from pii_bench.ranking.render import summarise
 
-    report = tell if arguments.json else say
+    report = log if arguments.json else echo
     rows, _ = update_leaderboard(arguments.results, datasets, report=report)
     tasks = [*Task] if arguments.task == "all" else [Task(arguments.task)]
     chosen = [row for row in rows if row.task in tasks and _is_shown(row, shown)]
     if arguments.json:
-        say_rows([row for row in chosen if row.source.is_system], as_json=True)
+        echo_rows([row for row in chosen if row.source.is_system], as_json=True)
     elif arguments.all:
-        say_rows(chosen, as_json=False)
+        echo_rows(chosen, as_json=False)
     else:
-        say(f"\n{summarise(rows, shown, tasks)}", end="")
+        echo(f"\n{summarise(rows, shown, tasks)}", end="")
 
 
 def _introduce(name: str, base_url: str | None) -> ModelCard | None:
     """Say which model an alias names, and when that model will be retired."""
     full_name = resolve(name)
     if full_name != name:
-        tell(f"model {name} is {full_name}")
+        log(f"model {name} is {full_name}")
     provider, _, model_id = full_name.partition("/")
     card = find_card(provider, model_id)
     if card is not None and card.status is ModelStatus.DEPRECATED and base_url is None:
         leaves = f"model {full_name} will be retired on {card.retirement}"
-        tell(f"{leaves}: use {card.substitute} after that")
+        log(f"{leaves}: use {card.substitute} after that")
     return card
 
 

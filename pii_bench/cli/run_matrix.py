@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.estimates import print_estimates
-from pii_bench.cli.run import ask, plan, print_summary, ran, tell_missing
-from pii_bench.cli.terminal import tell, tell_faults
+from pii_bench.cli.run import ask, log_missing, plan, print_summary, ran
+from pii_bench.cli.terminal import log, log_faults
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
 from pii_bench.runs.estimates import estimate_jobs
@@ -52,7 +52,7 @@ def run_matrix(arguments: argparse.Namespace) -> bool:
     matrix = replace(matrix, **given)
     datasets = _load(matrix, arguments.config)
     for dataset in datasets:
-        tell_faults(dataset)
+        log_faults(dataset)
     arguments.task, arguments.results = matrix.task, matrix.results
     if arguments.dry_run:
         return _estimate(matrix, arguments, datasets)
@@ -60,17 +60,17 @@ def run_matrix(arguments: argparse.Namespace) -> bool:
     shown: dict[tuple[str, str, str], None] = {}
     incomplete: list[str] = []
     for number, cell in enumerate(cells, start=1):
-        tell(f"{number} of {len(cells)}: {cell.name}")
+        log(f"{number} of {len(cells)}: {cell.name}")
         jobs: Sequence[Job] = ()
         own = _of_cell(cell, matrix, arguments, left)
         try:
             planned = plan(own, datasets)
             jobs = planned.jobs
-            complete = ask(planned, own.batch) or tell_missing(jobs)
+            complete = ask(planned, own.batch) or log_missing(jobs)
         except KeyboardInterrupt:
             return False
         except PiiBenchError as error:
-            tell(f"{cell.name}: {error}")
+            log(f"{cell.name}: {error}")
             complete = False
         shown |= ran(jobs)
         incomplete += [] if complete else [cell.name]
@@ -126,7 +126,7 @@ def _estimate(matrix: Matrix, arguments: argparse.Namespace, datasets: Sequence[
         try:
             planned = plan(own, datasets)
         except PiiBenchError as error:
-            tell(f"{cell.name}: {error}")
+            log(f"{cell.name}: {error}")
             incomplete.append(cell.name)
             continue
         batched = own.batch is not None
@@ -142,4 +142,4 @@ def _estimate(matrix: Matrix, arguments: argparse.Namespace, datasets: Sequence[
 
 def _tell_incomplete(names: Sequence[str], count: int) -> None:
     if names:
-        tell(f"{len(names)} of {count} are incomplete: {', '.join(names)}; run again to go on")
+        log(f"{len(names)} of {count} are incomplete: {', '.join(names)}; run again to go on")

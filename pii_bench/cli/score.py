@@ -6,7 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import DATASET_HELP, add_json, add_results
-from pii_bench.cli.terminal import counted, say, say_rows, tell, tell_faults, update_leaderboard
+from pii_bench.cli.terminal import (
+    echo,
+    echo_rows,
+    log,
+    log_faults,
+    log_progress,
+    update_leaderboard,
+)
 from pii_bench.datasets.catalog import load_dataset, open_dataset
 from pii_bench.errors import PiiBenchError
 from pii_bench.ranking.external import check_name, keep_submission
@@ -69,11 +76,11 @@ def run(arguments: argparse.Namespace) -> bool:
     if arguments.force:
         raise PiiBenchError("--force is about what is kept under --name: leave it out")
     dataset = open_dataset(arguments.dataset)
-    tell_faults(dataset)
+    log_faults(dataset)
     clusters = _clusters(dataset)
     predictions = _read(arguments, clusters)
     tallies = [Tally(task, CompactScores()) for task in predicted_tasks(predictions)]
-    for sample in counted(dataset.read(), "samples scored", of=len(clusters)):
+    for sample in log_progress(dataset.read(), "samples scored", of=len(clusters)):
         prediction = predictions.get(sample.id)
         for tally in tallies:
             tally.add(sample, prediction)
@@ -96,7 +103,7 @@ def run(arguments: argparse.Namespace) -> bool:
                 names_types=typed,
             )
         )
-    say_rows(with_intervals(rows), as_json=arguments.json)
+    echo_rows(with_intervals(rows), as_json=arguments.json)
     return arguments.partial or all(row.complete for row in rows)
 
 
@@ -106,11 +113,11 @@ def _read(arguments: argparse.Namespace, wanted: Mapping[str, object]) -> Predic
     predictions = PredictionsFile(path)
     if lacking := predictions.require(wanted, partial=arguments.partial):
         scored = len(wanted) - lacking
-        tell(f"partial: {scored} of {len(wanted)} samples have a prediction and are scored")
+        log(f"partial: {scored} of {len(wanted)} samples have a prediction and are scored")
     if unknown := unknown_types(predictions):
         listed = ", ".join(f"{name!r} {count}" for name, count in unknown.most_common(5))
         what = f"entities of types that are none of {', '.join(PiiType)}"
-        tell(f"{unknown.total()} {what}: {listed}; they are right only where gold has them too")
+        log(f"{unknown.total()} {what}: {listed}; they are right only where gold has them too")
     if not predicted_tasks(predictions):
         raise PiiBenchError(f"{path}: no line has an answer; nothing to score")
     return predictions
@@ -119,7 +126,7 @@ def _read(arguments: argparse.Namespace, wanted: Mapping[str, object]) -> Predic
 def _clusters(dataset: DatasetStream) -> Mapping[str, str]:
     """Sample id to cluster; what finds the clusters is given up before anything is scored."""
     clusters = Clusters()
-    for sample in counted(dataset.read(), "samples read"):
+    for sample in log_progress(dataset.read(), "samples read"):
         clusters.add(sample)
     return clusters.by_id
 
@@ -127,15 +134,15 @@ def _clusters(dataset: DatasetStream) -> Mapping[str, str]:
 def _keep(arguments: argparse.Namespace, name: str) -> bool:
     """Keep predictions under a name, and print their rows; whether all could be scored."""
     dataset = load_dataset(arguments.dataset)
-    tell_faults(dataset)
+    log_faults(dataset)
     wanted = dict.fromkeys(sample.id for sample in dataset.samples)
     found = _read(arguments, wanted)
     predictions = {each: found.get(each, Prediction(Status.INFRA_ERROR)) for each in wanted}
     kept = keep_submission(arguments.results, name, dataset, predictions, force=arguments.force)
-    report = tell if arguments.json else say
+    report = log if arguments.json else echo
     report(f"kept: {kept}")
     rows, _ = update_leaderboard(arguments.results, [dataset], report=report)
     own = (Source.SUBMITTED, name, dataset.name)
     shown = [row for row in rows if (row.source, row.model, row.dataset) == own]
-    say_rows(shown, as_json=arguments.json)
+    echo_rows(shown, as_json=arguments.json)
     return arguments.partial or all(row.complete for row in shown)

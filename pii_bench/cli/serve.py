@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import add_results, positive
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.terminal import echo, log
 from pii_bench.errors import MissingExtraError, PiiBenchError
 from pii_bench.systems import DEFAULT_SYSTEM
 
@@ -121,7 +121,7 @@ def _serve(settings: Settings) -> None:
     app.state.web.masker.start()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    tell(f"pii-bench serve: http://{host}:{settings.port} (Ctrl+C ends it)")
+    log(f"pii-bench serve: http://{host}:{settings.port} (Ctrl+C ends it)")
     # Its access log would hold query strings.
     uvicorn.run(
         app,
@@ -140,7 +140,7 @@ def _add_owner(settings: Settings, name: str) -> None:
 
     database = Database(settings.database)
     add_account(database, name, Role.OWNER, _ask_password())
-    say(f"{name} is an owner")
+    echo(f"{name} is an owner")
 
 
 def _ask_password() -> str:

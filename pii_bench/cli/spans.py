@@ -11,7 +11,7 @@ from tabulate import tabulate
 
 from pii_bench.analysis.spans import COLUMNS, SpanTally, StoredDetector, build_local
 from pii_bench.cli.options import DATASET_HELP, add_filters, add_json, add_label_map, filtered
-from pii_bench.cli.terminal import counted, say, say_json, tell
+from pii_bench.cli.terminal import echo, echo_json, log, log_progress
 from pii_bench.datasets.catalog import load_dataset, open_documents
 from pii_bench.datasets.span_files import Misfits
 from pii_bench.errors import InputFileError, PiiBenchError
@@ -87,11 +87,11 @@ def run(arguments: argparse.Namespace) -> bool:
         misfits = Misfits()
         rows += _score(stream, detector, misfits)
     for message in misfits.messages():
-        tell(f"{arguments.dataset}: {message}")
+        log(f"{arguments.dataset}: {message}")
     if arguments.json:
-        say_json(rows)
+        echo_json(rows)
     for model, own in groupby([] if arguments.json else rows, key=itemgetter("model")):
-        say(f"\n{model} on {stream.name}\n\n{_table([*own])}")
+        echo(f"\n{model} on {stream.name}\n\n{_table([*own])}")
     if arguments.out is not None:
         write_whole(arguments.out, csv_text(COLUMNS, [[*row.values()] for row in rows]))
     return True
@@ -115,7 +115,7 @@ def _stored(paths: Sequence[Path], source: str) -> list[StoredDetector]:
 def _score(stream: DocumentStream, detector: Detector, misfits: Misfits) -> list[Row]:
     tally = SpanTally(stream.labels, detector)
     unasked = 0
-    for document in counted(stream.read(misfits), f"documents read by {detector.name}"):
+    for document in log_progress(stream.read(misfits), f"documents read by {detector.name}"):
         if isinstance(detector, StoredDetector) and document.text not in detector:
             unasked += 1
         else:
@@ -123,7 +123,7 @@ def _score(stream: DocumentStream, detector: Detector, misfits: Misfits) -> list
     if isinstance(detector, StoredDetector):
         tally.unscored.update(detector.unplaced)
     if unasked:
-        tell(f"{detector.name}: {unasked} documents have no answer and are left out")
+        log(f"{detector.name}: {unasked} documents have no answer and are left out")
     signature = Signature(
         stream.name,
         stream.sha256,

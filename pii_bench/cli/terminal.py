@@ -1,4 +1,4 @@
-"""What a command says: results on standard output, all else and progress on standard error."""
+"""Output of the commands: results on standard output; messages and progress on standard error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from pii_bench import escaping
 from pii_bench.errors import PiiBenchError
-from pii_bench.escaping import terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,145 +24,176 @@ if TYPE_CHECKING:
     from pii_bench.models.budget import Ledger
     from pii_bench.ranking.rows import Row
 
+T = TypeVar("T")
+
+BIG: Final = 100 * 10**6
+"""Bytes from which an export announces its size before it writes."""
+
+_SECONDS_BETWEEN_LINES: Final = 10.0
+
 
 class OutputError(PiiBenchError):
-    """Standard output takes no more, as on a full disk."""
+    """Standard output cannot be written, as on a full disk."""
 
 
-def say(text: str = "", *, end: str = "\n") -> None:
-    """Print a result.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
-    with _writing():
-        print(terminal(text), end=end)
-
-
-def say_json(rows: Sequence[object] | Mapping[str, object]) -> None:
-    """Print rows as a JSON array, or one object, in ASCII.
-
-    What JSON has no kind for, such as a day, is printed as text.
+def echo(text: str = "", *, end: str = "\n") -> None:
+    """Print a result to standard output, with control characters escaped.
 
     Raises:
-        OutputError: it cannot be written.
+        OutputError: standard output cannot be written.
     """
-    # The only character of ASCII that JSON may hold and `say` would show another way.
-    say(json.dumps(rows, indent=2, default=str).replace("\x7f", "\\u007f"))
+    with _output_errors():
+        print(escaping.terminal(text), end=end)
 
 
-def say_exactly(text: str) -> None:
-    """Print a text of the user's own, byte by byte as it came.
+def echo_json(value: Sequence[object] | Mapping[str, object]) -> None:
+    """Print rows as a JSON array, or one object, in ASCII; dates become strings.
 
     Raises:
-        OutputError: it cannot be written.
+        OutputError: standard output cannot be written.
     """
-    with _writing():
+    # JSON leaves DEL as it is, and `echo` would escape it in a way that JSON does not know.
+    echo(json.dumps(value, indent=2, default=str).replace("\x7f", "\\u007f"))
+
+
+def echo_exactly(text: str) -> None:
+    """Print a text of the user's without escaping.
+
+    Raises:
+        OutputError: standard output cannot be written.
+    """
+    with _output_errors():
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
         sys.stdout.flush()
 
 
-def tell(text: str) -> None:
-    """Print something about the run, at once."""
-    print(terminal(text), file=sys.stderr, flush=True)
-
-
-def tell_left_out(reasons: Iterable[str]) -> None:
-    """Say which stored runs are in no table, and why."""
-    for reason in reasons:
-        tell(f"left out: {reason}")
-
-
-def finish() -> None:
-    """Write out what is printed and waits.
+def flush() -> None:
+    """Flush standard output.
 
     Raises:
-        OutputError: it cannot be written.
+        OutputError: standard output cannot be written.
     """
-    with _writing():
+    with _output_errors():
         sys.stdout.flush()
 
 
 @contextmanager
-def _writing() -> Iterator[None]:
+def _output_errors() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        # What waits in the buffer would fail once more when Python ends.
+        # Python flushes the buffer once more at exit, which would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        what = error.strerror or str(error)
-        raise OutputError(f"standard output cannot be written: {what}") from error
+        reason = error.strerror or str(error)
+        raise OutputError(f"standard output cannot be written: {reason}") from error
 
 
-T = TypeVar("T")
-
-BIG: Final = 100 * 10**6
-"""Bytes from which an export says its size before it is written."""
-
-_SECONDS_BETWEEN_LINES: Final = 10.0
+def log(text: str) -> None:
+    """Print a message to standard error, with control characters escaped."""
+    print(escaping.terminal(text), file=sys.stderr, flush=True)
 
 
-def tell_faults(dataset: Dataset | DatasetStream) -> None:
-    """Say which annotations of a dataset could not be used, where there are any."""
+def log_left_out(reasons: Iterable[str]) -> None:
+    """Log which stored runs are left out, and why."""
+    for reason in reasons:
+        log(f"left out: {reason}")
+
+
+def log_faults(dataset: Dataset | DatasetStream) -> None:
+    """Log the faulty annotations that a dataset leaves out, if any."""
     if dataset.faults:
-        count = len(dataset.faults)
-        tell(f"{dataset.source}: annotation faults left out: {count}")
+        log(f"{dataset.source}: annotation faults left out: {len(dataset.faults)}")
         for fault in dataset.faults:
-            tell(f"  {fault}")
+            log(f"  {fault}")
 
 
-def tell_big(size: int, out: Path, *, compressed: bool) -> None:
-    """Say what an export will write where that is much; `size` is before compression."""
+def log_big(size: int, out: Path, *, compressed: bool) -> None:
+    """Log the size of an export, in bytes before compression, if it is large."""
     if size >= BIG:
         hint = "before they are compressed" if compressed else "--gzip compresses them"
-        tell(f"about {size / 1e6:,.0f} MB of samples for {out}: {hint}")
+        log(f"about {size / 1e6:,.0f} MB of samples for {out}: {hint}")
+
+
+def throttled_log() -> Callable[[str], None]:
+    """Return a function that logs a message unless it logged another in the last 2 seconds."""
+    last = -_SECONDS_BETWEEN_LINES
+
+    def report(message: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _SECONDS_BETWEEN_LINES / 5:
+            last = time.monotonic()
+            log(message)
+
+    return report
+
+
+def log_progress(items: Iterable[T], what: str, of: int | None = None) -> Iterator[T]:
+    """Yield the items, and log every 10 seconds how many of them are done.
+
+    Args:
+        items: the items.
+        what: the words after the number, such as "samples read".
+        of: the number of items, if known.
+    """
+    total = "" if of is None else f" of {of:,}"
+    last = time.monotonic()
+    for number, item in enumerate(items, start=1):
+        yield item
+        if time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
+            last = time.monotonic()
+            log(f"{number:,}{total} {what}")
 
 
 def update_leaderboard(
-    results: Path, loaded: Iterable[Dataset] = (), *, report: Callable[[str], None] = say
+    results: Path, loaded: Iterable[Dataset] = (), *, report: Callable[[str], None] = echo
 ) -> tuple[list[Row], bool]:
-    """Write the leaderboard, say where it is, and use datasets that are loaded already.
+    """Update the leaderboard files, and report where they are.
+
+    Args:
+        results: the results folder.
+        loaded: datasets that need not be loaded again.
+        report: prints the line.
 
     Returns:
-        Its rows, and whether every run found its dataset.
+        The rows, and whether no run was left out.
 
     Raises:
         InputFileError: a stored run is broken.
-        ResultsError: it cannot be written, or another run writes it for minutes.
+        ResultsError: the files cannot be written, or another run keeps them locked.
     """
     from pii_bench.ranking.stored import update
 
     board = update(results, loaded)
-    tell_left_out(board.left_out)
+    log_left_out(board.left_out)
     first, *others = board.files
     report(f"leaderboard: {first} (also {', '.join(path.suffix for path in others)})")
     return list(board.rows), not board.left_out
 
 
-def say_rows(rows: Sequence[Row], *, as_json: bool) -> None:
-    """One table per dataset and task, and the signature of each row that has one; or JSON."""
+def echo_rows(rows: Sequence[Row], *, as_json: bool) -> None:
+    """Print a table for each dataset and task, and the signatures of the rows; or JSON."""
     from pii_bench.ranking.render import record_of, to_table
 
     if as_json:
-        say_json([record_of(row) for row in rows])
+        echo_json([record_of(row) for row in rows])
         return
     for (dataset, task), group in groupby(rows, key=lambda row: (row.dataset, row.task)):
-        say(f"\n{dataset}: {task}\n\n{to_table(list(group))}")
+        echo(f"\n{dataset}: {task}\n\n{to_table(list(group))}")
     if rows:
-        say()
+        echo()
     for row in rows:
         if row.signature:
-            say(row.signature)
+            echo(row.signature)
 
 
 class RunProgress:
-    """Shows done, failed, rate and time left of one run after another (`Observer`).
+    """Shows the progress of one run after another: bars on a terminal, otherwise lines.
 
     Args:
-        console: where to; None for standard error, because results go to standard output.
+        console: the console to print to (default: standard error).
     """
 
     def __init__(self, console: Console | None = None) -> None:
@@ -189,11 +219,11 @@ class RunProgress:
             self._bars.stop()
 
     def label(self, text: str, ledger: Ledger | None = None) -> None:
-        """Name the run that starts next; the ledger counts what its calls cost."""
+        """Set the name and the ledger of the run that starts next."""
         self._label, self._ledger = text, ledger
 
     def started(self, done: int, total: int) -> None:
-        """A run begins, or goes on under its label; `done` samples of `total` have answers."""
+        """Start or resume the run of the current label with `done` of `total` samples answered."""
         self._total, self._before, self._advanced, self._failed = total, done, 0, 0
         self._start = self._last_line = time.monotonic()
         if self._bars:
@@ -202,12 +232,12 @@ class RunProgress:
             return
         self._labels.add(self._label)
         if done:
-            self._print(f"{done} of {total} answered before")
+            self.note(f"{done} of {total} answered before")
         if not self._bars and done < total:
-            self._print(f"asking about {total - done}")
+            self.note(f"asking about {total - done}")
 
     def advanced(self, *, failed: bool) -> None:
-        """One more sample was answered, or its call failed."""
+        """Count one more sample, answered or failed."""
         self._advanced += 1
         self._failed += failed
         seconds = time.monotonic() - self._start
@@ -215,21 +245,27 @@ class RunProgress:
         if self._bars:
             self._bars.advance(failed=self._failed, rate=rate, spent=self._spent())
         else:
-            self._line(rate)
+            self._print_line(rate)
 
     def waiting(self, *, finished: int, total: int) -> None:
-        """The provider has finished so many requests of the batches that still run."""
-        self._print(f"batches: {finished} of {total or '?'} finished")
+        """Print how many requests of the running batches the provider has finished."""
+        self.note(f"batches: {finished} of {total or '?'} finished")
 
     def note(self, what: str) -> None:
-        """Say something of the run under its label."""
-        self._print(what)
+        """Print a message with the label of the run."""
+        line = f"{self._label}: {what}"
+        if self._console is None:
+            log(line)
+        else:
+            # Names must not be wrapped or read as markup or emoji.
+            text = escaping.visible(line)
+            self._console.print(text, soft_wrap=True, markup=False, emoji=False, highlight=False)
 
     def _spent(self) -> str:
         spent = self._ledger.spent_usd if self._ledger else None
         return "" if spent is None else f"{spent:.4f} USD"
 
-    def _line(self, rate: float) -> None:
+    def _print_line(self, rate: float) -> None:
         done = self._before + self._advanced
         now = time.monotonic()
         if done < self._total and now - self._last_line < _SECONDS_BETWEEN_LINES:
@@ -237,23 +273,14 @@ class RunProgress:
         self._last_line = now
         left = (self._total - done) / rate if rate else 0.0
         spent = f", {self._spent()}" if self._spent() else ""
-        self._print(
+        self.note(
             f"{done} of {self._total} done, {self._failed} failed, {rate:.1f}/s, "
             f"{left:.0f} s left{spent}"
         )
 
-    def _print(self, what: str) -> None:
-        line = f"{self._label}: {what}"
-        if self._console is None:
-            tell(line)
-        else:
-            # One line, however long, and nothing of a name read as markup or an emoji.
-            text = escaping.visible(line)
-            self._console.print(text, soft_wrap=True, markup=False, emoji=False, highlight=False)
-
 
 class _Bars:
-    """The bars of a terminal, one for each label. Elsewhere they are not imported."""
+    """The progress bars of a terminal, one for each label."""
 
     def __init__(self, console: Console) -> None:
         from rich.progress import (
@@ -293,27 +320,3 @@ class _Bars:
         return self._progress.add_task(
             escaping.visible(label), total=total, visible=visible, failed=0, rate="0.0", spent=""
         )
-
-
-def seldom() -> Callable[[str], None]:
-    """Says what is done next, every few seconds at most."""
-    last = -_SECONDS_BETWEEN_LINES
-
-    def report(what: str) -> None:
-        nonlocal last
-        if time.monotonic() - last >= _SECONDS_BETWEEN_LINES / 5:
-            last = time.monotonic()
-            tell(what)
-
-    return report
-
-
-def counted(items: Iterable[T], what: str, of: int | None = None) -> Iterator[T]:
-    """Give items one by one and say every few seconds how many there were, `of` how many."""
-    total = "" if of is None else f" of {of:,}"
-    last = time.monotonic()
-    for number, item in enumerate(items, start=1):
-        yield item
-        if time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
-            last = time.monotonic()
-            tell(f"{number:,}{total} {what}")

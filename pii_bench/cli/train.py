@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.cli.export_fine_tuning import add_targets
 from pii_bench.cli.options import add_data_folder, positive, share
-from pii_bench.cli.terminal import finish, say, tell
+from pii_bench.cli.terminal import echo, flush, log
 from pii_bench.errors import InputFileError, MissingExtraError, PiiBenchError
 from pii_bench.models.local import WEIGHTS, hash_gguf, locate
 from pii_bench.prompting import labelled
@@ -154,7 +154,7 @@ def _bilstm_crf(arguments: argparse.Namespace) -> None:
     settings = Settings(spelling=not arguments.words_alone)
     data: Path = arguments.data
     train(_sets(data, "train"), _sets(data, "dev"), out, _show_epoch, settings)
-    say(f"weights: {out}")
+    echo(f"weights: {out}")
 
 
 def _sets(data: Path, part: str) -> list[Path]:
@@ -163,8 +163,8 @@ def _sets(data: Path, part: str) -> list[Path]:
 
 def _show_epoch(epoch: Epoch) -> None:
     score = f"dev P {epoch.dev.precision:.3f} R {epoch.dev.recall:.3f} F1 {epoch.dev.f1:.3f}"
-    say(f"epoch {epoch.number}: loss {epoch.loss:.2f}, {score}, {epoch.seconds:.0f} s")
-    finish()
+    echo(f"epoch {epoch.number}: loss {epoch.loss:.2f}, {score}, {epoch.seconds:.0f} s")
+    flush()
 
 
 def _lora(arguments: argparse.Namespace) -> None:
@@ -179,11 +179,11 @@ def _lora(arguments: argparse.Namespace) -> None:
     settings = Settings(**_given(arguments, (field.name for field in fields(Settings))))
     out: Path = arguments.out or Path("build") / "lora"
     tuned = tune(base, examples, out, settings, _show_step)
-    say(f"{tuned.examples} examples, {tuned.left_out} left out: over {settings.longest} tokens")
-    say(f"loss of the first tenth of the steps {tuned.first_loss:.3f}, last {tuned.last_loss:.3f}")
-    say(f"weights: {tuned.model}")
+    echo(f"{tuned.examples} examples, {tuned.left_out} left out: over {settings.longest} tokens")
+    echo(f"loss of the first tenth of the steps {tuned.first_loss:.3f}, last {tuned.last_loss:.3f}")
+    echo(f"weights: {tuned.model}")
     if tuned.model.is_file():
-        say(f"pii-bench run --model local/{tuned.model}")
+        echo(f"pii-bench run --model local/{tuned.model}")
 
 
 def _given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def _base(named: str) -> Path:
 
 
 def _show_step(step: int, steps: int, loss: float) -> None:
-    tell(f"step {step} of {steps}: loss {loss:.3f}")
+    log(f"step {step} of {steps}: loss {loss:.3f}")
 
 
 def _encoder(arguments: argparse.Namespace) -> None:
@@ -234,8 +234,8 @@ def _encoder(arguments: argparse.Namespace) -> None:
     data = read_data(arguments.train or TRAIN, arguments.dev or DEV, arguments.hold_out)
     work = out.with_name(f"{out.name}.work")
     found = train(checkpoint, data, out, settings, work, arguments.start)
-    say(", ".join(f"{name} {value:.3f}" for name, value in found.figures.items()))
-    say(f"weights: {out}")
+    echo(", ".join(f"{name} {value:.3f}" for name, value in found.figures.items()))
+    echo(f"weights: {out}")
 
 
 def _is_gguf(checkpoint: Path) -> bool:

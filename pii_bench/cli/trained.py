@@ -10,7 +10,7 @@ from tabulate import tabulate
 
 from pii_bench.analysis.trained import Trained, read_trained
 from pii_bench.cli.options import add_json
-from pii_bench.cli.terminal import say, say_json
+from pii_bench.cli.terminal import echo, echo_json
 from pii_bench.escaping import csv_text
 from pii_bench.files import write_whole
 
@@ -40,9 +40,9 @@ def run(arguments: argparse.Namespace) -> bool:
     rows = [asdict(read_trained(folder)) for folder in arguments.folders]
     header = [field.name for field in fields(Trained)]
     if arguments.json:
-        say_json(rows)
+        echo_json(rows)
     else:
-        say(tabulate([row.values() for row in rows], headers=header, floatfmt=".3f"))
+        echo(tabulate([row.values() for row in rows], headers=header, floatfmt=".3f"))
     if arguments.out:
         write_whole(arguments.out, csv_text(header, (row.values() for row in rows)))
     return True

@@ -23,8 +23,8 @@ from pii_bench.cli.options import (
     positive,
     weight,
 )
-from pii_bench.cli.run import for_task, tell_missing
-from pii_bench.cli.terminal import RunProgress, say, say_json, tell, tell_left_out
+from pii_bench.cli.run import for_task, log_missing
+from pii_bench.cli.terminal import RunProgress, echo, echo_json, log, log_left_out
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import CallPolicy
@@ -138,7 +138,7 @@ def run(arguments: argparse.Namespace) -> bool:
     try:
         complete = [_run(jobs, calls) for jobs, calls in study.stages()]
     except KeyboardInterrupt:
-        tell("interrupted")
+        log("interrupted")
         return False
     finally:
         asyncio.run(study.close())
@@ -217,9 +217,9 @@ def _run(jobs: Sequence[Job], calls: int) -> bool:
             with RunProgress() as progress:
                 asyncio.run(run_jobs(jobs, calls, None, progress))
         except (KeyboardInterrupt, PiiBenchError):
-            tell_missing(jobs)
+            log_missing(jobs)
             raise
-        return tell_missing(jobs)
+        return log_missing(jobs)
 
 
 def _write(arguments: argparse.Namespace, measuring: Measuring, datasets: set[str] | None) -> bool:
@@ -229,14 +229,14 @@ def _write(arguments: argparse.Namespace, measuring: Measuring, datasets: set[st
         Whether every stored run has its rows.
     """
     figures = update_figures(arguments.results, measuring)
-    tell_left_out(figures.left_out)
-    (tell if arguments.json else say)(f"figures: {', '.join(map(str, figures.paths))}")
+    log_left_out(figures.left_out)
+    (log if arguments.json else echo)(f"figures: {', '.join(map(str, figures.paths))}")
     rows = [row for row in figures.rows if datasets is None or row.dataset in datasets]
     shown = [row for row in figures.preferences if datasets is None or row.dataset in datasets]
     if arguments.json:
-        say_json([record_of(row) for row in (*rows, *figures.published)])
+        echo_json([record_of(row) for row in (*rows, *figures.published)])
         return not figures.left_out
-    say(f"\n{to_table([*rows, *figures.published])}")
+    echo(f"\n{to_table([*rows, *figures.published])}")
     if shown:
-        say(f"\n{EXPLANATION}\n{preferences_to_table(shown)}")
+        echo(f"\n{EXPLANATION}\n{preferences_to_table(shown)}")
     return not figures.left_out

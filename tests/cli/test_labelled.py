@@ -143,8 +143,8 @@ def test_only_runs_of_detection_on_the_dataset_have_places(
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ("--taxonomy spacy", "strategy 'naive' has no use for --taxonomy"),
-        ("--model bilstm-crf --shots 1", "system 'bilstm-crf' has no use for --shots"),
+        ("--taxonomy spacy", "strategy 'naive' does not use --taxonomy"),
+        ("--model bilstm-crf --shots 1", "system 'bilstm-crf' does not use --shots"),
         ("--strategy json --taxonomy spcy", "unknown taxonomy 'spcy'; did you mean 'spacy'?"),
         ("--strategy json --shots-by similarity", "need --shots"),
         ("--strategy json --shots 1 --shots-from single", "'single' is no train split"),

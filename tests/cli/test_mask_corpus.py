@@ -202,7 +202,10 @@ def test_a_bad_row_is_told_before_a_text_is_masked(
         ("letters --out o --query Q --mapping m", "--mapping is for one text, not for a corpus"),
         ("letters --out o --query Q --explain", "--explain is for one text, not for a corpus"),
         ("letters --out letters --query Q", "letters: must not be inside letters, nor contain it"),
-        ("letters --out letters/o --query Q", "letters/o: must not be inside letters, nor contain it"),
+        (
+            "letters --out letters/o --query Q",
+            "letters/o: must not be inside letters, nor contain it",
+        ),
         ("letters --out . --query Q", ".: must not be inside letters, nor contain it"),
         ("said --out o --query Q", "said: contains no *.txt file"),
         ("rows.jsonl --out o.jsonl --query Q", "--column is missing: which column of rows.jsonl"),

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from pii_bench.cli import INCOMPLETE, main
-from pii_bench.cli.terminal import RunProgress, counted, say_json
+from pii_bench.cli.terminal import RunProgress, echo_json, log_progress
 from pii_bench.models.base import Usage
 from pii_bench.models.budget import Ledger
 from pii_bench.models.catalog import Price
@@ -30,7 +30,7 @@ FULL = Path("/dev/full")
 def test_rows_as_json_are_json_and_move_no_cursor(capsys: Capsys) -> None:
     name = "\x1b[2J\x7f\x9b\u202e\ud800é"
 
-    say_json([{"model": name}])
+    echo_json([{"model": name}])
 
     shown = capsys.readouterr().out
     assert json.loads(shown) == [{"model": name}]
@@ -101,7 +101,7 @@ def test_a_long_reading_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch, caps
     seconds: Iterator[float] = iter([0.0, 4.0, 11.0, 11.0, 12.0, 30.0, 30.0])
     monkeypatch.setattr("pii_bench.cli.terminal.time.monotonic", lambda: next(seconds))
 
-    assert list(counted("abcd", "letters read", of=4)) == ["a", "b", "c", "d"]
+    assert list(log_progress("abcd", "letters read", of=4)) == ["a", "b", "c", "d"]
 
     assert capsys.readouterr().err == "2 of 4 letters read\n4 of 4 letters read\n"
 

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.terminal import say, tell
+from pii_bench.cli.terminal import echo, log
 from pii_bench.escaping import markdown, markdown_table
 from pii_bench.files import write_whole
 from tests.conftest import REPOSITORY
@@ -131,14 +131,14 @@ def main() -> int:
     done: list[tuple[Attack, list[Trial]]] = []
     for attack in ATTACKS:
         if arguments.area in {None, attack.area}:
-            tell(f"{attack.area}: {attack.name} ...")
+            log(f"{attack.area}: {attack.name} ...")
             with tempfile.TemporaryDirectory(prefix="pii-bench-torture-") as folder:
                 trials = list(attack.run(Path(folder)))
             done.append((attack, trials))
             held = sum(not trial.broken for trial in trials)
-            tell(f"  {held} of {len(trials)} held")
+            log(f"  {held} of {len(trials)} held")
     table = render(done)
-    say(table)
+    echo(table)
     if arguments.area is None:
         write_whole(arguments.out, _INTRODUCTION + table)
     return int(any(trial.broken for _, trials in done for trial in trials))
