@@ -1,8 +1,8 @@
-"""The scores of pii_bench, usable alone.
+"""The metrics of pii_bench, usable alone.
 
-It imports nothing of datasets, models, runner or the network, and takes plain
-Python values. Names and behaviour are a contract; the three versions change
-whenever a score could.
+This package takes plain Python values and imports nothing of datasets, models, the runner or the
+network. Its names and behaviour are stable; the three versions (`NORMALISER`, `MATCHER`,
+`ROUGE_L_TOKENISER`) change whenever a score could.
 """
 
 from __future__ import annotations

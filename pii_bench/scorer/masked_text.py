@@ -1,11 +1,12 @@
-"""Scores of the text that is left: masked, or written anew.
+"""Scores of a masked or rewritten text.
 
-Judged are the characters that were really masked, not the texts that a system named. The units are
-the distinct gold texts of a sample, each with all its spans; one is needed if any entity with that
-text is that of a related entity, for no masker can hide and show the same words.
+They judge the characters that were really masked, not the texts that a system named. The units
+are the distinct gold texts of a sample, each with all its spans. A gold text is needed if any
+related entity has this text, because masking cannot hide and show the same words.
 
-A rewritten text has no masked spans, so each gold text is looked for in it (`Strictness.RESTATED`).
-A text is protected if the rewriting tells nothing of it, retained if it tells it in full.
+A rewritten text has no masked spans, so the gold texts are searched in it
+(`Strictness.RESTATED`). A gold text is protected if no part of it is found, and retained if it
+is found in full.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ class MaskedTextScore:
     """Scores of one sample, each from 0 to 1.
 
     Attributes:
-        protection: share of the unneeded texts of which no occurrence has a readable character;
-            1 where there are none.
-        retention: share of the needed texts of which at least one occurrence is readable in full;
-            1 where there are none.
-        collateral: share of the characters outside all gold spans, white space aside, that are
-            masked; None where there are none, and for a failure, which leaves no text.
+        protection: Share of the unneeded texts of which no occurrence has a readable character;
+            1 if there are none.
+        retention: Share of the needed texts of which at least one occurrence is readable in
+            full; 1 if there are none.
+        collateral: Share of the characters outside all gold spans that are masked, ignoring
+            white space; None if there are none, and for a failure.
     """
 
     protection: float
@@ -49,9 +50,12 @@ class MaskedTextScore:
 
 @dataclass(frozen=True, slots=True)
 class GoldText:
-    """A distinct text of E, normalised, and its sorted occurrences (none in some foreign data).
+    """A distinct gold text.
 
-    It is needed if any entity with that text is a related one.
+    Attributes:
+        text: The normalised text.
+        needed: Whether any related entity has this text.
+        spans: Its sorted occurrences; empty in some foreign data.
     """
 
     text: str
@@ -61,13 +65,13 @@ class GoldText:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What is left of the gold texts, in their order, and of all other characters.
+    """What a masking leaves readable.
 
     Attributes:
-        hidden: of each text the occurrences without a readable character.
-        readable: of each text the occurrences that are readable in full.
-        other: characters that are neither white space nor part of a gold text.
-        other_masked: those of them that are masked.
+        hidden: For each gold text, the number of occurrences without a readable character.
+        readable: For each gold text, the number of occurrences that are readable in full.
+        other: Number of characters that are neither white space nor part of a gold text.
+        other_masked: Number of these that are masked.
     """
 
     hidden: tuple[int, ...]
@@ -77,12 +81,10 @@ class Judgement:
 
 
 class GoldTexts:
-    """The gold texts of one description, against which any masking of it is judged.
+    """The gold texts of one description, against which maskings of it are judged.
 
-    Entities of E are (text, spans); those of one text are one unit, blank texts are dropped.
-
-    Raises:
-        PiiBenchError: a span outside of the description, or `related` is one string.
+    Attributes:
+        texts: The distinct texts, in the order of the entities.
     """
 
     def __init__(
@@ -91,46 +93,61 @@ class GoldTexts:
         entities: Iterable[tuple[str, Iterable[Span]]],
         related: Iterable[str],
     ) -> None:
+        """Group entities by text.
+
+        Args:
+            description: The text.
+            entities: (text, spans) of the gold entities; blank texts are dropped.
+            related: Texts of the related entities.
+
+        Raises:
+            PiiBenchError: A span is outside the description, or `related` is one string.
+        """
         needed = text_set(related)
-        spans: defaultdict[str, set[Span]] = defaultdict(set)
-        for text, places in entities:
-            spans[normalise(text)].update((start, end) for start, end in places)
-        spans.pop("", None)
+        spans_by_text: defaultdict[str, set[Span]] = defaultdict(set)
+        for text, spans in entities:
+            spans_by_text[normalise(text)].update((start, end) for start, end in spans)
+        spans_by_text.pop("", None)
         self.texts: tuple[GoldText, ...] = tuple(
-            GoldText(text, text in needed, tuple(sorted(found))) for text, found in spans.items()
+            GoldText(text, text in needed, tuple(sorted(spans)))
+            for text, spans in spans_by_text.items()
         )
         self._blank = bytes(map(str.isspace, description))
-        gold = self._painted(span for each in self.texts for span in each.spans)
-        blank = self._blank
-        self._other = [at for at in range(len(blank)) if not (blank[at] or gold[at])]
+        gold = self._mask_bytes(span for text in self.texts for span in text.spans)
+        self._other = [i for i, blank in enumerate(self._blank) if not (blank or gold[i])]
 
     def judge(self, masked: Iterable[Span]) -> Judgement:
-        """Judge one masking, of spans that may overlap; PiiBenchError for one outside."""
-        painted = self._painted(masked)
-        marks = [
-            [
-                [painted[place] for place in range(*span) if not self._blank[place]]
-                for span in each.spans
+        """Judge one masking, given as spans that may overlap.
+
+        Raises:
+            PiiBenchError: A span is outside the description.
+        """
+        is_masked = self._mask_bytes(masked)
+        hidden: list[int] = []
+        readable: list[int] = []
+        for text in self.texts:
+            occurrences = [
+                [is_masked[i] for i in range(*span) if not self._blank[i]] for span in text.spans
             ]
-            for each in self.texts
-        ]
+            hidden.append(sum(all(characters) for characters in occurrences))
+            readable.append(sum(not any(characters) for characters in occurrences))
         return Judgement(
-            hidden=tuple(sum(all(span) for span in spans) for spans in marks),
-            readable=tuple(sum(not any(span) for span in spans) for spans in marks),
+            hidden=tuple(hidden),
+            readable=tuple(readable),
             other=len(self._other),
-            other_masked=sum(painted[place] for place in self._other),
+            other_masked=sum(is_masked[i] for i in self._other),
         )
 
-    def _painted(self, spans: Iterable[Span]) -> bytearray:
-        """One byte per character: 1 inside of the spans."""
+    def _mask_bytes(self, spans: Iterable[Span]) -> bytearray:
+        """Return one byte per character: 1 inside the spans, else 0."""
         length = len(self._blank)
-        painted = bytearray(length)
+        mask = bytearray(length)
         for start, end in spans:
             if not 0 <= start <= end <= length:
                 allowed = f"0 <= start <= end <= {length}"
                 raise PiiBenchError(f"a span came from {start} to {end}; allowed: {allowed}")
-            painted[start:end] = b"\1" * (end - start)
-        return painted
+            mask[start:end] = b"\1" * (end - start)
+        return mask
 
 
 def score_masked_text(
@@ -141,22 +158,21 @@ def score_masked_text(
     *,
     weights: Mapping[str, float] | None = None,
 ) -> MaskedTextScore:
-    """Score what is left of a description in which spans are masked.
-
-    A gold text without any span occurs nowhere, so nothing can be said of it: it is left out.
+    """Score a description in which spans are masked.
 
     Args:
-        description: the text.
-        masked_spans: what was really masked; they may overlap. None for a sample without a
-            masked text: protection and retention are 0, also where there is nothing to protect.
-        gold_entities: (text, spans) of E; every occurrence of a text is a span.
-        gold_related: texts of the related entities.
-        weights: gold text to its weight in protection, such as the tier of its sensitivity;
-            1 where it has none. None to weigh all alike.
+        description: The text.
+        masked_spans: What was really masked; spans may overlap. None for a sample without a
+            masked text: protection and retention are 0, even if there is nothing to protect.
+        gold_entities: (text, spans) of the gold entities, with every occurrence of a text. Texts
+            without a span are left out.
+        gold_related: Texts of the related entities.
+        weights: Weight of each gold text in protection, such as the tier of its sensitivity;
+            1 for a text without a weight. None weights all texts equally.
 
     Raises:
-        PiiBenchError: a span outside of the description, a weight below 0, or `gold_related` is
-            one string.
+        PiiBenchError: A span is outside the description, a weight is below 0, or `gold_related`
+            is one string.
     """
     gold = GoldTexts(description, gold_entities, gold_related)
     return score_judgement(
@@ -167,28 +183,29 @@ def score_masked_text(
 def score_judgement(
     gold: GoldTexts, judgement: Judgement | None, weights: Mapping[str, float] | None = None
 ) -> MaskedTextScore:
-    """The scores of a judgement by these gold texts; see `score_masked_text`."""
+    """Return the scores of a judgement; see `score_masked_text`."""
     if judgement is None:
         return MaskedTextScore(0.0, 0.0, None)
-    weighed = {normalise(text): weight for text, weight in (weights or {}).items()}
-    if any(weight < 0 for weight in weighed.values()):
+    weights = {normalise(text): weight for text, weight in (weights or {}).items()}
+    if any(weight < 0 for weight in weights.values()):
         raise PiiBenchError("a weight is below 0; allowed: 0 and more")
-    outcomes = zip(gold.texts, judgement.hidden, judgement.readable, strict=True)
     unneeded: list[tuple[float, bool]] = []
     needed: list[tuple[float, bool]] = []
-    for each, hidden, readable in outcomes:
-        if not each.spans:
+    for text, hidden, readable in zip(
+        gold.texts, judgement.hidden, judgement.readable, strict=True
+    ):
+        if not text.spans:
             continue
-        if each.needed:
+        if text.needed:
             needed.append((1.0, readable > 0))
         else:
-            unneeded.append((weighed.get(each.text, 1.0), hidden == len(each.spans)))
+            unneeded.append((weights.get(text.text, 1.0), hidden == len(text.spans)))
     collateral = judgement.other_masked / judgement.other if judgement.other else None
-    return MaskedTextScore(_share(unneeded), _share(needed), collateral)
+    return MaskedTextScore(_weighted_share(unneeded), _weighted_share(needed), collateral)
 
 
 def masking_headline(scores: Sequence[MaskedTextScore]) -> float | None:
-    """H = 2PR / (P + R) of the mean protection P and the mean retention R; None of no samples."""
+    """Return H = 2PR / (P + R) of mean protection P and mean retention R; None for no samples."""
     if not scores:
         return None
     protection = fsum(score.protection for score in scores) / len(scores)
@@ -196,39 +213,46 @@ def masking_headline(scores: Sequence[MaskedTextScore]) -> float | None:
     return harmonic_mean(protection, retention)
 
 
-def _share(outcomes: Sequence[tuple[float, bool]]) -> float:
-    whole = fsum(weight for weight, _ in outcomes)
-    return fsum(weight for weight, good in outcomes if good) / whole if whole else 1.0
+def _weighted_share(outcomes: Sequence[tuple[float, bool]]) -> float:
+    """Return the weight of the good outcomes over the weight of all; 1 if that is 0."""
+    total = fsum(weight for weight, _ in outcomes)
+    return fsum(weight for weight, good in outcomes if good) / total if total else 1.0
 
 
 LEAKS: Final = "restated-1"
-"""Version of what counts as told, for signatures."""
+"""Version of the rules by which leaks are found, for signatures."""
 
 
 class Trace(StrEnum):
-    """How much of a gold text a rewriting tells."""
+    """How much of a gold text a rewriting contains."""
 
     READABLE = "readable"
-    """All, as it was written (`Strictness.READABLE`)."""
+    """All of it, as it was written (`Strictness.READABLE`)."""
 
     RESTATED = "restated"
-    """All, in another writing (`Strictness.RESTATED`)."""
+    """All of it, written in another way (`Strictness.RESTATED`)."""
 
     PART = "part"
-    """A word or a number of it."""
+    """A word or number of it."""
 
     GONE = "gone"
     """Nothing."""
 
     @property
     def whole(self) -> bool:
-        """Whether it tells all."""
+        """Whether the rewriting contains all of the text."""
         return self in {Trace.READABLE, Trace.RESTATED}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """How much a rewriting tells of one gold text, and where (code points of the rewriting)."""
+class TextTrace:
+    """How much of one gold text a rewriting contains.
+
+    Attributes:
+        text: The gold text.
+        trace: How much of it.
+        spans: Where, in code points of the rewriting.
+    """
 
     text: GoldText = field(repr=False)
     trace: Trace
@@ -236,12 +260,12 @@ class Told:
 
     @property
     def leaks(self) -> bool:
-        """Whether something is told of a text that is not needed."""
+        """Whether the rewriting contains anything of a text that is not needed."""
         return not self.text.needed and self.trace is not Trace.GONE
 
 
 _WORD: Final = re.compile(r"[^\W_]+")
-_ORDINARY: Final = frozenset(
+_COMMON_WORDS: Final = frozenset(
     (
         *("the", "and", "for", "from", "with", "near", "street", "road", "avenue"),
         *("year", "years", "month", "months", "week", "weeks", "day", "days"),
@@ -249,41 +273,44 @@ _ORDINARY: Final = frozenset(
         *("dollars", "euros", "pounds", "percent", "cents"),
     )
 )
-"""Words that tell nothing of a value by themselves."""
+"""Words that reveal nothing of a value by themselves."""
 
 
-def tell(description: str, rewritten: str, gold: GoldTexts, query: str = "") -> tuple[Told, ...]:
-    """Look for each gold text in a rewriting; those without a span in the description first drop.
+def find_traces(
+    description: str, rewritten: str, gold: GoldTexts, query: str = ""
+) -> tuple[TextTrace, ...]:
+    """Search a rewriting for each gold text that has a span in the description.
 
-    - A text that is not needed does not leak where it is inside of a longer one that is: the age 32
-      is not told by "32 Elm Street".
-    - A part of it leaks if it is a number or a word of three letters or more (in small letters: of
-      five or more), which neither the query nor the description outside of such texts has. Words
-      such as "years" or "street" do not.
+    - An unneeded text inside a longer needed one is not a leak: "32 Elm Street" does not reveal
+      the age 32.
+    - A part of an unneeded text is a leak if it is a number or word of three letters or more
+      (five or more in lower case) that occurs neither in the query nor in the rest of the
+      description. Common words such as "years" or "street" are no leak.
     """
-    told = _Words(rewritten)
-    occurring = [each for each in gold.texts if each.spans]
-    needed = [each for each in occurring if each.needed]
-    kept = [span for each in needed for span in told.locator.spans(each.text, Strictness.RESTATED)]
-    hidden = [span for each in occurring if not each.needed for span in each.spans]
-    open_text = [_blanked(description, hidden), query, *(each.text for each in needed)]
-    elsewhere = _Words("\n".join(open_text))
-    return tuple(_told(each, told, () if each.needed else kept, elsewhere) for each in occurring)
-
-
-def judge(gold: GoldTexts, told: Sequence[Told]) -> Judgement:
-    """What `tell` found, as the judgement of a masked text: of each text all or nothing."""
-    by_text = {each.text.text: each.trace for each in told}
-    traces = [by_text.get(each.text) for each in gold.texts]
-    return Judgement(
-        hidden=tuple(
-            len(each.spans) * (trace is Trace.GONE)
-            for each, trace in zip(gold.texts, traces, strict=True)
-        ),
-        readable=tuple(int(trace is not None and trace.whole) for trace in traces),
-        other=0,
-        other_masked=0,
+    rewriting = _Words(rewritten)
+    texts = [text for text in gold.texts if text.spans]
+    needed = [text for text in texts if text.needed]
+    kept = [
+        span for text in needed for span in rewriting.locator.spans(text.text, Strictness.RESTATED)
+    ]
+    unneeded_spans = [span for text in texts if not text.needed for span in text.spans]
+    open_texts = [_blank_out(description, unneeded_spans), query, *(text.text for text in needed)]
+    open_words = _Words("\n".join(open_texts))
+    return tuple(
+        _find_trace(text, rewriting, () if text.needed else kept, open_words) for text in texts
     )
+
+
+def judge_rewriting(gold: GoldTexts, traces: Sequence[TextTrace]) -> Judgement:
+    """Convert traces to a judgement: of each text all occurrences are hidden or readable."""
+    trace_by_text = {trace.text.text: trace.trace for trace in traces}
+    hidden: list[int] = []
+    readable: list[int] = []
+    for text in gold.texts:
+        trace = trace_by_text.get(text.text)
+        hidden.append(len(text.spans) if trace is Trace.GONE else 0)
+        readable.append(int(trace is not None and trace.whole))
+    return Judgement(tuple(hidden), tuple(readable), other=0, other_masked=0)
 
 
 def score_rewritten_text(
@@ -295,65 +322,68 @@ def score_rewritten_text(
     query: str = "",
     weights: Mapping[str, float] | None = None,
 ) -> MaskedTextScore:
-    """Score a text that was written anew.
+    """Score a rewritten description.
 
     Args:
-        description: as it was.
-        rewritten: None for a sample without one: protection and retention are 0.
-        gold_entities: as for `score_masked_text`, and so the others.
-        gold_related: texts of the related entities.
-        query: words in it are no part of a value that leaks.
-        weights: gold text to its weight in protection.
+        description: The original text.
+        rewritten: None for a sample without a rewriting: protection and retention are 0.
+        gold_entities: See `score_masked_text`.
+        gold_related: Texts of the related entities.
+        query: Words of the query do not count as leaked parts of a value.
+        weights: Weight of each gold text in protection.
 
     Raises:
-        PiiBenchError: as `score_masked_text`.
+        PiiBenchError: See `score_masked_text`.
     """
     gold = GoldTexts(description, gold_entities, gold_related)
     if rewritten is None:
         return score_judgement(gold, None, weights)
-    return score_judgement(gold, judge(gold, tell(description, rewritten, gold, query)), weights)
+    traces = find_traces(description, rewritten, gold, query)
+    return score_judgement(gold, judge_rewriting(gold, traces), weights)
 
 
-def _told(text: GoldText, told: _Words, kept: Sequence[Span], elsewhere: _Words) -> Told:
-    if spans := _outside(told.locator.spans(text.text, Strictness.RESTATED), kept):
-        readable = overlap(spans, told.locator.spans(text.text))
-        return Told(text, Trace.READABLE if readable else Trace.RESTATED, spans)
-    parts = {
-        span
-        for match in _WORD.finditer(text.text)
-        if _tells(match[0]) and not elsewhere.spans(match[0])
-        for span in _outside(told.spans(match[0]), kept)
-    }
-    return Told(text, Trace.PART, tuple(sorted(parts))) if parts else Told(text, Trace.GONE)
+def _find_trace(
+    text: GoldText, rewriting: _Words, kept: Sequence[Span], open_words: _Words
+) -> TextTrace:
+    locator = rewriting.locator
+    if spans := _outside(locator.spans(text.text, Strictness.RESTATED), kept):
+        is_readable = overlap(spans, locator.spans(text.text))
+        return TextTrace(text, Trace.READABLE if is_readable else Trace.RESTATED, spans)
+    parts: set[Span] = set()
+    for match in _WORD.finditer(text.text):
+        word = match[0]
+        if _is_revealing(word) and not open_words.spans(word):
+            parts.update(_outside(rewriting.spans(word), kept))
+    return TextTrace(text, Trace.PART if parts else Trace.GONE, tuple(sorted(parts)))
 
 
 class _Words:
-    """A text and its words."""
+    """A text with an index of its words."""
 
     def __init__(self, text: str) -> None:
         self.locator = Locator(text)
         self._spans: defaultdict[str, list[Span]] = defaultdict(list)
         for match in _WORD.finditer(text):
-            self._spans[_key(match[0])].append(match.span())
+            self._spans[_word_key(match[0])].append(match.span())
 
     def spans(self, word: str) -> Sequence[Span]:
-        """Where a word is, in the case in which it is another ("Will" and "will")."""
-        return self._spans.get(_key(word), ())
+        """Return the spans of a word; case counts only in short words ("Will" and "will")."""
+        return self._spans.get(_word_key(word), ())
 
 
-def _key(word: str) -> str:
+def _word_key(word: str) -> str:
     plain = unmarked(word)
     return plain if len(plain) <= SHORT else plain.casefold()
 
 
-def _tells(word: str) -> bool:
-    if word.casefold() in _ORDINARY:
+def _is_revealing(word: str) -> bool:
+    if word.casefold() in _COMMON_WORDS:
         return False
     return len(word) > (SHORT if word.islower() and word.isalpha() else VERY_SHORT)
 
 
 def _outside(spans: Iterable[Span], kept: Sequence[Span]) -> tuple[Span, ...]:
-    """The spans that are in no longer one that is kept."""
+    """Return the spans that are not inside a longer kept one."""
     return tuple(
         (start, end)
         for start, end in spans
@@ -361,9 +391,8 @@ def _outside(spans: Iterable[Span], kept: Sequence[Span]) -> tuple[Span, ...]:
     )
 
 
-def _blanked(text: str, spans: Iterable[Span]) -> str:
-    """A text with spans left blank."""
-    characters = [*text]
+def _blank_out(text: str, spans: Iterable[Span]) -> str:
+    characters = list(text)
     for start, end in spans:
         characters[start:end] = "\n" * (end - start)
     return "".join(characters)

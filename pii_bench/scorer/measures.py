@@ -1,6 +1,6 @@
-"""Precision, recall and F1 of sets and datasets, exact and by similar texts (RougeL-F).
+"""Precision, recall and F1 of sets, exact and by similar texts (RougeL-F).
 
-With the scores of sets of texts: `query-related` and `masking`.
+Also the scores of the tasks `query-related` and `masking`, which compare sets of texts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class PRF:
     """Precision, recall and F1, each from 0 to 1.
 
-    `f1` is a field: a mean over samples is not the harmonic mean of its neighbours.
+    `f1` is a field because a mean over samples is not the harmonic mean of precision and recall.
     """
 
     precision: float
@@ -32,12 +32,12 @@ class PRF:
 
     @classmethod
     def harmonic(cls, precision: float, recall: float) -> PRF:
-        """With F1 = 2PR / (P + R), 0 where P + R = 0."""
+        """Compute F1 = 2PR / (P + R), or 0 if P + R = 0."""
         return cls(precision, recall, harmonic_mean(precision, recall))
 
 
 def harmonic_mean(a: float, b: float) -> float:
-    """2ab / (a + b) of two numbers of at least 0; 0 where both are 0."""
+    """Return 2ab / (a + b) of two non-negative numbers, or 0 if both are 0."""
     return 2 * a * b / (a + b) if a + b else 0.0
 
 
@@ -47,7 +47,7 @@ PERFECT = PRF(1.0, 1.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Sizes of what a predicted and a gold set share, and of both; sums give micro figures."""
+    """Sizes of a predicted set, a gold set and their intersection; sums give micro averages."""
 
     matched: int = 0
     predicted: int = 0
@@ -55,7 +55,7 @@ class Counts:
 
     @classmethod
     def of(cls, predicted: AbstractSet[Hashable], gold: AbstractSet[Hashable]) -> Counts:
-        """Counts of two sets."""
+        """Count two sets."""
         return cls(len(predicted & gold), len(predicted), len(gold))
 
     def __add__(self, other: Counts) -> Counts:
@@ -67,39 +67,39 @@ class Counts:
 
     @property
     def empty(self) -> bool:
-        """Whether both sides are empty: nothing to find and nothing found."""
+        """Whether both sets are empty."""
         return not self.predicted and not self.gold
 
     @property
     def precision(self) -> float:
-        """Matched of predicted; 1 where both sides are empty, 0 where only `predicted` is."""
+        """Matched of predicted; 1 if both sets are empty, 0 if only `predicted` is."""
         return self._share(self.predicted)
 
     @property
     def recall(self) -> float:
-        """Matched of gold; 1 where both sides are empty, 0 where only `gold` is."""
+        """Matched of gold; 1 if both sets are empty, 0 if only `gold` is."""
         return self._share(self.gold)
 
     @property
     def f1(self) -> float:
-        """Harmonic mean 2 * matched / (predicted + gold); 1 where both sides are empty."""
+        """2 * matched / (predicted + gold); 1 if both sets are empty."""
         return 1.0 if self.empty else 2 * self.matched / (self.predicted + self.gold)
 
     @property
     def prf(self) -> PRF:
-        """The three as one value."""
+        """Precision, recall and F1."""
         return PRF(self.precision, self.recall, self.f1)
 
-    def _share(self, whole: int) -> float:
+    def _share(self, size: int) -> float:
         if self.empty:
             return 1.0
-        return self.matched / whole if whole else 0.0
+        return self.matched / size if size else 0.0
 
 
 def macro(scores: Sequence[PRF]) -> PRF | None:
-    """The mean over gold samples, the headline figure; a sample without a prediction counts with 0.
+    """Return the mean over gold samples; None for no samples.
 
-    None for no samples: a mean of nothing is not 0.
+    A sample without a prediction must be included as zeros.
     """
     if not scores:
         return None
@@ -111,10 +111,10 @@ def macro(scores: Sequence[PRF]) -> PRF | None:
 
 
 def micro(counts: Iterable[Counts]) -> PRF | None:
-    """Counts summed over samples and divided once.
+    """Sum counts over samples and divide once.
 
-    None where nothing was predicted and nothing was gold: counts do not tell an agreed empty
-    set from a failure on one.
+    None if nothing was predicted and nothing was gold: counts cannot tell an agreed empty set
+    from a failure.
     """
     total = sum(counts, start=Counts())
     return None if total.empty else total.prf
@@ -125,11 +125,11 @@ if TYPE_CHECKING:
 
 
 def similarity(a: str, b: str) -> float:
-    """F-measure, 0 to 1, of the longest common subsequence of two normalised texts' tokens.
+    """Return the F-measure, 0 to 1, of the longest common subsequence of two texts' tokens.
 
-    With n and m tokens and a subsequence of length l, P = l/n and R = l/m, so
-    F = 2l / (n + m). For ASCII texts it is the `rougeL` fmeasure of the package
-    rouge-score (no stemming), except that equal texts without any token have 1.
+    With n and m tokens and a subsequence of length l, F = 2l / (n + m). For ASCII texts this is
+    the `rougeL` fmeasure of the package rouge-score without stemming, except that equal texts
+    without any token have 1. Texts are normalised.
     """
     if a == b:
         return 1.0
@@ -141,9 +141,9 @@ def similarity(a: str, b: str) -> float:
 
 
 def rouge_l_of_texts(predicted: AbstractSet[str], gold: AbstractSet[str]) -> PRF:
-    """Mean best similarity from each side: P over predicted, R over gold.
+    """Return the mean best similarity from each side: P over predicted, R over gold.
 
-    Both empty: 1. One empty: 0. Texts are normalised.
+    1 if both sets are empty, 0 if one is. Texts are normalised.
     """
     return _score({"": predicted} if predicted else {}, {"": gold} if gold else {})
 
@@ -151,7 +151,7 @@ def rouge_l_of_texts(predicted: AbstractSet[str], gold: AbstractSet[str]) -> PRF
 def rouge_l_of_entities(
     predicted: AbstractSet[tuple[str, str]], gold: AbstractSet[tuple[str, str]]
 ) -> PRF:
-    """As `rouge_l_of_texts`, where texts of different types have similarity 0."""
+    """Return `rouge_l_of_texts` with similarity 0 for texts of different types."""
     return _score(_by_type(predicted), _by_type(gold))
 
 
@@ -173,10 +173,10 @@ def _score(predicted: TextsByType, gold: TextsByType) -> PRF:
 def _mean_best(texts: TextsByType, others: TextsByType) -> float:
     best = [
         _best(text, others.get(kind, frozenset()))
-        for kind, of_kind in texts.items()
-        for text in of_kind
+        for kind, texts_of_kind in texts.items()
+        for text in texts_of_kind
     ]
-    # fsum: a set has no order, and the last bit of a plain sum would follow it.
+    # fsum does not depend on the order of the set.
     return fsum(best) / len(best)
 
 
@@ -188,12 +188,12 @@ def _best(text: str, others: Collection[str]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class TextsScore:
-    """Scores of one sample, over sets of texts.
+    """Scores of one sample over sets of texts.
 
     Attributes:
-        exact: over equal texts.
-        rouge_l: over most similar texts (RougeL-F).
-        counts: the counts behind `exact`.
+        exact: Over equal texts.
+        rouge_l: Over most similar texts (RougeL-F).
+        counts: The counts behind `exact`.
     """
 
     exact: PRF
@@ -202,12 +202,12 @@ class TextsScore:
 
 
 def score_query_related(predicted: Iterable[str] | None, gold: Iterable[str]) -> TextsScore:
-    """Compare the texts that a query is said to need with those that it needs.
+    """Compare the predicted texts of the related entities with the gold ones.
 
-    None is for a sample without a prediction: every score is 0, also where gold is empty.
+    None stands for a sample without a prediction: every score is 0, even if gold is empty.
 
     Raises:
-        PiiBenchError: a side is one string.
+        PiiBenchError: An argument is one string.
     """
     return _compare(None if predicted is None else text_set(predicted), text_set(gold))
 
@@ -218,13 +218,13 @@ def score_masking(
     gold_entities: Iterable[str],
     gold_related: Iterable[str],
 ) -> TextsScore:
-    """Compare what a system masks with what should be: entities that the query does not need.
+    """Compare the texts that a system masks with those that it should mask.
 
-    All are texts: of E, and of the related entities. None is for no prediction: every score is
-    0, also where nothing should be masked.
+    These are the texts of all entities without those of the related ones. None stands for a
+    missing prediction: every score is 0, even if nothing should be masked.
 
     Raises:
-        PiiBenchError: an argument is one string.
+        PiiBenchError: An argument is one string.
     """
     masked = None
     if predicted_entities is not None and predicted_related is not None:

@@ -1,22 +1,21 @@
-"""Scores of spans by their place: each figure is a sum of counts over documents, divided once.
+"""Scores of labelled spans. Each figure sums counts over documents and divides once.
 
-Labels are compared as they are. Spans of one side may overlap; repeats count once.
+Labels are compared as strings. Spans of one side may overlap; repeated spans count once.
 
-- *exact*: true only with the same start, end and label (CoNLL-2003, seqeval), per label and over
-  all of them.
-- *SemEval-2013 task 9.1* in the four schemas of the package nervaluate, to its counts: every
-  predicted span, from left to right, takes the first free gold span that it overlaps, one that is
-  right before all others. As there, an overlap counts from 1 % of the gold span.
-- *tokens*: (token, label) pairs; a token is of a span that shares a character with it.
-- *overlap*: labels ignored, the largest one-to-one matching of spans that share a character. So
-  "58" is "58 years old", yet neither one span over a whole text nor a value in pieces wins.
+- *exact*: equal start, end and label (CoNLL-2003, seqeval), per label and over all labels.
+- *SemEval-2013 task 9.1* in four schemas, with the same counts as the package nervaluate: each
+  predicted span, from left to right, takes the first free gold span that it overlaps, preferring
+  one that is correct. An overlap must be at least 1 % of the gold span.
+- *tokens*: (token, label) pairs; a token belongs to a span that shares a character with it.
+- *overlap*: labels ignored, the largest one-to-one matching of overlapping spans. So "58" matches
+  "58 years old", but one span over a whole text or a value in pieces gains nothing.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -45,14 +44,14 @@ class _Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SemEval:
-    """Counts of one schema; a partial one is worth half.
+    """Counts of one SemEval schema; a partial match is worth half.
 
     Attributes:
-        correct: predicted spans that are right.
-        incorrect: those that overlap a gold span and are wrong in what the schema asks.
-        partial: likewise in the schema `partial`, which has no incorrect ones.
-        missed: gold spans that no predicted span took.
-        spurious: predicted spans that took none.
+        correct: Predicted spans that are right.
+        incorrect: Predicted spans that overlap a gold span but are wrong in this schema.
+        partial: The same in the schema `partial`, which has no incorrect ones.
+        missed: Gold spans that no predicted span took.
+        spurious: Predicted spans that took no gold span.
     """
 
     correct: int = 0
@@ -72,7 +71,7 @@ class SemEval:
 
     @property
     def prf(self) -> PRF | None:
-        """Precision, recall and F1; None where nothing was predicted and nothing was gold."""
+        """Precision, recall and F1; None if nothing was predicted and nothing was gold."""
         taken = self.correct + self.incorrect + self.partial
         predicted, gold = taken + self.spurious, taken + self.missed
         if not predicted and not gold:
@@ -83,16 +82,16 @@ class SemEval:
 
 @dataclass(frozen=True, slots=True)
 class SpanScore:
-    """Counts of a document; the sum of several is that of all: `sum(scores, SpanScore())`.
+    """Counts of one document, or of several: `sum(scores, SpanScore())`.
 
     Attributes:
-        labels: exact counts by label, of those in gold or predicted.
-        strict: SemEval, right with the same start, end and label.
-        exact: SemEval, right with the same start and end.
-        partial: SemEval, right with the same start and end, half right with any overlap.
-        type: SemEval, right with any overlap and the same label.
-        overlap: spans matched one to one, labels ignored.
-        tokens: (token, label) pairs; None where a text was not given.
+        labels: Exact counts by label.
+        strict: SemEval, correct with equal start, end and label.
+        exact: SemEval, correct with equal start and end.
+        partial: SemEval, correct with equal start and end, partial with any overlap.
+        type: SemEval, correct with any overlap and an equal label.
+        overlap: Spans matched one to one, ignoring labels.
+        tokens: (token, label) pairs; None if no text was given.
     """
 
     labels: Mapping[str, Counts] = field(default_factory=dict)
@@ -119,17 +118,17 @@ class SpanScore:
 
     @property
     def counts(self) -> Counts:
-        """The exact counts of all labels."""
+        """The exact counts over all labels."""
         return sum(self.labels.values(), start=Counts())
 
     @property
     def micro(self) -> PRF | None:
-        """Exact figures of all spans; None where nothing was predicted and nothing was gold."""
+        """Exact figures over all spans; None if nothing was predicted and nothing was gold."""
         return micro(self.labels.values())
 
     @property
     def macro(self) -> PRF | None:
-        """The mean of the exact figures of the labels, each of the same weight; None likewise."""
+        """The mean of the exact figures of the labels; None if there are no labels."""
         return macro([counts.prf for counts in self.labels.values()])
 
 
@@ -140,106 +139,104 @@ def score_spans(
 
     Args:
         predicted: (start, end, label) in code points, end exclusive, in any order.
-        gold: likewise.
-        text: of the document; None leaves the tokens out.
+        gold: The same.
+        text: The document; None leaves out the token counts.
 
     Raises:
-        PiiBenchError: a span is no (start, end, label), is empty, or ends behind the text.
+        PiiBenchError: A span is not a (start, end, label), is empty, or ends beyond the text.
     """
-    ours = _spans(predicted, "predicted", text)
-    theirs = _spans(gold, "gold", text)
-    labels = sorted({span.label for span in (*ours, *theirs)})
+    predictions = _spans(predicted, "predicted", text)
+    golds = _spans(gold, "gold", text)
+    labels = sorted({span.label for span in (*predictions, *golds)})
+    exact = _semeval(predictions, golds, lambda a, b: a[:2] == b[:2])
     return SpanScore(
         labels={
             label: Counts.of(
-                {span for span in ours if span.label == label},
-                {span for span in theirs if span.label == label},
+                {span for span in predictions if span.label == label},
+                {span for span in golds if span.label == label},
             )
             for label in labels
         },
-        strict=_semeval(ours, theirs, lambda a, b: a == b),
-        exact=_semeval(ours, theirs, lambda a, b: a[:2] == b[:2]),
-        partial=_semeval(ours, theirs, lambda a, b: a[:2] == b[:2], half=True),
-        type=_semeval(ours, theirs, lambda a, b: a.label == b.label),
-        overlap=Counts(_overlapping(ours, theirs), len(ours), len(theirs)),
-        tokens=None if text is None else _tokens(text, ours, theirs),
+        strict=_semeval(predictions, golds, lambda a, b: a == b),
+        exact=exact,
+        partial=replace(exact, incorrect=0, partial=exact.incorrect),
+        type=_semeval(predictions, golds, lambda a, b: a.label == b.label),
+        overlap=Counts(_largest_matching(predictions, golds), len(predictions), len(golds)),
+        tokens=None if text is None else _token_counts(text, predictions, golds),
     )
 
 
 def f1_interval(
     documents: Iterable[Counts], *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> tuple[float, float] | None:
-    """The 95 % percentile interval of the micro-averaged F1, by the bootstrap of documents.
+    """Return the 95 % bootstrap interval (percentile) of micro F1, resampling documents.
 
-    Documents of equal counts are interchangeable, so their number is drawn and not each of
-    them: a million documents take as much memory as there are different counts.
+    Documents with equal counts are interchangeable. Drawing how many of each are in a resample
+    takes memory only for the different counts.
 
     Args:
-        documents: of each, one of its counts (`SpanScore.counts`, `overlap`, `tokens`).
-        resamples: how often as many documents are drawn, with replacement.
-        seed: of the draws.
+        documents: One of the counts of each document (`SpanScore.counts`, `overlap`, `tokens`).
+        resamples: Number of resamples.
+        seed: Random seed.
 
     Returns:
-        None for fewer than two documents, and where nothing was predicted or gold.
+        None for fewer than two documents, or if nothing was predicted or gold.
     """
     import numpy as np
 
-    alike = Counter((each.matched, each.predicted + each.gold) for each in documents)
-    number = alike.total()
-    if number < 2 or not any(size for _, size in alike):
+    frequencies = Counter((counts.matched, counts.predicted + counts.gold) for counts in documents)
+    total = frequencies.total()
+    if total < 2 or not any(size for _, size in frequencies):
         return None
-    kinds = sorted(alike)
-    shares = np.array([alike[kind] for kind in kinds]) / number
-    columns, random = np.array(kinds, np.float64), np.random.default_rng(seed)
+    distinct = sorted(frequencies)
+    shares = np.array([frequencies[counts] for counts in distinct]) / total
+    columns, random = np.array(distinct, np.float64), np.random.default_rng(seed)
     chunks = (min(_CHUNK, resamples - start) for start in range(0, resamples, _CHUNK))
-    drawn = [random.multinomial(number, shares, size=chunk) @ columns for chunk in chunks]
-    matched, whole = np.concatenate(drawn).T
-    # A draw of empty documents alone: nothing to find and nothing found.
-    figures = np.divide(2 * matched, whole, out=np.ones(resamples), where=whole > 0)
-    low, high = np.quantile(figures, [_TAIL, 1 - _TAIL])
+    sums = [random.multinomial(total, shares, size=chunk) @ columns for chunk in chunks]
+    matched, size = np.concatenate(sums).T
+    # A resample of empty documents has F1 1.
+    f1 = np.divide(2 * matched, size, out=np.ones(resamples), where=size > 0)
+    low, high = np.quantile(f1, [_TAIL, 1 - _TAIL])
     return round(float(low), 12), round(float(high), 12)
 
 
 def _spans(spans: Iterable[RawSpan], side: str, text: str | None) -> list[_Span]:
-    found = set()
+    distinct: set[_Span] = set()
     for number, span in enumerate(spans):
         match span:
             case (int(start), int(end), str(label)) if 0 <= start < end:
-                found.add(_Span(start, end, label))
+                distinct.add(_Span(start, end, label))
             case _:
                 raise PiiBenchError(
                     f"{side}[{number}] must be (start, end, label) with 0 <= start < end"
                 )
         if text is not None and end > len(text):
             raise PiiBenchError(f"{side}[{number}] ends at {end}, the text at {len(text)}")
-    return sorted(found)
+    return sorted(distinct)
 
 
 def _semeval(
-    predicted: Sequence[_Span],
-    gold: Sequence[_Span],
-    is_right: Callable[[_Span, _Span], bool],
-    *,
-    half: bool = False,
+    predicted: Sequence[_Span], gold: Sequence[_Span], is_correct: Callable[[_Span, _Span], bool]
 ) -> SemEval:
     starts = [span.start for span in gold]
-    furthest = [*accumulate((span.end for span in gold), max)]
+    furthest_ends = list(accumulate((span.end for span in gold), max))
     taken: set[int] = set()
-    correct = wrong = 0
+    correct = incorrect = 0
     for span in predicted:
-        near = range(bisect_right(furthest, span.start), bisect_left(starts, span.end))
-        free = [place for place in near if place not in taken and _overlaps(span, gold[place])]
-        right = [place for place in free if is_right(span, gold[place])]
-        correct += bool(right)
-        wrong += bool(free) and not right
-        # Of those that are right the closest.
-        taken.update(sorted(right, key=lambda place: _apart(span, gold[place]))[:1] or free[:1])
+        near = range(bisect_right(furthest_ends, span.start), bisect_left(starts, span.end))
+        free = [i for i in near if i not in taken and _overlaps(span, gold[i])]
+        right = [i for i in free if is_correct(span, gold[i])]
+        if right:
+            correct += 1
+            taken.add(min(right, key=lambda i: _distance(span, gold[i])))
+        elif free:
+            incorrect += 1
+            taken.add(free[0])
     return SemEval(
         correct=correct,
-        incorrect=0 if half else wrong,
-        partial=wrong if half else 0,
+        incorrect=incorrect,
         missed=len(gold) - len(taken),
-        spurious=len(predicted) - correct - wrong,
+        spurious=len(predicted) - correct - incorrect,
     )
 
 
@@ -248,22 +245,22 @@ def _overlaps(span: _Span, gold: _Span) -> bool:
     return shared > 0 and 100 * shared >= gold.end - gold.start
 
 
-def _apart(a: _Span, b: _Span) -> int:
+def _distance(a: _Span, b: _Span) -> int:
     return abs(a.start - b.start) + abs(a.end - b.end)
 
 
-def _overlapping(predicted: Sequence[_Span], gold: Sequence[_Span]) -> int:
-    """How many pairs the largest matching has.
+def _largest_matching(predicted: Sequence[_Span], gold: Sequence[_Span]) -> int:
+    """Return the size of the largest one-to-one matching of overlapping spans.
 
-    At its end, every span takes the span of the other side that is open and ends first: what
-    that one could still take is less than what any other could.
+    Spans are visited in the order of their ends. Each takes the free open span of the other side
+    that ends first, because that span overlaps the fewest of the spans still to come.
     """
-    # At one place ends precede starts: spans that touch share nothing.
+    # Ends sort before starts at the same offset, because touching spans do not overlap.
     events = sorted(
-        (place, opens, span.end, side, number)
+        (offset, opens, span.end, side, number)
         for side, spans in enumerate((predicted, gold))
         for number, span in enumerate(spans)
-        for place, opens in ((span.start, True), (span.end, False))
+        for offset, opens in ((span.start, True), (span.end, False))
     )
     open_spans: tuple[list[tuple[int, int]], ...] = ([], [])
     done: tuple[set[int], ...] = (set(), set())
@@ -282,7 +279,7 @@ def _overlapping(predicted: Sequence[_Span], gold: Sequence[_Span]) -> int:
     return pairs
 
 
-def _tokens(text: str, predicted: Sequence[_Span], gold: Sequence[_Span]) -> Counts:
+def _token_counts(text: str, predicted: Sequence[_Span], gold: Sequence[_Span]) -> Counts:
     tokens = tokenize(text)
     starts, ends = [token.start for token in tokens], [token.end for token in tokens]
 

@@ -1,4 +1,4 @@
-"""Texts as the scorer compares them, and their tokens."""
+"""Normalisation and tokens of texts."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ _STANDS_ALONE = re.compile(
     "[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in _ONE_CHARACTER_TOKENS) + "]"
 )
 
-# They continue the character before them but are not of category M: the joiners
-# of Indic scripts and Persian, and the voiced marks of half-width kana.
+# Characters that continue the one before them but are not of category M: the joiners of Indic
+# scripts and Persian, and the voiced marks of half-width kana.
 _JOINING = frozenset("\u200c\u200d\uff9e\uff9f")
 
-# Below it, the time that Python's own takes for marks alone is a few milliseconds.
+# Shorter texts take Python's quadratic normalisation a few milliseconds at most.
 _LONG = 2048
 
 
 def nfc(text: str) -> str:
-    """Unicode NFC in linear time, where `unicodedata` needs that of the square.
+    """Normalise to Unicode NFC in linear time.
 
-    It sorts runs of combining marks by insertion: 100,000 of them take it ten seconds. Marks
-    that are sorted before take it none, and NFC of the canonical decomposition is that of the
-    text (Unicode Standard Annex 15, section 1.2).
+    `unicodedata` sorts runs of combining marks by insertion and needs ten seconds for 100,000 of
+    them. It is fast if the marks are sorted already, and NFC of the canonical decomposition is
+    NFC of the text (Unicode Standard Annex 15, section 1.2).
     """
     if len(text) < _LONG or text.isascii():
         return unicodedata.normalize("NFC", text)
@@ -61,35 +61,30 @@ def nfc(text: str) -> str:
 
 
 def decomposed(text: str) -> str:
-    """Unicode NFD: every character decomposed, then each run of marks sorted by class."""
+    """Normalise to Unicode NFD in linear time."""
     characters = "".join(unicodedata.normalize("NFD", character) for character in text)
     pieces: list[str] = []
-    for marks, run in groupby(characters, key=lambda each: unicodedata.combining(each) > 0):
-        together = list(run)
-        pieces += sorted(together, key=unicodedata.combining) if marks else together
+    for _, run in groupby(characters, key=lambda c: unicodedata.combining(c) > 0):
+        pieces += sorted(run, key=unicodedata.combining)
     return "".join(pieces)
 
 
 @lru_cache(maxsize=1 << 16)
 def normalise(text: str) -> str:
-    """The form in which texts are compared: Unicode NFC, white space folded. Case counts.
+    """Normalise a text for comparison: Unicode NFC, white space folded. Case counts.
 
-    Every run of Unicode white space (as `str.split` sees it) becomes one space
-    and the ends are stripped. Normalising twice changes nothing.
+    Every run of Unicode white space (by `str.split`) becomes one space, and the ends are stripped.
     """
     return " ".join(nfc(text).split())
 
 
 def normalise_type(name: str) -> str:
-    """The form in which types are compared: stripped and upper-cased."""
+    """Normalise a type for comparison: stripped and upper-cased."""
     return name.strip().upper()
 
 
 def text_set(texts: Iterable[str]) -> frozenset[str]:
-    """The set of normalised texts.
-
-    A text that is only white space is left out: no span of a description is
-    empty, so it names nothing.
+    """Return the set of normalised texts, without blank ones.
 
     Raises:
         PiiBenchError: `texts` is one string, whose letters would pass as texts.
@@ -100,14 +95,14 @@ def text_set(texts: Iterable[str]) -> frozenset[str]:
 
 
 def entity_set(entities: Iterable[Sequence[str]]) -> frozenset[tuple[str, str]]:
-    """The set of normalised (text, type) pairs; texts of only white space are left out.
+    """Return the set of normalised (text, type) pairs, without blank texts.
 
     Raises:
-        PiiBenchError: an entity is no pair.
+        PiiBenchError: An entity is not a pair.
     """
     pairs = set()
     for entity in entities:
-        # A str of two letters unpacks like a pair, and so do the keys of a dict.
+        # A str of two letters or a dict of two keys would unpack like a pair.
         if not isinstance(entity, (tuple, list)) or len(entity) != 2:
             raise PiiBenchError(
                 f"an entity came as {type(entity).__name__}; allowed: a pair (text, type)"
@@ -118,30 +113,28 @@ def entity_set(entities: Iterable[Sequence[str]]) -> frozenset[tuple[str, str]]:
 
 @lru_cache(maxsize=1 << 16)
 def tokens(text: str) -> tuple[str, ...]:
-    """Tokens of a normalised text, in order.
+    """Return the tokens of a normalised text, in order.
 
-    A token is a lower-cased run of letters and digits of any script (Unicode
-    categories L and N); everything else separates. For ASCII these are the
-    tokens of the package rouge-score without its stemmer, `[a-z0-9]+`. A
-    combining mark belongs to the letter before it and never splits a word. Each
-    Chinese, Japanese, Korean or Thai letter or digit is a token of its own,
-    together with its marks.
+    A token is a lower-cased run of letters and digits of any script (Unicode categories L and
+    N). For ASCII texts these are the tokens of the package rouge-score without its stemmer,
+    `[a-z0-9]+`. A combining mark belongs to the letter before it and never splits a word. Each
+    Chinese, Japanese, Korean or Thai letter or digit is a token of its own, with its marks.
     """
-    found: list[list[str]] = []
+    characters: list[list[str]] = []
     in_token = in_word = False
     for char in text.lower():
         if char in _JOINING or unicodedata.category(char).startswith("M"):
             if in_token:
-                found[-1].append(char)
+                characters[-1].append(char)
             continue
         in_token = char.isalnum()
         extends_word = in_word
         in_word = in_token and not _STANDS_ALONE.match(char)
         if in_word and extends_word:
-            found[-1].append(char)
+            characters[-1].append(char)
         elif in_token:
-            found.append([char])
-    return tuple(map("".join, found))
+            characters.append([char])
+    return tuple(map("".join, characters))
 
 
 # Scripts written without spaces between words, or whose particles follow a name unspaced.
@@ -159,7 +152,7 @@ class _Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of a text: `text[start:end]` in code points, never empty, without white space."""
+    """A token: `text[start:end]` in code points, never empty, without white space."""
 
     start: int
     end: int
@@ -168,19 +161,19 @@ class Token:
 def tokenize(text: str) -> list[Token]:
     """Split a text of any script into tokens, in order.
 
-    A token is a run of letters, digits and underscores; a letter of a script that does not
-    part its words by spaces; or any other visible character. Combining marks stay with the
+    A token is a run of letters, digits and underscores; a letter of a script written without
+    spaces between words; or any other visible character. Combining marks stay with the
     character before them.
     """
     tokens: list[Token] = []
-    start, before = 0, _Kind.SPACE
-    for place, kind in enumerate(map(_kind, text)):
-        if before is not _Kind.SPACE:
-            if kind is _Kind.MARK or kind is before is _Kind.WORD:
+    start, previous = 0, _Kind.SPACE
+    for offset, kind in enumerate(map(_kind, text)):
+        if previous is not _Kind.SPACE:
+            if kind is _Kind.MARK or (kind is _Kind.WORD and previous is _Kind.WORD):
                 continue
-            tokens.append(Token(start, place))
-        start, before = place, kind
-    if before is not _Kind.SPACE:
+            tokens.append(Token(start, offset))
+        start, previous = offset, kind
+    if previous is not _Kind.SPACE:
         tokens.append(Token(start, len(text)))
     return tokens
 
@@ -188,7 +181,7 @@ def tokenize(text: str) -> list[Token]:
 @lru_cache(maxsize=1 << 14)
 def _kind(character: str) -> _Kind:
     category = unicodedata.category(character)
-    # Format and control characters show nothing; the joiners (Cf) are inside words.
+    # Control and format characters (Cc, Cf) are invisible, but the joiners occur inside words.
     if character in "\u200c\u200d" or category.startswith("M"):
         return _Kind.MARK
     if character.isspace() or category in {"Cc", "Cf"}:

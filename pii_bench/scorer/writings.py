@@ -1,15 +1,14 @@
-"""Other writings of a value: what a writer puts for it who tells the same.
+"""Other ways to write a value.
 
-- numbers: in words and in figures (English; below a thousand million), with and without marks
-  between thousands, sums of money with the sign or the name of the currency, per cent; years as
-  they are spoken;
-- dates and times of day in the usual English and numeric orders, months in full and short;
-- places: the two names of some cities ("Göteborg", "Gothenburg");
-- letters with marks in two letters ("Goeteborg");
-- e-mail addresses that are spelled out ("ann at mail dot org").
+- numbers in words and digits (English, below a thousand million), with and without thousands
+  separators; amounts of money with the sign or name of the currency; percentages; spoken years;
+- dates and times of day in the usual English and numeric orders, with full and short months;
+- the two names of some cities ("Göteborg", "Gothenburg");
+- letters with diacritics as two letters ("Goeteborg");
+- spelled-out e-mail addresses ("ann at mail dot org").
 
-No more: no other language's numbers, no synonyms, no conclusions ("thirty-two" from a year of
-birth). Letters without their marks are the locator's.
+Numbers in other languages, synonyms and conclusions ("thirty-two" from a year of birth) are not
+covered. The locator handles letters without their diacritics.
 """
 
 from __future__ import annotations
@@ -31,23 +30,23 @@ _ONES: Final = (
 _TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _SCALES: Final = ((1_000_000, "million"), (1_000, "thousand"), (100, "hundred"))
 _LIMIT: Final = 1_000_000_000
-_LONGEST: Final = 15
-"""Figures of a number; more of them are a code."""
+_MOST_DIGITS: Final = 15
+"""A longer run of digits is a code, not a number."""
 _VALUES: Final = {
     **{word: number for number, word in enumerate(_ONES)},
     **{word: 10 * number for number, word in enumerate(_TENS, start=2)},
 }
 _WORD: Final = rf"(?:{'|'.join(_VALUES)}|hundred|thousand|million)"
 NUMBER_WORDS: Final = re.compile(rf"\b{_WORD}(?:(?:\s+and\s+|[\s-]+){_WORD})*\b", re.IGNORECASE)
-"""A number in words, as long as it goes on."""
+"""The longest sequence of number words."""
 
-_FIGURES: Final = r"\d{1,3}(?:[, ]\d{3})+|\d{1,9}"
-_NUMBER: Final = re.compile(rf"(?<![\w.,/:-])(?:{_FIGURES})(?![\w/:]|[.,-]\d)")
-_MONEY: Final = re.compile(rf"([$€£])\s?({_FIGURES})(?:\.00)?(?![\w/:]|[.,-]\d)")
+_DIGITS: Final = r"\d{1,3}(?:[, ]\d{3})+|\d{1,9}"
+_NUMBER: Final = re.compile(rf"(?<![\w.,/:-])(?:{_DIGITS})(?![\w/:]|[.,-]\d)")
+_MONEY: Final = re.compile(rf"([$€£])\s?({_DIGITS})(?:\.00)?(?![\w/:]|[.,-]\d)")
 _MONEY_NAMED: Final = re.compile(
-    rf"(?<![\w.,/:-])({_FIGURES})(?:\.00)?\s(dollars|euros|pounds|USD|EUR|GBP)\b", re.IGNORECASE
+    rf"(?<![\w.,/:-])({_DIGITS})(?:\.00)?\s(dollars|euros|pounds|USD|EUR|GBP)\b", re.IGNORECASE
 )
-_PER_CENT: Final = re.compile(r"(?<=\d)\s?(?:%|per\s?cent\b)", re.IGNORECASE)
+_PERCENT: Final = re.compile(r"(?<=\d)\s?(?:%|per\s?cent\b)", re.IGNORECASE)
 _CURRENCIES: Final = (("$", "dollars", "USD"), ("€", "euros", "EUR"), ("£", "pounds", "GBP"))
 
 _MONTHS: Final = (
@@ -105,7 +104,7 @@ _LETTERS: Final = str.maketrans(
     dict(zip("øØłŁđĐðÐı", "oOlLdDdDi", strict=True))
     | {"ß": "ss", "ẞ": "SS", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "þ": "th", "Þ": "Th"}
 )
-# Marks on letters of other scripts make another letter.
+# In other scripts, a letter with a mark is another letter.
 _MARKED: Final = re.compile("([A-Za-z])[\u0300-\u036f]+")
 _TWO_LETTERS: Final = str.maketrans(
     dict(
@@ -116,27 +115,30 @@ _TWO_LETTERS: Final = str.maketrans(
 
 @lru_cache(maxsize=1 << 14)
 def unmarked(text: str) -> str:
-    """A text without the marks on its Latin letters; case stays."""
+    """Remove the diacritics of Latin letters; case stays."""
     if text.isascii():
         return text
-    # Python's own takes the square of the marks on one letter.
+    # `decomposed` is linear, unicodedata quadratic in the number of marks on one letter.
     return nfc(_MARKED.sub(r"\1", decomposed(text.translate(_LETTERS))))
 
 
 @lru_cache(maxsize=1 << 16)
 def writings(value: str) -> tuple[str, ...]:
-    """Other writings of a value, without itself, in a fixed order.
+    """Return other ways to write a value, in a fixed order.
 
-    A number by itself is not written out below ten: "one" is rarely a number.
+    A number below ten that is the whole value is not written in words: "one" is rarely a number.
     """
     plain = " ".join(value.split())
-    bases = dict.fromkeys([plain, NUMBER_WORDS.sub(_in_figures, plain)])
-    found = [other for base in bases for rule in _RULES for other in rule(base)]
-    return tuple(each for each in dict.fromkeys([*bases, *found]) if each != plain)
+    with_digits = NUMBER_WORDS.sub(_words_to_digits, plain)
+    forms = [plain, with_digits]
+    for form in dict.fromkeys(forms):
+        for rule in _RULES:
+            forms += rule(form)
+    return tuple(form for form in dict.fromkeys(forms) if form != plain)
 
 
 def in_words(number: int) -> str:
-    """A whole number in English words, from zero to below a thousand million."""
+    """Write a whole number from zero to below a thousand million in English words."""
     if number < 20:
         return _ONES[number]
     for scale, name in _SCALES:
@@ -148,10 +150,10 @@ def in_words(number: int) -> str:
 
 
 def from_words(text: str) -> int | None:
-    """The number that words say; None where they say none ("two three")."""
+    """Parse a number in words; None if the words are no number ("two three")."""
     total = part = 0
-    spoken = re.split(r"[\s-]+(?:and\s+)?", text.casefold().strip())
-    for word in spoken:
+    words = re.split(r"[\s-]+(?:and\s+)?", text.casefold().strip())
+    for word in words:
         if word in _VALUES:
             part += _VALUES[word]
         elif word == "hundred":
@@ -162,126 +164,138 @@ def from_words(text: str) -> int | None:
         else:
             return None
     number = total + part
-    said = number < _LIMIT and re.split(r"[\s-]+", in_words(number))
-    return number if said == spoken else None
+    if number < _LIMIT and words == re.split(r"[\s-]+", in_words(number)):
+        return number
+    return None
 
 
 def _numbers(value: str) -> Iterator[str]:
-    alone = _NUMBER.fullmatch(value) is not None
+    is_number = _NUMBER.fullmatch(value) is not None
     for write in _WAYS:
-        yield _replaced(value, write, alone=alone)
-    if alone:
+        yield _rewrite_numbers(value, write, least_in_words=10 if is_number else 0)
+    if is_number:
         yield _spoken_year(value)
 
 
-def _replaced(value: str, write: Callable[[str], str], *, alone: bool = False) -> str:
-    """A value with its numbers in another writing."""
+def _rewrite_numbers(value: str, write: Callable[[str], str], least_in_words: int = 0) -> str:
+    """Write the numbers of a value in another way; smaller ones keep their digits."""
 
-    def other(match: re.Match[str]) -> str:
-        figures = re.sub(r"[, ]", "", match[0])
-        if len(figures) > _LONGEST or (len(figures) > 1 and figures.startswith("0")):
+    def rewrite(match: re.Match[str]) -> str:
+        digits = re.sub(r"[, ]", "", match[0])
+        if len(digits) > _MOST_DIGITS or (len(digits) > 1 and digits.startswith("0")):
             return match[0]
-        least = 10 if alone else 0
-        if write in _SPELLED and not least <= int(figures) < _LIMIT:
+        if write in _WAYS_IN_WORDS and not least_in_words <= int(digits) < _LIMIT:
             return match[0]
-        return write(figures)
+        return write(digits)
 
-    return _NUMBER.sub(other, value)
+    return _NUMBER.sub(rewrite, value)
 
 
 def _money(value: str) -> Iterator[str]:
     for sign, name, code in _CURRENCIES:
-        named = {name, code.casefold()}
-        found = [(m, m[2]) for m in _MONEY.finditer(value) if m[1] == sign]
-        found += [(m, m[1]) for m in _MONEY_NAMED.finditer(value) if m[2].casefold() in named]
-        for match, number in found:
+        amounts = [(m, m[2]) for m in _MONEY.finditer(value) if m[1] == sign]
+        names = {name, code.casefold()}
+        amounts += [(m, m[1]) for m in _MONEY_NAMED.finditer(value) if m[2].casefold() in names]
+        for match, number in amounts:
+            before, after = value[: match.start()], value[match.end() :]
             for write in _WAYS:
-                amount = _replaced(number, write)
-                forms = f"{sign}{amount}", f"{amount} {name}", f"{amount} {code}"
-                for form in (*forms, f"{code} {amount}", f"{sign}{amount}.00"):
-                    yield value[: match.start()] + form + value[match.end() :]
+                amount = _rewrite_numbers(number, write)
+                yield f"{before}{sign}{amount}{after}"
+                yield f"{before}{amount} {name}{after}"
+                yield f"{before}{amount} {code}{after}"
+                yield f"{before}{code} {amount}{after}"
+                yield f"{before}{sign}{amount}.00{after}"
 
 
-def _per_cent(value: str) -> Iterator[str]:
-    for write in ("%", " %", " percent", " per cent") if _PER_CENT.search(value) else ():
-        written = _PER_CENT.sub(write, value)
-        yield written
-        yield _replaced(written, _in_words)
+def _percentages(value: str) -> Iterator[str]:
+    if _PERCENT.search(value):
+        for sign in ("%", " %", " percent", " per cent"):
+            form = _PERCENT.sub(sign, value)
+            yield form
+            yield _rewrite_numbers(form, _in_words)
 
 
-def _in_figures(words: re.Match[str]) -> str:
+def _words_to_digits(words: re.Match[str]) -> str:
     number = from_words(words[0])
     return words[0] if number is None else str(number)
 
 
-def _grouped(mark: str) -> Callable[[str], str]:
-    return lambda figures: f"{int(figures):,}".replace(",", mark)
+def _grouped(separator: str) -> Callable[[str], str]:
+    return lambda digits: f"{int(digits):,}".replace(",", separator)
 
 
-def _in_words(figures: str) -> str:
-    """Figures in words."""
-    return in_words(int(figures))
+def _in_words(digits: str) -> str:
+    return in_words(int(digits))
 
 
-def _with_and(figures: str) -> str:
-    return re.sub(r"(?<=hundred) (?!thousand|million)", " and ", _in_words(figures))
+def _in_words_with_and(digits: str) -> str:
+    return re.sub(r"(?<=hundred) (?!thousand|million)", " and ", _in_words(digits))
 
 
-def _apart(figures: str) -> str:
-    return _in_words(figures).replace("-", " ")
+def _in_words_without_hyphens(digits: str) -> str:
+    return _in_words(digits).replace("-", " ")
 
 
-def _spoken_year(figures: str) -> str:
-    century, rest = divmod(int(figures), 100) if figures.isdigit() else (0, 0)
-    known = len(figures) == 4 and 18 <= century <= 20 and rest >= 10
-    return f"{in_words(century)} {in_words(rest)}" if known else figures
+def _spoken_year(digits: str) -> str:
+    """Write 1991 as "nineteen ninety-one"; other numbers stay."""
+    if len(digits) == 4 and digits.isdigit():
+        century, rest = divmod(int(digits), 100)
+        if 18 <= century <= 20 and rest >= 10:
+            return f"{in_words(century)} {in_words(rest)}"
+    return digits
 
 
-_SPELLED: Final = (_in_words, _with_and, _apart)
-_WAYS: Final = (str, _grouped(","), _grouped("."), _grouped(" "), _grouped("'"), *_SPELLED)
+_WAYS_IN_WORDS: Final = (_in_words, _in_words_with_and, _in_words_without_hyphens)
+_WAYS: Final = (
+    *(str, _grouped(","), _grouped("."), _grouped(" "), _grouped("'")),
+    *_WAYS_IN_WORDS,
+)
 
 
 def _dates(value: str) -> Iterator[str]:
     for pattern in _DATES:
         if match := pattern.fullmatch(value):
-            told = match.groupdict()
-            month = _month(told)
+            parts = match.groupdict()
+            month = _month(parts)
             if month is not None:
-                yield from _date(told.get("day"), month, told.get("year"))
+                yield from _date_forms(parts.get("day"), month, parts.get("year"))
 
 
-def _month(told: dict[str, str | None]) -> int | None:
-    if name := told.get("month"):
-        return next(n for n, each in enumerate(_MONTHS, 1) if each[:3].lower() == name[:3].lower())
-    number = int(told.get("number") or 0)
+def _month(parts: dict[str, str | None]) -> int | None:
+    if name := parts.get("month"):
+        short_names = [month[:3].lower() for month in _MONTHS]
+        return short_names.index(name[:3].lower()) + 1
+    number = int(parts.get("number") or 0)
     return number if 1 <= number <= 12 else None
 
 
-def _date(day_told: str | None, month: int, year: str | None) -> Iterator[str]:
+def _date_forms(day_text: str | None, month: int, year: str | None) -> Iterator[str]:
     name = _MONTHS[month - 1]
-    names = (name, name[:3], f"{name[:3]}.", *(("Sept", "Sept.") if month == 9 else ()))
-    if day_told is None:
-        yield from (f"{each} {year}" for each in names)
-        yield from (f"{each}, {year}" for each in names)
+    names = [name, name[:3], f"{name[:3]}."]
+    if month == 9:
+        names += ["Sept", "Sept."]
+    if day_text is None:
+        yield from (f"{name} {year}" for name in names)
+        yield from (f"{name}, {year}" for name in names)
         yield from (f"{month:02}/{year}", f"{month}/{year}", f"{year}-{month:02}")
         return
-    day = int(day_told)
-    ordinal = f"{day}{_ending(day)}"
+    day = int(day_text)
+    ordinal = f"{day}{_ordinal_suffix(day)}"
     ends = ("",) if year is None else (f" {year}", f", {year}")
-    for each in names:
+    for name in names:
         for end in ends:
-            yield from (f"{each} {day}{end}", f"{each} {ordinal}{end}", f"{day} {each}{end}")
-            yield from (f"{each} {day:02}{end}", f"{day:02} {each}{end}", f"{ordinal} {each}{end}")
-            yield from (f"{ordinal} of {each}{end}", f"the {ordinal} of {each}{end}")
+            yield from (f"{name} {day}{end}", f"{name} {ordinal}{end}", f"{day} {name}{end}")
+            yield from (f"{name} {day:02}{end}", f"{day:02} {name}{end}", f"{ordinal} {name}{end}")
+            yield from (f"{ordinal} of {name}{end}", f"the {ordinal} of {name}{end}")
     if year is not None:
-        for mark in "-/.":
-            yield f"{year}{mark}{month:02}{mark}{day:02}"
+        for sign in "-/.":
+            yield f"{year}{sign}{month:02}{sign}{day:02}"
             for one, other in ((day, month), (month, day)):
-                yield f"{one:02}{mark}{other:02}{mark}{year}"
-                yield f"{one}{mark}{other}{mark}{year}"
+                yield f"{one:02}{sign}{other:02}{sign}{year}"
+                yield f"{one}{sign}{other}{sign}{year}"
 
 
-def _ending(day: int) -> str:
+def _ordinal_suffix(day: int) -> str:
     return "th" if 10 < day < 14 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
 
 
@@ -295,9 +309,13 @@ def _times(value: str) -> Iterator[str]:
             return
         hour = hour % 12 + (12 if match["half"].casefold().startswith("p") else 0)
     yield from (f"{hour}:{minute}", f"{hour:02}:{minute}", f"{hour:02}.{minute}")
-    half, short = "ap"[hour >= 12], hour % 12 or 12
-    for told in (f"{short}:{minute}", f"{short}.{minute}", *([f"{short}"] * (minute == "00"))):
-        yield from (f"{told} {half}m", f"{told}{half}m", f"{told} {half}.m.")
+    half = "p" if hour >= 12 else "a"
+    hour = hour % 12 or 12
+    times = [f"{hour}:{minute}", f"{hour}.{minute}"]
+    if minute == "00":
+        times.append(f"{hour}")
+    for time in times:
+        yield from (f"{time} {half}m", f"{time}{half}m", f"{time} {half}.m.")
 
 
 def _places(value: str) -> Iterator[str]:
@@ -315,7 +333,7 @@ def _two_letters(value: str) -> Iterator[str]:
         yield re.sub(r"(?<=[^\W\d_])([aou])e(?=[^\W\d_])", r"\1", value)
 
 
-def _mails(value: str) -> Iterator[str]:
+def _mail_addresses(value: str) -> Iterator[str]:
     if _MAIL.fullmatch(value):
         for at, dot in _AROUND_AT:
             yield value.replace("@", at).replace(".", dot)
@@ -323,5 +341,5 @@ def _mails(value: str) -> Iterator[str]:
 
 
 _RULES: Final[tuple[Callable[[str], Iterator[str]], ...]] = (
-    *(_numbers, _money, _per_cent, _dates, _times, _places, _two_letters, _mails),
+    *(_numbers, _money, _percentages, _dates, _times, _places, _two_letters, _mail_addresses),
 )

@@ -13,7 +13,7 @@ ALLOWED = {"pii_bench", "pii_bench.errors"}
 
 @pytest.fixture(scope="module")
 def imported() -> set[str]:
-    """What a fresh interpreter holds after importing the scorer."""
+    """Return the modules that a fresh interpreter loads with the scorer."""
     code = "import json, sys, pii_bench.scorer; print(json.dumps(list(sys.modules)))"
     done = subprocess.run(  # noqa: S603 -- our own interpreter and code
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
@@ -34,7 +34,7 @@ def test_the_scorer_imports_nothing_else_of_the_project(imported: set[str]) -> N
     assert {name for name in ours if not name.startswith("pii_bench.scorer")} == ALLOWED
 
 
-def test_public_names() -> None:
+def test_public_names_exist_and_versions_are_pinned() -> None:
     assert all(hasattr(pii_bench.scorer, name) for name in pii_bench.scorer.__all__)
     assert pii_bench.scorer.NORMALISER == "nfc-ws-1"
     assert pii_bench.scorer.MATCHER == "lsa-lex-1"

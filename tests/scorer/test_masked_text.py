@@ -1,5 +1,3 @@
-"""What a text still says: masked, or written anew."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
@@ -10,12 +8,11 @@ from hypothesis import strategies as st
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.scorer import MaskedTextScore, masking_headline, score_masked_text
-from pii_bench.scorer.masked_text import GoldTexts, Trace, score_rewritten_text, tell
+from pii_bench.scorer.masked_text import GoldTexts, Trace, find_traces, score_rewritten_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-if TYPE_CHECKING:
     Spans = Sequence[tuple[int, int]]
     Drawn = tuple[str, list[tuple[str, Spans]], list[str], Spans, Spans]
 
@@ -27,7 +24,7 @@ AGE: Final = ("32", [(9, 11)])
 CITY: Final = ("Oslo", [(19, 23)])
 ENTITIES: Final = [NAME, AGE, CITY]
 
-# Outside of all spans, white space aside: "," "," "is" "in" "." "naps", 11 characters.
+# Outside all spans are 11 visible characters: "," "," "is" "in" "." "naps".
 EVERYTHING: Final = [(0, len(TEXT))]
 
 
@@ -37,20 +34,20 @@ EVERYTHING: Final = [(0, len(TEXT))]
         ([], 0, 1, 0),
         (EVERYTHING, 1, 0, 1),
         ([(0, 7), (9, 11), (25, 32)], 1, 1, 0),
-        # One of two occurrences can be read, or one character of one.
+        # One of two occurrences is readable, or one character of one.
         ([(0, 7), (9, 11)], 1 / 2, 1, 0),
         ([(0, 7), (9, 11), (25, 31)], 1 / 2, 1, 0),
-        # The space between two masked words tells nothing.
+        # The space between two masked words does not count.
         ([(0, 3), (4, 7), (9, 11), (25, 28), (29, 32)], 1, 1, 0),
-        # A part of Oslo is not Oslo.
+        # Oslo is masked in part.
         ([(22, 23)], 0, 0, 0),
-        # White space is no collateral: ", " and "32" and ", is".
+        # Of the masked ", 32, is", white space and "32" are no collateral.
         ([(7, 15)], 1 / 2, 1, 4 / 11),
         # Spans may overlap.
         ([(9, 10), (9, 11), (10, 11)], 1 / 2, 1, 0),
     ],
 )
-def test_what_is_left_of_a_text(
+def test_scores_of_a_masked_text(
     masked: Spans, protection: float, retention: float, collateral: float
 ) -> None:
     score = score_masked_text(TEXT, masked, ENTITIES, ["Oslo"])
@@ -58,29 +55,29 @@ def test_what_is_left_of_a_text(
     assert score == MaskedTextScore(protection, retention, collateral)
 
 
-def test_a_needed_text_is_kept_as_long_as_one_occurrence_can_be_read() -> None:
+def test_a_needed_text_is_retained_if_one_occurrence_is_readable() -> None:
     assert score_masked_text(TEXT, [(0, 7)], ENTITIES, ["Ann Lee"]).retention == 1
     assert score_masked_text(TEXT, [(0, 7), (25, 26)], ENTITIES, ["Ann Lee"]).retention == 0
 
 
-def test_where_there_is_nothing_to_protect_or_to_retain_nothing_is_lost() -> None:
+def test_scores_are_1_if_there_is_nothing_to_protect_or_retain() -> None:
     assert score_masked_text(TEXT, [], ENTITIES, ["Oslo", "32", "Ann Lee"]).protection == 1
     assert score_masked_text(TEXT, EVERYTHING, ENTITIES, []).retention == 1
     assert score_masked_text(TEXT, [], [], []) == MaskedTextScore(1, 1, 0)
 
 
-def test_without_characters_outside_of_gold_there_is_no_collateral() -> None:
+def test_collateral_is_none_without_characters_outside_gold() -> None:
     assert score_masked_text(" 32 ", [(0, 4)], [("32", [(1, 3)])], []).collateral is None
     assert score_masked_text("", [], [], []) == MaskedTextScore(1, 1, None)
 
 
-def test_a_failure_protects_and_retains_nothing_also_where_there_is_nothing() -> None:
+def test_a_failure_scores_0_even_if_there_is_nothing_to_protect() -> None:
     for entities, related in ((ENTITIES, ["Oslo"]), (ENTITIES, []), ([], [])):
         assert score_masked_text(TEXT, None, entities, related) == MaskedTextScore(0, 0, None)
 
 
-def test_entities_of_one_text_are_one_unit_and_needed_if_any_of_them_is() -> None:
-    # Two people called Ann Lee; the texts differ in white space alone.
+def test_entities_with_equal_texts_are_one_unit_needed_if_any_is() -> None:
+    # Two people called Ann Lee; the texts differ only in white space.
     twice = [("Ann Lee", [(0, 7)]), ("Ann  Lee", [(25, 32)]), AGE]
 
     assert score_masked_text(TEXT, [(0, 7), (9, 11)], twice, []).protection == 1 / 2
@@ -89,15 +86,15 @@ def test_entities_of_one_text_are_one_unit_and_needed_if_any_of_them_is() -> Non
     )
 
 
-def test_blank_entities_are_dropped_and_those_that_occur_nowhere_left_out() -> None:
-    strange = [*ENTITIES, (" ", [(3, 4)]), ("Rome", []), ("Bo", [])]
+def test_blank_entities_and_those_without_spans_are_left_out() -> None:
+    entities = [*ENTITIES, (" ", [(3, 4)]), ("Rome", []), ("Bo", [])]
 
-    score = score_masked_text(TEXT, [], strange, ["Oslo", "Rome"])
+    score = score_masked_text(TEXT, [], entities, ["Oslo", "Rome"])
 
     assert score == MaskedTextScore(0, 1, 0)
 
 
-def test_protection_may_be_weighed() -> None:
+def test_protection_can_be_weighted() -> None:
     masked = [(9, 11)]
     weights = {"Ann  Lee": 3.0, "Oslo": 2.0, "Rome": 9.0}
 
@@ -105,15 +102,15 @@ def test_protection_may_be_weighed() -> None:
         return score_masked_text(TEXT, masked, ENTITIES, [], weights=weights).protection
 
     assert protection(None) == 1 / 3
-    # 32 has no weight, so 1, of 3 + 1 + 2.
+    # 32 has the default weight 1, of 3 + 1 + 2.
     assert protection(weights) == 1 / 6
     assert protection({"Ann Lee": 0, "Oslo": 0}) == 1
-    # Nothing that weighs anything is left to protect.
+    # All weights are 0.
     assert protection({"Ann Lee": 0, "32": 0, "Oslo": 0}) == 1
 
 
 @pytest.mark.parametrize("span", [(-1, 2), (3, 2), (0, 38)])
-def test_a_span_outside_of_the_text_is_refused(span: tuple[int, int]) -> None:
+def test_a_span_outside_the_text_is_refused(span: tuple[int, int]) -> None:
     message = rf"a span came from {span[0]} to {span[1]}; allowed: 0 <= start <= end <= 37"
     with pytest.raises(PiiBenchError, match=message):
         score_masked_text(TEXT, [span], ENTITIES, [])
@@ -121,7 +118,7 @@ def test_a_span_outside_of_the_text_is_refused(span: tuple[int, int]) -> None:
         score_masked_text(TEXT, [], [("x", [span])], [])
 
 
-def test_wrong_arguments_are_refused() -> None:
+def test_one_string_or_a_negative_weight_is_refused() -> None:
     with pytest.raises(PiiBenchError, match="texts came as one str"):
         score_masked_text(TEXT, [], ENTITIES, "Oslo")
     with pytest.raises(PiiBenchError, match="a weight is below 0"):
@@ -129,22 +126,20 @@ def test_wrong_arguments_are_refused() -> None:
 
 
 class TestHeadline:
-    """H of the two means, not the mean of the samples' own."""
-
-    def test_it_is_the_harmonic_mean_of_both_means(self) -> None:
+    def test_it_is_the_harmonic_mean_of_the_two_means(self) -> None:
         scores = [MaskedTextScore(1, 0, 0), MaskedTextScore(0.5, 1, None)]
 
         # P = 3/4, R = 1/2.
         assert masking_headline(scores) == pytest.approx(2 * 0.75 * 0.5 / 1.25)
 
-    def test_neither_masking_nothing_nor_masking_everything_wins(self) -> None:
+    def test_masking_nothing_or_everything_scores_0(self) -> None:
         nothing, everything = (
             score_masked_text(TEXT, masked, ENTITIES, ["Oslo"]) for masked in ([], EVERYTHING)
         )
 
         assert masking_headline([nothing] * 3) == masking_headline([everything] * 3) == 0
 
-    def test_of_no_samples_there_is_none(self) -> None:
+    def test_it_is_none_without_samples(self) -> None:
         assert masking_headline([]) is None
 
 
@@ -154,7 +149,7 @@ DESCRIPTIONS: Final = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join
 
 @st.composite
 def maskings(draw: st.DrawFn) -> Drawn:
-    """A description, entities, texts needed, and two sets of masked spans."""
+    """Draw a description, entities, related texts and two sets of masked spans."""
     description = draw(DESCRIPTIONS)
     offset = st.integers(0, len(description))
     span = st.tuples(offset, offset).map(lambda ends: (min(ends), max(ends)))
@@ -165,25 +160,23 @@ def maskings(draw: st.DrawFn) -> Drawn:
     return description, entities, related, draw(spans), draw(spans)
 
 
-def told(masked: Spans) -> set[int]:
-    return {n for start, end in masked for n in range(start, end)}
+def offsets(spans: Spans) -> set[int]:
+    return {n for start, end in spans for n in range(start, end)}
 
 
 @given(maskings())
-def test_it_agrees_with_counting_characters_one_by_one(
-    drawn: Drawn,
-) -> None:
+def test_scores_equal_those_of_counting_characters(drawn: Drawn) -> None:
     description, entities, related, masked, _ = drawn
-    gone = told(masked)
-    wanted = {" ".join(text.split()) for text in related}
+    gone = offsets(masked)
+    needed = {" ".join(text.split()) for text in related}
     units: dict[str, list[set[int]]] = {}
     for text, spans in entities:
         if text.strip():
             unit = units.setdefault(" ".join(text.split()), [])
-            unit += [{n for n in told([s]) if not description[n].isspace()} for s in spans]
-    hidden = [all(p <= gone for p in u) for t, u in units.items() if u and t not in wanted]
-    kept = [any(not p & gone for p in u) for t, u in units.items() if u and t in wanted]
-    gold = told([span for text, spans in entities if text.strip() for span in spans])
+            unit += [{n for n in offsets([s]) if not description[n].isspace()} for s in spans]
+    hidden = [all(p <= gone for p in u) for t, u in units.items() if u and t not in needed]
+    kept = [any(not p & gone for p in u) for t, u in units.items() if u and t in needed]
+    gold = offsets([span for text, spans in entities if text.strip() for span in spans])
     others = {n for n, c in enumerate(description) if not c.isspace()} - gold
 
     assert score_masked_text(description, masked, entities, related) == MaskedTextScore(
@@ -194,9 +187,7 @@ def test_it_agrees_with_counting_characters_one_by_one(
 
 
 @given(maskings())
-def test_more_masking_never_protects_less_nor_retains_more(
-    drawn: Drawn,
-) -> None:
+def test_more_masking_never_protects_less_nor_retains_more(drawn: Drawn) -> None:
     description, entities, related, masked, more = drawn
     less = score_masked_text(description, masked, entities, related)
     larger = score_masked_text(description, [*masked, *more], entities, related)
@@ -207,9 +198,7 @@ def test_more_masking_never_protects_less_nor_retains_more(
 
 
 @given(maskings())
-def test_the_order_of_what_is_given_changes_nothing(
-    drawn: Drawn,
-) -> None:
+def test_the_order_of_arguments_changes_nothing(drawn: Drawn) -> None:
     description, entities, related, masked, _ = drawn
     backwards = [(text, list(reversed(spans))) for text, spans in reversed(entities)]
 
@@ -230,11 +219,12 @@ VALUES = [
 
 def traces(rewritten: str, query: str = "", related: tuple[str, ...] = ()) -> dict[str, Trace]:
     gold = GoldTexts(STORY, VALUES, related)
-    return {each.text.text: each.trace for each in tell(STORY, rewritten, gold, query)}
+    found = find_traces(STORY, rewritten, gold, query)
+    return {trace.text.text: trace.trace for trace in found}
 
 
 @pytest.mark.parametrize(
-    ("rewritten", "found"),
+    ("rewritten", "expected"),
     [
         ("A nurse lives in a city and runs.", (Trace.GONE, Trace.GONE, Trace.GONE)),
         (STORY, (Trace.READABLE, Trace.READABLE, Trace.READABLE)),
@@ -242,40 +232,43 @@ def traces(rewritten: str, query: str = "", related: tuple[str, ...] = ()) -> di
         ("A thirty-two-year-old runs.", (Trace.GONE, Trace.RESTATED, Trace.GONE)),
         ("A nurse of Gothenburg.", (Trace.GONE, Trace.GONE, Trace.RESTATED)),
         ("Anna runs.", (Trace.PART, Trace.GONE, Trace.GONE)),
-        # Neither is told by a longer number, or a longer word.
+        # Longer numbers and words.
         ("At 3200 or 1932 Annapolis.", (Trace.GONE, Trace.GONE, Trace.GONE)),
         ("", (Trace.GONE, Trace.GONE, Trace.GONE)),
     ],
 )
-def test_how_a_value_is_told(rewritten: str, found: tuple[Trace, ...]) -> None:
-    assert tuple(traces(rewritten).values()) == found
+def test_traces_of_values(rewritten: str, expected: tuple[Trace, ...]) -> None:
+    assert tuple(traces(rewritten).values()) == expected
 
 
-def test_where_it_is_told() -> None:
+def test_traces_have_their_spans() -> None:
     rewritten = "At 32 (thirty-two) in Goteborg"
-    found = tell(STORY, rewritten, GoldTexts(STORY, VALUES, []))
+    found = find_traces(STORY, rewritten, GoldTexts(STORY, VALUES, []))
 
-    assert [[rewritten[start:end] for start, end in each.spans] for each in found] == [
+    assert [[rewritten[start:end] for start, end in trace.spans] for trace in found] == [
         [],
         ["32", "thirty-two"],
         ["Goteborg"],
     ]
 
 
-def test_no_part_is_told_by_what_the_query_or_the_rest_of_the_text_says() -> None:
+def test_words_of_the_query_or_the_rest_of_the_text_are_no_part() -> None:
     assert traces("Anna runs.", query="Does Anna run?")["Anna Lindqvist"] is Trace.GONE
     other = GoldTexts("Bank of Oslo. A bank.", [("Bank of Oslo", [(0, 12)])], [])
 
-    assert tell("Bank of Oslo. A bank.", "A bank.", other)[0].trace is Trace.GONE
-    assert tell("Bank of Oslo. A bank.", "In Oslo.", other)[0].trace is Trace.PART
+    assert find_traces("Bank of Oslo. A bank.", "A bank.", other)[0].trace is Trace.GONE
+    assert find_traces("Bank of Oslo. A bank.", "In Oslo.", other)[0].trace is Trace.PART
 
 
 def test_a_value_inside_a_needed_one_does_not_leak() -> None:
     text = "Ann, 32, of 32 Elm Street"
     gold = GoldTexts(text, [("32", [(5, 7)]), ("32 Elm Street", [(12, 25)])], ["32 Elm Street"])
 
-    assert [each.leaks for each in tell(text, "She is of 32 Elm Street", gold)] == [False, False]
-    assert [each.leaks for each in tell(text, "32, of 32 Elm Street", gold)] == [True, False]
+    def leaks(rewritten: str) -> list[bool]:
+        return [trace.leaks for trace in find_traces(text, rewritten, gold)]
+
+    assert leaks("She is of 32 Elm Street") == [False, False]
+    assert leaks("32, of 32 Elm Street") == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -284,7 +277,7 @@ def test_a_value_inside_a_needed_one_does_not_leak() -> None:
         (STORY, 0, 1),
         ("", 1, 0),
         ("A nurse, 32, runs.", 1, 1),
-        # Needed and restated is kept; a part is not all.
+        # A restated text is retained; a part of it is not enough.
         ("A nurse, thirty-two, runs.", 1, 1),
         ("Anna, 32, runs.", 1 / 2, 1),
         ("A nurse in Gothenburg.", 1 / 2, 0),
@@ -297,7 +290,7 @@ def test_scores_of_rewritings(rewritten: str | None, protection: float, retentio
     assert score == MaskedTextScore(protection, retention, None)
 
 
-def test_protection_of_a_rewriting_may_be_weighed() -> None:
+def test_protection_of_a_rewriting_can_be_weighted() -> None:
     weights = {"Anna Lindqvist": 3.0}
 
     assert score_rewritten_text(STORY, "Of Gothenburg.", VALUES, ["32"], weights=weights) == (
@@ -305,12 +298,12 @@ def test_protection_of_a_rewriting_may_be_weighed() -> None:
     )
 
 
-def test_a_gold_text_without_a_place_is_left_out() -> None:
+def test_a_gold_text_without_spans_is_left_out() -> None:
     assert score_rewritten_text("Ann", "Bo", [("Bo", [])], []) == MaskedTextScore(1, 1, None)
 
 
 @given(st.text(max_size=30))
-def test_more_text_never_protects_more_and_never_keeps_less(more: str) -> None:
+def test_longer_rewritings_never_protect_more_nor_retain_less(more: str) -> None:
     before = score_rewritten_text(STORY, "A nurse, 32.", VALUES, ["32"])
     after = score_rewritten_text(STORY, f"A nurse, 32.\n\n{more}", VALUES, ["32"])
 
@@ -319,7 +312,7 @@ def test_more_text_never_protects_more_and_never_keeps_less(more: str) -> None:
 
 
 @given(st.text(max_size=40))
-def test_nothing_told_is_outside_of_the_rewriting(rewritten: str) -> None:
-    for each in tell(STORY, rewritten, GoldTexts(STORY, VALUES, ["32"])):
-        assert all(0 <= start < end <= len(rewritten) for start, end in each.spans)
-        assert (each.trace is Trace.GONE) == (not each.spans)
+def test_spans_of_traces_are_inside_the_rewriting(rewritten: str) -> None:
+    for trace in find_traces(STORY, rewritten, GoldTexts(STORY, VALUES, ["32"])):
+        assert all(0 <= start < end <= len(rewritten) for start, end in trace.spans)
+        assert (trace.trace is Trace.GONE) == (not trace.spans)

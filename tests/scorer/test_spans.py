@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TEXT: Final = "Ann Lee is 58 years old."
 GOLD: Final = [(0, 7, "PER"), (11, 23, "DEM")]
-"""`Ann Lee` and `58 years old`."""
+"""The spans of "Ann Lee" and "58 years old"."""
 
 labels = st.sampled_from(["PER", "LOC", "ORG"])
 any_spans = st.lists(
@@ -35,15 +35,15 @@ any_spans = st.lists(
     ("predicted", "exact", "overlap", "tokens"),
     [
         (GOLD, Counts(2, 2, 2), Counts(2, 2, 2), Counts(5, 5, 5)),
-        # A foreign convention: the number alone.
+        # Only the number of the age.
         ([(0, 7, "PER"), (11, 13, "DEM")], Counts(1, 2, 2), Counts(2, 2, 2), Counts(3, 3, 5)),
         # Another label.
         ([(0, 7, "ORG"), (11, 23, "DEM")], Counts(1, 2, 2), Counts(2, 2, 2), Counts(3, 5, 5)),
-        # One span over all of it is one span: seven tokens, "." among them.
+        # One span over the whole text: seven tokens, including the full stop.
         ([(0, 24, "PER")], Counts(0, 1, 2), Counts(1, 1, 2), Counts(2, 7, 5)),
         # A name in pieces, the first of which ends inside a word.
         ([(0, 2, "PER"), (4, 7, "PER")], Counts(0, 2, 2), Counts(1, 2, 2), Counts(2, 2, 5)),
-        # Spans that touch share nothing: "is" and what comes before it.
+        # " is " touches both gold spans.
         ([(7, 11, "PER")], Counts(0, 1, 2), Counts(0, 1, 2), Counts(0, 1, 5)),
         ([], Counts(0, 0, 2), Counts(0, 0, 2), Counts(0, 0, 5)),
     ],
@@ -56,8 +56,8 @@ def test_counts_of_a_document(
     assert (score.counts, score.overlap, score.tokens) == (exact, overlap, tokens)
 
 
+# The six cases of Nadeau and Sekine, with their SemEval-2013 outcome in each schema.
 SCENARIOS: Final = [
-    # Nadeau and Sekine's six cases, with what SemEval-2013 makes of them.
     ([(0, 7, "PER")], "COR COR COR COR"),
     ([(8, 10, "PER")], "SPU SPU SPU SPU"),
     ([], "MIS MIS MIS MIS"),
@@ -69,19 +69,19 @@ SCENARIOS: Final = [
 
 @pytest.mark.parametrize(("predicted", "outcomes"), SCENARIOS)
 def test_semeval_schemas(predicted: Spans, outcomes: str) -> None:
-    made = {
+    counts = {
         "COR": SemEval(correct=1),
         "INC": SemEval(incorrect=1),
         "PAR": SemEval(partial=1),
         "MIS": SemEval(missed=1),
-        # The gold span is missed as well.
+        # The gold span is also missed.
         "SPU": SemEval(missed=1, spurious=1),
     }
 
     score = score_spans(predicted, [(0, 7, "PER")])
 
-    found = [score.strict, score.exact, score.partial, score.type]
-    assert found == [made[outcome] for outcome in outcomes.split()]
+    schemas = [score.strict, score.exact, score.partial, score.type]
+    assert schemas == [counts[outcome] for outcome in outcomes.split()]
 
 
 def test_semeval_figures_give_half_for_a_partial_span() -> None:
@@ -108,7 +108,7 @@ def test_figures_by_label_micro_and_macro() -> None:
     assert score.macro.f1 == pytest.approx((0 + 0 + 4 / 5) / 3)
 
 
-def test_nothing_to_find_and_nothing_found_has_no_figures() -> None:
+def test_figures_are_none_without_any_span() -> None:
     score = score_spans([], [])
 
     assert score.micro is None
@@ -116,7 +116,7 @@ def test_nothing_to_find_and_nothing_found_has_no_figures() -> None:
     assert score.strict.prf is None
 
 
-def test_documents_add_up_and_one_without_text_has_no_tokens() -> None:
+def test_scores_add_up_and_a_document_without_text_has_no_token_counts() -> None:
     one = score_spans([(0, 7, "PER")], GOLD, TEXT)
     other = score_spans([(0, 7, "ORG")], GOLD, TEXT)
 
@@ -132,7 +132,7 @@ def test_documents_add_up_and_one_without_text_has_no_tokens() -> None:
     assert (total + score_spans([], GOLD)).tokens is None
 
 
-def test_repeats_count_once_and_overlapping_gold_spans_each() -> None:
+def test_repeats_count_once_but_overlapping_gold_spans_separately() -> None:
     score = score_spans([(0, 7, "PER")] * 2, [(0, 7, "PER"), (0, 3, "PER")])
 
     assert score.counts == Counts(1, 1, 2)
@@ -149,27 +149,27 @@ def test_repeats_count_once_and_overlapping_gold_spans_each() -> None:
         ((0, 25, "PER"), "ends at 25, the text at 24"),
     ],
 )
-def test_a_span_that_is_none_is_refused(span: tuple[int, int, str], what: str) -> None:
+def test_an_invalid_span_is_refused(span: tuple[int, int, str], what: str) -> None:
     with pytest.raises(PiiBenchError, match=what):
         score_spans([span], GOLD, TEXT)
 
 
 @given(st.lists(st.tuples(any_spans, any_spans), min_size=1, max_size=4))
-def test_semeval_counts_are_those_of_nervaluate(documents: list[tuple[Spans, Spans]]) -> None:
+def test_semeval_counts_equal_those_of_nervaluate(documents: list[tuple[Spans, Spans]]) -> None:
     evaluator = pytest.importorskip("nervaluate").Evaluator
     sorted_documents = [(sorted(set(a)), sorted(set(b))) for a, b in documents]
     sides = [
-        # There an end is the last place of a span.
+        # The ends of nervaluate are inclusive.
         [[{"start": s, "end": e - 1, "label": label} for s, e, label in side] for side in spans]
         for spans in zip(*sorted_documents, strict=True)
     ]
-    theirs = evaluator(sides[1], sides[0], ["PER", "LOC", "ORG"], loader="dict").evaluate()
+    expected = evaluator(sides[1], sides[0], ["PER", "LOC", "ORG"], loader="dict").evaluate()
 
     total = sum((score_spans(a, b) for a, b in documents), SpanScore())
 
     schemas = {"strict": "strict", "exact": "exact", "partial": "partial", "type": "ent_type"}
     for name, their_name in schemas.items():
-        ours, other = getattr(total, name), theirs["overall"][their_name]
+        ours, other = getattr(total, name), expected["overall"][their_name]
         keys = ("correct", "incorrect", "partial", "missed", "spurious")
         assert [getattr(ours, key) for key in keys] == [getattr(other, key) for key in keys]
         if ours.prf is not None:
@@ -197,7 +197,7 @@ def test_overlap_is_the_largest_matching(predicted: Spans, gold: Spans) -> None:
 
 
 @given(any_spans, any_spans)
-def test_no_side_of_a_type_free_score_is_special(predicted: Spans, gold: Spans) -> None:
+def test_f1_is_symmetric(predicted: Spans, gold: Spans) -> None:
     one, other = score_spans(predicted, gold), score_spans(gold, predicted)
 
     assert one.overlap.f1 == other.overlap.f1
@@ -205,7 +205,9 @@ def test_no_side_of_a_type_free_score_is_special(predicted: Spans, gold: Spans) 
 
 
 @given(any_spans, any_spans)
-def test_order_never_counts_and_exact_never_exceeds_overlap(predicted: Spans, gold: Spans) -> None:
+def test_order_changes_nothing_and_exact_never_exceeds_overlap(
+    predicted: Spans, gold: Spans
+) -> None:
     text = "a b c " * 10
 
     score = score_spans(predicted, gold, text)
@@ -219,8 +221,7 @@ def test_order_never_counts_and_exact_never_exceeds_overlap(predicted: Spans, go
         assert taken + schema.missed == len(set(gold))
 
 
-def test_the_interval_is_that_of_a_bootstrap_of_documents() -> None:
-    # F1 of n right documents out of 100: n of them share 1 of 1, the others 0 of 1.
+def test_the_interval_is_a_bootstrap_of_documents() -> None:
     right, wrong = Counts(1, 1, 1), Counts(0, 1, 1)
 
     low, high = f1_interval([right] * 80 + [wrong] * 20) or (0.0, 0.0)
@@ -232,6 +233,6 @@ def test_the_interval_is_that_of_a_bootstrap_of_documents() -> None:
     assert f1_interval([right] * 9) == (1.0, 1.0)
 
 
-def test_one_document_or_nothing_found_and_gold_has_no_interval() -> None:
+def test_one_document_or_only_empty_ones_have_no_interval() -> None:
     assert f1_interval([Counts(1, 1, 1)]) is None
     assert f1_interval([Counts(), Counts()]) is None

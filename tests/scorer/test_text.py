@@ -1,5 +1,3 @@
-"""Normal forms and tokens."""
-
 from __future__ import annotations
 
 import unicodedata
@@ -35,28 +33,28 @@ from pii_bench.scorer.text import (
         (" \n ", ""),
     ],
 )
-def test_normalise(raw: str, normalised: str) -> None:
+def test_texts_are_normalised(raw: str, normalised: str) -> None:
     assert normalise(raw) == normalised
 
 
-# Characters that decompose, or that are moved by their combining class.
+# Characters that decompose or are reordered by their combining class.
 MOVED = st.text("aé\u0301\u0316\u0345\u0344\u0f73\u0f71\u1100\u1161\u11a8\uac00\u212b\u09be\u09c7")
 
 
 @given(st.text() | MOVED)
-def test_the_decomposition_is_that_of_the_standard(text: str) -> None:
+def test_the_decomposition_equals_that_of_unicodedata(text: str) -> None:
     assert decomposed(text) == unicodedata.normalize("NFD", text)
 
 
 @pytest.mark.parametrize("marks", ["\u0301\u0316", "\u0f73", "e\u0316\u0301", "\u0345\u0301\u1161"])
-def test_a_long_text_has_the_same_form_as_a_short_one(marks: str) -> None:
+def test_nfc_of_a_long_text_equals_that_of_unicodedata(marks: str) -> None:
     text = "é" + marks * 1500
 
     assert nfc(text) == unicodedata.normalize("NFC", text)
 
 
-def test_a_hundred_thousand_marks_are_one_text() -> None:
-    # The first acute goes into the letter, though a grave below stands between the two.
+def test_a_hundred_thousand_marks_are_normalised_quickly() -> None:
+    # The first acute composes with the letter, although a grave below is between them.
     assert normalise("e" + "\u0316\u0301" * 50_000) == "é" + "\u0316" * 50_000 + "\u0301" * 49_999
 
 
@@ -69,17 +67,17 @@ def test_a_type_is_stripped_and_upper_cased() -> None:
     assert normalise_type(" Org\n") == "ORG"
 
 
-def test_equal_texts_count_once_and_empty_ones_not_at_all() -> None:
+def test_a_text_set_has_no_repeats_and_no_blanks() -> None:
     assert text_set(["Ann  Lee", "Ann Lee", "ann lee", "", "  "]) == {"Ann Lee", "ann lee"}
 
 
-def test_equal_entities_count_once_and_empty_ones_not_at_all() -> None:
+def test_an_entity_set_has_no_repeats_and_no_blanks() -> None:
     entities = [("Ann  Lee", "per"), ("Ann Lee", "PER "), ("Ann Lee", "ORG"), (" ", "LOC")]
 
     assert entity_set(entities) == {("Ann Lee", "PER"), ("Ann Lee", "ORG")}
 
 
-def test_one_string_is_not_an_iterable_of_texts() -> None:
+def test_one_string_is_refused_as_texts() -> None:
     with pytest.raises(PiiBenchError, match="came as one str") as caught:
         text_set("Ann Lee")
     assert "Ann" not in str(caught.value)
@@ -94,7 +92,7 @@ def test_one_string_is_not_an_iterable_of_texts() -> None:
         [("Xi", "PER", "Name")],
     ],
 )
-def test_an_entity_is_a_pair(subject: list[tuple[str, str]]) -> None:
+def test_an_entity_that_is_not_a_pair_is_refused(subject: list[tuple[str, str]]) -> None:
     with pytest.raises(PiiBenchError, match=r"allowed: a pair \(text, type\)") as caught:
         entity_set(subject)
     assert "Xi" not in str(caught.value)
@@ -118,7 +116,7 @@ def test_an_entity_is_a_pair(subject: list[tuple[str, str]]) -> None:
         ("क्\u200cष", ["क्\u200cष"]),
         ("\u0130zmir", ["i\u0307zmir"]),  # lower-casing makes a combining dot
         ("\u0301 a \u0301b", ["a", "b"]),  # a mark without a letter
-        # One token a character, together with its marks.
+        # One token per character, with its marks.
         ("王小明", ["王", "小", "明"]),
         ("𠮷野家", ["𠮷", "野", "家"]),
         ("王Wang5号", ["王", "wang5", "号"]),
@@ -132,7 +130,7 @@ def test_an_entity_is_a_pair(subject: list[tuple[str, str]]) -> None:
         ("、。฿", []),
     ],
 )
-def test_tokens(text: str, expected: list[str]) -> None:
+def test_rouge_l_tokens(text: str, expected: list[str]) -> None:
     assert list(tokens(text)) == expected
 
 
@@ -157,23 +155,17 @@ def pieces(text: str) -> list[str]:
         ("김민수는", ["김", "민", "수", "는"]),
         ("ฉันชื่อ", ["ฉั", "น", "ชื่", "อ"]),
         ("👍🏽ok", ["👍", "🏽", "ok"]),
+        ("Jose\u0301 Ruiz", ["Jose\u0301", "Ruiz"]),
+        ("\u0301 a", ["\u0301", "a"]),
+        pytest.param("a \ud800 b", ["a", "\ud800", "b"], id="lone surrogate"),
     ],
 )
 def test_a_text_of_any_script_is_split(text: str, expected: list[str]) -> None:
     assert pieces(text) == expected
 
 
-def test_a_mark_stays_with_its_letter_composed_or_not() -> None:
-    assert pieces("Jose\u0301 Ruiz") == ["Jose\u0301", "Ruiz"]
-    assert pieces("\u0301 a") == ["\u0301", "a"]
-
-
-def test_a_lone_surrogate_is_a_token() -> None:
-    assert pieces("a \ud800 b") == ["a", "\ud800", "b"]
-
-
 @given(st.text())
-def test_tokens_are_in_order_and_leave_out_only_what_cannot_be_seen(text: str) -> None:
+def test_tokens_are_in_order_and_cover_all_visible_letters(text: str) -> None:
     tokens = tokenize(text)
 
     assert all(token.start < token.end for token in tokens)
