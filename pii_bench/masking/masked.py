@@ -20,7 +20,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from pii_bench.datasets.value_formats import FORMATS, parse_amount
 from pii_bench.errors import PiiBenchError
 from pii_bench.scorer import normalise, normalise_type
-from pii_bench.scorer.locate import Claim, DetectedSpan, Locator, locator_of, reading, settle
+from pii_bench.scorer.locate import (
+    Claim,
+    DetectedSpan,
+    Locator,
+    locator_of,
+    reading,
+    resolve_claims,
+)
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -246,7 +253,7 @@ def make_plan(
         claims += [Claim(start, end, rank, pii_type) for start, end in spans]
         if not spans:
             not_found.add(written)
-    granted = settle(text, claims, map(locator.spans, kept))
+    granted = resolve_claims(text, claims, map(locator.spans, kept))
     return Plan(tuple(granted), tuple(sorted(not_found)))
 
 

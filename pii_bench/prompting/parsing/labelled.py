@@ -20,7 +20,7 @@ from pii_bench.prompting.parsing.answers import (
     unreadable,
 )
 from pii_bench.prompting.parsing.reader import Group, Leaf, Literal, read_literal, texts_of
-from pii_bench.scorer.locate import place
+from pii_bench.scorer.locate import place_entities
 from pii_bench.tasks import Status
 from pii_bench.taxonomy import name_in
 
@@ -53,7 +53,7 @@ def whole_values(
 ) -> list[tuple[str, str]]:
     """Pairs of value and label, with parts that are neighbours in the text made one, as in gold."""
     parts = {pair: pair[1] in labels and labels[pair[1]].part is not None for pair in pairs}
-    placed, invented = place(text, [pair for pair, is_part in parts.items() if is_part])
+    placed, invented = place_entities(text, [pair for pair, is_part in parts.items() if is_part])
     spans = joined(Document("", text, tuple(placed)), labels)
     found = [pair for pair, is_part in parts.items() if not is_part]
     found += [(text[start:end], label) for start, end, label in spans]
