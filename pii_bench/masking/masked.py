@@ -225,7 +225,7 @@ def make_plan(
 
     A pair is masked, and a kept text stays, wherever it can be read (`Strictness.READABLE`). A
     span is masked where it says, also inside a word, and takes the combining marks behind it
-    along. `settle` tells what happens where they overlap. The order of entities and of kept texts
+    along. `resolve_claims` decides where they overlap. The order of entities and of kept texts
     changes nothing.
 
     Args:
