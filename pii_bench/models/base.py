@@ -1,10 +1,10 @@
 """The types between the suite and a language model.
 
-A `Model` turns a `Request` into a `Completion`, or raises `CallError` where the
-call itself failed: a failed call is no answer, and never scored as one.
+A `Model` turns a `Request` into a `Completion`, or raises `CallError` if the call itself failed: a
+failed call is not an answer, and is never scored as one.
 
-As JSON, a completion's keys are in the record itself; several draws are the list `draws` of such
-objects. `ReplayModel` answers from a file of them.
+In JSON, a completion's keys are part of the record; several draws are a list `draws` of objects
+with these keys. `ReplayModel` answers from a file of such records.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MOST_TOKENS: Final = 2**53
-"""The highest count of tokens that is believed: JSON's largest safe integer (RFC 8259, 6)."""
+"""The largest valid count of tokens: JSON's largest safe integer (RFC 8259, 6)."""
 
 Role = Literal["system", "user", "assistant"]
 
 
 class Finish(StrEnum):
-    """Why a model stopped writing, in one vocabulary for all providers."""
+    """Why a model stopped writing, in the same words for all providers."""
 
     STOP = "stop"
     LENGTH = "length"
@@ -39,7 +39,7 @@ class Finish(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a chat."""
+    """A message of a chat."""
 
     role: Role
     content: str
@@ -47,11 +47,11 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How the completion is drawn; every field is part of a request's identity.
+    """Parameters of sampling; every field is part of a request's identity.
 
     Attributes:
         temperature: 0 everywhere in the paper; None to send none, for models that refuse it.
-        max_tokens: the longest completion, in tokens of the model; reasoning counts.
+        max_tokens: the longest completion, in tokens of the model, reasoning included.
     """
 
     temperature: float | None = 0.0
@@ -60,10 +60,10 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSchema:
-    """The shape that an answer must have, where the provider enforces one.
+    """A schema that the provider makes an answer conform to.
 
     Attributes:
-        name: of the schema: letters, digits and `_`.
+        name: letters, digits and `_`.
         schema: JSON Schema of an object whose properties are all required, without others.
     """
 
@@ -73,15 +73,15 @@ class AnswerSchema:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One question to a model.
+    """One request to a model.
 
     Attributes:
-        sample_id: whose question it is. Never sent; it lets a replay find its answer.
+        sample_id: id of the sample. Never sent; a replay finds its answer by it.
         prompt: name of the prompt (`detection` or a strategy). Never sent.
-        messages: what is sent.
-        sampling: how the answer is drawn.
-        schema: what the answer must look like; None for free text.
-        draw: which of several questions about one sample, from 0. Never sent.
+        messages: the chat so far.
+        sampling: parameters of sampling.
+        schema: of the answer; None for free text.
+        draw: number of this request among several about one sample, from 0. Never sent.
     """
 
     sample_id: str
@@ -97,10 +97,10 @@ class Usage:
     """Tokens of one call as the provider counted them.
 
     Attributes:
-        input_tokens: all of the request, cached ones too.
-        output_tokens: all that was written, reasoning too.
-        reasoning_tokens: those of the output that were reasoning; 0 where none is reported.
-        cached_tokens: those of the input that were read from a cache; 0 where none is reported.
+        input_tokens: all of the request, cached ones included.
+        output_tokens: all of the response, reasoning included.
+        reasoning_tokens: the part of the output that is reasoning; 0 if not reported.
+        cached_tokens: the part of the input that was read from a cache; 0 if not reported.
     """
 
     input_tokens: int
@@ -110,27 +110,26 @@ class Usage:
 
 
 def is_count(value: object) -> TypeGuard[int]:
-    """Whether a value can be a count of tokens: an integer from 0 to `MOST_TOKENS`, no boolean."""
+    """Return True for a valid count: an integer from 0 to `MOST_TOKENS`, not a boolean."""
     return type(value) is int and 0 <= value <= MOST_TOKENS
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model answered, stored raw.
+    """A model's answer, stored raw.
 
-    Usage that cannot be true becomes None: input or output that is no count (see `is_count`), no
-    input at all, or no output although there is an answer. Reasoning that is no count, and cached
-    tokens that are none or more than the input, become 0, as if they were not reported.
+    Impossible usage becomes None: input or output that is not a count (see `is_count`), no input,
+    or no output although there is an answer. Reasoning tokens that are not a count, and cached
+    tokens that are not a count or exceed the input, become 0, as if they were not reported.
 
     Attributes:
-        text: the answer, untouched; empty where the model said nothing.
+        text: the answer, unchanged; may be empty.
         finish: why it ended.
-        model: the model that the provider says it used, None where it says nothing.
-        usage: None where the provider does not count, or its counts cannot be true.
-        reasoning: what the provider gives apart as the model's reasoning; never parsed.
-        batched: whether a batch brought it, which costs another price.
-        seconds: that the attempt which brought it took; None where no one is called. Two
-            completions that differ in it alone are equal.
+        model: the model that the provider reports; None if it reports none.
+        usage: None if the provider reports none, or impossible counts.
+        reasoning: the model's reasoning, where the provider separates it; never parsed.
+        batched: whether it comes from a batch, which has a different price.
+        seconds: duration of the attempt; None if no server was called. Ignored in comparisons.
     """
 
     text: str
@@ -142,13 +141,14 @@ class Completion:
     seconds: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "usage", _possible(self.usage, bool(self.text or self.reasoning)))
+        answered = bool(self.text or self.reasoning)
+        object.__setattr__(self, "usage", _valid_usage(self.usage, answered))
 
 
-def _possible(usage: Usage | None, wrote: bool) -> Usage | None:
+def _valid_usage(usage: Usage | None, answered: bool) -> Usage | None:
     if usage is None or not (is_count(usage.input_tokens) and is_count(usage.output_tokens)):
         return None
-    if usage.input_tokens == 0 or (wrote and usage.output_tokens == 0):
+    if usage.input_tokens == 0 or (answered and usage.output_tokens == 0):
         return None
     cached, reasoning = usage.cached_tokens, usage.reasoning_tokens
     return replace(
@@ -160,33 +160,33 @@ def _possible(usage: Usage | None, wrote: bool) -> Usage | None:
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """What a model answered when it was asked several times about a sample, by `Request.draw`.
+    """A model's answers to several requests about one sample, in the order of `Request.draw`.
 
-    It was asked the same each time, or about one piece of the text after another.
+    The requests are equal, or each is about one piece of the text.
     """
 
     completions: tuple[Completion, ...]
 
 
 ModelResponse: TypeAlias = Completion | Draws
-"""What is stored of a sample about which a model was asked."""
+"""What a run stores of a model for one sample."""
 
 
 TRANSIENT: Final = frozenset({"timeout", "connection", "rate_limit", "server_error", "overloaded"})
-"""Kinds of failure that may pass: the same call may succeed later."""
+"""Kinds of failure after which the same call may succeed later."""
 
 SKIPPED_BUDGET: Final = "skipped_budget"
-"""The kind of a call that was not made, because it might have passed the cap on cost."""
+"""The kind of a call that was not made because it might have exceeded the cap on cost."""
 
 
 class CallError(Exception):
-    """A call that brought no completion (network, rate limit, server): `infra_error`.
+    """A call without a completion (network, rate limit, server): `infra_error`.
 
     Args:
         kind: a short name of the failure: one of `TRANSIENT`, `SKIPPED_BUDGET`, `bad_request`,
             `bad_response`, `expired` (of a batch), or one that an adapter documents.
         detail: facts without any text of the request or the answer, such as `HTTP 503`.
-        retry_after: seconds that the server asks to wait; None where it says nothing.
+        retry_after: seconds that the server asks to wait; None if it does not.
     """
 
     def __init__(self, kind: str, detail: str = "", *, retry_after: float | None = None) -> None:
@@ -195,7 +195,7 @@ class CallError(Exception):
 
 
 Outcome: TypeAlias = Completion | CallError | ProviderRefusedError
-"""What became of one request, as a value: the errors are raised by the caller."""
+"""The outcome of one request as a value: the caller raises the errors."""
 
 
 class Model(Protocol):
@@ -203,24 +203,24 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """How results name it, `provider/name`."""
+        """The name in results, `provider/name`."""
         ...
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """What tells this model from any other, apart from its name (endpoint, weights' hash).
+        """What distinguishes this model besides its name (endpoint, hash of the weights).
 
-        Part of every request's hash; holds no key.
+        Part of every request's hash; contains no key.
         """
         ...
 
     @property
     def endpoint(self) -> str | None:
-        """The URL that messages are sent to; None where they stay in this process."""
+        """The URL that messages are sent to; None if they stay in this process."""
         ...
 
     async def complete(self, request: Request) -> Completion:
-        """Answer one request with one attempt: who tries again is `pii_bench.models.calls`.
+        """Answer one request with one attempt; `pii_bench.models.calls` does the retries.
 
         Raises:
             CallError: this call failed; the run goes on.
@@ -234,21 +234,20 @@ class Model(Protocol):
 
 
 _COUNTED: Final = ("input_tokens", "output_tokens")
-_FINISHES: Final = {str(finish): finish for finish in Finish}
 
 
 def encode_response(response: ModelResponse) -> dict[str, Any]:
-    """The keys of a response."""
+    """Return the keys of a response."""
     if isinstance(response, Draws):
-        return {"draws": [encode_completion(each) for each in response.completions]}
+        return {"draws": [encode_completion(draw) for draw in response.completions]}
     return encode_completion(response)
 
 
 def decode_response(record: dict[str, Any]) -> ModelResponse:
-    """Read a response's keys.
+    """Read the keys of a response.
 
     Raises:
-        RecordError: naming the key at fault.
+        RecordError: a key is missing or not valid.
     """
     if "draws" not in record:
         return decode_completion(record)
@@ -256,43 +255,43 @@ def decode_response(record: dict[str, Any]) -> ModelResponse:
     if not draws:
         raise RecordError("'draws' must not be empty")
     return Draws(
-        tuple(decode_completion(each, f"draws[{number}]") for number, each in enumerate(draws))
+        tuple(decode_completion(draw, f"draws[{number}]") for number, draw in enumerate(draws))
     )
 
 
 def encode_completion(completion: Completion) -> dict[str, Any]:
-    """The keys of a completion; what is not known, or is 0 by default, is left out."""
-    known: dict[str, Any] = {"text": completion.text, "finish": completion.finish}
+    """Return the keys of a completion, without those that are unknown or 0 by default."""
+    record: dict[str, Any] = {"text": completion.text, "finish": completion.finish}
     if completion.model is not None:
-        known["model"] = completion.model
+        record["model"] = completion.model
     if completion.usage is not None:
-        known["usage"] = {
+        record["usage"] = {
             key: value
             for key, value in asdict(completion.usage).items()
             if value or key in _COUNTED
         }
     if completion.reasoning is not None:
-        known["reasoning"] = completion.reasoning
+        record["reasoning"] = completion.reasoning
     if completion.batched:
-        known["batched"] = True
+        record["batched"] = True
     if completion.seconds is not None:
-        known["seconds"] = round(completion.seconds, 3)
-    return known
+        record["seconds"] = round(completion.seconds, 3)
+    return record
 
 
 def decode_completion(record: dict[str, Any], owner: str = "record") -> Completion:
-    """Read a completion's keys; only `text` is required, so that stored answers are easy to write.
+    """Read the keys of a completion; only `text` is required, so that replays are easy to write.
 
     Raises:
-        RecordError: naming the key at fault and what it belongs to.
+        RecordError: a key is missing or not valid.
     """
     finish = get(record, "finish", str, owner) if "finish" in record else Finish.UNKNOWN
-    if finish not in _FINISHES:
+    if finish not in set(Finish):
         raise RecordError(f"{owner}: 'finish' is {finish!r} (allowed: {', '.join(Finish)})")
     usage = _decode_usage(get(record, "usage", dict, owner)) if "usage" in record else None
     return Completion(
         text=get(record, "text", str, owner),
-        finish=_FINISHES[finish],
+        finish=Finish(finish),
         model=get(record, "model", str, owner) if "model" in record else None,
         usage=usage,
         reasoning=get(record, "reasoning", str, owner) if "reasoning" in record else None,
@@ -305,7 +304,7 @@ def _decode_usage(usage: dict[str, Any]) -> Usage:
     for key in _COUNTED:
         if key not in usage:
             raise RecordError(f"usage: {key!r} is missing")
-    # What is no count is unknown, see `Completion`, and no reason to refuse the answer.
+    # `Completion` treats values that are not counts as unknown.
     return Usage(
         usage["input_tokens"],
         usage["output_tokens"],
@@ -315,25 +314,24 @@ def _decode_usage(usage: dict[str, Any]) -> Usage:
 
 
 class ReplayModel:
-    """Answers each sample with the response that a file has for it (`Model`).
+    """A model that reads its answers from a file (`Model`).
 
-    A line holds `id` and `text`, and may hold `prompt`, `finish`, `model` and `usage`. A
-    line with a `prompt` answers that prompt only; one without answers every other. So
-    the file of a run is a replay file as it is.
+    A line has `id` and `text`, and may have `prompt`, `finish`, `model` and `usage`. A line with
+    a `prompt` answers that prompt only; one without answers every other prompt. So the responses
+    file of a run is a replay file.
 
-    A line may hold, instead of `text` and what belongs to it, `draws`, a list of such
-    objects: each answers the draw of its place. A line without `draws` answers the first
-    draw alone: one answer is no vote. A prompt that is asked once is answered by the first.
+    Instead of the keys of a completion, a line may have `draws`, a list of completions: each
+    answers the draw with its number. A line without `draws` answers only the first draw.
 
     Args:
         path: the file.
 
     Attributes:
         name: `replay/<file's stem>`.
-        identity: the hash of what the file answers.
+        identity: the hash of the answers.
 
     Raises:
-        InputFileError: a broken line, or two lines for one sample and prompt.
+        InputFileError: a line is not valid, or a second line for one sample and prompt.
     """
 
     endpoint = None
@@ -359,7 +357,7 @@ class ReplayModel:
         self.identity: Mapping[str, str] = {"answers": f"sha256:{digest.hexdigest()}"}
 
     async def complete(self, request: Request) -> Completion:
-        """The stored response.
+        """Return the stored answer.
 
         Raises:
             CallError: the file has none for this sample, prompt and draw.

@@ -1,4 +1,4 @@
-"""What calls take in tokens and cost, and the cap that they may not pass."""
+"""Estimates of tokens and cost, and the cap on the cost of calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Number = TypeVar("Number", int, float)
 
 @dataclass(frozen=True, slots=True)
 class Range(Generic[Number]):
-    """A figure that is not known yet: at least, probably, at most."""
+    """An estimate: lowest, expected and highest value."""
 
     low: Number
     expected: Number
@@ -34,20 +34,20 @@ class Range(Generic[Number]):
         return Range(self.low + other.low, self.expected + other.expected, self.high + other.high)
 
 
-# Bytes of a request that make one token.
+# Bytes of a request per token.
 _BYTES: Final = Range(low=5.0, expected=3.5, high=1.0)
-# In addition to the texts: marks of roles and turns, and what a provider adds to ask for a schema.
+# Tokens besides the texts: marks of roles and turns, and a provider's text about a schema.
 _OVERHEAD: Final = Range(low=0, expected=10, high=500)
 
-# Bytes of detection's answer for one byte of the request, and that make one token: JSON is
-# dense. Measured on gold answers: 0.08 in `single`, 0.16 in `multi`, 0.23 in `distract`.
+# Bytes of a detection's answer per byte of the request, (lowest, expected), and per token: JSON
+# is dense. Measured on gold answers: 0.08 in `single`, 0.16 in `multi`, 0.23 in `distract`.
 _DETECTION_SHARE: Final = (0.05, 0.15)
 _ANSWER_BYTES: Final = 2.5
-# Likewise of a text that is written anew: it is prose, and the request has a page of rules.
+# The same for a rewritten text, which is prose; the request contains a page of rules.
 _REWRITE_SHARE: Final = (0.05, 0.4)
 
-# Tokens of an answer, (at least, probably). Assumptions: gold's list has 20 to 50 tokens, a
-# worked thought of the demonstrations 160; the rest follows from the parts that are asked.
+# Tokens of an answer, (lowest, expected). Assumptions: a gold list has 20 to 50 tokens, a
+# demonstration's reasoning 160; the rest follows from the parts that a prompt asks for.
 _ANSWERS: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
     {
         "naive": (5, 40),
@@ -61,43 +61,39 @@ _ANSWERS: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
     }
 )
 _OTHER_ANSWER: Final = (1, 500)
-# What a model reasons before that. An assumption: models differ more than prompts do.
+# Tokens of reasoning before the answer. An assumption: models differ more than prompts do.
 _REASONING: Final = (100, 1000)
 
 
 def input_tokens(request: Request) -> Range[int]:
-    """Tokens of a request; `high` is a bound."""
-    size = _size(request)
-    return Range(
-        low=math.ceil(size / _BYTES.low) + _OVERHEAD.low,
-        expected=math.ceil(size / _BYTES.expected) + _OVERHEAD.expected,
-        high=math.ceil(size / _BYTES.high) + _OVERHEAD.high,
-    )
+    """Estimate the tokens of a request; `high` is an upper bound."""
+    return text_tokens(_texts(request)) + _OVERHEAD
 
 
 def text_tokens(texts: Iterable[str]) -> Range[int]:
-    """Tokens of texts that are not sent, without marks of roles and turns; `high` is a bound."""
-    size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
-    return Range(*(math.ceil(size / each) for each in (_BYTES.low, _BYTES.expected, _BYTES.high)))
+    """Estimate the tokens of texts, without marks of roles and turns; `high` is an upper bound."""
+    size = sum(map(_bytes, texts))
+    return Range(
+        low=math.ceil(size / _BYTES.low),
+        expected=math.ceil(size / _BYTES.expected),
+        high=math.ceil(size / _BYTES.high),
+    )
 
 
 def output_tokens(request: Request, *, reasons: bool = False) -> Range[int]:
-    """Tokens of the answer to a request; `high` is a bound: the longest that was allowed.
+    """Estimate the tokens of the answer to a request; `high` is the request's `max_tokens`.
 
     Args:
-        request: whose prompt tells how much there is to say.
+        request: its prompt determines the length of the answer.
         reasons: whether the model reasons first, which counts.
     """
-    # `naive+schema` answers what `naive` does.
+    # The answer to `naive+schema` is that to `naive`.
     name = request.prompt.partition("+")[0]
+    size = sum(map(_bytes, _texts(request)))
     if name == "detection":
-        low, expected = (
-            math.ceil(_size(request) * share / _ANSWER_BYTES) for share in _DETECTION_SHARE
-        )
+        low, expected = (math.ceil(size * share / _ANSWER_BYTES) for share in _DETECTION_SHARE)
     elif name == "rewrite":
-        low, expected = (
-            math.ceil(_size(request) * share / _BYTES.expected) for share in _REWRITE_SHARE
-        )
+        low, expected = (math.ceil(size * share / _BYTES.expected) for share in _REWRITE_SHARE)
     else:
         low, expected = _ANSWERS.get(name, _OTHER_ANSWER)
     if reasons:
@@ -106,28 +102,31 @@ def output_tokens(request: Request, *, reasons: bool = False) -> Range[int]:
     return Range(min(low, longest), min(expected, longest), longest)
 
 
-def _size(request: Request) -> int:
-    """Bytes of all that is sent as text."""
-    # A lone surrogate, which UTF-8 cannot hold, is sent as three bytes or as an escape.
-    size = sum(len(turn.content.encode("utf-8", "surrogatepass")) for turn in request.messages)
+def _texts(request: Request) -> list[str]:
+    """Return all that is sent as text."""
+    texts = [message.content for message in request.messages]
     if request.schema is not None:
-        size += len(json.dumps(dict(request.schema.schema)))
-    return size
+        texts.append(json.dumps(dict(request.schema.schema)))
+    return texts
+
+
+def _bytes(text: str) -> int:
+    # A lone surrogate, which UTF-8 cannot encode, is sent as three bytes or as an escape.
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 NOTHING: Final = Usage(input_tokens=0, output_tokens=0)
-"""What a call uses that was refused before any work was done."""
+"""The usage of a call that was refused before any work was done."""
 
 UNCHARGED: Final = frozenset({"rate_limit", "overloaded", "bad_request"})
-"""Kinds of failure that no provider charges for: the call was turned away."""
+"""Kinds of failure that no provider charges for."""
 
 
 def cost(usage: Usage, price: Price, batched: bool = False) -> float:
-    """USD for the tokens of one call.
+    """Return the cost of one call in USD.
 
-    What is not known costs the more: cached input without a price of its own is taken as any
-    other, a batch without one as a single call, and input that may have been written to a
-    cache, which no provider counts alike, as if it had been.
+    Unknown parts get the higher price: cached input the usual one if it has none of its own, and
+    so does a batch; input that may have been written to a cache counts as written.
     """
     cached = min(usage.cached_tokens, usage.input_tokens)
     cached_price = price.input if price.cached_input is None else price.cached_input
@@ -141,13 +140,13 @@ def cost(usage: Usage, price: Price, batched: bool = False) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What calls will take, failed attempts aside.
+    """The estimated tokens and cost of calls, without failed attempts.
 
     Attributes:
-        calls: one for each request.
-        input_tokens: of all requests; `high` is a bound.
-        output_tokens: of all answers, reasoning included; `high` is a bound.
-        usd: None where no price is known.
+        calls: one per request.
+        input_tokens: of all requests; `high` is an upper bound.
+        output_tokens: of all answers, reasoning included; `high` is an upper bound.
+        usd: None if the price is unknown.
     """
 
     calls: int
@@ -163,42 +162,37 @@ def estimate(
     reasons: bool = False,
     batched: bool = False,
 ) -> Estimate:
-    """Add up what requests will take.
+    """Estimate the tokens and cost of requests.
 
     Args:
         requests: each is one call.
-        price: None where it is unknown.
+        price: None if unknown.
         reasons: whether the model reasons before it answers.
-        batched: whether they go into a batch, which costs another price.
+        batched: whether they go into a batch, which has a different price.
     """
     calls = 0
-    taken, written = Range(0, 0, 0), Range(0, 0, 0)
+    sent, written = Range(0, 0, 0), Range(0, 0, 0)
     for request in requests:
         calls += 1
-        taken += input_tokens(request)
+        sent += input_tokens(request)
         written += output_tokens(request, reasons=reasons)
-    return Estimate(calls, taken, written, _usd(taken, written, price, batched))
-
-
-def _usd(
-    taken: Range[int], written: Range[int], price: Price | None, batched: bool
-) -> Range[float] | None:
-    if price is None:
-        return None
-    return Range(
-        low=cost(Usage(taken.low, written.low), price, batched),
-        expected=cost(Usage(taken.expected, written.expected), price, batched),
-        high=cost(Usage(taken.high, written.high), price, batched),
-    )
+    usd = None
+    if price is not None:
+        usd = Range(
+            low=cost(Usage(sent.low, written.low), price, batched),
+            expected=cost(Usage(sent.expected, written.expected), price, batched),
+            high=cost(Usage(sent.high, written.high), price, batched),
+        )
+    return Estimate(calls, sent, written, usd)
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What one call may cost at most, set aside until it has ended.
+    """The most that one call may cost, reserved until it has ended.
 
     Attributes:
-        usd: 0 where no price is known.
-        batched: whether it goes into a batch.
+        usd: 0 if the price is unknown.
+        batched: whether the call goes into a batch.
     """
 
     usd: float
@@ -206,21 +200,20 @@ class Reservation:
 
 
 class Ledger:
-    """Counts what calls cost, and refuses those that might pass the cap.
+    """Adds up the cost of calls, and refuses those that might exceed the cap.
 
-    A call whose usage is not known counts as the most that it may cost: as many tokens of
-    input as it has bytes, and the longest answer allowed. This holds for answers without
-    usage and for failures that may have been charged: timeouts, broken connections, errors
-    of the server, answers that cannot be read, calls that were given up. So the cap holds,
-    and what is shown as spent may be more than the provider's bill.
+    A call of unknown usage counts as the most that it may cost: a token of input per byte, and
+    the longest answer allowed. This includes answers without usage, and failures that may have
+    been charged: timeouts, broken connections, server errors, unreadable answers, cancelled
+    calls. So the cap is never exceeded, and the amount shown may be above the provider's bill.
 
     Args:
-        price: None where it is unknown.
+        price: None if unknown.
         cap_usd: the most that may be spent; None for no cap.
 
     Attributes:
-        price: what is reckoned with.
-        reserved_usd: what calls in flight may cost at most.
+        price: of the model.
+        reserved_usd: the most that calls in flight may cost.
 
     Raises:
         PiiBenchError: a cap without a price.
@@ -239,51 +232,52 @@ class Ledger:
 
     @property
     def spent_usd(self) -> float | None:
-        """What ended calls cost, those of unknown usage at their worst; None without a price."""
+        """The cost of ended calls, see above for unknown usage; None without a price."""
         return None if self.price is None else self._spent
 
     def reserve(self, request: Request, *, batched: bool = False) -> Reservation:
-        """Set aside what a call may cost; the caller must `settle` or `release` it.
+        """Reserve the most that a call may cost; the caller must `settle` or `release` it.
 
         Raises:
-            CallError: `SKIPPED_BUDGET`: with all that is in flight it might pass the cap.
+            CallError: `SKIPPED_BUDGET`: together with the calls in flight it might exceed the cap.
         """
-        return self._reserve(self._worst(request, batched))
+        return self._reserve(self._reservation(request, batched))
 
     async def admit(self, request: Request, *, batched: bool = False) -> Reservation:
-        """Like `reserve`, but wait where calls in flight may turn out to leave room.
+        """Reserve like `reserve`, but wait while calls in flight may still leave room.
 
         Raises:
-            CallError: `SKIPPED_BUDGET`: it might pass the cap whatever they cost.
+            CallError: `SKIPPED_BUDGET`: it might exceed the cap whatever they cost.
         """
-        reservation = self._worst(request, batched)
+        reservation = self._reservation(request, batched)
         while self._fits(reservation, 0.0) and not self._fits(reservation, self.reserved_usd):
             await self._changed.wait()
         return self._reserve(reservation)
 
     def settle(self, reservation: Reservation, usage: Usage | None) -> None:
-        """A call has ended.
+        """Record the end of a call.
 
         Args:
-            reservation: what was set aside for it.
-            usage: what it used; None where that is unknown, `NOTHING` where it was refused.
+            reservation: of the call.
+            usage: of the call; None if unknown, `NOTHING` if it was refused.
         """
-        if self.price:
-            known = None if usage is None else cost(usage, self.price, reservation.batched)
-            self._spent += reservation.usd if known is None else known
+        if self.price and usage is not None:
+            self._spent += cost(usage, self.price, reservation.batched)
+        else:
+            self._spent += reservation.usd
         self.release(reservation)
 
     def release(self, reservation: Reservation) -> None:
-        """Give back what was set aside for a call that was not made."""
+        """Cancel the reservation of a call that was not made."""
         self._open -= 1
-        # Sums and differences of floats leave a remainder.
+        # Rounding errors would leave a remainder.
         self.reserved_usd = self.reserved_usd - reservation.usd if self._open else 0.0
         self._changed.set()
         self._changed.clear()
 
-    def _worst(self, request: Request, batched: bool) -> Reservation:
-        worst = Usage(input_tokens(request).high, request.sampling.max_tokens)
-        usd = cost(worst, self.price, batched) if self.price else 0.0
+    def _reservation(self, request: Request, batched: bool) -> Reservation:
+        most = Usage(input_tokens(request).high, request.sampling.max_tokens)
+        usd = cost(most, self.price, batched) if self.price else 0.0
         return Reservation(usd, batched)
 
     def _fits(self, reservation: Reservation, reserved: float) -> bool:

@@ -1,9 +1,8 @@
-"""Models by name: what is known of them, who serves them, and how `--model` becomes a `Model`.
+"""The known models and providers, and how `--model` becomes a `Model`.
 
-Ids, prices, limits and status are those of `models.toml`. What no source states stays unknown: a
-price that is not known is None, never 0.
+Ids, prices, limits and status are in `models.toml`. An unknown price is None, never 0.
 
-Adapters are imported when they are built: no command pays for an SDK it does not use.
+Adapters are imported when they are built: no command imports an SDK that it does not use.
 """
 
 from __future__ import annotations
@@ -41,18 +40,18 @@ class ModelStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a provider takes, in USD per million tokens.
+    """A model's price in USD per million tokens.
 
     Attributes:
         input: of a request.
         output: of an answer, reasoning included.
-        date: the day that the source speaks of.
+        date: on which the source was valid.
         source: a URL, or why the model costs nothing.
-        cached_input: of the part of a request that is read from a cache; None where unknown.
+        cached_input: of the part of a request that is read from a cache; None if unknown.
         cache_write: of the part that is written to a cache, which the provider does unasked
-            with requests from 1,024 tokens; None where that costs no more than `input`.
-        batch_factor: what the same tokens cost in a batch, as a part of this; None where the
-            provider has no batches.
+            for requests from 1,024 tokens; None if it costs no more than `input`.
+        batch_factor: ratio of the price in a batch to this one; None if the provider has no
+            batches.
     """
 
     input: float
@@ -71,20 +70,20 @@ class ModelCard:
     Attributes:
         alias: its short name, unique in the table.
         provider: one of `PROVIDERS`, or `local`.
-        id: what is asked for, unique within the provider.
-        source: URL of what is said here, but for the price.
-        date: the day that the source speaks of; None where it names none.
-        price: None where it is unknown.
-        context: tokens of request and answer together; None where unknown.
-        max_output: tokens of the longest answer, reasoning included; None where unknown.
-        reasons: whether it reasons before it answers if nothing else is asked.
-        accepts_temperature: whether a temperature may be sent, and is heeded.
-        needs_base_url: whether the weights are open and no provider here serves them, so
-            that it runs behind a server of one's own.
+        id: its name in requests, unique within the provider.
+        source: URL of all facts but the price.
+        date: on which the source was valid; None if the source has no date.
+        price: None if unknown.
+        context: tokens of request and answer together; None if unknown.
+        max_output: tokens of the longest answer, reasoning included; None if unknown.
+        reasons: whether it reasons before it answers by default.
+        accepts_temperature: whether a temperature may be sent, and has an effect.
+        needs_base_url: whether the weights are open and no provider here serves them, so that
+            the user has to run a server.
         status: whether the provider serves it.
         retirement: the day on which it was or will be retired.
-        substitute: alias of what to use in its place.
-        note: what else a user should know.
+        substitute: alias of the model to use instead.
+        note: anything else for the user.
     """
 
     alias: str
@@ -121,22 +120,17 @@ class ModelCard:
 
 
 def read_table(path: Path) -> Mapping[str, ModelCard]:
-    """The cards of a table of models by alias, in the order of the file.
-
-    The file is part of the package: tests see to it that its rows are right.
+    """Read a table of models: the cards by alias, in the order of the file.
 
     Raises:
-        TypeError: a key is unknown or absent.
+        TypeError: a key is unknown or missing.
     """
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    return MappingProxyType({alias: _card(alias, **table) for alias, table in tables.items()})
-
-
-def _card(
-    alias: str, *, price: dict[str, Any] | None = None, status: str = "current", **others: Any
-) -> ModelCard:
-    listed = None if price is None else Price(**price)
-    return ModelCard(alias, price=listed, status=ModelStatus(status), **others)
+    for table in tables.values():
+        table["status"] = ModelStatus(table.get("status", ModelStatus.CURRENT))
+        if "price" in table:
+            table["price"] = Price(**table["price"])
+    return MappingProxyType({alias: ModelCard(alias, **table) for alias, table in tables.items()})
 
 
 MODELS: Final = read_table(Path(__file__).with_name("models.toml"))
@@ -146,7 +140,7 @@ _BY_ID: Final = {(card.provider, card.id): card for card in MODELS.values()}
 
 
 def find_card(provider: str, model_id: str) -> ModelCard | None:
-    """The card of a provider's model; None where the table has none."""
+    """Return the card of a provider's model, or None if it is unknown."""
     return _BY_ID.get((provider, model_id))
 
 
@@ -154,17 +148,14 @@ _HOST: Final = re.compile(r"(?=.{1,253}$)([a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.
 
 
 def normalise_base_url(url: str) -> str:
-    """Bring a base URL into the one form that results name.
+    """Normalise a base URL: lower-case scheme and host, no slash at its end.
 
     Args:
         url: such as `http://localhost:8000/v1/`.
 
-    Returns:
-        The URL with a lower-case scheme and host and without a slash at its end.
-
     Raises:
-        PiiBenchError: no http(s) URL with a host of ASCII, or one with user information, a
-            query or a fragment. The URL is never quoted: it may hold a key.
+        PiiBenchError: not an http(s) URL with an ASCII host, or one with user information, a
+            query or a fragment. The message never quotes the URL: it may contain a key.
     """
     import httpx2
 
@@ -187,7 +178,7 @@ def normalise_base_url(url: str) -> str:
         )
     host = parts.hostname or ""
     if not host.isascii():
-        # Clients read some letters as others: `\u24dbocalhost` is `localhost` to them.
+        # Clients replace some letters: they read `\u24dbocalhost` as `localhost`.
         raise PiiBenchError("base URL: the host must be ASCII: write other letters as `xn--...`")
     if "[" in parts.netloc:
         host = f"[{host}]"
@@ -203,7 +194,7 @@ def normalise_base_url(url: str) -> str:
 
 
 def is_loopback(endpoint: str) -> bool:
-    """Whether a URL's host is this machine: `localhost` or a loopback address."""
+    """Return True if a URL's host is this machine: `localhost` or a loopback address."""
     host = urlsplit(endpoint).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -215,11 +206,11 @@ REPLAY: Final = "replay"
 LOCAL: Final = "local"
 
 CUSTOM_ENDPOINT_KEY: Final = "PII_BENCH_API_KEY"
-"""The key for `--base-url`. The provider's own key never goes to another endpoint."""
+"""Variable of the key for `--base-url`: a provider's key is never sent to another endpoint."""
 
 
 class Protocol(StrEnum):
-    """What a provider's endpoint speaks; each has an adapter."""
+    """The protocol of a provider's endpoint; each has an adapter."""
 
     CHAT_COMPLETIONS = "chat-completions"
     MESSAGES = "messages"
@@ -228,12 +219,12 @@ class Protocol(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A service that answers chats.
+    """A service with chat models.
 
     Attributes:
-        key_variable: the environment variable that holds the key.
-        base_url: of its own endpoint, as its protocol's adapter wants it.
-        protocol: what the endpoint speaks.
+        key_variable: the environment variable with the key.
+        base_url: of its own endpoint, as its protocol's adapter expects it.
+        protocol: of the endpoint.
     """
 
     key_variable: str
@@ -257,12 +248,12 @@ PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """How a model is called; none of it changes what is asked.
+    """Options of calling a model; none of them changes the requests.
 
     Attributes:
-        base_url: another endpoint that speaks the provider's protocol.
+        base_url: another endpoint with the provider's protocol.
         timeout: seconds for one attempt.
-        asked: whether it will be; a model that is not needs no key.
+        asked: whether calls will be made; without calls no key is needed.
     """
 
     base_url: str | None = None
@@ -271,23 +262,23 @@ class ModelOptions:
 
 
 def resolve(name: str) -> str:
-    """The full name of an alias, or of a model's id alone; any other name as it is."""
+    """Return the full name for an alias or a unique id; any other name is returned unchanged."""
     if name in MODELS:
         return MODELS[name].full_name
-    of_id = {card.full_name for card in MODELS.values() if card.full_name.partition("/")[2] == name}
-    return of_id.pop() if len(of_id) == 1 else name
+    same_id = [card.full_name for card in MODELS.values() if card.id == name]
+    return same_id[0] if len(same_id) == 1 else name
 
 
 def build_model(name: str, options: ModelOptions) -> Model:
-    """Make the model of `--model`: an alias, `provider/name`, `local/path` or `replay:path`.
+    """Build the model of `--model`: an alias, `provider/name`, `local/path` or `replay:path`.
 
     Raises:
         UnknownNameError: no such alias, provider or local model.
         MissingKeyError: the provider's key is not set.
         MissingExtraError: the local model is not installed.
-        InputFileError: the replay file or the file of weights is broken.
-        PiiBenchError: the model is retired, or runs on servers of one's own only, and no base
-            URL is given; the base URL is not one, or is given where it means nothing.
+        InputFileError: the replay file or the file of weights is not valid.
+        PiiBenchError: the model is retired, or needs the user's own server, and no base URL is
+            given; the base URL is not valid, or the model has no endpoint.
     """
     check_model(name)
     if name.startswith(f"{REPLAY}:"):
@@ -305,7 +296,7 @@ def build_model(name: str, options: ModelOptions) -> Model:
 
 
 def check_model(name: str) -> None:
-    """Refuse a name that `build_model` could make nothing of, whatever is set or installed.
+    """Refuse a name that `build_model` cannot build, whatever is set or installed.
 
     Raises:
         UnknownNameError: no such alias, provider or local model.
@@ -347,61 +338,55 @@ def _connect(provider: str, model: str, options: ModelOptions) -> Model:
     name, base_url = f"{provider}/{model}", settings.base_url
     if options.base_url is not None:
         base_url = normalise_base_url(options.base_url)
-        # Servers of one's own often want no key, but the SDK wants one to send.
+        # The SDK requires a key even for servers that need none.
         key = os.environ.get(CUSTOM_ENDPOINT_KEY) or "none"
-        # Whatever answers there need not be the model of that name elsewhere.
+        # The server there may have a different model of this name.
         name += f"@{urlsplit(base_url).netloc}"
     elif not options.asked:
         key = "none"
     elif not (key := os.environ.get(settings.key_variable, "")):
         raise MissingKeyError(provider, settings.key_variable)
-    return _adapter(settings.protocol)(
+    adapter: type[ServiceModel[Any]]
+    match settings.protocol:
+        case Protocol.MESSAGES:
+            from pii_bench.models.anthropic_messages import AnthropicModel
+
+            adapter = AnthropicModel
+        case Protocol.MISTRAL:
+            from pii_bench.models.mistral_chat import MistralModel
+
+            adapter = MistralModel
+        case Protocol.CHAT_COMPLETIONS:
+            from pii_bench.models.openai_compatible import OpenAICompatibleModel
+
+            adapter = OpenAICompatibleModel
+    return adapter(
         provider, model, api_key=key, base_url=base_url, name=name, timeout=options.timeout
     )
 
 
-def _adapter(protocol: Protocol) -> type[ServiceModel[Any]]:
-    match protocol:
-        case Protocol.MESSAGES:
-            from pii_bench.models.anthropic_messages import AnthropicModel
-
-            return AnthropicModel
-        case Protocol.MISTRAL:
-            from pii_bench.models.mistral_chat import MistralModel
-
-            return MistralModel
-        case Protocol.CHAT_COMPLETIONS:
-            from pii_bench.models.openai_compatible import OpenAICompatibleModel
-
-            return OpenAICompatibleModel
-
-
 def build_batch_service(model: Model) -> BatchService:
-    """The batch API of a model's provider; it uses the model's connections, and closes none.
+    """Return the batch API of a model's provider; it uses the model's connections.
 
     Raises:
         PiiBenchError: the provider has none.
     """
-    # Only the SDK that the model has imported already is imported here.
-    match model.name.partition("/")[0]:
-        case "openai":
-            from pii_bench.models.openai_compatible import (
-                OpenAIBatchService,
-                OpenAICompatibleModel,
-            )
+    provider = model.name.partition("/")[0]
+    if provider == "openai":
+        from pii_bench.models.openai_compatible import OpenAIBatchService, OpenAICompatibleModel
 
-            if isinstance(model, OpenAICompatibleModel):
-                return OpenAIBatchService(model)
-        case "anthropic":
-            from pii_bench.models.anthropic_messages import AnthropicBatchService, AnthropicModel
+        if isinstance(model, OpenAICompatibleModel):
+            return OpenAIBatchService(model)
+    elif provider == "anthropic":
+        from pii_bench.models.anthropic_messages import AnthropicBatchService, AnthropicModel
 
-            if isinstance(model, AnthropicModel):
-                return AnthropicBatchService(model)
-        case "mistral":
-            from pii_bench.models.mistral_chat import MistralBatchService, MistralModel
+        if isinstance(model, AnthropicModel):
+            return AnthropicBatchService(model)
+    elif provider == "mistral":
+        from pii_bench.models.mistral_chat import MistralBatchService, MistralModel
 
-            if isinstance(model, MistralModel):
-                return MistralBatchService(model)
+        if isinstance(model, MistralModel):
+            return MistralBatchService(model)
     raise PiiBenchError(
         f"model {model.name!r} has no batch API (those of openai, anthropic and mistral have one)"
     )
@@ -413,6 +398,6 @@ def _refuse_base_url(name: str, options: ModelOptions) -> None:
 
 
 def model_names() -> list[str]:
-    """What `build_model` takes, as it is written."""
+    """Return the names that `build_model` accepts, with placeholders."""
     providers = [f"{provider}/NAME" for provider in PROVIDERS]
     return [*MODELS, *providers, f"{LOCAL}/PATH.gguf", f"{REPLAY}:PATH"]

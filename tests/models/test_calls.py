@@ -17,10 +17,10 @@ from pii_bench.models.calls import (
     LONGEST_WAIT,
     AdaptiveLimit,
     CallPolicy,
+    ConnectionWatch,
     GuardedModel,
     Pace,
     RateLimit,
-    Reach,
     Retry,
 )
 from pii_bench.models.catalog import Price
@@ -98,51 +98,53 @@ def test_no_wait_is_shorter_than_asked_or_longer_than_three_minutes(
 ENDPOINT = "http://127.0.0.1:8080/v1"
 
 
-def lose(reach: Reach, kind: str = "connection", *, at: float = 0.0, for_good: bool = True) -> None:
+def lose(
+    watch: ConnectionWatch, kind: str = "connection", *, at: float = 0.0, last: bool = True
+) -> None:
     """An attempt fails."""
-    reach.failed(CallError(kind), ENDPOINT, at, for_good=for_good)
+    watch.failed(CallError(kind), ENDPOINT, at, last=last)
 
 
 def test_calls_in_a_row_without_a_connection_end_the_run() -> None:
-    reach = Reach(most=3)
-    lose(reach)
-    lose(reach)
+    watch = ConnectionWatch(most=3)
+    lose(watch)
+    lose(watch)
     # An attempt that is made again is no call, and one that was not made tells nothing.
-    lose(reach, for_good=False)
-    lose(reach, SKIPPED_BUDGET)
+    lose(watch, last=False)
+    lose(watch, SKIPPED_BUDGET)
 
     with pytest.raises(ProviderRefusedError, match=r"no connection to http://127\.0\.0\.1:8080/v1"):
-        lose(reach)
+        lose(watch)
 
 
 def test_an_answer_between_them_begins_the_row_again() -> None:
-    reach = Reach(most=2)
+    watch = ConnectionWatch(most=2)
     for _ in range(5):
-        lose(reach)
-        reach.heard()
+        lose(watch)
+        watch.connected()
 
 
 @pytest.mark.parametrize("kind", ["server_error", "rate_limit", "timeout", "bad_request"])
 def test_who_fails_otherwise_is_there(kind: str) -> None:
-    reach = Reach(most=2, patience=30.0)
+    watch = ConnectionWatch(most=2, patience=30.0)
     for time in range(0, 200, 20):
-        lose(reach, at=time)
-        lose(reach, SKIPPED_BUDGET, at=time + 1)
-        lose(reach, kind, at=time + 2)
+        lose(watch, at=time)
+        lose(watch, SKIPPED_BUDGET, at=time + 1)
+        lose(watch, kind, at=time + 2)
 
 
 def test_half_a_minute_without_a_connection_ends_the_run() -> None:
-    reach = Reach(patience=30.0)
-    lose(reach, at=100.0, for_good=False)
-    lose(reach, at=129.9, for_good=False)
+    watch = ConnectionWatch(patience=30.0)
+    lose(watch, at=100.0, last=False)
+    lose(watch, at=129.9, last=False)
 
     with pytest.raises(ProviderRefusedError, match=r"no connection to http://127.* for 31 s: "):
-        lose(reach, at=131.0, for_good=False)
+        lose(watch, at=131.0, last=False)
 
 
 def test_a_model_without_an_endpoint_is_named_too() -> None:
     with pytest.raises(ProviderRefusedError, match="no connection to the model"):
-        Reach(most=1).failed(CallError("connection"), None, 0.0, for_good=True)
+        ConnectionWatch(most=1).failed(CallError("connection"), None, 0.0, last=True)
 
 
 ANSWER = Completion("yes", usage=Usage(10, 1))
