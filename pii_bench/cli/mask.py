@@ -19,7 +19,7 @@ from pii_bench.cli.options import (
     add_label_map,
     add_local_only,
     add_sampling,
-    built,
+    load_systems,
     ray_workers,
     system_options,
 )
@@ -130,7 +130,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="if the system does not tell what the query needs: print nothing, or mask all that "
         "was found (default: %(default)s)",
     )
-    add_local_only(parser, "system that sends the text to")
+    add_local_only(parser)
     parser.add_argument(
         "--strategy", help="a chat model's prompt for query-related PII (default: naive)"
     )
@@ -311,7 +311,7 @@ def _unmask(arguments: argparse.Namespace) -> bool:
 
 def _systems(arguments: argparse.Namespace) -> Sequence[System]:
     options, local_only = system_options(arguments), arguments.local_only
-    return masking_systems(built(arguments.model, options, local_only=local_only))
+    return masking_systems(load_systems(arguments.model, options, local_only=local_only))
 
 
 def _read(path: Path) -> str:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import (
-    Given,
     add_calls,
     add_dataset,
     add_engine,
@@ -19,7 +18,6 @@ from pii_bench.cli.options import (
     add_json,
     add_keep,
     add_label_map,
-    add_labelled,
     add_limit,
     add_local_only,
     add_max_usd,
@@ -27,57 +25,86 @@ from pii_bench.cli.options import (
     add_sampling,
     add_task,
     amount,
-    built,
-    calls_at_a_time,
-    filtered,
+    concurrency_of,
+    dataset_source,
+    load_systems,
     positive,
     ray_workers,
     system_options,
 )
-from pii_bench.cli.terminal import RunProgress, echo, echo_rows, log, log_faults, update_leaderboard
+from pii_bench.cli.terminal import (
+    RunProgress,
+    echo,
+    echo_estimates,
+    echo_rows,
+    log,
+    log_faults,
+    update_leaderboard,
+)
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import CallPolicy
 from pii_bench.models.catalog import ModelStatus, Price, find_card, resolve
+from pii_bench.prompting.labelled import Shots
 from pii_bench.ranking.rows import Source
 from pii_bench.runs.jobs import Job, batch_service, missing, refuse_uncollected, reserved, run_jobs
 from pii_bench.runs.run import respond_on_ray
 from pii_bench.runs.store import read_lines
 from pii_bench.systems import DEFAULT_SYSTEM
 from pii_bench.systems.catalog import PlugIn, fault_of, is_prompted
-from pii_bench.tasks import Task
+from pii_bench.tasks import ALL_TASKS, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from typing import Literal
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.models.catalog import ModelCard
-    from pii_bench.prompting.labelled import Shots
     from pii_bench.ranking.rows import Row
     from pii_bench.runs.jobs import MapSamples
     from pii_bench.systems.base import System
     from pii_bench.systems.catalog import SystemOptions
 
-
-_LISTED: Final = 5
+_LISTED_FAULTS: Final = 5
+_NOT_WITH_CONFIG: Final = frozenset({"model", "strategy", "dataset", "limit"})
 
 DESCRIPTION: Final = (
-    "Run a system over a dataset, score it and update the leaderboard. Responses are saved as "
-    "they come; run again to go on."
+    "Run a system on datasets, score it and update the leaderboard. Responses are saved as they "
+    "arrive; run again to continue."
 )
 
 
+class _RecordOption(argparse.Action):
+    """Stores a value, and adds the option's name to the set `given`.
+
+    Without the set, a default could not be told from a value that the user gave.
+    """
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[object] | None,
+        _: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, values)
+        namespace.given = {*getattr(namespace, "given", ()), self.dest}
+        conflicts = namespace.given & _NOT_WITH_CONFIG
+        if "config" in namespace.given and conflicts:
+            names = ", ".join(f"--{name}" for name in sorted(conflicts))
+            parser.error(f"argument --config: not allowed with argument {names}")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    # For every option that has no action of its own.
-    parser.register("action", None, Given)
+    """Add the command's arguments."""
+    # The action of every option that names no other.
+    parser.register("action", None, _RecordOption)
     parser.add_argument(
         "--config",
         type=Path,
         metavar="FILE",
-        help="run every model with every strategy on every dataset that a TOML file names, "
-        "instead of --model, --strategy, --dataset and --limit",
+        help="TOML file of models, strategies and datasets: run every combination; replaces "
+        "--model, --strategy, --dataset and --limit",
     )
     parser.add_argument(
         "--model",
@@ -96,68 +123,65 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_filters(parser)
     add_limit(parser)
     add_label_map(parser)
-    add_local_only(parser, "system that sends the texts to")
+    add_local_only(parser)
     add_keep(parser)
-    add_engine(parser.add_argument_group("where a local system works"))
-    add_sampling(parser.add_argument_group("what a chat model is asked"))
-    add_labelled(parser.add_argument_group("what the strategy json asks"))
-    calls = parser.add_argument_group("how it is called")
+    add_engine(parser.add_argument_group("local systems"))
+    add_sampling(parser.add_argument_group("answers of chat models"))
+    _add_labelled(parser.add_argument_group("strategy json"))
+    calls = parser.add_argument_group("calls of chat models")
     add_calls(calls)
     _add_money(calls)
     parser.add_argument(
         "--all",
         action="store_true",
-        help="print every column of the rows of this run and of the published ones",
+        help="print every column, of the rows of this run and of the published ones",
     )
     add_json(parser)
     add_results(parser)
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Run, score, update the leaderboard and print the rows of this run next to the paper's.
+    """Run, score, update the leaderboard, and print the rows of this run next to the paper's.
 
     Returns:
-        Whether every sample asked for has an answer; True for a dry run.
+        True if every sample has an answer, and for a dry run.
 
     Raises:
-        PiiBenchError: wrong arguments or input, found before any sample is asked about; or
-            the provider refuses, after which what arrived is saved.
+        PiiBenchError: wrong arguments or input, found before the first call; or the provider
+            refuses, in which case the responses so far are saved.
     """
     if arguments.config is not None:
         from pii_bench.cli.run_matrix import run_matrix
 
         return run_matrix(arguments)
-    datasets = load_datasets(filtered(arguments))
+    datasets = load_datasets(dataset_source(arguments))
     planned = plan(arguments, datasets)
     for dataset in datasets:
         log_faults(dataset)
     if arguments.dry_run:
-        from pii_bench.cli.estimates import print_estimates
         from pii_bench.runs.estimates import estimate_jobs
 
         batched = arguments.batch is not None
-        print_estimates(
-            estimate_jobs(planned.jobs, reasons=planned.reasons, batched=batched),
-            as_json=arguments.json,
-        )
+        estimates = estimate_jobs(planned.jobs, reasons=planned.reasons, batched=batched)
+        echo_estimates(estimates, as_json=arguments.json)
         return True
     try:
         complete = ask(planned, arguments.batch)
     except KeyboardInterrupt:
         return not missing(planned.jobs)
-    print_summary(arguments, datasets, ran(planned.jobs))
+    print_summary(arguments, datasets, run_keys(planned.jobs))
     return complete or log_missing(planned.jobs)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A system on datasets, before anything is asked.
+    """The jobs of a system, before the first call.
 
     Attributes:
-        jobs: what to do.
-        concurrency: samples asked about at a time.
-        reasons: whether the model reasons before it answers.
-        map_samples: asks elsewhere than here; None to ask here.
+        jobs: one for each dataset and task.
+        concurrency: number of samples in flight at a time.
+        reasons: True if the model reasons before it answers.
+        map_samples: gets the responses in other processes; None for this process.
     """
 
     jobs: Sequence[Job]
@@ -167,18 +191,19 @@ class Plan:
 
 
 def plan(arguments: argparse.Namespace, datasets: Sequence[Dataset]) -> Plan:
-    """Build the system of some arguments, and its jobs.
+    """Build the system that the arguments name, and its jobs.
 
     Raises:
-        PiiBenchError: a name or an option is wrong, or what the system needs is missing.
+        PiiBenchError: a name or an option is wrong, or something the system needs is missing.
     """
-    card = _introduce(arguments.model, arguments.base_url)
-    concurrency = calls_at_a_time(arguments, arguments.model)
+    card = _announce_model(arguments.model, arguments.base_url)
+    concurrency = concurrency_of(arguments, arguments.model)
     options = _options(arguments, concurrency)
-    found = built(arguments.model, options, local_only=arguments.local_only)
-    systems = for_task(arguments.task, arguments.model, found)
+    built = load_systems(arguments.model, options, local_only=arguments.local_only)
+    systems = for_task(arguments.task, arguments.model, built)
     if arguments.batch is not None:
         for system in systems:
+            # Refuses a system without a batch API.
             batch_service(system)
     root = arguments.results / "runs"
     jobs = [
@@ -188,20 +213,18 @@ def plan(arguments: argparse.Namespace, datasets: Sequence[Dataset]) -> Plan:
     map_samples: MapSamples | None = None
     if workers is not None:
         map_samples = partial(respond_on_ray, arguments.model, options, workers)
-
-    reasons = card is not None and card.reasons
-    return Plan(jobs, concurrency, reasons, map_samples)
+    return Plan(jobs, concurrency, card is not None and card.reasons, map_samples)
 
 
 def ask(planned: Plan, batch: Literal["submit", "wait"] | None) -> bool:
-    """Ask what is missing; where that ends early, say what is missing still.
+    """Get the missing responses; if that ends early, log which are still missing.
 
     Returns:
-        Whether it is known that nothing is missing any more.
+        True if every sample has an answer; always False for batches.
 
     Raises:
-        KeyboardInterrupt: the user ended it; what arrived is saved.
-        PiiBenchError: likewise the provider, or another run writes there.
+        KeyboardInterrupt: the user stopped it; the responses so far are saved.
+        PiiBenchError: the provider refuses, or another run keeps the folder locked.
     """
     jobs = planned.jobs
     with reserved(jobs):
@@ -219,65 +242,79 @@ def ask(planned: Plan, batch: Literal["submit", "wait"] | None) -> bool:
         except PiiBenchError:
             log_missing(jobs)
             raise
-    _tell_plug_in_faults(jobs)
+    _log_plug_in_faults(jobs)
     return complete
 
 
 def log_missing(jobs: Sequence[Job]) -> bool:
-    """Say what has no answer yet; whether nothing is missing."""
+    """Log how many samples have no answer; return True if every sample has one."""
     lines = missing(jobs)
     for line in lines:
         log(line)
     return not lines
 
 
-def _tell_plug_in_faults(jobs: Sequence[Job]) -> None:
-    """The samples on which a plug-in's code failed; such an answer counts as a wrong one."""
+def _log_plug_in_faults(jobs: Sequence[Job]) -> None:
+    """Log the samples on which a plug-in's code failed; they count as wrong answers."""
     for job in jobs:
         if not isinstance(job.system, PlugIn):
             continue
-        asked = {sample.id for sample in job.samples}
-        faults = [
-            f"sample {record.id!r}: {fault}"
-            for _, record in read_lines(job.files.responses, unreadable=[])
-            if record.id in asked and (fault := fault_of(record.response))
-        ]
-        for fault in faults[:_LISTED]:
+        sample_ids = {sample.id for sample in job.samples}
+        faults = []
+        for _, record in read_lines(job.files.responses, unreadable=[]):
+            fault = fault_of(record.response) if record.id in sample_ids else None
+            if fault:
+                faults.append(f"sample {record.id!r}: {fault}")
+        for fault in faults[:_LISTED_FAULTS]:
             log(f"{job.label}, {fault}")
-        if len(faults) > _LISTED:
-            log(f"{job.label}: and {len(faults) - _LISTED} more")
+        if len(faults) > _LISTED_FAULTS:
+            log(f"{job.label}: and {len(faults) - _LISTED_FAULTS} more")
+
+
+def run_keys(jobs: Sequence[Job]) -> list[tuple[str, str, str]]:
+    """Return the model, prompt and dataset of each job."""
+    return [(job.system.card.model, job.system.card.prompt, job.dataset.name) for job in jobs]
 
 
 def print_summary(
     arguments: argparse.Namespace,
     datasets: Iterable[Dataset],
-    shown: Mapping[tuple[str, str, str], None],
+    keys: Collection[tuple[str, str, str]],
 ) -> None:
-    """Update the leaderboard, and print the rows of what was run (`shown`) next to the paper's."""
+    """Update the leaderboard, and print the rows of these runs next to the paper's."""
     from pii_bench.ranking.render import summarise
 
     report = log if arguments.json else echo
     rows, _ = update_leaderboard(arguments.results, datasets, report=report)
-    tasks = [*Task] if arguments.task == "all" else [Task(arguments.task)]
-    chosen = [row for row in rows if row.task in tasks and _is_shown(row, shown)]
+    tasks = [*Task] if arguments.task == ALL_TASKS else [Task(arguments.task)]
+    shown = [row for row in rows if row.task in tasks and _is_shown(row, keys)]
     if arguments.json:
-        echo_rows([row for row in chosen if row.source.is_system], as_json=True)
+        echo_rows([row for row in shown if row.source.is_system], as_json=True)
     elif arguments.all:
-        echo_rows(chosen, as_json=False)
+        echo_rows(shown, as_json=False)
     else:
-        echo(f"\n{summarise(rows, shown, tasks)}", end="")
+        echo(f"\n{summarise(rows, keys, tasks)}", end="")
 
 
-def _introduce(name: str, base_url: str | None) -> ModelCard | None:
-    """Say which model an alias names, and when that model will be retired."""
+def _is_shown(row: Row, keys: Collection[tuple[str, str, str]]) -> bool:
+    """Return True for a row of these runs, or a published one on a dataset of the same name."""
+    if not row.source.is_system:
+        return row.dataset in {dataset for _, _, dataset in keys}
+    return row.source is Source.RUN and (row.model, row.strategy, row.dataset) in keys
+
+
+def _announce_model(name: str, base_url: str | None) -> ModelCard | None:
+    """Log which model an alias stands for, and when it will be retired."""
     full_name = resolve(name)
     if full_name != name:
         log(f"model {name} is {full_name}")
     provider, _, model_id = full_name.partition("/")
     card = find_card(provider, model_id)
     if card is not None and card.status is ModelStatus.DEPRECATED and base_url is None:
-        leaves = f"model {full_name} will be retired on {card.retirement}"
-        log(f"{leaves}: use {card.substitute} after that")
+        log(
+            f"model {full_name} will be retired on {card.retirement}: use {card.substitute} "
+            "after that"
+        )
     return card
 
 
@@ -301,85 +338,106 @@ def _options(arguments: argparse.Namespace, concurrency: int) -> SystemOptions:
 
 
 def _strategy(arguments: argparse.Namespace) -> str | None:
-    """The one asked for; of a chat model that is to rewrite, the only one."""
-    if arguments.strategy is None and arguments.task == Task.REWRITE:
-        return str(Task.REWRITE) if is_prompted(arguments.model) else None
     strategy: str | None = arguments.strategy
+    if strategy is None and arguments.task == Task.REWRITE and is_prompted(arguments.model):
+        return str(Task.REWRITE)
     return strategy
 
 
 def _shots(arguments: argparse.Namespace) -> Shots | None:
-    """The examples asked for; what the user did not say is as `Shots` has it."""
-    given = {
-        key: value
-        for key in ("source", "by", "seed")
-        if (value := getattr(arguments, f"shots_{key}")) is not None
+    details = {
+        "source": arguments.shots_source,
+        "by": arguments.shots_by,
+        "seed": arguments.shots_seed,
     }
+    details = {name: value for name, value in details.items() if value is not None}
     if arguments.shots is not None:
-        from pii_bench.prompting.labelled import Shots
-
-        return Shots(arguments.shots, **given)
-    if given:
+        return Shots(arguments.shots, **details)
+    if details:
         raise PiiBenchError("--shots-from, --shots-by and --shots-seed need --shots")
     return None
 
 
 def for_task(task: str, name: str, systems: Sequence[System]) -> list[System]:
-    """The systems whose answers a task needs: masking needs both, `all` what there is."""
-    both = {Task.DETECTION, Task.QUERY_RELATED}
-    several = {"all": {Task.REWRITE, *both}, Task.MASKING: both}
-    needed = several.get(task) or {Task(task)}
-    chosen = [system for system in systems if system.card.task in needed]
-    answered = {system.card.task for system in chosen}
-    if task != "all" and answered != needed:
-        missing = ", ".join(sorted(needed - answered))
-        raise PiiBenchError(f"system {name!r} does not answer {missing}")
-    return chosen
+    """Return the systems that a task needs: for masking two, for `all` those there are.
+
+    Raises:
+        PiiBenchError: a system that the task needs is missing.
+    """
+    if task == ALL_TASKS:
+        return list(systems)
+    needed = {Task(task)}
+    if task == Task.MASKING:
+        needed = {Task.DETECTION, Task.QUERY_RELATED}
+    if lacking := needed - {system.card.task for system in systems}:
+        raise PiiBenchError(f"system {name!r} does not answer {', '.join(sorted(lacking))}")
+    return [system for system in systems if system.card.task in needed]
 
 
-def _is_shown(row: Row, shown: Collection[tuple[str, str, str]]) -> bool:
-    """Whether a row is one of this run, or the paper's on a dataset of the same name."""
-    if not row.source.is_system:
-        return row.dataset in {dataset for _, _, dataset in shown}
-    return row.source is Source.RUN and (row.model, row.strategy, row.dataset) in shown
-
-
-def ran(jobs: Sequence[Job]) -> dict[tuple[str, str, str], None]:
-    """Model, prompt and dataset of each job, in their order."""
-    return {(job.system.card.model, job.system.card.prompt, job.dataset.name): None for job in jobs}
+def _add_labelled(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--taxonomy",
+        metavar="NAME",
+        help="the taxonomy whose labels it asks for: paper (the seven types, the default), "
+        "ai4privacy, datafog, nemotron, presidio, spacy...",
+    )
+    group.add_argument(
+        "--shots", type=positive, metavar="N", help="number of examples in the prompt (default: 0)"
+    )
+    group.add_argument(
+        "--shots-from",
+        dest="shots_source",
+        metavar="DATASET",
+        help="the dataset of the examples: train-single (the default), train-multi, or the train "
+        "split of ai4privacy:PATH...",
+    )
+    group.add_argument(
+        "--shots-by",
+        choices=("seed", "similarity"),
+        help="the same examples for every text (seed, the default), or those most like the text",
+    )
+    group.add_argument(
+        "--shots-seed", type=int, metavar="SEED", help="random seed of the examples (default: 0)"
+    )
+    group.add_argument(
+        "--chunk",
+        type=positive,
+        metavar="CHARACTERS",
+        help="split longer texts into pieces (default: whole texts)",
+    )
 
 
 def _add_money(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--rpm", type=positive, metavar="N", help="requests a minute that the provider allows"
+        "--rpm", type=positive, metavar="N", help="requests per minute that the provider allows"
     )
     group.add_argument(
-        "--tpm", type=positive, metavar="N", help="tokens a minute that the provider allows"
+        "--tpm", type=positive, metavar="N", help="tokens per minute that the provider allows"
     )
     group.add_argument(
         "--batch",
         nargs="?",
         choices=("wait", "submit"),
         const="wait",
-        help="ask through the provider's batch API at a lower price, and wait (the default), or "
-        "`submit` and leave: run again to collect",
+        help="use the provider's batch API at a lower price and wait (the default), or `submit` "
+        "and exit: run again to collect the answers",
     )
     group.add_argument(
-        "--dry-run", action="store_true", help="tell calls, tokens and cost, and ask nothing"
+        "--dry-run", action="store_true", help="print calls, tokens and cost, and make no call"
     )
-    add_max_usd(group, "make no call that might pass this sum, with those in flight")
+    add_max_usd(group, "cap: make no call that might exceed it, counting the calls in flight")
     group.add_argument(
         "--price",
         type=_price,
         metavar="IN,OUT",
-        help="USD per million tokens, where the table of models knows none or another",
+        help="USD per million tokens, if `pii-bench models` lists no price or another",
     )
 
 
 def _price(text: str) -> Price:
     try:
-        into, out = map(amount, text.split(","))
+        input_usd, output_usd = [amount(part) for part in text.split(",")]
     except (ValueError, argparse.ArgumentTypeError):
-        what = "must be two numbers, USD per million tokens in and out, such as 2.5,10"
-        raise argparse.ArgumentTypeError(f"{what}, not {text!r}") from None
-    return Price(into, out, dt.datetime.now(dt.UTC).date(), "--price")
+        expected = "must be two numbers, USD per million tokens in and out, such as 2.5,10"
+        raise argparse.ArgumentTypeError(f"{expected}, not {text!r}") from None
+    return Price(input_usd, output_usd, dt.datetime.now(dt.UTC).date(), "--price")

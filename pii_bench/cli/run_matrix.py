@@ -1,4 +1,4 @@
-"""`pii-bench run --config`: one run after another."""
+"""`pii-bench run --config`: every model with every strategy on every dataset of a file."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.estimates import print_estimates
-from pii_bench.cli.run import ask, log_missing, plan, print_summary, ran
-from pii_bench.cli.terminal import log, log_faults
+from pii_bench.cli.run import ask, log_missing, plan, print_summary, run_keys
+from pii_bench.cli.terminal import echo_estimates, log, log_faults
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
 from pii_bench.runs.estimates import estimate_jobs
@@ -24,122 +23,125 @@ if TYPE_CHECKING:
     from pii_bench.models.budget import Estimate
     from pii_bench.runs.jobs import Job
 
-_OVERRIDING: Final = frozenset({"task", "concurrency", "max_usd", "results"})
-"""What the command line may say instead of the file."""
+_OVERRIDES: Final = frozenset({"task", "concurrency", "max_usd", "results"})
+"""Options of the command line that replace those of the file."""
 
-_OF_LABELLED: Final = dict.fromkeys(
+# The options that reach some systems only, with the values that switch them off.
+_FOR_LABELLED: Final = dict.fromkeys(
     ("taxonomy", "shots", "shots_source", "shots_by", "shots_seed", "chunk")
 )
-_OF_CHATS: Final = {"max_tokens": None, "temperature": None, "votes": None, "output": "text"}
-_OF_CALLS: Final = dict.fromkeys(("base_url", "rpm", "tpm", "price", "max_usd", "batch"))
+_FOR_CHAT: Final = {"max_tokens": None, "temperature": None, "votes": None, "output": "text"}
+_FOR_CALLED: Final = dict.fromkeys(("base_url", "rpm", "tpm", "price", "max_usd", "batch"))
 
 
 def run_matrix(arguments: argparse.Namespace) -> bool:
     """Run every cell of a file, then update the leaderboard and print one summary.
 
-    A cell that cannot run is told, and the next one goes on. One sum is the cap of all: each
-    cell may spend what those before it left.
+    A cell that cannot run is logged, and the next one runs. The cap on the cost is shared: each
+    cell may spend what the cells before it left.
 
     Returns:
-        Whether every sample of every cell has an answer; of a dry run, whether every cell
-        could run.
+        True if every sample of every cell has an answer; for a dry run, if every cell could run.
 
     Raises:
-        PiiBenchError: the file or a dataset is wrong, found before anything is asked.
+        PiiBenchError: the file or a dataset is wrong, found before the first call.
     """
     matrix = read_matrix(arguments.config)
-    given = {name: getattr(arguments, name) for name in _OVERRIDING & arguments.given}
-    matrix = replace(matrix, **given)
-    datasets = _load(matrix, arguments.config)
+    overrides = {name: getattr(arguments, name) for name in _OVERRIDES & arguments.given}
+    matrix = replace(matrix, **overrides)
+    datasets = _load_datasets(matrix, arguments.config)
     for dataset in datasets:
         log_faults(dataset)
     arguments.task, arguments.results = matrix.task, matrix.results
     if arguments.dry_run:
         return _estimate(matrix, arguments, datasets)
-    left, cells = matrix.max_usd, matrix.cells()
-    shown: dict[tuple[str, str, str], None] = {}
+    budget, cells = matrix.max_usd, matrix.cells()
+    keys: list[tuple[str, str, str]] = []
     incomplete: list[str] = []
     for number, cell in enumerate(cells, start=1):
         log(f"{number} of {len(cells)}: {cell.name}")
+        cell_arguments = _cell_arguments(cell, matrix, arguments, budget)
         jobs: Sequence[Job] = ()
-        own = _of_cell(cell, matrix, arguments, left)
         try:
-            planned = plan(own, datasets)
+            planned = plan(cell_arguments, datasets)
             jobs = planned.jobs
-            complete = ask(planned, own.batch) or log_missing(jobs)
+            complete = ask(planned, cell_arguments.batch) or log_missing(jobs)
         except KeyboardInterrupt:
             return False
         except PiiBenchError as error:
             log(f"{cell.name}: {error}")
             complete = False
-        shown |= ran(jobs)
-        incomplete += [] if complete else [cell.name]
-        if left is not None and jobs:
-            left = max(0.0, left - _spent(jobs[0]))
-    if shown:
-        print_summary(arguments, datasets, shown)
-    _tell_incomplete(incomplete, len(cells))
+        keys += run_keys(jobs)
+        if not complete:
+            incomplete.append(cell.name)
+        if budget is not None and jobs:
+            budget = max(0.0, budget - _spent(jobs[0]))
+    if keys:
+        print_summary(arguments, datasets, keys)
+    _log_incomplete(incomplete, len(cells))
     return not incomplete
 
 
-def _load(matrix: Matrix, path: Path) -> list[Dataset]:
-    """The datasets, each once, though `all` may hold another that is named too."""
+def _load_datasets(matrix: Matrix, path: Path) -> list[Dataset]:
+    """Load each dataset once, even if the file names it twice (`all` and `hard`)."""
     try:
-        loaded = [dataset for name in matrix.datasets for dataset in load_datasets(name)]
+        datasets = [dataset for name in matrix.datasets for dataset in load_datasets(name)]
     except UnknownNameError as error:
         raise InputFileError(path, str(error)) from None
-    return list({dataset.name: dataset for dataset in loaded}.values())
+    return list({dataset.name: dataset for dataset in datasets}.values())
 
 
-def _of_cell(
-    cell: Cell, matrix: Matrix, arguments: argparse.Namespace, left: float | None
+def _cell_arguments(
+    cell: Cell, matrix: Matrix, arguments: argparse.Namespace, budget: float | None
 ) -> argparse.Namespace:
-    """The arguments of a cell as a run of its own; options for chat models reach only those."""
+    """Return the arguments of a cell, without the options that do not apply to its system."""
     values = vars(arguments) | {
         "model": cell.model,
         "strategy": cell.strategy,
         "limit": matrix.limit,
         "concurrency": matrix.concurrency,
-        "max_usd": left,
+        "max_usd": budget,
     }
     if not cell.is_chat:
-        values |= _OF_CHATS
+        values |= _FOR_CHAT
     if not cell.is_labelled:
-        values |= _OF_LABELLED
+        values |= _FOR_LABELLED
     if not cell.is_called:
-        values |= _OF_CALLS
+        values |= _FOR_CALLED
     return argparse.Namespace(**values)
 
 
 def _spent(job: Job) -> float:
-    """What the calls of a cell cost, those in batches at their worst; its jobs share a ledger."""
+    """Return the cost of a cell's calls, with the upper bound for those in batches."""
+    # The jobs of a cell share one ledger.
     ledger = ledger_of(job.system)
     return 0.0 if ledger is None else (ledger.spent_usd or 0.0) + ledger.reserved_usd
 
 
 def _estimate(matrix: Matrix, arguments: argparse.Namespace, datasets: Sequence[Dataset]) -> bool:
-    told: dict[Path, tuple[Job, Estimate]] = {}
+    """Print the estimates of all cells; return True if every cell could run."""
+    # Keyed by file: the strategies of a model share its detection.
+    estimates: dict[Path, tuple[Job, Estimate]] = {}
     incomplete: list[str] = []
     cells = matrix.cells()
     for cell in cells:
-        own = _of_cell(cell, matrix, arguments, matrix.max_usd)
+        cell_arguments = _cell_arguments(cell, matrix, arguments, matrix.max_usd)
         try:
-            planned = plan(own, datasets)
+            planned = plan(cell_arguments, datasets)
         except PiiBenchError as error:
             log(f"{cell.name}: {error}")
             incomplete.append(cell.name)
             continue
-        batched = own.batch is not None
-        # By file: the strategies of a model share its detection.
-        for job, each in estimate_jobs(planned.jobs, reasons=planned.reasons, batched=batched):
-            told[job.files.responses] = job, each
+        batched = cell_arguments.batch is not None
+        for job, estimate in estimate_jobs(planned.jobs, reasons=planned.reasons, batched=batched):
+            estimates[job.files.responses] = job, estimate
         asyncio.run(close_systems(planned.jobs))
-    if told:
-        print_estimates(list(told.values()), as_json=arguments.json, models=True)
-    _tell_incomplete(incomplete, len(cells))
+    if estimates:
+        echo_estimates(list(estimates.values()), as_json=arguments.json, models=True)
+    _log_incomplete(incomplete, len(cells))
     return not incomplete
 
 
-def _tell_incomplete(names: Sequence[str], count: int) -> None:
+def _log_incomplete(names: Sequence[str], count: int) -> None:
     if names:
-        log(f"{len(names)} of {count} are incomplete: {', '.join(names)}; run again to go on")
+        log(f"{len(names)} of {count} are incomplete: {', '.join(names)}; run again to continue")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from tabulate import tabulate
 
 from pii_bench.analysis.spans import COLUMNS, SpanTally, StoredDetector, build_local
-from pii_bench.cli.options import DATASET_HELP, add_filters, add_json, add_label_map, filtered
+from pii_bench.cli.options import DATASET_HELP, add_filters, add_json, add_label_map, dataset_source
 from pii_bench.cli.terminal import echo, echo_json, log, log_progress
 from pii_bench.datasets.catalog import load_dataset, open_documents
 from pii_bench.datasets.span_files import Misfits
@@ -73,10 +73,10 @@ def run(arguments: argparse.Namespace) -> bool:
     Raises:
         PiiBenchError: a name is wrong, a file cannot be read, or something is not installed.
     """
-    stream = open_documents(filtered(arguments))
+    stream = open_documents(dataset_source(arguments))
     detectors: list[Detector] = [
         *(build_local(name, arguments.label_map) for name in arguments.model),
-        *_stored(arguments.manifests, filtered(arguments)),
+        *_stored(arguments.manifests, dataset_source(arguments)),
     ]
     if not detectors:
         raise PiiBenchError("nothing to score: give --model, --run or both")

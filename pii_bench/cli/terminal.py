@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from pii_bench.datasets.catalog import Dataset, DatasetStream
-    from pii_bench.models.budget import Ledger
+    from pii_bench.models.budget import Estimate, Ledger
     from pii_bench.ranking.rows import Row
+    from pii_bench.runs.estimates import Estimates
 
 T = TypeVar("T")
 
@@ -187,6 +189,54 @@ def echo_rows(rows: Sequence[Row], *, as_json: bool) -> None:
     for row in rows:
         if row.signature:
             echo(row.signature)
+
+
+def echo_estimates(estimates: Estimates, *, as_json: bool, models: bool = False) -> None:
+    """Print the calls, tokens and cost of each job, and their sum.
+
+    Args:
+        estimates: one for each job.
+        as_json: print a JSON array instead of a table.
+        models: add a column with the model.
+    """
+    from pii_bench.runs.estimates import sum_estimates
+
+    if as_json:
+        echo_json(
+            [
+                {
+                    "model": job.system.card.model,
+                    "prompt": job.system.card.prompt,
+                    "dataset": job.dataset.name,
+                    **asdict(estimate),
+                }
+                for job, estimate in estimates
+            ]
+        )
+        return
+    rows = [
+        (job.system.card.model, job.system.card.prompt, job.dataset.name, *_cells(estimate))
+        for job, estimate in estimates
+    ]
+    if len(rows) > 1:
+        total = _cells(sum_estimates(estimate for _, estimate in estimates))
+        rows.append(("total", "", "", *total) if models else ("", "total", "", *total))
+    header = ("model", "prompt", "dataset", "calls", "tokens in", "tokens out", "USD")
+    align = ("left",) * 3 + ("right",) * 4
+    first = 0 if models else 1
+    echo(escaping.markdown_table(header[first:], [row[first:] for row in rows], align[first:]))
+    echo("low / expected / high; no call was made. High is a bound, except for failed attempts.")
+
+
+def _cells(estimate: Estimate) -> tuple[str, ...]:
+    calls = f"{estimate.calls:,}"
+    tokens = [
+        f"{count.low:,} / {count.expected:,} / {count.high:,}"
+        for count in (estimate.input_tokens, estimate.output_tokens)
+    ]
+    usd = estimate.usd
+    cost = "unknown" if usd is None else f"{usd.low:.2f} / {usd.expected:.2f} / {usd.high:.2f}"
+    return calls, *tokens, cost
 
 
 class RunProgress:

@@ -18,10 +18,10 @@ from pii_bench.cli.options import (
     add_local_only,
     add_max_usd,
     add_results,
-    built,
-    calls_at_a_time,
+    concurrency_of,
+    fraction,
+    load_systems,
     positive,
-    weight,
 )
 from pii_bench.cli.run import for_task, log_missing
 from pii_bench.cli.terminal import RunProgress, echo, echo_json, log, log_left_out
@@ -88,12 +88,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--weight",
-        type=weight,
+        type=fraction,
         default=0.5,
         metavar="A",
         help="of privacy in the balance, 0 to 1 (default: %(default)s)",
     )
-    add_local_only(parser, "model that is sent the texts on")
+    add_local_only(parser)
     calls = parser.add_argument_group("how chat models are called")
     calls.add_argument(
         "--answer-tokens",
@@ -155,9 +155,9 @@ def _study(arguments: argparse.Namespace) -> Study:
         answerer=_chat("answerer", arguments, arguments.answer_tokens),
         judge=_chat("judge", arguments, arguments.verdict_tokens) if arguments.judge else None,
         calls=(
-            calls_at_a_time(arguments, arguments.model),
-            calls_at_a_time(arguments, arguments.answerer),
-            calls_at_a_time(arguments, arguments.judge),
+            concurrency_of(arguments, arguments.model),
+            concurrency_of(arguments, arguments.answerer),
+            concurrency_of(arguments, arguments.judge),
         ),
     )
 
@@ -172,12 +172,12 @@ def _maskers(arguments: argparse.Namespace) -> tuple[System, ...]:
         if strategy not in {None, Task.REWRITE}:
             raise PiiBenchError("--rewrite has no use for --strategy: leave it out")
         options = replace(options, strategy=str(Task.REWRITE))
-        return (rewriting_system(built(name, options, local_only=arguments.local_only)),)
+        return (rewriting_system(load_systems(name, options, local_only=arguments.local_only)),)
     if name is None:
         if strategy is not None:
             raise PiiBenchError("--strategy is that of --model: name one")
         return ()
-    found = built(name, replace(options, strategy=strategy), local_only=arguments.local_only)
+    found = load_systems(name, replace(options, strategy=strategy), local_only=arguments.local_only)
     by_task = {system.card.task: system for system in for_task(Task.MASKING, name, found)}
     return by_task[Task.DETECTION], by_task[Task.QUERY_RELATED]
 
@@ -187,7 +187,7 @@ def _chat(role: str, arguments: argparse.Namespace, tokens: int | None) -> Promp
     name = getattr(arguments, role)
     options = _options(arguments, name, getattr(arguments, f"{role}_base_url"))
     limited = replace(options, max_tokens=tokens)
-    system, *_ = built(name, limited, local_only=arguments.local_only)
+    system, *_ = load_systems(name, limited, local_only=arguments.local_only)
     if not isinstance(system, PromptedSystem):
         raise PiiBenchError(f"{role} {name!r} is no chat model (see `pii-bench models`)")
     return system
@@ -201,7 +201,7 @@ def _options(
     return SystemOptions(
         model=ModelOptions(base_url=base_url, timeout=float(arguments.timeout)),
         calls=CallPolicy(
-            concurrency=calls_at_a_time(arguments, name),
+            concurrency=concurrency_of(arguments, name),
             max_usd=arguments.max_usd if called else None,
         ),
     )

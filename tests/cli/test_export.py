@@ -196,7 +196,7 @@ def test_test_sets_are_not_learnt_from(capsys: Capsys) -> None:
     command = ["export", "fine-tuning", "--for", "mistral", "--out", "x", "--dataset", "hard"]
 
     assert main(command) == 2
-    assert "dataset 'hard' is for tests alone (allowed: train-single" in capsys.readouterr().err
+    assert "dataset 'hard' is only for tests (allowed: train-single" in capsys.readouterr().err
 
 
 def test_a_tuned_model_of_a_provider_is_a_model_like_any_other(

@@ -101,7 +101,7 @@ def test_a_cell_that_cannot_run_is_told_and_the_next_one_goes_on(capsys: Capsys)
         "replay:gone.jsonl+naive: gone.jsonl: No such file or directory",
     ]
     assert told[-1] == (
-        "2 of 3 are incomplete: openai/m+naive, replay:gone.jsonl+naive; run again to go on"
+        "2 of 3 are incomplete: openai/m+naive, replay:gone.jsonl+naive; run again to continue"
     )
     assert "gold+none, oracle" in output.out
 
@@ -129,7 +129,7 @@ def test_a_provider_that_refuses_one_model_answers_the_next(
     output = capsys.readouterr()
     assert "\nopenai/a+naive: provider 'openai' refuses model 'a': HTTP 404" in output.err
     assert output.err.splitlines()[-1] == (
-        "1 of 3 are incomplete: openai/a+naive; run again to go on"
+        "1 of 3 are incomplete: openai/a+naive; run again to continue"
     )
     assert [request.body["model"] for request in protocol_server.requests].count("b") == 4
     assert re.search(r"^openai/b@\S+\+naive +1\.000 2/12$", output.out, re.MULTILINE)
@@ -152,7 +152,7 @@ def test_one_sum_is_the_cap_of_all_cells(protocol_server: ProtocolServer, capsys
     assert asked == ["a", "a", "a", "b", "b"]
     told = capsys.readouterr().err
     assert "1 of 3 samples have no answer, skipped_budget 1;" in told
-    assert told.splitlines()[-1] == "1 of 3 are incomplete: openai/b; run again to go on"
+    assert told.splitlines()[-1] == "1 of 3 are incomplete: openai/b; run again to continue"
 
 
 def test_a_dry_run_estimates_every_cell_and_what_cells_share_once(
