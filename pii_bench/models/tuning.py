@@ -1,26 +1,25 @@
-"""What a chat model is fine-tuned on: files for services, their limits and what they cost.
+"""Files for fine-tuning chat models: formats, limits and prices of the services.
 
 Limits and prices are those that the services documented on the dates given:
 
 - OpenAI: at least 10 examples (https://developers.openai.com/api/docs/guides/supervised-fine-tuning,
-  2026-05-07), 65,536 tokens an example, of a longer one the end is cut off
+  2026-05-07), at most 65,536 tokens per example, longer ones are truncated
   (https://developers.openai.com/api/docs/guides/fine-tuning-best-practices), files of 512 MB
   (https://platform.openai.com/docs/api-reference/files/create), prices per token and epoch
   (https://developers.openai.com/api/docs/pricing). The guide says that the platform is no longer
   open to new users.
-- Mistral: messages whose last is the assistant's, files of 512 MB, a fee of at least 4 USD a job
-  (https://docs.mistral.ai/capabilities/finetuning/text_vision_finetuning), marked deprecated
-  there. Prices are those of 2024-12-22, the last that are known here (Souza, "Taming LLMs",
-  chapter on preference-based alignment, from https://mistral.ai/technology).
-- transformers: TRL's conversational prompt and completion, of which the loss is that of the
-  completion alone (https://huggingface.co/docs/trl/sft_trainer, "Expected dataset type and
-  format").
+- Mistral: the last message is the assistant's, files of 512 MB, a fee of at least 4 USD per job
+  (https://docs.mistral.ai/capabilities/finetuning/text_vision_finetuning, marked deprecated).
+  Prices are those of 2024-12-22, the latest ones published (Souza, "Taming LLMs", chapter on
+  preference-based alignment, from https://mistral.ai/technology).
+- transformers: TRL's conversational prompt and completion, with the loss on the completion only
+  (https://huggingface.co/docs/trl/sft_trainer, "Expected dataset type and format").
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -36,12 +35,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A prompt and the answer that a model is to give.
+    """A prompt and its gold answer.
 
     Attributes:
-        sample_id: whose it is.
-        prompt: what is sent, as in a run.
-        answer: what gold says, in the form that the prompt asks for.
+        sample_id: id of the sample.
+        prompt: the messages of a run.
+        answer: the gold answer, in the format that the prompt asks for.
     """
 
     sample_id: str
@@ -50,12 +49,12 @@ class Example:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All that is written, turn by turn."""
+        """The texts of all messages."""
         return (*(message.content for message in self.prompt), self.answer)
 
 
 class Format(StrEnum):
-    """Who reads the file."""
+    """The service or library that reads the file."""
 
     OPENAI = "openai"
     MISTRAL = "mistral"
@@ -64,15 +63,15 @@ class Format(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What a service takes and asks for; None where it documents nothing.
+    """Limits and prices of a service; None for those that it does not document.
 
     Attributes:
-        least_examples: of a file.
-        most_bytes: of a file.
-        most_tokens: of an example.
+        least_examples: per file.
+        most_bytes: per file.
+        most_tokens: per example.
         training: USD per million tokens and epoch, by model.
-        least_usd: of a job.
-        notice: what the service says about its offer.
+        least_usd: per job.
+        notice: a warning to the user.
     """
 
     least_examples: int = 1
@@ -115,12 +114,12 @@ SERVICES: Final[Mapping[Format, Service]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class TuningFile:
-    """The content of a file, checked against the limits of who reads it.
+    """The content of a file, within the limits of its service.
 
     Attributes:
-        text: JSON Lines, one example a line.
-        examples: how many.
-        tokens: of all examples, once.
+        text: JSON Lines, one example per line.
+        examples: number of examples.
+        tokens: of all examples, for one epoch.
     """
 
     text: str
@@ -131,29 +130,30 @@ class TuningFile:
 def tuning_file(
     examples: Sequence[Example], form: Format, count: Callable[[str], int] | None = None
 ) -> TuningFile:
-    """Write examples for a service.
+    """Format examples for a service.
 
     Args:
         examples: in the order of the file.
-        form: who reads it.
-        count: tells the tokens of a text; None to estimate them from its bytes.
+        form: the format.
+        count: returns the tokens of a text; None to estimate them from its bytes.
 
     Raises:
-        PiiBenchError: a limit of the service is passed; an example is named by its sample.
+        PiiBenchError: the file or an example exceeds a limit of the service.
     """
     service = SERVICES[form]
     tokens = Range(0, 0, 0)
     for example in examples:
-        found = _tokens(example, count)
-        if service.most_tokens is not None and found.expected > service.most_tokens:
+        length = _tokens(example, count)
+        if service.most_tokens is not None and length.expected > service.most_tokens:
             raise PiiBenchError(
-                f"sample {example.sample_id!r} has about {found.expected:,} tokens; {form} takes "
+                f"sample {example.sample_id!r} has about {length.expected:,} tokens; {form} takes "
                 f"at most {service.most_tokens:,} an example"
             )
-        tokens += found
+        tokens += length
     if len(examples) < service.least_examples:
-        least = service.least_examples
-        raise PiiBenchError(f"{len(examples)} examples; {form} takes at least {least}")
+        raise PiiBenchError(
+            f"{len(examples)} examples; {form} takes at least {service.least_examples}"
+        )
     text = "".join(
         json.dumps(_line(example, form), ensure_ascii=False) + "\n" for example in examples
     )
@@ -164,7 +164,7 @@ def tuning_file(
 
 
 def training_usd(tokens: Range[int], epochs: int, form: Format) -> dict[str, Range[float]]:
-    """What a job costs in USD, by model; empty where training costs nothing."""
+    """Return the cost of a job in USD, by model; empty if training is free."""
     service = SERVICES[form]
 
     def usd(count: int, price: float) -> float:
@@ -184,7 +184,7 @@ def _tokens(example: Example, count: Callable[[str], int] | None) -> Range[int]:
 
 
 def _line(example: Example, form: Format) -> dict[str, Any]:
-    prompt = [{"role": turn.role, "content": turn.content} for turn in example.prompt]
+    prompt = [asdict(message) for message in example.prompt]
     answer = [{"role": "assistant", "content": example.answer}]
     if form is Format.TRANSFORMERS:
         return {"prompt": prompt, "completion": answer}

@@ -137,7 +137,7 @@ def test_a_base_that_is_no_model(tmp_path: Path, capsys: Capsys) -> None:
     base = write_lines(tmp_path / "base.gguf", [{}])
 
     assert main(["train", "lora", "--base", str(base)]) == 2
-    assert f"{base}: no GGUF file" in capsys.readouterr().err
+    assert f"{base}: not a GGUF file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("rate", ["0", "2", "x"])

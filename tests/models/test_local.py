@@ -129,8 +129,8 @@ class TestGguf:
     @pytest.mark.parametrize(
         ("name", "content", "what"),
         [
-            ("mine.gguf", b"PK zip", "no GGUF file"),
-            ("mine.gguf", b"", "no GGUF file"),
+            ("mine.gguf", b"PK zip", "not a GGUF file"),
+            ("mine.gguf", b"", "not a GGUF file"),
             ("mine.gguf", None, "No such file or directory"),
             ("mine-00001-of-00003.gguf", b"GGUF", "one part of several: merge them"),
         ],

@@ -220,7 +220,7 @@ def test_what_is_finished_is_written_again_and_not_trained_further(
 def test_what_was_interrupted_does_not_go_on_otherwise(folder: Path, tmp_path: Path) -> None:
     tune(folder, EXAMPLES, tmp_path / "out", SETTINGS, lambda *_: None)
 
-    with pytest.raises(PiiBenchError, match=r"out\.work is of other settings or examples"):
+    with pytest.raises(PiiBenchError, match=r"out\.work was made with other settings or examples"):
         tune(folder, EXAMPLES, tmp_path / "out", replace(SETTINGS, seed=1), lambda *_: None)
 
 
