@@ -1,11 +1,9 @@
-"""The datasets by name with their cards, and files by path."""
+"""Datasets by name, with their cards, and dataset files by path."""
 
 from __future__ import annotations
 
 import re
-from collections import deque
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -19,15 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.datasets.span_files import Document, Misfits, SpanSource
+    from pii_bench.datasets.span_files import Document, LabelledSpan, Misfits, SpanSource
     from pii_bench.taxonomy import Meaning
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """How many samples, subjects and entities a file holds, and its hash; no other is loaded.
+    """The counts and hash of a dataset file; a file with another hash is not loaded.
 
-    An entity that is in several spans counts once.
+    An entity with several spans counts once.
     """
 
     samples: int
@@ -40,7 +38,7 @@ class Pin:
         """Count and hash a file in our format.
 
         Raises:
-            InputFileError: it cannot be read or is broken.
+            InputFileError: The file cannot be read or is broken.
         """
         samples = read_native(path)
         return cls(
@@ -53,21 +51,21 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class DatasetCard:
-    """One dataset, or several that belong together, and the pinned contents of their files.
+    """Description of a dataset, or of several that belong together, with their pins.
 
-    A card is next to its data as `<name>.card.json` and is the source of truth: its prose is
-    written by hand, its pins by `pii_bench.datasets.publish`.
+    A card is stored next to its data as `<name>.card.json`. Its prose is written by hand, its
+    pins by `pii_bench.datasets.publish`.
 
     Attributes:
-        name: the file is `<name>.card.json`.
-        version: of the data, MAJOR.MINOR.PATCH.
-        released: day of this version, YYYY-MM-DD.
+        name: Name of the card, without `.card.json`.
+        version: Version of the data, MAJOR.MINOR.PATCH.
+        released: Date of this version, YYYY-MM-DD.
         licence: SPDX identifier.
-        benchmark: whether `all` includes it.
-        summary: one sentence.
-        construction: how it was made, one paragraph.
-        known_limits: what it cannot show, one sentence each.
-        pins: dataset name to what its file holds; empty before the first build.
+        benchmark: Whether `all` includes the datasets.
+        summary: One sentence.
+        construction: How the data were made, one paragraph.
+        known_limits: What the data cannot show, one sentence each.
+        pins: Pin of each dataset by name; empty before the first build.
     """
 
     name: str
@@ -82,7 +80,7 @@ class DatasetCard:
 
 
 def card_path(data: Path, name: str) -> Path:
-    """The file of a card."""
+    """Return the path of a card."""
     return data / f"{name}.card.json"
 
 
@@ -90,7 +88,7 @@ def read_card(path: Path) -> DatasetCard:
     """Read a card.
 
     Raises:
-        InputFileError: it is absent or not of its format.
+        InputFileError: The file is missing or not a card.
     """
     return read_object(path, "card of a dataset", _card)
 
@@ -119,12 +117,12 @@ ALL: Final = "all"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where a dataset of ours is; its card says what it is and holds.
+    """A dataset of this project.
 
     Attributes:
-        name: as the command line and results write it.
-        card: name of its card.
-        remedy: what brings its file, in the imperative.
+        name: Name on the command line and in results.
+        card: Name of its card.
+        remedy: How to get a missing file, in the imperative.
     """
 
     name: str
@@ -133,16 +131,16 @@ class Entry:
 
     @property
     def path(self) -> Path:
-        """Its file."""
+        """Path of the dataset file."""
         return self.path_in(DATA)
 
     @property
     def card_path(self) -> Path:
-        """The file of its card."""
+        """Path of the card."""
         return card_path(DATA, self.card)
 
     def path_in(self, data: Path) -> Path:
-        """Its file under another folder of data."""
+        """Return the path of the file in another data folder."""
         return data / f"{self.name}.jsonl"
 
 
@@ -151,7 +149,7 @@ TRAIN_DEV: Final = (
     *("train-single", "train-multi", "train-twins", "train-other"),
     *("dev-single", "dev-multi"),
 )
-"""Ours that a model may learn from or be tuned on."""
+"""Datasets to train and tune models on."""
 
 DATASETS: Final[Mapping[str, Entry]] = MappingProxyType(
     {
@@ -164,16 +162,16 @@ DATASETS: Final[Mapping[str, Entry]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Samples, and where they came from.
+    """A loaded dataset.
 
     Attributes:
-        name: names the results; for a file it ends in the first digits of its hash.
-        source: what finds it again: a name of `DATASETS`, or what the user gave.
-        sha256: hash of the file's bytes.
-        samples: in the file's order.
-        faults: annotations that could not be used, one message each.
-        names_subjects: whether it says whose its entities are. Where it does not, no figure
-            that depends on subjects is shown.
+        name: Name in results; for a file it ends in the first digits of its hash.
+        source: A name of `DATASETS`, or the path that the user passed.
+        sha256: Hash of the file.
+        samples: In the order of the file.
+        faults: One message for each kind of unusable annotation.
+        names_subjects: Whether entities are assigned to subjects. If not, no metric that depends
+            on subjects is shown.
     """
 
     name: str
@@ -186,9 +184,9 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class DatasetStream:
-    """A dataset (see `Dataset`) that is read anew whenever its samples are asked for.
+    """A dataset (see `Dataset`) whose samples are read anew on each call of `read`.
 
-    `read` gives the samples one by one, and may raise InputFileError at their end.
+    `read` may raise InputFileError after the last sample.
     """
 
     name: str
@@ -201,10 +199,13 @@ class DatasetStream:
 
 @dataclass(frozen=True, slots=True)
 class DocumentStream:
-    """A dataset as texts with labelled spans, read anew whenever they are asked for.
+    """A dataset as texts with labelled spans.
 
-    `labels` says what its labels mean; `read` gives the documents one by one and tells what does
-    not fit.
+    Attributes:
+        name: See `Dataset`.
+        sha256: See `Dataset`.
+        labels: Meaning of each label.
+        read: Yields the documents and reports what does not fit to a `Misfits`.
     """
 
     name: str
@@ -214,14 +215,13 @@ class DocumentStream:
 
 
 def load_datasets(source: str) -> tuple[Dataset, ...]:
-    """Load what `--dataset` names: `all`, a name, `format:path`, or a path.
+    """Load the datasets of a `--dataset` option: `all`, a name, `format:path`, or a path.
 
-    `all` is every dataset whose card says that it is of the benchmark, and demo as long as
-    none of them has been built.
+    `all` is every dataset whose card belongs to the benchmark, or demo if none is built.
 
     Raises:
-        UnknownNameError: neither a name nor a file.
-        InputFileError: the file is broken, or one of ours is absent or not as pinned.
+        UnknownNameError: The source is neither a name nor a file.
+        InputFileError: The file is broken, or one of ours is missing or differs from its pin.
     """
     if source == ALL:
         cards = {name: read_card(entry.card_path) for name, entry in DATASETS.items()}
@@ -231,39 +231,42 @@ def load_datasets(source: str) -> tuple[Dataset, ...]:
 
 
 def load_for_training(source: str) -> Dataset:
-    """Load a dataset that a model is to learn from: one of `TRAIN_DEV` or another author's.
+    """Load a dataset to train a model on: one of `TRAIN_DEV` or a file.
 
     Raises:
-        PiiBenchError: it is one of ours that is for tests alone.
-        UnknownNameError: neither a name nor a file.
-        InputFileError: the file is absent or broken.
+        PiiBenchError: The source is a test set of ours.
+        UnknownNameError: The source is neither a name nor a file.
+        InputFileError: The file is missing or broken.
     """
     if source in DATASETS and source not in TRAIN_DEV:
         allowed = ", ".join(TRAIN_DEV)
-        raise PiiBenchError(f"dataset {source!r} is for tests alone (allowed: {allowed})")
+        raise PiiBenchError(f"dataset {source!r} is only for tests (allowed: {allowed})")
     return load_dataset(source)
 
 
 def open_dataset(source: str) -> DatasetStream:
-    """Open what `load_dataset` loads; in our format and of spans no more is held than is in use.
+    """Open a dataset that `load_dataset` can load.
+
+    Datasets of spans and files in our format are streamed; others are held in memory.
 
     Raises:
-        UnknownNameError: neither a name nor a file.
-        InputFileError: the file is absent, or ours or foreign and broken.
+        UnknownNameError: The source is neither a name nor a file.
+        InputFileError: The file is missing, or ours or foreign and broken.
     """
     if source in DATASETS:
-        ours = DATASETS[source]
-        sha256, samples = _pinned(ours), read_native(ours.path)
+        entry = DATASETS[source]
+        sha256, samples = _check_pin(entry), read_native(entry.path)
         return DatasetStream(source, source, sha256, (), lambda: iter(samples))
-    # Readers of other people's formats are imported for those alone.
+    # Imported here because few commands need other formats.
     from pii_bench.datasets.foreign import FOREIGN_FORMATS
     from pii_bench.datasets.span_files import SPAN_FORMATS, Misfits, read_samples, span_source
 
     if (spans := span_source(source)) is not None:
         misfits = Misfits()
-        # Read once to know what does not fit.
-        deque(read_samples(spans, misfits), maxlen=0)
-        name, sha256 = _named(spans)
+        # A first pass to count the misfits.
+        for _ in read_samples(spans, misfits):
+            pass
+        name, sha256 = _name_and_hash(spans)
         return DatasetStream(
             name, source, sha256, misfits.messages(), lambda: read_samples(spans, Misfits()), False
         )
@@ -288,47 +291,47 @@ def open_documents(source: str) -> DocumentStream:
     """Open any dataset as documents with labelled spans.
 
     Raises:
-        UnknownNameError: neither a name nor a file.
-        InputFileError: as `open_dataset`.
+        UnknownNameError: The source is neither a name nor a file.
+        InputFileError: See `open_dataset`.
     """
     from pii_bench.datasets.span_files import SPAN_FORMATS, Document, read_documents, span_source
 
     if (spans := span_source(source)) is not None:
         labels = SPAN_FORMATS[spans.format].labels()
-        return DocumentStream(*_named(spans), labels, partial(read_documents, spans))
-    dataset, ours = open_dataset(source), taxonomy("paper")
+        name, sha256 = _name_and_hash(spans)
+        return DocumentStream(name, sha256, labels, lambda misfits: read_documents(spans, misfits))
+    dataset, labels = open_dataset(source), taxonomy("paper")
 
     def read(misfits: Misfits) -> Iterator[Document]:
         for fault in dataset.faults:
             misfits.add(0, fault.partition(": ")[2])
         for sample in dataset.read():
-            spans = {
-                (*span, label if label in ours else entity.type)
-                for entity in sample.entities
-                for label in [entity.category or ""]
-                for span in entity.spans
-            }
+            spans: set[LabelledSpan] = set()
+            for entity in sample.entities:
+                category = entity.category or ""
+                label = category if category in labels else entity.type
+                spans.update((start, end, label) for start, end in entity.spans)
             yield Document(sample.id, sample.description, tuple(sorted(spans)))
 
-    return DocumentStream(dataset.name, dataset.sha256, ours, read)
+    return DocumentStream(dataset.name, dataset.sha256, labels, read)
 
 
 def load_dataset(source: str) -> Dataset:
     """Load one dataset: a name, `format:path`, or a path.
 
     Raises:
-        UnknownNameError: neither a name nor a file.
-        InputFileError: the file is broken, or one of ours is absent or not as pinned.
+        UnknownNameError: The source is neither a name nor a file.
+        InputFileError: The file is broken, or one of ours is missing or differs from its pin.
     """
     if source not in DATASETS:
         from pii_bench.datasets.span_files import Misfits, read_samples, span_source
 
         if (spans := span_source(source)) is not None:
-            # Without `open_dataset`, which would read it twice.
+            # `open_dataset` would read the file twice.
             misfits = Misfits()
-            found = tuple(read_samples(spans, misfits))
-            name, sha256 = _named(spans)
-            return Dataset(name, source, sha256, found, misfits.messages(), names_subjects=False)
+            samples = tuple(read_samples(spans, misfits))
+            name, sha256 = _name_and_hash(spans)
+            return Dataset(name, source, sha256, samples, misfits.messages(), names_subjects=False)
     opened = open_dataset(source)
     return Dataset(opened.name, source, opened.sha256, tuple(opened.read()), opened.faults)
 
@@ -337,39 +340,36 @@ def _exists(path: Path) -> bool:
     try:
         return path.exists()
     except OSError:
-        # No file has a name that long.
+        # The name is too long for a file.
         return False
 
 
-def _pinned(entry: Entry) -> str:
-    """The hash of one of our files, which is that of its card."""
+def _check_pin(entry: Entry) -> str:
+    """Return the hash of a file of ours; raises InputFileError if it differs from its pin."""
     if not entry.path.exists():
-        raise InputFileError(entry.path, f"it is not there: {entry.remedy}")
-    pinned = read_card(entry.card_path).pins.get(entry.name)
-    if pinned is None:
-        raise InputFileError(entry.card_path, f"does not pin {entry.name!r}: {entry.remedy}")
+        raise InputFileError(entry.path, f"the file is missing: {entry.remedy}")
+    pin = read_card(entry.card_path).pins.get(entry.name)
+    if pin is None:
+        raise InputFileError(entry.card_path, f"has no pin of {entry.name!r}: {entry.remedy}")
     sha256 = sha256_of(entry.path)
-    if sha256 != pinned.sha256:
+    if sha256 != pin.sha256:
+        # The file may be broken, so its lines are counted without parsing them.
+        with entry.path.open("rb") as file:
+            lines = sum(bool(line.strip()) for line in file)
         what = (
-            f"sha256 is {sha256} ({_lines(entry.path)} samples), but dataset {entry.name!r} is "
-            f"pinned to {pinned.sha256} ({pinned.samples} samples): {entry.remedy}"
+            f"sha256 is {sha256} ({lines} samples), but dataset {entry.name!r} is "
+            f"pinned to {pin.sha256} ({pin.samples} samples): {entry.remedy}"
         )
         raise InputFileError(entry.path, what)
     return sha256
 
 
-def _lines(path: Path) -> int:
-    # Not read as samples: a file that differs may be broken too.
-    with path.open("rb") as file:
-        return sum(bool(line.strip()) for line in file)
-
-
-def _named(spans: SpanSource) -> tuple[str, str]:
+def _name_and_hash(spans: SpanSource) -> tuple[str, str]:
     path = spans.path
     sha256 = sha256_of_folder(path) if path.is_dir() else sha256_of(path)
     return _file_name(spans.name, sha256), sha256
 
 
 def _file_name(stem: str, sha256: str) -> str:
-    # Two files of one name never share results.
+    # The hash keeps the results of two files with one name apart.
     return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', stem)}-{sha256[:8]}"

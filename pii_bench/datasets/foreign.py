@@ -1,4 +1,4 @@
-"""Other people's datasets in layouts of their own, CAPID and TAB, read into our format."""
+"""Readers of the datasets CAPID and TAB in their native layouts."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUBJECT: Final = "A"
+"""Id of the only subject of samples without known subjects."""
 
 CAPID_TYPES: Final[Mapping[str, PiiType]] = MappingProxyType(
     {
@@ -40,18 +41,18 @@ CAPID_TYPES: Final[Mapping[str, PiiType]] = MappingProxyType(
 RELEVANCE: Final[Mapping[str, bool]] = MappingProxyType(
     {"0": False, "1": True, "low": False, "high": True}
 )
-"""Whether the question needs a phrase, by CAPID's words for it."""
+"""Whether the question needs a phrase, by CAPID's value of `relevance`."""
 
 
 def read_capid(path: Path) -> tuple[tuple[Sample, ...], tuple[str, ...]]:
-    """Read a native CAPID file.
+    """Read a CAPID file.
 
     Returns:
-        The samples, with ids `capid-0001` by line, and the annotation faults: one message
-        for each phrase that does not occur in its context and so is left out of gold.
+        The samples, with ids `capid-0001` by line, and one message for each phrase that does not
+        occur in its context and is therefore left out.
 
     Raises:
-        InputFileError: broken lines, unknown types or relevances, or no line at all.
+        InputFileError: Lines are broken, a type or relevance is unknown, or the file is empty.
     """
     samples: list[Sample] = []
     faults: list[str] = []
@@ -71,11 +72,11 @@ def read_capid(path: Path) -> tuple[tuple[Sample, ...], tuple[str, ...]]:
 
 
 def as_written(phrase: str, context: str) -> str:
-    """A phrase as a context writes it, whose quotes and dashes may be other ones.
+    """Return a phrase as a context writes it, which may have other quotes and dashes.
 
-    A phrase that occurs exactly, or not at all, is returned unchanged.
+    A phrase that occurs exactly or not at all is returned unchanged.
     """
-    # Every command imports this module, and few need the locator.
+    # Imported here because few commands need the locator.
     from pii_bench.scorer.locate import Locator, Strictness, typewritten
 
     if phrase in context or not phrase.strip():
@@ -109,11 +110,10 @@ def _capid_sample(record: dict[str, Any], sample_id: str) -> tuple[Sample, list[
 def _capid_label(label: object, owner: str) -> tuple[PiiType, bool]:
     match label:
         case {"type": str(native_type), "relevance": str(relevance)} if relevance in RELEVANCE:
-            if native_type not in CAPID_TYPES:
-                raise RecordError(
-                    f"{owner}: {UnknownNameError('CAPID type', native_type, CAPID_TYPES)}"
-                )
-            return CAPID_TYPES[native_type], RELEVANCE[relevance]
+            if native_type in CAPID_TYPES:
+                return CAPID_TYPES[native_type], RELEVANCE[relevance]
+            unknown = UnknownNameError("CAPID type", native_type, CAPID_TYPES)
+            raise RecordError(f"{owner}: {unknown}")
         case _:
             allowed = ", ".join(RELEVANCE)
             raise RecordError(f"{owner} must have a 'type' and a 'relevance' (one of {allowed})")
@@ -140,27 +140,27 @@ _MASKED: Final[Mapping[str, bool]] = MappingProxyType(
 
 
 def read_tab(path: Path) -> tuple[tuple[Sample, ...], tuple[str, ...]]:
-    """Read a file of TAB.
+    """Read a TAB file.
 
     Returns:
-        The samples, with the documents' own ids, and the annotation faults: one message
-        for each mention whose offsets do not hold its text and that so is left out.
+        The samples, with the ids of the documents, and one message for each mention whose
+        offsets do not hold its text and which is therefore left out.
 
     Raises:
-        InputFileError: no list of documents, an unknown type or kind of identifier, an id
-            that comes twice, or no document at all.
+        InputFileError: The file is no list of documents, a type or kind of identifier is unknown,
+            an id is repeated, or the file is empty.
     """
     samples: dict[str, Sample] = {}
     faults: list[str] = []
     for number, record in enumerate(_documents(path), start=1):
         try:
-            sample, found = _tab_sample(record)
+            sample, misplaced = _tab_sample(record)
             if sample.id in samples:
                 raise RecordError(f"'doc_id' {sample.id!r} comes twice")
         except RecordError as error:
             raise InputFileError(path, f"document {number}: {error}") from None
         samples[sample.id] = sample
-        faults += found
+        faults += misplaced
     if not samples:
         raise InputFileError(path, "no samples in it")
     return tuple(samples.values()), tuple(faults)
@@ -172,7 +172,7 @@ def _documents(path: Path) -> list[dict[str, Any]]:
     except OSError as error:
         raise InputFileError(path, error.strerror or "cannot be read") from error
     except (ValueError, RecursionError):
-        # The chained exception holds the file.
+        # A chained exception would contain the file.
         raise InputFileError(path, "not valid JSON") from None
     try:
         return get_objects({"documents": documents}, "documents", "file")
@@ -195,18 +195,16 @@ def _tab_sample(record: dict[str, Any]) -> tuple[Sample, list[str]]:
         pii_type = _lookup(mention, "entity_type", TAB_TYPES, owner)
         if not _lookup(mention, "identifier_type", _MASKED, owner) or pii_type is None:
             continue
-        start, end = (
-            get(mention, "start_offset", int, owner),
-            get(mention, "end_offset", int, owner),
-        )
+        start = get(mention, "start_offset", int, owner)
+        end = get(mention, "end_offset", int, owner)
         phrase = get(mention, "span_text", str, owner)
         if not phrase.strip() or start < 0 or text[start:end] != phrase:
             faults.append(f"{doc_id}: {owner} is not at its offsets")
             continue
         spans.setdefault((phrase, pii_type), []).append((start, end))
     entities = tuple(
-        Entity(phrase, pii_type, spans=tuple(sorted(found)))
-        for (phrase, pii_type), found in spans.items()
+        Entity(phrase, pii_type, spans=tuple(sorted(mention_spans)))
+        for (phrase, pii_type), mention_spans in spans.items()
     )
     subjects = (Subject(SUBJECT, entities),) if entities else ()
     return Sample(doc_id, text, None, subjects, ()), faults
@@ -222,4 +220,4 @@ def _lookup(mention: dict[str, Any], key: str, table: Mapping[str, _Value], owne
 FOREIGN_FORMATS: Final[
     Mapping[str, Callable[[Path], tuple[tuple[Sample, ...], tuple[str, ...]]]]
 ] = MappingProxyType({"capid": read_capid, "tab": read_tab})
-"""What reads samples and faults, by the name that `--dataset` writes before the colon."""
+"""Readers of samples and faults, by the prefix of `--dataset`."""

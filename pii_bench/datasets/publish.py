@@ -1,8 +1,8 @@
-"""Blocks of README files, and all that is written anew after the sets were built.
+"""Publish built datasets: pins, Croissant 1.1 metadata, checksums and blocks of README files.
 
-Pins, Croissant 1.1 metadata, checksums. The JSON paths of Croissant
-(https://docs.mlcommons.org/croissant/) reach one list deep, and the entities of a subject are two
-deep: `entities` is one field, whose description names the keys.
+A JSON path of Croissant (https://docs.mlcommons.org/croissant/) reaches one list deep, but the
+entities of a subject are two lists deep. So `entities` is one field, whose description names the
+keys.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import DatasetCard
 
 README: Final = DATA / "README.md"
-"""The dataset card of our data, after the conventions of Hugging Face."""
+"""The dataset card of our data, in the format of Hugging Face."""
 
 
 def replace_block(name: str, markdown: str, path: Path) -> None:
-    """Replace what is between the two marks of a block.
+    """Replace the text between the two marks of a block in a file.
 
     Raises:
-        InputFileError: the file cannot be read, or does not have each mark once, in order.
-        ResultsError: it cannot be written.
+        InputFileError: The file cannot be read, or lacks one of the marks or has it twice.
+        ResultsError: The file cannot be written.
     """
     begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
     try:
@@ -54,7 +54,7 @@ SUMS: Final = "SHA256SUMS"
 
 
 def croissant(cards: Sequence[DatasetCard]) -> dict[str, Any]:
-    """The metadata of at least one set as JSON-LD."""
+    """Return the Croissant metadata (JSON-LD) of the datasets of at least one card."""
     newest = max(cards, key=lambda card: card.released)
     pins = {name: pin for card in cards for name, pin in card.pins.items()}
     return {
@@ -152,21 +152,22 @@ def _file(name: str, pin: Pin) -> dict[str, Any]:
 
 
 def _record_set(name: str, summary: str) -> dict[str, Any]:
-    texts = {
+    descriptions = {
         "id": "Identifier, unique in the set.",
         "description": "The text about one or more people.",
         "query": "The question asked with the text.",
     }
-    people = _field(name, "subjects", "The people of the text.") | {
+    texts = [_text(name, key, what, key) for key, what in descriptions.items()]
+    subjects = _field(name, "subjects", "The people of the text.") | {
         "isArray": True,
         "arrayShape": "-1",
         "subField": [
             _text(name, "subjects/id", "A letter.", "subjects", "id"),
-            # Without a source: mlcroissant 1.1.1 cannot load objects in a list in a list.
+            # No source, as mlcroissant 1.1.1 cannot load objects in nested lists.
             _field(name, "subjects/entities", _ENTITIES) | {"dataType": "sc:Text"},
         ],
     }
-    needed = _field(name, "related", "The entities that the query needs.") | {
+    related = _field(name, "related", "The entities that the query needs.") | {
         "isArray": True,
         "arrayShape": "-1",
         "subField": [
@@ -180,7 +181,7 @@ def _record_set(name: str, summary: str) -> dict[str, Any]:
         "name": name,
         "description": summary,
         "key": {"@id": f"{name}/id"},
-        "field": [*(_text(name, key, what, key) for key, what in texts.items()), people, needed],
+        "field": [*texts, subjects, related],
     }
 
 
@@ -201,19 +202,17 @@ def _text(
 
 
 def write_checksums(folder: Path, names: Iterable[str]) -> None:
-    """Write the hashes of files to `SHA256SUMS`, as `sha256sum --check` reads them."""
+    """Write `SHA256SUMS` in the format of `sha256sum --check`."""
     lines = [f"{sha256_of(folder / name)}  {name}\n" for name in sorted(names)]
     write_whole(folder / SUMS, "".join(lines))
 
 
 def publish(data: Path = DATA) -> None:
-    """Pin the files of every dataset of ours in a folder, and describe them.
-
-    Each card keeps its prose and gets new pins.
+    """Update the pins in the cards of all datasets, then write metadata and checksums.
 
     Raises:
-        InputFileError: a set or a card is absent or broken.
-        ResultsError: something cannot be written.
+        InputFileError: A dataset or card is missing or broken.
+        ResultsError: A file cannot be written.
     """
     cards = []
     for name, group in groupby(DATASETS.values(), key=lambda entry: entry.card):

@@ -1,7 +1,6 @@
-"""Blind readings of our sets: what each reader chose, found and scored.
+"""Recorded answers of readers who annotated samples without seeing the gold labels.
 
-Readings are kept raw in `data/readings/<set>.jsonl`, each with the version of the sample that
-was read.
+They are stored in `data/readings/<set>.jsonl`, with the version of the sample that was read.
 """
 
 from __future__ import annotations
@@ -22,30 +21,31 @@ if TYPE_CHECKING:
 READINGS: Final = DATA / "readings"
 
 FINISHED: Final = READINGS / "finished"
-"""Readings by a third reader of samples drawn from the finished sets."""
+"""Readings of samples from the finished sets, by a third reader."""
 
 
 def folder_of(reader: str) -> Path:
-    """Where readings by a reader are recorded: "a" and "b" before the last mending, "c" after."""
+    """Return the folder of a reader's readings: "a" and "b" read drafts, "c" the finished sets."""
     return FINISHED if reader == "c" else READINGS
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one reader said of one version of a sample.
+    """The answer of one reader about one version of a sample.
 
     Attributes:
-        id: of the sample.
-        version: of the sample, see `version_of`.
-        reader: "a" or "b": the two readers of a version; "c": of the finished set.
+        id: Id of the sample.
+        version: Version of the sample, see `version_of`.
+        reader: "a" or "b" for the two readers of a version, "c" for the finished set.
         round: 1 for the first version of a sample that was read.
-        options: texts of the entities that the reader was shown.
-        gold: texts of the related entities of that version, which the reader was not shown.
-        needed: texts of the entities that the reader takes to be needed.
-        unlisted: what is personal in the text and not among the entities.
-        ambiguous: whether reasonable people could choose otherwise.
-        text: how natural the description is, 1 to 5; `query` likewise.
-        remark: in the reader's words, or empty.
+        options: Texts of the entities that the reader was shown.
+        gold: Texts of the related entities, which the reader was not shown.
+        needed: Texts of the entities that the reader considers needed.
+        unlisted: Personal information that is not among the entities.
+        ambiguous: Whether reasonable people could choose differently.
+        text: How natural the description is, 1 to 5.
+        query: How natural the query is, 1 to 5.
+        remark: Comment of the reader, or empty.
     """
 
     id: str
@@ -63,21 +63,26 @@ class Reading:
 
 
 def version_of(sample: Sample) -> str:
-    """Names text, query, entities and related entities of a sample: twelve hexadecimal digits."""
-    seen = [sample.description, sample.query, sorted(options(sample)), sorted(needed_texts(sample))]
-    return hashlib.sha256(json.dumps(seen).encode()).hexdigest()[:12]
+    """Return a hash of text, query, entities and related entities: twelve hexadecimal digits."""
+    content = [
+        sample.description,
+        sample.query,
+        sorted(options(sample)),
+        sorted(needed_texts(sample)),
+    ]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
 
 
 def options(sample: Sample) -> tuple[str, ...]:
-    """The texts of the entities, each once."""
+    """Return the distinct texts of the entities."""
     return tuple(dict.fromkeys(entity.text for entity in sample.entities))
 
 
 def load_readings(name: str, folder: Path = READINGS) -> list[Reading]:
-    """The readings of a set, in the order in which they came.
+    """Load the readings of a set in the order of the file; none if there is no file.
 
     Raises:
-        InputFileError: the file is broken.
+        InputFileError: The file is broken.
     """
     path = folder / f"{name}.jsonl"
     if not path.exists():
@@ -86,17 +91,13 @@ def load_readings(name: str, folder: Path = READINGS) -> list[Reading]:
 
 
 def _from_record(path: Path, line: int, record: dict[str, Any]) -> Reading:
+    lists = ("options", "gold", "needed", "unlisted")
     try:
-        return Reading(
-            **{
-                **record,
-                **{key: tuple(record[key]) for key in ("options", "gold", "needed", "unlisted")},
-            }
-        )
+        return Reading(**{**record, **{key: tuple(record[key]) for key in lists}})
     except (TypeError, KeyError) as error:
-        raise InputFileError(path, f"no reading: {error}", line=line) from error
+        raise InputFileError(path, f"not a reading: {error}", line=line) from error
 
 
 def needed_texts(sample: Sample) -> frozenset[str]:
-    """The texts of the related entities."""
+    """Return the texts of the related entities."""
     return frozenset(related.text for related in sample.related)

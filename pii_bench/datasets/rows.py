@@ -1,4 +1,4 @@
-"""Rows of tables as objects, one at a time: JSON Lines, a JSON list, CSV, Parquet."""
+"""Stream the rows of tables as objects: JSON Lines, a JSON list, CSV, Parquet."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import io
 import json
 import re
 import sys
-from functools import partial
 from importlib import import_module
 from itertools import chain
 from types import MappingProxyType
@@ -26,36 +25,36 @@ if TYPE_CHECKING:
     Rows = Iterator[tuple[int, dict[str, Any]]]
 
 BOM: Final = codecs.BOM_UTF8
-_ROWS_AT_ONCE: Final = 4096
-_AT_ONCE: Final = 1 << 20
+_BATCH_SIZE: Final = 4096
+_CHUNK_SIZE: Final = 1 << 20
 _LONGEST_ROW: Final = 1 << 26
-_BETWEEN: Final = re.compile(r"[\s,]*")
+_SEPARATOR: Final = re.compile(r"[\s,]*")
 
 
 def read_rows(path: Path, bad: BadLines) -> Rows:
-    """Yield (1-based line, row) of a file whose ending is one of `ROWS`.
+    """Yield (1-based line, row) of a file with one of the suffixes of `ROWS`.
 
-    The line is the one on which a row of CSV ends, and in Parquet the number of the row.
+    In CSV the line is the last one of the row, in Parquet the number of the row.
 
     Args:
-        path: of the file.
-        bad: is told of rows that are none, which are then skipped.
+        path: The file.
+        bad: Collects the rows that are not objects, which are skipped.
 
     Raises:
-        InputFileError: the file cannot be read, or breaks off in the middle.
+        InputFileError: The file cannot be read or is truncated.
         MissingExtraError: pyarrow is not installed.
     """
     return ROWS[path.suffix.lower()](path, bad)
 
 
 def csv_records(path: Path, offset: int) -> Iterator[tuple[int, list[str]]]:
-    """The last line of each row, and its cells; blank lines are skipped."""
-    # A text may be longer than the 131,072 characters that the module takes as it comes.
+    """Yield the last line and the cells of each row; blank lines are skipped."""
+    # The default limit of 131,072 characters is too small for some texts.
     csv.field_size_limit(sys.maxsize)
     with open_binary(path) as file:
         file.seek(offset)
         lines = (decode(line, path, number) for number, line in enumerate(file, start=1))
-        # Strict: a quote that is not closed would make one text of all rows behind it.
+        # Otherwise an unclosed quote would swallow all rows after it.
         reader = csv.reader(lines, strict=True)
         try:
             yield from ((reader.line_num, cells) for cells in reader if cells)
@@ -65,10 +64,10 @@ def csv_records(path: Path, offset: int) -> Iterator[tuple[int, list[str]]]:
 
 
 def parquet_schema(path: Path) -> Any:
-    """The schema of a Parquet file.
+    """Return the schema of a Parquet file.
 
     Raises:
-        InputFileError: it cannot be read.
+        InputFileError: The file cannot be read.
         MissingExtraError: pyarrow is not installed.
     """
     arrow, parquet = import_arrow()
@@ -76,21 +75,21 @@ def parquet_schema(path: Path) -> Any:
         try:
             return parquet.read_schema(file)
         except (OSError, arrow.ArrowInvalid):
-            raise InputFileError(path, "is no Parquet file") from None
+            raise InputFileError(path, "not a Parquet file") from None
 
 
 def parquet_batches(path: Path, columns: Sequence[str] | None = None) -> Iterator[Any]:
-    """Some thousand rows of a Parquet file at a time."""
+    """Yield the rows of a Parquet file in batches of some thousand."""
     _, parquet = import_arrow()
     with parquet.ParquetFile(path) as file:
-        yield from file.iter_batches(_ROWS_AT_ONCE, columns=columns)
+        yield from file.iter_batches(_BATCH_SIZE, columns=columns)
 
 
 def import_arrow() -> tuple[Any, Any]:
-    """The package pyarrow, and its module for Parquet.
+    """Import pyarrow and its Parquet module.
 
     Raises:
-        MissingExtraError: it is not installed.
+        MissingExtraError: pyarrow is not installed.
     """
     try:
         return import_module("pyarrow"), import_module("pyarrow.parquet")
@@ -99,29 +98,30 @@ def import_arrow() -> tuple[Any, Any]:
 
 
 def _json(path: Path, bad: BadLines) -> Rows:
-    """A list, or lines that only end in `.json`."""
+    """Read a JSON list, or JSON Lines in a file with the suffix `.json`."""
     with open_binary(path) as file:
-        start = file.read(_AT_ONCE).removeprefix(BOM).lstrip()
+        start = file.read(_CHUNK_SIZE).removeprefix(BOM).lstrip()
     return _json_list(path, bad) if start.startswith(b"[") else read_records(path, bad)
 
 
 def _json_list(path: Path, bad: BadLines) -> Rows:
     decoder = json.JSONDecoder()
     with io.TextIOWrapper(open_binary(path), encoding="utf-8-sig", newline="") as file:
-        read = partial(_read, path, file)
-        text = read(_AT_ONCE)
-        place, line = text.index("[") + 1, 1
+        text = _read_text(file, path, _CHUNK_SIZE)
+        position, line = text.index("[") + 1, 1
         while True:
-            start = _BETWEEN.match(text, place).end()  # type: ignore[union-attr] # matches always
-            line += text.count("\n", place, start)
+            start = _SEPARATOR.match(text, position).end()  # type: ignore[union-attr] # always matches
+            line += text.count("\n", position, start)
             if text.startswith("]", start):
                 return
             try:
-                row, place = decoder.raw_decode(text, start)
+                row, position = decoder.raw_decode(text, start)
             except (ValueError, RecursionError):
-                # The row may go on behind what is read. What is chained would hold the text.
-                text, place = text[start:], 0
-                more = read(max(_AT_ONCE, len(text))) if len(text) < _LONGEST_ROW else ""
+                # The row may be incomplete. A chained exception would contain the text.
+                text, position = text[start:], 0
+                more = ""
+                if len(text) < _LONGEST_ROW:
+                    more = _read_text(file, path, max(_CHUNK_SIZE, len(text)))
                 if not more:
                     raise InputFileError(path, "not valid JSON", line=line) from None
                 text += more
@@ -130,15 +130,15 @@ def _json_list(path: Path, bad: BadLines) -> Rows:
                 yield line, row
             else:
                 bad.add(line, "a row must be a JSON object")
-            line += text.count("\n", start, place)
+            line += text.count("\n", start, position)
 
 
-def _read(path: Path, file: IO[str], size: int) -> str:
+def _read_text(file: IO[str], path: Path, size: int) -> str:
     try:
         return file.read(size)
     except UnicodeDecodeError:
         pass
-    # Outside of the handler: what is chained holds the text.
+    # Raised outside the handler, as a chained exception would contain the text.
     raise InputFileError(path, "not valid UTF-8")
 
 
@@ -169,4 +169,4 @@ ROWS: Final[Mapping[str, Callable[[Path, BadLines], Rows]]] = MappingProxyType(
         ".parquet": _parquet,
     }
 )
-"""What reads the files of an ending."""
+"""Readers of files by suffix."""

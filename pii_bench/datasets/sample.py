@@ -1,9 +1,8 @@
-"""One sample of a dataset, and our JSON Lines format (`formats.md`)."""
+"""Samples of a dataset, and our JSON Lines format."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,11 +21,12 @@ class Entity:
     """A piece of PII.
 
     Attributes:
-        text: the minimal span as the description writes it.
-        type: one of the seven types.
-        category: one of the 55 categories, None in foreign data.
-        spans: code-point offsets (start, end), end exclusive; empty in foreign data without them.
-        extra: keys of the file that the format does not name, kept as they came.
+        text: The minimal text, as the description writes it.
+        type: One of the seven types.
+        category: One of the 55 categories; None in foreign data.
+        spans: Offsets (start, end) in code points, end exclusive; empty in foreign data without
+            offsets.
+        extra: Keys of the file that the format does not define.
     """
 
     text: str
@@ -38,7 +38,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A person in the description, with the entities that belong to them."""
+    """A person in the description, with their entities."""
 
     id: str
     entities: tuple[Entity, ...]
@@ -47,7 +47,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """An entity that the query needs: one of the related entities."""
+    """A related entity: one that the query needs."""
 
     subject: str
     text: str
@@ -56,11 +56,11 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A description, its PII by subject, a query and what the query needs.
+    """A description, its PII by subject, a query and the related entities.
 
     Attributes:
-        query: None where a dataset has none; then only detection applies.
-        related: the related entities, a subset of the gold entities.
+        query: None in datasets without queries, for which only detection applies.
+        related: The entities that the query needs.
     """
 
     id: str
@@ -73,29 +73,34 @@ class Sample:
 
     @property
     def entities(self) -> tuple[Entity, ...]:
-        """E, subject by subject."""
+        """The entities of all subjects, subject by subject."""
         return tuple(entity for subject in self.subjects for entity in subject.entities)
 
 
 def spans_of(entity: Entity, description: str) -> tuple[tuple[int, int], ...]:
-    """Where an entity is: the listed spans, else (foreign data) wherever its text can be read."""
-    # Every command imports this module, and few need the locator.
+    """Return the listed spans of an entity, or else all readable occurrences of its text."""
+    # Imported here because every command imports this module, and few need the locator.
     from pii_bench.scorer.locate import locator_of
 
     return entity.spans or locator_of(description).spans(entity.text)
 
 
 def reasons_of(sample: Sample) -> tuple[str, ...]:
-    """Why a sample is difficult, as its `meta` says."""
+    """Return why a sample is difficult, from `meta.reasons`."""
     reasons = sample.meta.get("reasons")
     return tuple(map(str, reasons)) if isinstance(reasons, list) else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Perturbation:
-    """What a sample is a version of (`pii-bench data perturb`): the sample `source` of `dataset`.
+    """The origin of a perturbed sample (`pii-bench data perturb`).
 
-    Subjects and their entities are in the same order here as there.
+    The subjects and entities of the perturbed sample are in the order of the original.
+
+    Attributes:
+        kind: Kind of perturbation.
+        dataset: Dataset of the original.
+        source: Id of the original.
     """
 
     kind: str
@@ -104,7 +109,7 @@ class Perturbation:
 
 
 def perturbation_of(sample: Sample) -> Perturbation | None:
-    """What a sample is a version of, as its `meta` says; None for an original."""
+    """Return the origin of a perturbed sample, from `meta.perturbation`; None for an original."""
     match sample.meta.get("perturbation"):
         case {"kind": str(kind), "dataset": str(dataset), "source": str(source)}:
             return Perturbation(kind, dataset, source)
@@ -113,13 +118,12 @@ def perturbation_of(sample: Sample) -> Perturbation | None:
 
 
 def applicable(task: Task, samples: Sequence[Sample]) -> list[Sample]:
-    """The samples that a task applies to: all for detection, those with a query otherwise."""
+    """Return the samples that a task applies to: all for detection, else those with a query."""
     if task is Task.DETECTION:
         return list(samples)
     return [sample for sample in samples if sample.query is not None]
 
 
-# Made once: they are compared with ten thousand entities.
 _TYPES: Final = frozenset(PiiType.__members__)
 _SAMPLE_KEYS: Final = frozenset({"id", "description", "query", "subjects", "related", "meta"})
 _SUBJECT_KEYS: Final = frozenset({"id", "entities"})
@@ -128,16 +132,16 @@ _RELATED_KEYS: Final = frozenset({"subject", "text"})
 
 
 def read_native(path: Path) -> tuple[Sample, ...]:
-    """Read a dataset file whole; raises as `iterate_native`."""
+    """Read a dataset file; raises as `iterate_native`."""
     return tuple(iterate_native(path))
 
 
 def iterate_native(path: Path) -> Iterator[Sample]:
-    """Read a dataset file sample by sample; what is wrong with it is raised at its end.
+    """Yield the samples of a dataset file; faults are raised after the last one.
 
     Raises:
-        InputFileError: with file and lines, where the format is broken, a span does not
-            hold its entity, a related entity is no gold entity, or an id comes twice.
+        InputFileError: With file and lines, if the format is broken, a span does not hold its
+            entity, a related entity is no gold entity, or an id is repeated.
     """
     first_line: dict[str, int] = {}
     bad = BadLines(path)
@@ -145,8 +149,8 @@ def iterate_native(path: Path) -> Iterator[Sample]:
         try:
             sample = sample_from_record(record)
             if sample.id in first_line:
-                where = f"is already on line {first_line[sample.id]}"
-                raise RecordError(f"id {sample.id!r} {where}")
+                line_before = first_line[sample.id]
+                raise RecordError(f"id {sample.id!r} is already on line {line_before}")
         except RecordError as error:
             bad.add(line, str(error))
             continue
@@ -158,20 +162,20 @@ def iterate_native(path: Path) -> Iterator[Sample]:
 
 
 def write_native(path: Path, samples: Iterable[Sample]) -> None:
-    """Write a dataset file, whole or not at all.
+    """Write a dataset file atomically.
 
     Raises:
-        ResultsError: it cannot be written.
+        ResultsError: The file cannot be written.
     """
     lines = [json.dumps(sample_to_record(sample), ensure_ascii=False) for sample in samples]
     write_whole(path, "".join(f"{line}\n" for line in lines))
 
 
 def sample_from_record(record: dict[str, Any]) -> Sample:
-    """Build a sample from the object of one line.
+    """Parse the JSON object of one line.
 
     Raises:
-        RecordError: naming the sample and the key at fault.
+        RecordError: Names the sample and the faulty key.
     """
     sample_id = get(record, "id", str)
     owner = f"sample {sample_id!r}"
@@ -181,10 +185,11 @@ def sample_from_record(record: dict[str, Any]) -> Sample:
         _subject(value, description, f"{owner}, subjects[{number}]")
         for number, value in enumerate(get_objects(record, "subjects", owner))
     )
-    times = Counter(subject.id for subject in subjects)
-    if repeated := [subject_id for subject_id in times if times[subject_id] > 1]:
-        raise RecordError(f"{owner}: subject {min(repeated)!r} comes twice")
-    texts = {subject.id: {each.text for each in subject.entities} for subject in subjects}
+    texts: dict[str, set[str]] = {}
+    for subject in subjects:
+        if subject.id in texts:
+            raise RecordError(f"{owner}: subject {subject.id!r} comes twice")
+        texts[subject.id] = {entity.text for entity in subject.entities}
     related = tuple(
         _related(value, texts, f"{owner}, related[{number}]")
         for number, value in enumerate(get_objects(record, "related", owner))
@@ -203,7 +208,7 @@ def sample_from_record(record: dict[str, Any]) -> Sample:
 
 
 def sample_to_record(sample: Sample) -> dict[str, Any]:
-    """The object of one line, keys in the order of `formats.md`, unknown keys last."""
+    """Return the JSON object of one line, with unknown keys last."""
     return {
         "id": sample.id,
         "description": sample.description,
@@ -274,10 +279,9 @@ def _spans(
                 pass
             case _:
                 raise RecordError(f"{owner}: spans[{number}] must be [start, end] in code points")
-        # A slice alone would take negative offsets and an end behind the description's.
+        # A slice would accept negative offsets and an end beyond the description.
         if not 0 <= start <= end <= len(description) or description[start:end] != text:
-            what = f"spans[{number}] = {span} does not hold the entity's text"
-            raise RecordError(f"{owner}: {what}")
+            raise RecordError(f"{owner}: spans[{number}] = {span} does not hold the entity's text")
         spans.append((start, end))
     return tuple(spans)
 
@@ -293,6 +297,4 @@ def _related(record: dict[str, Any], texts: Mapping[str, set[str]], owner: str) 
 
 
 def _extra(record: dict[str, Any], known: frozenset[str]) -> Mapping[str, Any]:
-    if record.keys() <= known:
-        return {}
     return {key: value for key, value in record.items() if key not in known}

@@ -1,16 +1,16 @@
-"""Other people's datasets of texts with labelled spans, read row by row.
+"""Readers of other people's datasets of texts with labelled spans.
 
-A row that does not fit its format is left out, counted by reason and named by its line. So is a
-value that is empty or nowhere in the text, and only that value. Of a million rows no more is held
-than is in use.
+Files are streamed row by row. A row that does not fit the format is skipped, counted by reason
+and reported with its line. A value that is empty or not in its text is left out of its row.
 
-- AI4Privacy: `source_text` and `privacy_mask` (or `span_labels`), also as JSON or Python notation.
-- Nemotron-PII: `text` and `spans`. Gretel: `generated_text` and `pii_spans`; or `text` and
-  `entities` without offsets, which are looked for as words of their own.
+- AI4Privacy: `source_text` and `privacy_mask` (or `span_labels`), also as JSON or Python strings.
+- Nemotron-PII: `text` and `spans`.
+- Gretel: `generated_text` and `pii_spans`; or `text` and `entities` without offsets, which are
+  located as whole words.
 - presidio-research: `full_text` and `spans`.
-- SPIA: `text` and what can be inferred of its subjects; of that what the text says in these words.
-- BIO: lines of columns, first the token and last the tag, a blank line after each sentence; or
-  rows of `tokens` and `tags`. The tokens of a text are joined by spaces.
+- SPIA: `text` and facts about its subjects, of which those that occur literally are used.
+- BIO: lines of columns, the first a token and the last a tag, with a blank line after each
+  sentence; or rows of `tokens` and `tags`. Tokens are joined by spaces.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import warnings
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -40,29 +40,38 @@ if TYPE_CHECKING:
 
 Row: TypeAlias = dict[str, Any]
 LabelledSpan: TypeAlias = tuple[int, int, str]
-"""Start and end in code points, end exclusive, and the dataset's own label."""
+"""Start and end in code points, end exclusive, and the label of the dataset."""
 
 Parse: TypeAlias = "Callable[[Row, list[str]], tuple[str, list[LabelledSpan]]]"
-"""Gives text and spans of a row, adds why a value is left out, and raises RecordError."""
+"""Returns text and spans of a row and appends reasons for skipped values; raises RecordError."""
 
 _LABEL: Final = re.compile(r"[A-Za-z][\w .&/'-]{0,60}")
 _TAG: Final = re.compile(r"([BIESLU])-(.+)")
 _DETAILS: Final = re.compile(r" \(.*|\[\d+\]")
 _BETWEEN_OBJECTS: Final = re.compile(r"}\s*{")
-_FIRST_PLACES: Final = 5
-_LANGUAGES: Final = (
-    *("en-english", "fr-french", "de-german", "it-italian", "es-spanish", "nl-dutch"),
-    *("sv-swedish", "pt-portuguese", "hi-hindi", "te-telugu"),
-)
-_CODES: Final = {name: code for code, _, name in (each.partition("-") for each in _LANGUAGES)}
+_PLACES_PER_REASON: Final = 5
+_LANGUAGE_CODES: Final = {
+    "dutch": "nl",
+    "english": "en",
+    "french": "fr",
+    "german": "de",
+    "hindi": "hi",
+    "italian": "it",
+    "portuguese": "pt",
+    "spanish": "es",
+    "swedish": "sv",
+    "telugu": "te",
+}
 
 BIO: Final = "bio"
-_COLUMNS: Final = frozenset({*ROWS, ".bio", ".conll", ".iob", ".iob2", ".tsv", ".txt"} - {".csv"})
+_BIO_SUFFIXES: Final = frozenset(
+    {*ROWS, ".bio", ".conll", ".iob", ".iob2", ".tsv", ".txt"} - {".csv"}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text with its spans, in order; `id` is the format's name and the number of the row."""
+    """A text with its spans in order; `id` is the format with the number of the row."""
 
     id: str
     text: str
@@ -71,7 +80,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class SpanFormat:
-    """How rows of a dataset are read; `language` is that of rows that do not say theirs."""
+    """A format of rows; `language` is that of rows which do not name theirs."""
 
     labels: Callable[[], Mapping[str, Meaning]]
     parse: Parse
@@ -80,14 +89,14 @@ class SpanFormat:
 
 @dataclass(frozen=True, slots=True)
 class SpanSource:
-    """What `format:PATH` names: `format:PATH#language=fr&split=test`.
+    """A parsed `--dataset` option, such as `format:PATH#language=fr&split=test`.
 
     Attributes:
-        format: a name of `SPAN_FORMATS`.
-        path: a file, or a folder of files.
-        language: only the rows of one, as a code or an English name.
-        split: only the rows of one; where they do not say theirs, the files that are named
-            after it or are in a folder of its name.
+        format: A name of `SPAN_FORMATS`.
+        path: A file, or a folder of files.
+        language: Keep only rows of this language, a code or an English name.
+        split: Keep only rows of this split. Rows that do not name theirs belong to the split
+            that the name of their file or folder starts with.
     """
 
     format: str
@@ -97,13 +106,13 @@ class SpanSource:
 
     @property
     def name(self) -> str:
-        """Names results, with the filters."""
+        """Name of the dataset in results, with the filters."""
         parts = (self.format, self.path.stem, self.language, self.split)
         return "-".join(part for part in parts if part)
 
 
 class Misfits(BadLines):
-    """Counts what was left out, by reason, and remembers where it came first."""
+    """Counts skipped rows and values by reason, with the lines where each reason came first."""
 
     def __init__(self) -> None:
         self.path = Path()
@@ -111,85 +120,93 @@ class Misfits(BadLines):
         self._places: defaultdict[str, list[str]] = defaultdict(list)
 
     def add(self, line: int, what: str) -> None:
-        """Note what is left out; a line of 0 is none. Details in brackets are no reason."""
+        """Count a misfit. Details in brackets do not belong to the reason; line 0 means none."""
         reason = _DETAILS.sub("", what)
         self._counts[reason] += 1
-        places, place = self._places[reason], f"{self.path.name}:{line}"
-        if line and len(places) < _FIRST_PLACES and place not in places:
+        places = self._places[reason]
+        place = f"{self.path.name}:{line}"
+        if line and len(places) < _PLACES_PER_REASON and place not in places:
             places.append(place)
 
     def messages(self) -> tuple[str, ...]:
-        """One for each reason, the most frequent first."""
-        return tuple(
-            f"{count} left out: {reason}" + (f" (first at {', '.join(places)})" if places else "")
-            for reason, count in self._counts.most_common()
-            for places in [self._places[reason]]
-        )
+        """Return one message for each reason, the most frequent first."""
+        messages: list[str] = []
+        for reason, number in self._counts.most_common():
+            places = ", ".join(self._places[reason])
+            messages.append(
+                f"{number} left out: {reason}" + (f" (first at {places})" if places else "")
+            )
+        return tuple(messages)
 
 
 def span_source(source: str) -> SpanSource | None:
-    """What a dataset's name says; None where it names no format of spans.
+    """Parse a `--dataset` option; None if it names no format of spans.
 
     Raises:
-        PiiBenchError: a filter is neither language nor split.
+        PiiBenchError: A filter is neither language nor split.
     """
     name, _, rest = source.partition(":")
     if name not in SPAN_FORMATS:
         return None
-    path, _, given = rest.partition("#")
-    filters = dict(parse_qsl(given))
-    if (given and not filters) or not filters.keys() <= {"language", "split"}:
+    path, _, query = rest.partition("#")
+    filters = dict(parse_qsl(query))
+    if (query and not filters) or not filters.keys() <= {"language", "split"}:
         raise PiiBenchError(f"{name}:{path}: behind '#' only language= and split= are allowed")
     return SpanSource(name, Path(path), **filters)
 
 
 def read_documents(source: SpanSource, misfits: Misfits) -> Iterator[Document]:
-    """Read a dataset one document at a time; `misfits` is told what does not fit.
+    """Yield the documents of a dataset; what does not fit is added to `misfits`.
 
     Raises:
-        InputFileError: a file cannot be read, or no row fits.
+        InputFileError: A file cannot be read, or no row fits.
         MissingExtraError: pyarrow is not installed.
     """
-    kind = SPAN_FORMATS[source.format]
-    labels = kind.labels()
+    span_format = SPAN_FORMATS[source.format]
+    labels = span_format.labels()
 
     @cache
-    def written(label: str) -> str:
+    def canonical(label: str) -> str:
         if not _LABEL.fullmatch(label):
             raise RecordError("a label that is no name")
         return name_in(labels, label) or label
 
-    numbers, fitting = count(1), 0
+    rows = documents = 0
     for path in _files(source):
         misfits.path = path
-        rows = read_rows if path.suffix.lower() in ROWS else _columns
-        for line, row in rows(path, misfits):
-            number = next(numbers)
-            left_out: list[str] = []
+        read = read_rows if path.suffix.lower() in ROWS else _read_columns
+        for line, row in read(path, misfits):
+            rows += 1
+            reasons: list[str] = []
             try:
-                if not _is_asked_for(row, path, source, kind):
+                if not _passes_filters(row, path, source, span_format.language):
                     continue
-                text, spans = kind.parse(row, left_out)
-                named = sorted({(start, end, written(label)) for start, end, label in spans})
+                text, spans = span_format.parse(row, reasons)
+                labelled = sorted({(start, end, canonical(label)) for start, end, label in spans})
             except RecordError as error:
                 misfits.add(line, str(error))
                 continue
-            for reason in left_out:
+            for reason in reasons:
                 misfits.add(line, reason)
-            fitting += 1
-            yield Document(f"{source.format}-{number:06d}", text, tuple(named))
-    if not fitting:
-        asked = [
-            f"{key} {value!r}" for key in ("language", "split") if (value := getattr(source, key))
-        ]
-        what = f"no row fits {source.format} {' '.join(asked)}".rstrip()
-        raise InputFileError(source.path, "; ".join([what, *misfits.messages()]))
+            documents += 1
+            yield Document(f"{source.format}-{rows:06d}", text, tuple(labelled))
+    if not documents:
+        raise InputFileError(source.path, _nothing_fits(source, misfits))
+
+
+def _nothing_fits(source: SpanSource, misfits: Misfits) -> str:
+    message = f"no row fits {source.format}"
+    if source.language:
+        message += f" language {source.language!r}"
+    if source.split:
+        message += f" split {source.split!r}"
+    return "; ".join([message, *misfits.messages()])
 
 
 def read_samples(source: SpanSource, misfits: Misfits) -> Iterator[Sample]:
-    """Read a dataset as samples without query, all entities those of one subject.
+    """Yield the rows as samples without query, with all entities in one subject.
 
-    A span whose label has no type of ours is left out and counted. Else as `read_documents`.
+    Spans whose label has none of our types are left out and counted. Raises as `read_documents`.
     """
     labels = SPAN_FORMATS[source.format].labels()
     for document in read_documents(source, misfits):
@@ -201,35 +218,33 @@ def read_samples(source: SpanSource, misfits: Misfits) -> Iterator[Sample]:
                 continue
             key = document.text[start:end], meaning.type, meaning.category
             entities.setdefault(key, []).append((start, end))
-        found = tuple(
-            Entity(text, pii_type, category, tuple(spans))
-            for (text, pii_type, category), spans in entities.items()
-        )
-        subjects = (Subject(SUBJECT, found),) if found else ()
+        subjects: tuple[Subject, ...] = ()
+        if entities:
+            unique = (Entity(*key, tuple(spans)) for key, spans in entities.items())
+            subjects = (Subject(SUBJECT, tuple(unique)),)
         yield Sample(document.id, document.text, None, subjects, ())
 
 
 def joined(document: Document, labels: Mapping[str, Meaning]) -> list[LabelledSpan]:
-    """The spans, with neighbours that are different parts of one value made one.
+    """Join adjacent spans that are different parts of one value, such as first and last name.
 
-    The whole has the label of its first part. Only white space is between parts.
+    Only white space is between parts. The whole has the label of its first part.
     """
+
+    def part_of(label: str) -> str | None:
+        return labels[label].part if label in labels else None
+
     spans: list[LabelledSpan] = []
-    before: str | None = None
+    previous = ""
     for start, end, label in document.spans:
-        part = labels[label].part if label in labels else None
-        if (
-            part is not None
-            and before not in {None, label}
-            and before in labels
-            and labels[before].part == part
-            and spans[-1][1] <= start
-            and not document.text[spans[-1][1] : start].strip()
-        ):
-            spans[-1] = (spans[-1][0], end, spans[-1][2])
-        else:
-            spans.append((start, end, label))
-        before = label
+        if spans and part_of(label) and label != previous and part_of(previous) == part_of(label):
+            first_start, first_end, first_label = spans[-1]
+            if first_end <= start and not document.text[first_end:start].strip():
+                spans[-1] = (first_start, end, first_label)
+                previous = label
+                continue
+        spans.append((start, end, label))
+        previous = label
     return spans
 
 
@@ -238,115 +253,121 @@ def _files(source: SpanSource) -> list[Path]:
         if source.path.suffix.lower() not in ROWS and source.format != BIO:
             raise InputFileError(source.path, f"must end in one of {', '.join(ROWS)}")
         return [source.path]
-    found = sorted(
+    suffixes = _BIO_SUFFIXES if source.format == BIO else ROWS
+    files = sorted(
         path
         for path in source.path.rglob("*")
         if path.is_file()
         and not any(part.startswith(".") for part in path.relative_to(source.path).parts)
-        and path.suffix.lower() in (_COLUMNS if source.format == BIO else ROWS)
+        and path.suffix.lower() in suffixes
     )
-    if not found:
+    if not files:
         raise InputFileError(source.path, f"no file in it ends in one of {', '.join(ROWS)}")
-    return found
+    return files
 
 
-def _is_asked_for(row: Row, path: Path, source: SpanSource, kind: SpanFormat) -> bool:
+def _passes_filters(row: Row, path: Path, source: SpanSource, default_language: str | None) -> bool:
     if source.language is not None:
-        language = row.get("language") or kind.language
+        language = row.get("language") or default_language
         if not isinstance(language, str):
             raise RecordError("record: 'language' is missing")
-        if _code(language) != _code(source.language):
+        if _language_code(language) != _language_code(source.language):
             return False
     if source.split is None:
         return True
     split = row.get("split") or row.get("set")
-    where = (
-        {split} if isinstance(split, str) else {re.split("[-_.]", path.stem)[0], path.parent.name}
-    )
-    return source.split.casefold() in {each.casefold() for each in where}
+    if isinstance(split, str):
+        return split.casefold() == source.split.casefold()
+    names = (re.split("[-_.]", path.stem)[0], path.parent.name)
+    return source.split.casefold() in {name.casefold() for name in names}
 
 
-def _code(language: str) -> str:
+def _language_code(language: str) -> str:
     name = language.strip().casefold()
-    return _CODES.get(name, name.partition("-")[0])
+    return _LANGUAGE_CODES.get(name, name.partition("-")[0])
 
 
-def _ai4privacy(row: Row, left_out: list[str]) -> tuple[str, list[LabelledSpan]]:
+def _ai4privacy(row: Row, reasons: list[str]) -> tuple[str, list[LabelledSpan]]:
     if row.get("privacy_mask") is not None or "span_labels" not in row:
-        return _marked(row, left_out, text="source_text", spans="privacy_mask", value="value")
-    triples = [each for each in _listed(row, "span_labels") if each[2:] != ["O"]]
+        return _parse_offsets(row, reasons, text="source_text", spans="privacy_mask", value="value")
+    triples = [triple for triple in _parse_list(row, "span_labels") if triple[2:] != ["O"]]
     try:
         marks = [{"start": start, "end": end, "label": label} for start, end, label in triples]
     except ValueError:
         raise RecordError("record: 'span_labels' must hold [start, end, label]") from None
-    return _marked({**row, "spans": marks}, left_out, text="source_text")
+    return _parse_offsets({**row, "spans": marks}, reasons, text="source_text")
 
 
-def _gretel(row: Row, left_out: list[str]) -> tuple[str, list[LabelledSpan]]:
+def _gretel(row: Row, reasons: list[str]) -> tuple[str, list[LabelledSpan]]:
     if "entities" not in row:
-        return _marked(row, left_out, text="generated_text", spans="pii_spans")
+        return _parse_offsets(row, reasons, text="generated_text", spans="pii_spans")
     text = get(row, "text", str)
     values = []
-    for each in _objects(row, "entities"):
-        types = get(each, "types", list, "entity")
+    for entity in _objects(row, "entities"):
+        types = get(entity, "types", list, "entity")
         if not types:
             raise RecordError("entity: 'types' is empty")
-        values.append((get(each, "entity", str, "entity"), types[0]))
-    return text, _placed(text, values, left_out)
+        values.append((get(entity, "entity", str, "entity"), types[0]))
+    return text, _locate(text, values, reasons)
 
 
-def _spia(row: Row, left_out: list[str]) -> tuple[str, list[LabelledSpan]]:
+def _spia(row: Row, reasons: list[str]) -> tuple[str, list[LabelledSpan]]:
     text = get(row, "text", str)
     facts = [
         (get(fact, "keyword", str, "PII"), get(fact, "tag", str, "PII"))
         for subject in _objects(row, "subjects")
         for fact in _objects(subject, "PIIs")
     ]
-    # An empty keyword says that a subject has no such fact.
-    return text, _placed(text, [fact for fact in facts if fact[0].strip()], left_out)
+    # An empty keyword means that the subject has no such fact.
+    return text, _locate(text, [fact for fact in facts if fact[0].strip()], reasons)
 
 
 def _bio(row: Row, _: list[str]) -> tuple[str, list[LabelledSpan]]:
     tokens, tags = get(row, "tokens", list), get(row, "tags", list)
-    if len(tokens) != len(tags) or not all(isinstance(each, str) for each in (*tokens, *tags)):
+    if len(tokens) != len(tags) or not all(isinstance(cell, str) for cell in (*tokens, *tags)):
         raise RecordError("record: 'tokens' and 'tags' must be as many strings")
     spans: list[LabelledSpan] = []
-    place, inside = 0, None
+    offset = 0
+    open_label = None
     for token, tag in zip(tokens, tags, strict=True):
         match = _TAG.fullmatch(tag)
         if match is None and tag != "O":
             raise RecordError("a tag that is neither O nor B-, I-, E-, S-, L- or U- and a label")
         if match is not None and token:
-            kind, label = match.groups()
-            goes_on = kind in "IEL" and inside == label
-            start = spans.pop()[0] if goes_on else place
-            spans.append((start, place + len(token), label))
-        inside = None if match is None or match[1] in "ESLU" else match[2]
-        place += len(token) + 1
+            prefix, label = match.groups()
+            start = offset
+            if prefix in "IEL" and open_label == label:
+                start = spans.pop()[0]
+            spans.append((start, offset + len(token), label))
+        open_label = None if match is None or match[1] in "ESLU" else match[2]
+        offset += len(token) + 1
     return " ".join(tokens), spans
 
 
-def _columns(path: Path, bad: BadLines) -> Iterator[tuple[int, Row]]:
-    """Sentences, each with the number of its first line."""
-    first, sentence = 1, list[list[str]]()
+def _read_columns(path: Path, bad: BadLines) -> Iterator[tuple[int, Row]]:
+    """Yield the sentences of a BIO file, each with its first line."""
+    first_line, sentence = 1, list[list[str]]()
     with open_binary(path) as file:
+        # The blank line at the end closes the last sentence.
         for number, raw in enumerate(chain(file, [b""]), start=1):
             line = decode(raw, path, number).rstrip("\r\n")
             cells = line.split("\t") if "\t" in line else line.split()
             if line.strip() and cells[0] != "-DOCSTART-":
-                first = first if sentence else number
+                if not sentence:
+                    first_line = number
                 sentence.append(cells)
                 continue
-            if any(len(each) < 2 for each in sentence):
-                bad.add(first, "a sentence with a line that has no token and tag")
+            if any(len(cells) < 2 for cells in sentence):
+                bad.add(first_line, "a sentence with a line that has no token and tag")
             elif sentence:
-                yield first, {"tokens": [c[0] for c in sentence], "tags": [c[-1] for c in sentence]}
+                tokens, tags = [cells[0] for cells in sentence], [cells[-1] for cells in sentence]
+                yield first_line, {"tokens": tokens, "tags": tags}
             sentence = []
 
 
-def _marked(
+def _parse_offsets(
     row: Row,
-    left_out: list[str],
+    reasons: list[str],
     *,
     text: str = "text",
     spans: str = "spans",
@@ -354,67 +375,73 @@ def _marked(
     ends: tuple[str, str] = ("start", "end"),
     label: str = "label",
 ) -> tuple[str, list[LabelledSpan]]:
-    """Text and spans of a row whose spans are objects with offsets, by the keys of all these.
+    """Parse a row whose spans are objects with offsets.
 
-    A span need not have a `value`.
+    Args:
+        row: The row.
+        reasons: Collects why spans are left out.
+        text: Key of the text.
+        spans: Key of the spans.
+        value: Key of the value of a span, which may be missing.
+        ends: Keys of start and end of a span.
+        label: Key of the label of a span.
     """
     whole = get(row, text, str)
-    found: list[LabelledSpan] = []
-    for mark in _objects(row, spans):
-        start, end = (get(mark, key, int, "span") for key in ends)
+    labelled: list[LabelledSpan] = []
+    for span in _objects(row, spans):
+        start, end = (get(span, key, int, "span") for key in ends)
         if not 0 <= start <= end <= len(whole):
             raise RecordError("offsets outside of the text")
         marked = whole[start:end]
-        if mark.get(value, marked) not in {marked, None}:
+        if span.get(value, marked) not in {marked, None}:
             raise RecordError("offsets that do not hold their value")
         if marked.strip():
-            found.append((start, end, get(mark, label, str, "span")))
+            labelled.append((start, end, get(span, label, str, "span")))
         else:
-            left_out.append("an empty value")
-    return whole, found
+            reasons.append("an empty value")
+    return whole, labelled
 
 
-def _placed(
-    text: str, values: Iterable[tuple[str, str]], left_out: list[str]
-) -> list[LabelledSpan]:
-    """Every place of (value, label) pairs."""
-    # Every command imports this module, and few need the locator.
+def _locate(text: str, values: Iterable[tuple[str, str]], reasons: list[str]) -> list[LabelledSpan]:
+    """Locate all occurrences of (value, label) pairs."""
+    # Imported here because few commands need the locator.
     from pii_bench.scorer.locate import Strictness, locator_of
 
-    found: list[LabelledSpan] = []
+    labelled: list[LabelledSpan] = []
     for value, label in values:
         spans = locator_of(text).spans(value, Strictness.PLACED)
         if not spans:
-            left_out.append(
-                "a value that is not in the text" if value.strip() else "an empty value"
-            )
-        found += [(start, end, label) for start, end in spans]
-    return found
+            is_blank = not value.strip()
+            reasons.append("an empty value" if is_blank else "a value that is not in the text")
+        labelled += [(start, end, label) for start, end in spans]
+    return labelled
 
 
 def _objects(row: Row, key: str) -> list[Row]:
-    return get_objects({key: _listed(row, key)}, key)
+    return get_objects({key: _parse_list(row, key)}, key)
 
 
-def _listed(row: Row, key: str) -> list[Any]:
-    """A list, or a string that holds one in JSON or in Python's notation."""
+def _parse_list(row: Row, key: str) -> list[Any]:
+    """Return a list, which may be a string in JSON or Python notation."""
     value = row.get(key)
     if not isinstance(value, str):
         return get(row, key, list)
-    for read in (json.loads, _literal, lambda text: _literal(_BETWEEN_OBJECTS.sub("}, {", text))):
+    # NumPy writes lists of objects without commas.
+    with_commas = _BETWEEN_OBJECTS.sub("}, {", value)
+    for parse, text in ((json.loads, value), (_literal, value), (_literal, with_commas)):
         try:
-            found = read(value)
+            parsed = parse(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
-        if isinstance(found, list):
-            return found
-    # Outside of the handler: what is chained holds the text.
+        if isinstance(parsed, list):
+            return parsed
+    # Raised outside the handler, as a chained exception would contain the text.
     raise RecordError(f"record: {key!r} is a string that holds no list")
 
 
 def _literal(text: str) -> object:
     with warnings.catch_warnings():
-        # Of escapes that Python does not know, it would quote the line.
+        # Warnings about unknown escapes would quote the line.
         warnings.simplefilter("ignore")
         return ast.literal_eval(text)
 
@@ -422,12 +449,12 @@ def _literal(text: str) -> object:
 SPAN_FORMATS: Final[Mapping[str, SpanFormat]] = MappingProxyType(
     {
         "ai4privacy": SpanFormat(partial(taxonomy, "ai4privacy"), _ai4privacy),
-        "nemotron": SpanFormat(partial(taxonomy, "nemotron"), _marked, "en"),
+        "nemotron": SpanFormat(partial(taxonomy, "nemotron"), _parse_offsets, "en"),
         "gretel": SpanFormat(partial(taxonomy, "gretel"), _gretel, "en"),
         "presidio-research": SpanFormat(
             partial(taxonomy, "presidio-research"),
             partial(
-                _marked,
+                _parse_offsets,
                 text="full_text",
                 value="entity_value",
                 ends=("start_position", "end_position"),
@@ -439,4 +466,4 @@ SPAN_FORMATS: Final[Mapping[str, SpanFormat]] = MappingProxyType(
         BIO: SpanFormat(any_taxonomy, _bio),
     }
 )
-"""The formats by the name that `--dataset` writes before the colon."""
+"""The formats by the prefix of `--dataset`."""

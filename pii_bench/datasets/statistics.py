@@ -1,4 +1,4 @@
-"""What a set looks like in numbers, next to the paper's sets (paper, tables of datasets, types)."""
+"""Statistics of a dataset, compared with those that the paper prints for its sets."""
 
 from __future__ import annotations
 
@@ -25,18 +25,17 @@ PUBLISHED: Final = DATA / "published"
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Counts and means over the samples of a set.
+    """Counts and means over the samples of a dataset.
 
     Attributes:
-        samples: how many.
-        subjects: mean per sample.
-        description_chars: mean length in code points.
-        description_entities: mean |E|; an entity in several spans counts once.
-        query_chars: mean length in code points, over the samples that have a query; 0 where
-            none has.
-        query_entities: mean number of related entities, over the same samples.
-        types: type to its entities in the whole set.
-        categories: how many of the 55 occur; None where unknown.
+        samples: Number of samples.
+        subjects: Mean number per sample.
+        description_chars: Mean length in code points.
+        description_entities: Mean number of entities; one with several spans counts once.
+        query_chars: Mean length in code points over the samples with a query; 0 if none has one.
+        query_entities: Mean number of related entities over the same samples.
+        types: Number of entities of each type.
+        categories: How many of the 55 categories occur; None if unknown.
     """
 
     samples: int
@@ -51,7 +50,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One figure of ours, and the paper's where it gives one."""
+    """A statistic of ours, and that of the paper if it prints one."""
 
     name: str
     ours: float
@@ -59,12 +58,12 @@ class Comparison:
 
     @property
     def difference(self) -> float | None:
-        """Ours relative to the paper's: 0.03 is 3 % more; None where there is no ratio."""
+        """Difference relative to the paper: 0.03 is 3 % more; None if there is no ratio."""
         return self.ours / self.paper - 1 if self.paper else None
 
 
 def measure(samples: Sequence[Sample]) -> Statistics:
-    """The statistics of a set of at least one sample."""
+    """Compute the statistics of at least one sample."""
     asked = [sample for sample in samples if sample.query is not None]
     entities = [entity for sample in samples for entity in sample.entities]
     types = Counter(PiiType(entity.type) for entity in entities)
@@ -81,13 +80,13 @@ def measure(samples: Sequence[Sample]) -> Statistics:
 
 
 def published_statistics(folder: Path = PUBLISHED) -> dict[str, Statistics]:
-    """The paper's statistics by set.
+    """Load the statistics of the paper's sets as printed.
 
-    They are as printed: the mean |E| of hard, 10.60, contradicts its own counts of types,
+    The printed mean number of entities of hard, 10.60, contradicts the printed counts of types,
     which give 9.17.
 
     Raises:
-        InputFileError: a table is absent or not of its format.
+        InputFileError: A table is missing or broken.
     """
     types: dict[str, dict[PiiType, int]] = {}
     path = folder / "paper_type_distribution.csv"
@@ -113,7 +112,7 @@ def published_statistics(folder: Path = PUBLISHED) -> dict[str, Statistics]:
 
 
 def compare_means(ours: Statistics, paper: Statistics | None) -> list[Comparison]:
-    """The samples and the means of a set next to the paper's."""
+    """Compare the number of samples and the means with those of the paper."""
     return [
         Comparison(label, getattr(ours, name), getattr(paper, name) if paper else None)
         for name, label in _MEANS.items()
@@ -121,7 +120,7 @@ def compare_means(ours: Statistics, paper: Statistics | None) -> list[Comparison
 
 
 def compare_types(ours: Statistics, paper: Statistics | None) -> list[Comparison]:
-    """The entities of each type of a set next to the paper's."""
+    """Compare the number of entities of each type with that of the paper."""
     return [
         Comparison(pii_type, ours.types[pii_type], paper.types[pii_type] if paper else None)
         for pii_type in PiiType
@@ -129,7 +128,7 @@ def compare_types(ours: Statistics, paper: Statistics | None) -> list[Comparison
 
 
 def to_markdown(ours: Statistics, paper: Statistics | None) -> str:
-    """Two tables, of the means and of the types, and how many categories occur."""
+    """Format a table of means, a table of types, and the number of categories."""
     columns = ("ours", "paper", "difference") if paper else ("ours",)
     means = [
         [row.name, _figure(row.ours), _figure(row.paper), _percentage(row.difference)]
@@ -184,11 +183,11 @@ def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:,.2f}"
 
 
-def _with_share(count: float | None, whole: Statistics | None) -> str:
-    if count is None or whole is None:
+def _with_share(count: float | None, statistics: Statistics | None) -> str:
+    if count is None or statistics is None:
         return ""
-    # A set without any entity has counts of 0 only.
-    return f"{count:,} ({count / max(sum(whole.types.values()), 1):.1%})"
+    total = sum(statistics.types.values())
+    return f"{count:,} ({count / max(total, 1):.1%})"
 
 
 def _percentage(value: float | None) -> str:

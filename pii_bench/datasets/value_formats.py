@@ -1,8 +1,8 @@
-"""The forms in which the values of each category are written, and what a value comes to.
+"""Formats of the values of each category, and parsers of values.
 
-Source: the table of the paper's 55 categories, which has one form for dates, times, durations,
-amounts and measures; people use many, so the freer ones of English count too. A
-category that people fill freely takes any one line of text.
+The paper's table of 55 categories gives one format for dates, times, durations, amounts and
+measures. English texts use many others, which are accepted too. Categories without a format
+accept any single line of text.
 """
 
 from __future__ import annotations
@@ -22,35 +22,31 @@ if TYPE_CHECKING:
 
 
 def luhn_holds(digits: str) -> bool:
-    """Whether the last of some digits is right by Luhn's formula (ISO/IEC 7812-1)."""
+    """Return whether the last digit is the check digit of Luhn's formula (ISO/IEC 7812-1)."""
     doubled = [int(d) * (1 + place % 2) for place, d in enumerate(reversed(digits))]
     return sum(d - 9 if d > 9 else d for d in doubled) % 10 == 0
 
 
 def is_ip_address(text: str) -> bool:
-    """Whether a text is an address of IPv4 or IPv6, without a zone."""
+    """Return whether a text is an IPv4 or IPv6 address without a zone."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
         return False
-    # A zone, "fe80::1%eth0", is of one machine and no part of the address.
+    # A zone ("fe80::1%eth0") is local to one machine and not part of the address.
     return "%" not in text
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Money.
-
-    Attributes:
-        currency: sign or code, as it is written; amounts of two currencies do not compare.
-    """
+    """An amount of money; `currency` is the sign or code as written."""
 
     currency: str
     value: float
 
 
 class Rank(IntEnum):
-    """What a text says of somebody's schooling, in order."""
+    """Level of education, in order."""
 
     BELOW_DEGREE = 0
     BACHELOR = 1
@@ -64,7 +60,7 @@ _CODES: Final = (
     "ZAR|Ksh|KSh|TSh|USh|Rp|Rs\\.?|kr\\.?|zł|Fr\\."
 )
 _SIGN: Final = r"[$£€¥₣₤₦₩₪₫₱₲₴₵₸₹₺₽]"
-# Digits grouped by thousands, or as in India ("1,20,000"), or not at all.
+# Digits grouped by thousands or as in India ("1,20,000").
 _GROUPED: Final = r"\d{1,3}(?:,\d{2,3})*,\d{3}(?!\d)"
 _DIGITS: Final = rf"(?:{_GROUPED}|\d+)(?:\.\d{{1,2}})?(?![\d%])"
 # A plain R is a currency only before grouped digits: "R2" is a room.
@@ -83,7 +79,7 @@ _WEIGHT: Final = re.compile(r"(\d{2,3}) ?(?:(kg)|lbs?)", re.ASCII)
 _KILOGRAMS_A_POUND: Final = 0.453_592_37
 _METRES_AN_INCH: Final = 0.0254
 
-# Abbreviations are told by their capitals ("MA", not the end of "drama").
+# Abbreviations are case-sensitive ("MA" is not the end of "drama").
 _RANKS: Final = (
     (
         Rank.DOCTOR,
@@ -115,7 +111,7 @@ _RANKS: Final = (
 
 
 def parse_amount(text: str) -> Amount | None:
-    """Read money: "$2,180" is 2180 in "$"."""
+    """Parse money: "$2,180" is 2180 in "$"."""
     match = AMOUNT.fullmatch(text)
     if match is None:
         return None
@@ -124,14 +120,14 @@ def parse_amount(text: str) -> Amount | None:
 
 
 def parse_percentage(text: str) -> float | None:
-    """Read a percentage of two decimals: "6.85%" is 6.85."""
+    """Parse a percentage with two decimals: "6.85%" is 6.85."""
     if _TWO_DECIMALS.fullmatch(text) is None:
         return None
     return float(text[:-1].replace("−", "-"))
 
 
 def parse_days(text: str) -> float | None:
-    """Read a duration in days: "36 hours" is 1.5."""
+    """Parse a duration in days: "36 hours" is 1.5."""
     match = _DURATION.fullmatch(text)
     if match is None:
         return None
@@ -139,7 +135,7 @@ def parse_days(text: str) -> float | None:
 
 
 def parse_metres(text: str) -> float | None:
-    """Read a height in metres, from centimetres or from feet and inches."""
+    """Parse a height in metres, from centimetres or from feet and inches."""
     if match := _CENTIMETRES.fullmatch(text):
         return int(match[1]) / 100
     if match := _FEET.fullmatch(text):
@@ -148,7 +144,7 @@ def parse_metres(text: str) -> float | None:
 
 
 def parse_kilograms(text: str) -> float | None:
-    """Read a weight in kilograms, from kilograms or pounds."""
+    """Parse a weight in kilograms, from kilograms or pounds."""
     match = _WEIGHT.fullmatch(text)
     if match is None:
         return None
@@ -156,7 +152,7 @@ def parse_kilograms(text: str) -> float | None:
 
 
 def parse_rank(text: str) -> Rank | None:
-    """Read the highest schooling that a text names; None where it names none that is known."""
+    """Return the highest level of education that a text names; None if it names none."""
     return next((rank for rank, pattern in _RANKS if pattern.search(text)), None)
 
 
@@ -191,7 +187,7 @@ _ORDINALS: Final = (
 _DAY: Final = rf"(?:(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?|{_ORDINALS})"
 _YEAR: Final = r"(?:(?:19|20)\d{2}|['’]\d{2})"
 
-# A day, or a month with its year: "3 March 2024", "March 3rd", "03/04/2021", "May 2019".
+# A day, or a month with its year, such as "3 March 2024", "March 3rd", "03/04/2021", "May 2019".
 _FREE_DATE: Final = _like(
     rf"(?:(?:{_WEEKDAYS})\.?,? )?{_DAY}(?: of)?[ -](?:{_MONTHS})\.?(?:,?[ -]{_YEAR})?",
     rf"(?:(?:{_WEEKDAYS})\.?,? )?(?:{_MONTHS})\.?[ -]{_DAY}(?:,?[ -]{_YEAR})?",
@@ -216,7 +212,7 @@ _PART_OF_DAY: Final = (
 _PAST_HOUR: Final = (
     "oh[ -]five|fifteen|thirty|forty|forty-five|twenty|ten|fifty|twenty-five|thirty-five|fifty-five"
 )
-# A time of day: "8:30 pm", "20:30", "quarter past nine", "half seven", "noon".
+# A time of day, such as "8:30 pm", "20:30", "quarter past nine", "half seven", "noon".
 _FREE_TIME: Final = _like(
     rf"(?:[01]?\d|2[0-3])[:.h][0-5]\d(?::[0-5]\d)?{_PART_OF_DAY}?",
     r"(?:[01]\d|2[0-3])[0-5]\d(?: ?(?:hours|hrs|h))?",
@@ -235,7 +231,7 @@ _UNIT: Final = (
 _SPAN_OF_TIME: Final = (
     rf"(?:(?:{_NUMBER}|an?)[ -]?(?:working |calendar |school |full |whole )?{_UNIT})"
 )
-# A span of time: "six weeks", "two and a half years", "1 h 45 min", "half an hour".
+# A duration, such as "six weeks", "two and a half years", "1 h 45 min", "half an hour".
 _FREE_DURATION: Final = _like(
     rf"{_SPAN_OF_TIME}(?:(?:,| and|, and)? {_SPAN_OF_TIME})*",
     rf"{_NUMBER} {_UNIT} and (?:a (?:half|quarter|bit)|three quarters)",
@@ -256,7 +252,7 @@ _CURRENCY_SIGN: Final = (
     r"(?:[A-Z]{0,3}[$£€¥₣₤₦₩₪₫₱₲₴₵₸₹₺₽]|[A-Z]{3}|Ksh|KSh|TSh|USh|Rp|Rs\.?|R|S/|E£|kr\.?|Kč|Fr\.?)"
 )
 _SCALE: Final = r"(?: ?(?:k|K|m|thousand|million|lakh|lakhs|crore))?"
-# Money with its currency: "four thousand two hundred euros", "4.200,50 €", "$52k".
+# Money with its currency, such as "four thousand two hundred euros", "4.200,50 €", "$52k".
 _FREE_AMOUNT: Final = _like(
     rf"{_CURRENCY_SIGN} ?{_IN_DIGITS}{_SCALE}(?:[.,]-)?",
     rf"{_IN_DIGITS}{_SCALE} ?(?:{_CURRENCY_SIGN}|zł|Ft|lei|(?i:{_CURRENCY_WORD}))",
@@ -267,7 +263,7 @@ _FREE_AMOUNT: Final = _like(
     flags=0,
 )
 
-# A person's height: "1.68 m", "5 ft 6", "five foot six".
+# A height, such as "1.68 m", "5 ft 6", "five foot six".
 _FREE_HEIGHT: Final = _like(
     r"[12][.,]\d{1,2} ?(?:m|metres?|meters?)",
     r"1 ?m ?\d{2}(?: ?cm)?|[12]\d{2} ?(?:cm|centimetres?|centimeters?)",
@@ -276,7 +272,7 @@ _FREE_HEIGHT: Final = _like(
     rf"(?:one|two) met(?:re|er)s? (?:{_ONES})(?:[- ](?:{_ONES}))?",
     flags=re.IGNORECASE,
 )
-# A person's weight: "64 kilos", "10 st 4", "a hundred and fifty pounds".
+# A weight, such as "64 kilos", "10 st 4", "a hundred and fifty pounds".
 _FREE_WEIGHT: Final = _like(
     r"\d{2,3}(?:[.,]\d)? ?(?:kg|kgs|kilos?|kilograms?|kilogrammes?|lbs?\.?|pounds?)",
     r"\d{1,2} ?(?:st|stone)(?: ?\d{1,2} ?(?:lbs?|pounds?)?)?",
@@ -287,7 +283,7 @@ _PHONE: Final = re.compile(r"(?:\+|00)?\(?\d[\d ()./-]{6,20}\d(?: ?(?:ext|x)\.? 
 
 
 def _is_phone(text: str) -> bool:
-    """A phone number of 8 to 15 digits, in groups or not, with or without country code."""
+    """Return whether a text is a phone number of 8 to 15 digits."""
     digits = sum(character.isdecimal() for character in text)
     return 8 <= digits <= 15 and _PHONE.fullmatch(text) is not None
 
@@ -297,8 +293,8 @@ def _one_of(words: str) -> Predicate:
     return lambda text: text.lower() in allowed
 
 
-def _is_read_by(reader: Callable[[str], object]) -> Predicate:
-    return lambda text: reader(text) is not None
+def _parses(parse: Callable[[str], object]) -> Predicate:
+    return lambda text: parse(text) is not None
 
 
 def _either(paper: Predicate, free: Predicate) -> Predicate:
@@ -306,12 +302,11 @@ def _either(paper: Predicate, free: Predicate) -> Predicate:
 
 
 def _is_full_name(text: str) -> bool:
-    # Names of all scripts, so only what no name has is refused.
+    # Names come in all scripts, so only characters that no name has are refused.
     return re.fullmatch(r"[^\W\d_][^\s\d@_]*(?: [^\s\d@_]+)+", text) is not None
 
 
 def _is_card_number(text: str) -> bool:
-    """Sixteen digits whose last one is right by Luhn's formula (ISO/IEC 7812-1)."""
     return re.fullmatch(r"\d{16}", text, re.ASCII) is not None and luhn_holds(text)
 
 
@@ -324,8 +319,8 @@ def _is_iso_date(text: str) -> bool:
 
 
 _LICENCE: Final = _like(r"[A-Z]\d{8}")
-_AMOUNT: Final = _either(_is_read_by(parse_amount), _FREE_AMOUNT)
-_PERCENTAGE: Final = _is_read_by(parse_percentage)
+_AMOUNT: Final = _either(_parses(parse_amount), _FREE_AMOUNT)
+_PERCENTAGE: Final = _parses(parse_percentage)
 
 FORMATS: Final[Mapping[str, Predicate]] = MappingProxyType(
     {
@@ -348,8 +343,8 @@ FORMATS: Final[Mapping[str, Predicate]] = MappingProxyType(
             "man, woman, male, female, boy, girl, trans man, trans woman, transgender, non-binary, "
             "nonbinary, genderfluid, genderqueer, agender, bigender, intersex"
         ),
-        "Height": _either(_is_read_by(parse_metres), _FREE_HEIGHT),
-        "Weight": _either(_is_read_by(parse_kilograms), _FREE_WEIGHT),
+        "Height": _either(_parses(parse_metres), _FREE_HEIGHT),
+        "Weight": _either(_parses(parse_kilograms), _FREE_WEIGHT),
         "Blood Type": _like(r"(?:A|B|AB|O)[+\-\u2212]"),
         "Sexual Orientation": _one_of(
             "gay, lesbian, bisexual, straight, heterosexual, homosexual, asexual, aromantic, "
@@ -357,7 +352,7 @@ FORMATS: Final[Mapping[str, Predicate]] = MappingProxyType(
         ),
         "Date": _either(_is_iso_date, _FREE_DATE),
         "Time": _either(_like(r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"), _FREE_TIME),
-        "Duration": _either(_is_read_by(parse_days), _FREE_DURATION),
+        "Duration": _either(_parses(parse_days), _FREE_DURATION),
         "Monthly Income": _AMOUNT,
         "Monthly Expenses": _AMOUNT,
         "Account Balance": _AMOUNT,
@@ -375,7 +370,7 @@ FORMATS: Final[Mapping[str, Predicate]] = MappingProxyType(
 
 
 def fits(text: str, category: str) -> bool:
-    """Whether a text is in a form of a category; where any line will do, whether it is one."""
+    """Return whether a text has a format of a category; without a format, any line does."""
     return FORMATS[category](text) if category in FORMATS else _is_line(text)
 
 

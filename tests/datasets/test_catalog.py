@@ -166,7 +166,7 @@ def test_all_is_demo_as_long_as_nothing_of_the_benchmark_is_built(
 def test_all_lacks_nothing_silently() -> None:
     DATASETS["hard"].path.unlink()
 
-    with pytest.raises(InputFileError, match=r"hard\.jsonl: it is not there: run `pii-bench data"):
+    with pytest.raises(InputFileError, match=r"hard\.jsonl: the file is missing: run `pii-bench data"):
         load_datasets("all")
 
 
@@ -185,13 +185,13 @@ def test_a_set_that_is_not_there_says_what_brings_it(
     with pytest.raises(InputFileError) as caught:
         load_dataset(name)
 
-    assert str(caught.value) == f"{data / path}: it is not there: {remedy}"
+    assert str(caught.value) == f"{data / path}: the file is missing: {remedy}"
 
 
 def test_a_set_that_is_not_pinned(data: Path) -> None:
     write_lines(data / "multi.jsonl", [sample_record()])
 
-    with pytest.raises(InputFileError, match=r"multi\.card\.json: does not pin 'multi': run"):
+    with pytest.raises(InputFileError, match=r"multi\.card\.json: has no pin of 'multi': run"):
         load_dataset("multi")
 
 

@@ -286,12 +286,12 @@ def test_a_file_that_is_no_parquet(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     (tmp_path / "rows.parquet").write_bytes(b"PAR1")
 
-    with pytest.raises(InputFileError, match="is no Parquet file"):
+    with pytest.raises(InputFileError, match="not a Parquet file"):
         read(f"ai4privacy:{tmp_path}")
 
 
 def test_a_long_list_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pii_bench.datasets.rows._AT_ONCE", 7)
+    monkeypatch.setattr("pii_bench.datasets.rows._CHUNK_SIZE", 7)
     rows = [{**ROW, "id": number} for number in range(5)]
     path = tmp_path / "rows.json"
     path.write_text("\n" + json.dumps(rows, indent=1), encoding="utf-8")
