@@ -43,7 +43,7 @@ def training_examples(sources: Iterable[str], targets: Iterable[str]) -> list[Ex
         targets: what is learnt.
 
     Raises:
-        PiiBenchError: one of our sets is for tests alone, or a dataset is missing or broken.
+        PiiBenchError: one of our sets is only for tests, or a dataset is missing or broken.
     """
     samples = [sample for source in sources for sample in load_for_training(source).samples]
     return [

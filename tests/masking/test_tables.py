@@ -209,7 +209,7 @@ def test_parquet_keeps_its_schema_and_all_but_the_texts(
     arrays = [arrow.array(each, field.type) for each, field in zip(columns, schema, strict=True)]
     before = arrow.Table.from_arrays(arrays, schema=schema)
     pq.write_table(before, tmp_path / "in.parquet")
-    monkeypatch.setattr("pii_bench.datasets.rows._ROWS_AT_ONCE", 2)
+    monkeypatch.setattr("pii_bench.datasets.rows._BATCH_SIZE", 2)
     table = open_table(tmp_path / "in.parquet", "text", "ask")
     out, part = tmp_path / "out.parquet", tmp_path / "out.parquet.part"
 
@@ -227,7 +227,7 @@ def test_parquet_keeps_its_schema_and_all_but_the_texts(
 
 def test_parquet_that_is_none(tmp_path: Path, pq: Any) -> None:
     path = write(tmp_path / "in.parquet", "ann")
-    with pytest.raises(InputFileError, match=r"in\.parquet: is no Parquet file$"):
+    with pytest.raises(InputFileError, match=r"in\.parquet: not a Parquet file$"):
         open_table(path, "text")
     with pytest.raises(InputFileError, match=r"gone\.parquet: No such file"):
         open_table(tmp_path / "gone.parquet", "text")

@@ -43,7 +43,7 @@ def read_data(train: Iterable[str], dev: Iterable[str], hold_out: int) -> Data:
             fifth.
 
     Raises:
-        PiiBenchError: one of ours is for tests alone, or a dataset is missing or broken.
+        PiiBenchError: one of ours is only for tests, or a dataset is missing or broken.
     """
     learnt: dict[str, Sequence[Sample]] = {}
     deciding: dict[str, Sequence[Sample]] = {source: _asked(source) for source in dev}

@@ -57,5 +57,5 @@ def test_samples_without_a_query_are_left_out(tmp_path: Path) -> None:
 def test_nothing_is_learnt_from_a_test_set_nor_chosen_by_it(
     train: list[str], dev: list[str]
 ) -> None:
-    with pytest.raises(PiiBenchError, match="is for tests alone \\(allowed: train-single, train-m"):
+    with pytest.raises(PiiBenchError, match="is only for tests \\(allowed: train-single, train-m"):
         read_data(train, dev, 200)
