@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from tabulate import tabulate
 
-from pii_bench.cli import mask_corpus
 from pii_bench.cli.options import (
     add_endpoint,
     add_engine,
@@ -45,7 +44,7 @@ from pii_bench.runs.mask_text import (
 from pii_bench.scorer import normalise
 from pii_bench.scorer.masked_text import Trace
 from pii_bench.systems import DEFAULT_SYSTEM
-from pii_bench.systems.base import UNKNOWN_RECIPIENT, require_local
+from pii_bench.systems.base import UNKNOWN_RECIPIENT
 from pii_bench.systems.catalog import SystemOptions, build_systems, is_prompted
 from pii_bench.tasks import Task
 
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
     from pii_bench.masking import Masked
+    from pii_bench.runs.corpora import Corpus
     from pii_bench.runs.mask_text import Answers
     from pii_bench.systems.base import System
 
@@ -68,66 +68,74 @@ _TRACES: Final = {
     Trace.PART: "in part",
 }
 
-
 DESCRIPTION: Final = (
-    "Replace in a text all personal information that a query does not need by tags such as "
-    "<Phone Number>. Where the system fails nothing is printed, and the exit code is 2. With "
-    "--out a corpus is masked: a folder of texts, or a column of a table. With --rewrite a chat "
-    "model writes the text anew instead."
+    "Replace all personal information in a text that a query does not need by tags such as "
+    "<Phone Number>. If the system fails, nothing is printed and the exit code is 2. With --out, "
+    "mask a corpus: a folder of texts, or a column of a table. With --rewrite, a chat model "
+    "rewrites the text instead."
+)
+
+_CORPUS: Final = (
+    "Every *.txt file below a folder, or a column of a .jsonl, .csv or .parquet file. Run again "
+    "to continue: files that exist are skipped; for a table, the complete rows in OUT.part are "
+    "kept, an incomplete last line is cut off, and as many rows of the input are skipped. OUT.part "
+    "becomes OUT at the end (for .parquet it holds the masked texts as JSON lines until then). "
+    "Give the same query and system again, which is not checked. At the first text on which the "
+    "system fails, the run stops and names it."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument(
         "file",
         type=Path,
         nargs="?",
         default=STANDARD_INPUT,
-        help="UTF-8 text (default: -, stdin), or a corpus",
+        help="a UTF-8 text (default: -, standard input), or a corpus",
     )
-    parser.add_argument("--query", help="what will be asked about the text; it is not masked")
+    parser.add_argument("--query", help="the question about the text; it is not masked")
     parser.add_argument(
         "--model",
         default=DEFAULT_SYSTEM,
         metavar="SYSTEM",
-        help="any that `pii-bench run` takes and that is not told gold (default: %(default)s)",
+        help="as for `pii-bench run`, except systems that use gold (default: %(default)s)",
     )
     parser.add_argument(
         "--rewrite",
         action="store_true",
-        help="let the chat model of --model write the text anew, without what the query does not "
-        f"need; {DEFAULT_SYSTEM} looks for what is left",
+        help="let the chat model of --model rewrite the text without what the query does not "
+        f"need; {DEFAULT_SYSTEM} then looks for values that are left",
     )
     parser.add_argument(
         "--mapping",
         type=Path,
         metavar="FILE",
-        help="write what the tags stand for to this file, which only you may read",
+        help="write the values behind the tags to this file, which only you may read",
     )
     parser.add_argument(
-        "--force", action="store_true", help="replace the mapping file, or begin a corpus anew"
+        "--force", action="store_true", help="replace the mapping file, or start a corpus again"
     )
     parser.add_argument(
         "--unmask",
         action="store_true",
-        help="put back into an answer what the tags of --mapping stand for",
+        help="replace the tags in an answer by the values of --mapping",
     )
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="list on standard error each text that was found, and what became of it",
+        help="list on standard error each value that was found, and its tag",
     )
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print one JSON object instead of the text: `text`, and what was `found`",
+        help="print a JSON object with `text` and `found` instead of the text",
     )
     parser.add_argument(
         "--on-failure",
         choices=("refuse", "mask-all"),
         default="refuse",
-        help="if the system does not tell what the query needs: print nothing, or mask all that "
+        help="if the system does not say what the query needs: print nothing, or mask all that "
         "was found (default: %(default)s)",
     )
     add_local_only(parser)
@@ -135,231 +143,85 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--strategy", help="a chat model's prompt for query-related PII (default: naive)"
     )
     add_label_map(parser)
-    corpus = parser.add_argument_group("a corpus", mask_corpus.DESCRIPTION)
-    mask_corpus.add_arguments(corpus)
+    corpus = parser.add_argument_group("corpora", _CORPUS)
+    corpus.add_argument(
+        "--out", type=Path, help="a folder for a folder, a file with the same ending for a table"
+    )
+    corpus.add_argument("--column", metavar="NAME", help="the column of a table with the texts")
+    corpus.add_argument(
+        "--query-column",
+        metavar="NAME",
+        help="the column with the queries, instead of --query; not masked",
+    )
     add_engine(corpus)
     add_keep(parser)
-    add_sampling(parser.add_argument_group("what a chat model is asked"))
-    add_endpoint(parser.add_argument_group("how it is called"))
+    add_sampling(parser.add_argument_group("answers of chat models"))
+    add_endpoint(parser.add_argument_group("calls of chat models"))
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Print a text with tags, or with `--unmask` an answer without them; all else to stderr.
+    """Print a masked text, or with `--unmask` a restored answer; messages go to standard error.
 
-    Nothing is printed unless all went well: a text that could not be masked never passes.
+    The text is printed only if every step succeeded.
 
     Returns:
-        Whether no tag of an answer was left that is written otherwise than in the mapping.
+        False if an answer has a tag whose number is not in the mapping.
 
     Raises:
         PiiBenchError: wrong arguments or input, or the system gave no usable answer.
     """
     if arguments.unmask:
         return _unmask(arguments)
-    if mask_corpus.is_meant(arguments):
-        return _mask_corpus(arguments)
-    if arguments.query is None:
+    corpus_options = (arguments.out, arguments.column, arguments.query_column)
+    if arguments.file.is_dir() or corpus_options != (None, None, None):
+        _mask_corpus(arguments)
+    elif arguments.query is None:
         raise PiiBenchError("--query is missing: what will be asked about the text?")
-    return _rewrite(arguments) if arguments.rewrite else _mask(arguments)
-
-
-def _mask_corpus(arguments: argparse.Namespace) -> bool:
-    mask_corpus.check(arguments)
-    rewriter = _Rewriter(arguments) if arguments.rewrite else None
-    systems = rewriter.systems if rewriter else _systems(arguments)
-    corpus = mask_corpus.prepare(arguments)
-    _tell_recipients(systems)
-    workers = ray_workers(arguments, systems)
-    if rewriter is not None:
-        maskings = partial(rewrite_each, systems, rewriter.rewriting)
-    elif workers is None:
-        maskings = partial(mask_each, systems, arguments.on_failure)
+    elif arguments.rewrite:
+        _rewrite(arguments)
     else:
-        asked = arguments.model, system_options(arguments), arguments.on_failure, workers
-        maskings = partial(mask_each_on_ray, *asked)
-    with RunProgress() as progress:
-        counts = corpora.mask_corpus(corpus, arguments.query, maskings, progress)
-    before = f", {corpus.done} of them before, which are not counted here" if corpus.done else ""
-    _say(f"texts: {corpus.total}{before}")
-    if rewriter is None:
-        _tell(counts)
-    else:
-        rewriter.tell_counts()
+        _mask(arguments)
     return True
 
 
-class _Rewriter:
-    """Lets texts be written anew, and counts what is left."""
-
-    def __init__(self, arguments: argparse.Namespace) -> None:
-        _refuse_for_rewriting(arguments)
-        options = replace(system_options(arguments), strategy=str(Task.REWRITE), keep=None)
-        if not is_prompted(arguments.model):
-            raise PiiBenchError(
-                f"system {arguments.model!r} writes no text: --rewrite needs a chat model, --model"
-            )
-        self._rewriter = rewriting_system(build_systems(arguments.model, options))
-        self._checkers = masking_systems(
-            build_systems(DEFAULT_SYSTEM, SystemOptions(keep=arguments.keep))
-        )
-        self.systems: Sequence[System] = (self._rewriter, *self._checkers)
-        self._traces = Traces()
-        if arguments.local_only:
-            require_local(self.systems)
-
-    async def rewriting(self, text: str, query: str) -> Rewriting:
-        made = await rewrite(text, query, self._rewriter, self._checkers)
-        self._traces.add(made)
-        return made
-
-    def tell_counts(self) -> None:
-        traces = self._traces
-        left = traces.told.total()
-        how = ", ".join(
-            f"{traces.told[trace]} {name}" for trace, name in _TRACES.items() if traces.told[trace]
-        )
-        _say(
-            f"of {traces.values} values that {DEFAULT_SYSTEM} finds and the query does not need, "
-            f"{left} can still be told{_by_type(traces.types)}{f': {how}' if how else ''}"
-        )
-
-
-def _refuse_for_rewriting(arguments: argparse.Namespace) -> None:
-    given = {
-        "engine": None if arguments.engine == "process" else arguments.engine,
-        "mapping": arguments.mapping,
-        "label-map": arguments.label_map,
-        "votes": arguments.votes,
-        "strategy": None if arguments.strategy == Task.REWRITE else arguments.strategy,
-        "on-failure": None if arguments.on_failure == "refuse" else arguments.on_failure,
-    }
-    for option, value in given.items():
-        if value is not None:
-            raise PiiBenchError(f"--rewrite has no use for --{option}: leave it out")
-
-
-def _rewrite(arguments: argparse.Namespace) -> bool:
-    if arguments.force:
-        raise PiiBenchError("--force is about the output of a corpus: leave it out")
-    work = _Rewriter(arguments)
-    text = _read(arguments.file)
-    _tell_recipients(work.systems)
-
-    rewriting = asyncio.run(_closing(work.systems, work.rewriting(text, arguments.query)))
-    echo_exactly(rewriting.text + "\n")
-    work.tell_counts()
-    if arguments.explain:
-        types = {normalise(value): pii_type for value, pii_type in rewriting.found.entities}
-        rows = [
-            (types[each.text.text], each.text.text, "yes" if each.text.needed else "", told)
-            for each in rewriting.told
-            for told in [_TRACES.get(each.trace, "gone")]
-        ]
-        headers = ("type", "text", "needed", "in the new text")
-        log(tabulate(rows, headers=headers, disable_numparse=True))
-    return True
-
-
-def _mask(arguments: argparse.Namespace) -> bool:
+def _mask(arguments: argparse.Namespace) -> None:
     query, mapping = arguments.query, arguments.mapping
     if mapping is not None:
         if mapping == STANDARD_INPUT:
             raise PiiBenchError("--mapping: a mapping is never printed; give it a file")
         check_target(mapping, force=arguments.force)
     elif arguments.force:
-        raise PiiBenchError("--force is about the file of --mapping: leave it out")
+        raise PiiBenchError("--force replaces the file of --mapping: leave it out")
     if arguments.engine != "process":
         raise PiiBenchError("--engine ray is for a corpus, not for one text")
-    systems = _systems(arguments)
+    systems = _load_masking_systems(arguments)
     text = _read(arguments.file)
-    _tell_recipients(systems)
-    asking = _ask(text, systems, arguments)
-    answers, in_query = asyncio.run(_closing(systems, asking))
-    # Weights make room for what finds the answers in a long text.
+    _log_recipients(systems)
+
+    async def ask_both() -> tuple[Answers, tuple[tuple[str, str], ...]]:
+        answers = await ask(text, query, systems, on_failure=arguments.on_failure)
+        return answers, await find_in_query(query, systems)
+
+    answers, in_query = asyncio.run(_close_after(systems, ask_both()))
+    # Frees the weights: masking a long text takes memory too.
     del systems
     masked = mask(text, answers.entities, answers.needed or ())
     if mapping is not None:
         write_mapping(mapping, masked.mapping, force=arguments.force)
+    found = _found(answers, masked)
     if arguments.json:
-        echo_json({"text": masked.text, "found": _found(answers, masked)})
+        echo_json({"text": masked.text, "found": found})
     else:
         echo_exactly(masked.text)
     counts = Counts()
     counts.add(answers, masked, query, in_query)
-    _tell(counts)
+    _log_counts(counts)
     if arguments.explain:
-        log(tabulate(_found(answers, masked), headers="keys", disable_numparse=True))
-    return True
-
-
-def _unmask(arguments: argparse.Namespace) -> bool:
-    if arguments.mapping is None:
-        raise PiiBenchError("--unmask needs the file of --mapping")
-    for option in ("query", "force", "json", "rewrite", *mask_corpus.OPTIONS):
-        if getattr(arguments, option) not in (None, False):
-            name = option.replace("_", "-")
-            raise PiiBenchError(f"--unmask has no use for --{name}: leave it out")
-    mapping = read_mapping(arguments.mapping)
-    answer = _read(arguments.file)
-    echo_exactly(unmask(answer, mapping))
-    if absent := absent_tags(answer, mapping):
-        _say(f"not in the text: {', '.join(absent)}")
-    if inexact := inexact_tags(answer, mapping):
-        _say(f"left as they are, for the mapping has other numbers: {', '.join(inexact)}")
-    return not inexact
-
-
-def _systems(arguments: argparse.Namespace) -> Sequence[System]:
-    options, local_only = system_options(arguments), arguments.local_only
-    return masking_systems(load_systems(arguments.model, options, local_only=local_only))
-
-
-def _read(path: Path) -> str:
-    if path == STANDARD_INPUT:
-        return decode(sys.stdin.buffer.read(), "standard input")
-    return read_text(path)
-
-
-async def _ask(
-    text: str, systems: Sequence[System], arguments: argparse.Namespace
-) -> tuple[Answers, tuple[tuple[str, str], ...]]:
-    """What a system says of the text, and what it finds in the query itself."""
-    query = arguments.query
-    answers = await ask(text, query, systems, on_failure=arguments.on_failure)
-    return answers, await find_in_query(query, systems)
-
-
-async def _closing(systems: Sequence[System], work: Awaitable[T]) -> T:
-    """Do some work, and close the systems that it asks."""
-    try:
-        return await work
-    finally:
-        for system in systems:
-            await system.close()
-
-
-def _tell_recipients(systems: Sequence[System]) -> None:
-    for recipient in sorted({system.card.unmasked_text_to for system in systems}):
-        does_not_say = " (the system does not say)" if recipient == UNKNOWN_RECIPIENT else ""
-        _say(f"the unmasked text goes to: {recipient}{does_not_say}")
-
-
-def _tell(counts: Counts) -> None:
-    """Counts alone, by type: what is masked, and what is not."""
-    _say(f"masked: {counts.values} values at {counts.places} places{_by_type(counts.masked)}")
-    if counts.readable.total():
-        _say(f"left readable, for the query needs it{_by_type(counts.readable)}")
-    if counts.undecided:
-        _say("what the query needs was not told: everything that was found is masked")
-    if counts.not_found:
-        _say(f"named by the system, but not found in the text: {counts.not_found}")
-    if held := counts.in_query.total():
-        values = "1 value" if held == 1 else f"{held} values"
-        _say(f"the query itself holds {values}{_by_type(counts.in_query)}: it is not masked")
+        log(tabulate(found, headers="keys", disable_numparse=True))
 
 
 def _found(answers: Answers, masked: Masked) -> list[dict[str, str]]:
-    """What was found: type, text, and its tag or that it is left readable."""
+    """Return the type and text of each value, with its tag if it is masked."""
     tags = {normalise(text): tag for tag, texts in masked.mapping.items() for text in texts}
     return [
         {"type": pii_type, "text": text, "becomes": tags.get(normalise(text), "left readable")}
@@ -368,10 +230,205 @@ def _found(answers: Answers, masked: Masked) -> list[dict[str, str]]:
     ]
 
 
+def _unmask(arguments: argparse.Namespace) -> bool:
+    if arguments.mapping is None:
+        raise PiiBenchError("--unmask needs the file of --mapping")
+    _refuse_options(
+        "--unmask",
+        {
+            "query": arguments.query is not None,
+            "force": arguments.force,
+            "json": arguments.json,
+            "rewrite": arguments.rewrite,
+            "out": arguments.out is not None,
+            "column": arguments.column is not None,
+            "query-column": arguments.query_column is not None,
+        },
+    )
+    mapping = read_mapping(arguments.mapping)
+    answer = _read(arguments.file)
+    echo_exactly(unmask(answer, mapping))
+    if absent := absent_tags(answer, mapping):
+        _log(f"not in the text: {', '.join(absent)}")
+    inexact = inexact_tags(answer, mapping)
+    if inexact:
+        _log(f"left as they are, because the mapping has other numbers: {', '.join(inexact)}")
+    return not inexact
+
+
+class _Rewriter:
+    """Rewrites texts, and counts the values that the new texts still reveal."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        _refuse_options(
+            "--rewrite",
+            {
+                "engine": arguments.engine != "process",
+                "mapping": arguments.mapping is not None,
+                "label-map": arguments.label_map is not None,
+                "votes": arguments.votes is not None,
+                "strategy": arguments.strategy not in {None, Task.REWRITE},
+                "on-failure": arguments.on_failure != "refuse",
+            },
+        )
+        if not is_prompted(arguments.model):
+            raise PiiBenchError(
+                f"system {arguments.model!r} writes no text: --rewrite needs a chat model, --model"
+            )
+        options = replace(system_options(arguments), strategy=str(Task.REWRITE), keep=None)
+        self._rewriter = rewriting_system(
+            load_systems(arguments.model, options, local_only=arguments.local_only)
+        )
+        self._checkers = masking_systems(
+            build_systems(DEFAULT_SYSTEM, SystemOptions(keep=arguments.keep))
+        )
+        self.systems: Sequence[System] = (self._rewriter, *self._checkers)
+        self._traces = Traces()
+
+    async def rewrite(self, text: str, query: str) -> Rewriting:
+        rewriting = await rewrite(text, query, self._rewriter, self._checkers)
+        self._traces.add(rewriting)
+        return rewriting
+
+    def log_counts(self) -> None:
+        traces = self._traces
+        kinds = [
+            f"{traces.told[trace]} {name}" for trace, name in _TRACES.items() if traces.told[trace]
+        ]
+        _log(
+            f"of {traces.values} values that {DEFAULT_SYSTEM} finds and the query does not need, "
+            f"the new text still reveals {traces.told.total()}{_by_type(traces.types)}"
+            + (f": {', '.join(kinds)}" if kinds else "")
+        )
+
+
+def _rewrite(arguments: argparse.Namespace) -> None:
+    if arguments.force:
+        raise PiiBenchError("--force is for the output of a corpus: leave it out")
+    rewriter = _Rewriter(arguments)
+    text = _read(arguments.file)
+    _log_recipients(rewriter.systems)
+    work = rewriter.rewrite(text, arguments.query)
+    rewriting = asyncio.run(_close_after(rewriter.systems, work))
+    echo_exactly(rewriting.text + "\n")
+    rewriter.log_counts()
+    if arguments.explain:
+        types = {normalise(value): pii_type for value, pii_type in rewriting.found.entities}
+        rows = [
+            (
+                types[value.text.text],
+                value.text.text,
+                "yes" if value.text.needed else "",
+                _TRACES.get(value.trace, "gone"),
+            )
+            for value in rewriting.told
+        ]
+        headers = ("type", "text", "needed", "in the new text")
+        log(tabulate(rows, headers=headers, disable_numparse=True))
+
+
+def _mask_corpus(arguments: argparse.Namespace) -> None:
+    _check_corpus_arguments(arguments)
+    rewriter = _Rewriter(arguments) if arguments.rewrite else None
+    systems = rewriter.systems if rewriter else _load_masking_systems(arguments)
+    corpus = _open_corpus(arguments)
+    _log_recipients(systems)
+    workers = ray_workers(arguments, systems)
+    if rewriter is not None:
+        mask_texts = partial(rewrite_each, systems, rewriter.rewrite)
+    elif workers is None:
+        mask_texts = partial(mask_each, systems, arguments.on_failure)
+    else:
+        options = system_options(arguments)
+        mask_texts = partial(
+            mask_each_on_ray, arguments.model, options, arguments.on_failure, workers
+        )
+    with RunProgress() as progress:
+        counts = corpora.mask_corpus(corpus, arguments.query, mask_texts, progress)
+    before = f", {corpus.done} of them masked before and not counted here" if corpus.done else ""
+    _log(f"texts: {corpus.total}{before}")
+    if rewriter is None:
+        _log_counts(counts)
+    else:
+        rewriter.log_counts()
+
+
+def _check_corpus_arguments(arguments: argparse.Namespace) -> None:
+    for option in ("mapping", "explain", "json"):
+        if getattr(arguments, option):
+            raise PiiBenchError(f"--{option} is for one text, not for a corpus: leave it out")
+    if arguments.out is None:
+        raise PiiBenchError("--out is missing: where do the masked texts go?")
+    if (arguments.query is None) == (arguments.query_column is None):
+        raise PiiBenchError("what will be asked about the texts? Give --query or --query-column")
+    if arguments.query is not None and not arguments.query.strip():
+        raise PiiBenchError("the query is blank: what will be asked about the texts?")
+
+
+def _open_corpus(arguments: argparse.Namespace) -> Corpus:
+    path, out, force = arguments.file, arguments.out, arguments.force
+    if path.is_dir():
+        if arguments.column is not None or arguments.query_column is not None:
+            raise PiiBenchError(f"{path}: a folder has no columns; it takes --query and --out")
+        return corpora.corpus_of_folder(path, out, force=force)
+    if arguments.column is None:
+        raise PiiBenchError(f"--column is missing: which column of {path} holds the texts?")
+    if arguments.column == arguments.query_column:
+        raise PiiBenchError("--query-column is the column of the texts, which are masked")
+    return corpora.corpus_of_table(path, out, arguments.column, arguments.query_column, force=force)
+
+
+def _load_masking_systems(arguments: argparse.Namespace) -> Sequence[System]:
+    options = system_options(arguments)
+    return masking_systems(load_systems(arguments.model, options, local_only=arguments.local_only))
+
+
+def _refuse_options(mode: str, given: dict[str, bool]) -> None:
+    """Raise an error for the first option that is given."""
+    for option, is_given in given.items():
+        if is_given:
+            raise PiiBenchError(f"{mode} does not use --{option}: leave it out")
+
+
+def _read(path: Path) -> str:
+    if path == STANDARD_INPUT:
+        return decode(sys.stdin.buffer.read(), "standard input")
+    return read_text(path)
+
+
+async def _close_after(systems: Sequence[System], work: Awaitable[T]) -> T:
+    """Await some work, then close the systems."""
+    try:
+        return await work
+    finally:
+        for system in systems:
+            await system.close()
+
+
+def _log_recipients(systems: Sequence[System]) -> None:
+    for recipient in sorted({system.card.unmasked_text_to for system in systems}):
+        unknown = " (the system does not say)" if recipient == UNKNOWN_RECIPIENT else ""
+        _log(f"the unmasked text goes to: {recipient}{unknown}")
+
+
+def _log_counts(counts: Counts) -> None:
+    """Log what is masked and what is readable: counts by type only, no part of a text."""
+    _log(f"masked: {counts.values} values at {counts.places} places{_by_type(counts.masked)}")
+    if counts.readable.total():
+        _log(f"left readable because the query needs it{_by_type(counts.readable)}")
+    if counts.undecided:
+        _log("the system did not say what the query needs: everything that was found is masked")
+    if counts.not_found:
+        _log(f"named by the system, but not found in the text: {counts.not_found}")
+    if total := counts.in_query.total():
+        values = "1 value" if total == 1 else f"{total} values"
+        _log(f"the query itself contains {values}{_by_type(counts.in_query)}: it is not masked")
+
+
 def _by_type(counts: Counter[str]) -> str:
     listed = ", ".join(f"{pii_type} {count}" for pii_type, count in sorted((+counts).items()))
     return f" ({listed})" if listed else ""
 
 
-def _say(line: str) -> None:
+def _log(line: str) -> None:
     log(f"pii-bench mask: {line}")

@@ -64,7 +64,7 @@ def test_a_text_is_masked_for_a_query_and_restored(
     assert output.err.decode().splitlines() == [
         "pii-bench mask: the unmasked text goes to: this machine",
         "pii-bench mask: masked: 2 values at 2 places (PER 2)",
-        "pii-bench mask: left readable, for the query needs it (DEM 1)",
+        "pii-bench mask: left readable because the query needs it (DEM 1)",
     ]
     mapping = letter.parent / "mapping.json"
     assert json.loads(mapping.read_text())["tags"] == MAPPING
@@ -109,7 +109,7 @@ def test_what_only_the_query_holds_is_counted_too(
     assert mask(query="I am ann.lee@mail.example: may I pay less rent?") == 0
 
     assert capsys.readouterr().err.splitlines()[-1] == (
-        "pii-bench mask: the query itself holds 1 value (CODE 1): it is not masked"
+        "pii-bench mask: the query itself contains 1 value (CODE 1): it is not masked"
     )
 
 
@@ -123,9 +123,9 @@ def test_nothing_else_is_written_and_no_message_quotes_the_text(
     said = capsys.readouterr().err
     assert said.splitlines()[1:] == [
         "pii-bench mask: masked: 2 values at 2 places (PER 2)",
-        "pii-bench mask: left readable, for the query needs it (DEM 1)",
+        "pii-bench mask: left readable because the query needs it (DEM 1)",
         "pii-bench mask: named by the system, but not found in the text: 1",
-        "pii-bench mask: the query itself holds 2 values (PER 2): it is not masked",
+        "pii-bench mask: the query itself contains 2 values (PER 2): it is not masked",
     ]
     assert {path.name for path in letter.parent.iterdir()} == {"letter.txt", "said.jsonl"}
 
@@ -205,7 +205,7 @@ def test_where_the_mapping_cannot_be_kept_the_masked_text_is_not_printed(
             "<full name 1>, <Full Name 2>, <Full Name 7>",
             1,
             "Ann Lee, Bo Ek, <Full Name 7>",
-            "left as they are, for the mapping has other numbers: <Full Name 7>",
+            "left as they are, because the mapping has other numbers: <Full Name 7>",
         ),
     ],
 )
@@ -232,14 +232,14 @@ def test_an_answer_is_restored_and_what_is_not_is_told(
         (["letter.txt", "--query", " "], "the query is blank: give the question about the text"),
         (["gone.txt", "--query", "Q"], "gone.txt: No such file or directory"),
         (["latin1.txt", "--query", "Q"], "latin1.txt: not valid UTF-8 (byte 2)"),
-        (["letter.txt", "--query", "Q", "--force"], "--force is about the file of --mapping"),
+        (["letter.txt", "--query", "Q", "--force"], "--force replaces the file of --mapping"),
         (["letter.txt", "--query", "Q", "--mapping", "-"], "--mapping: a mapping is never printed"),
         (["letter.txt", "--query", "Q", "--mapping", "no/m"], "no: no such folder; a mapping"),
         (["letter.txt", "--query", "Q", "--model", "bilstm-crf"], "system 'bilstm-crf' does not"),
         (["letter.txt", "--query", "Q", "--model", "gold+all"], "system 'gold' (detection) uses"),
         (["letter.txt", "--unmask"], "--unmask needs the file of --mapping"),
-        (["--unmask", "--mapping", "m", "--query", "Q"], "--unmask has no use for --query"),
-        (["--unmask", "--mapping", "m", "--force"], "--unmask has no use for --force"),
+        (["--unmask", "--mapping", "m", "--query", "Q"], "--unmask does not use --query"),
+        (["--unmask", "--mapping", "m", "--force"], "--unmask does not use --force"),
         (["--unmask", "--mapping", "gone.json"], "gone.json: No such file or directory"),
         (["--unmask", "--mapping", "letter.txt"], "letter.txt: is no mapping: not valid JSON"),
     ],

@@ -69,8 +69,8 @@ def test_every_text_of_a_folder_is_masked(letters: Path, replay: str, capsys: Ca
     assert lines[3:] == [
         "pii-bench mask: texts: 3",
         "pii-bench mask: masked: 2 values at 3 places (PER 2)",
-        "pii-bench mask: left readable, for the query needs it (DEM 1)",
-        "pii-bench mask: the query itself holds 2 values (PER 2): it is not masked",
+        "pii-bench mask: left readable because the query needs it (DEM 1)",
+        "pii-bench mask: the query itself contains 2 values (PER 2): it is not masked",
     ]
 
 
@@ -84,7 +84,7 @@ def test_files_that_are_there_are_skipped_unless_forced(
 
     assert mask(*options) == 0
     assert there.read_text() == "as it was"
-    assert "mask: texts: 3, 1 of them before, which are not" in capsys.readouterr().err
+    assert "mask: texts: 3, 1 of them masked before and not" in capsys.readouterr().err
     assert mask(*options, "--force") == 0
     assert there.read_bytes() == b"<Full Name> is 32.\r\n"
     assert "mask: texts: 3\n" in capsys.readouterr().err
@@ -139,7 +139,7 @@ def test_a_text_on_which_the_system_fails_stops_a_table_which_goes_on_there(
     assert len(protocol_server.requests) == before + 4
     assert read_lines(out) == MASKED
     assert not part.exists()
-    assert "texts: 3, 1 of them before, which are not counted" in capsys.readouterr().err
+    assert "texts: 3, 1 of them masked before and not counted here" in capsys.readouterr().err
 
 
 def test_a_text_on_which_the_system_fails_stops_a_folder(
@@ -221,8 +221,8 @@ def test_a_bad_row_is_told_before_a_text_is_masked(
             "unknown ending of a table '.txt' (allowe",
         ),
         ("gone.jsonl --column text --query Q --out o.jsonl", "gone.jsonl: No such file or direct"),
-        ("--unmask --mapping m --out o", "--unmask has no use for --out: leave it out"),
-        ("--unmask --mapping m --query-column q", "--unmask has no use for --query-column"),
+        ("--unmask --mapping m --out o", "--unmask does not use --out: leave it out"),
+        ("--unmask --mapping m --query-column q", "--unmask does not use --query-column"),
     ],
 )
 @pytest.mark.usefixtures("letters")

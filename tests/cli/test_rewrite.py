@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 QUERY: Final = "Is the pay of 41,000 dollars a year fair in Oslo?"
 LEFT: Final = (
-    "of 2 values that encoder finds and the query does not need, 1 can still be told (PER 1): "
+    "of 2 values that encoder finds and the query does not need, the new text still reveals 1 (PER 1): "
     "1 in part"
 )
 LETTER: Final = "I am Ann Lee, ann.lee@mail.example, and earn 41,000 dollars in Oslo."
@@ -152,16 +152,16 @@ def test_nothing_is_printed_where_the_model_fails_and_no_message_quotes(
     ("options", "message"),
     [
         ((), "system 'encoder' writes no text: --rewrite needs a chat model"),
-        (("--model", "M", "--mapping", "m.json"), "--rewrite has no use for --mapping"),
-        (("--model", "M", "--strategy", "naive"), "--rewrite has no use for --strategy"),
-        (("--model", "M", "--on-failure", "mask-all"), "--rewrite has no use for --on-failure"),
+        (("--model", "M", "--mapping", "m.json"), "--rewrite does not use --mapping"),
+        (("--model", "M", "--strategy", "naive"), "--rewrite does not use --strategy"),
+        (("--model", "M", "--on-failure", "mask-all"), "--rewrite does not use --on-failure"),
         (("--model", "M", "--output", "schema"), "'rewrite' has no schema"),
         (
             ("--model", "openai/m", "--base-url", "http://x.example/v1", "--local-only"),
             "--local-only",
         ),
-        (("--model", "M", "--force"), "--force is about the output of a corpus"),
-        (("--unmask", "--mapping", "m.json"), "--unmask has no use for --query"),
+        (("--model", "M", "--force"), "--force is for the output of a corpus"),
+        (("--unmask", "--mapping", "m.json"), "--unmask does not use --query"),
     ],
 )
 def test_what_it_has_no_use_for_is_refused(
