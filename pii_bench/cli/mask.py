@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
@@ -51,14 +51,12 @@ from pii_bench.tasks import Task
 if TYPE_CHECKING:
     import argparse
     from collections import Counter
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import Sequence
 
     from pii_bench.masking import Masked
     from pii_bench.runs.corpora import Corpus
-    from pii_bench.runs.mask_text import Answers
+    from pii_bench.runs.mask_text import Answers, OnFailure
     from pii_bench.systems.base import System
-
-T = TypeVar("T")
 
 STANDARD_INPUT: Final = Path("-")
 
@@ -197,12 +195,7 @@ def _mask(arguments: argparse.Namespace) -> None:
     systems = _load_masking_systems(arguments)
     text = _read(arguments.file)
     _log_recipients(systems)
-
-    async def ask_both() -> tuple[Answers, tuple[tuple[str, str], ...]]:
-        answers = await ask(text, query, systems, on_failure=arguments.on_failure)
-        return answers, await find_in_query(query, systems)
-
-    answers, in_query = asyncio.run(_close_after(systems, ask_both()))
+    answers, in_query = asyncio.run(_ask(text, query, systems, arguments.on_failure))
     # Frees the weights: masking a long text takes memory too.
     del systems
     masked = mask(text, answers.entities, answers.needed or ())
@@ -218,6 +211,17 @@ def _mask(arguments: argparse.Namespace) -> None:
     _log_counts(counts)
     if arguments.explain:
         log(tabulate(found, headers="keys", disable_numparse=True))
+
+
+async def _ask(
+    text: str, query: str, systems: Sequence[System], on_failure: OnFailure
+) -> tuple[Answers, tuple[tuple[str, str], ...]]:
+    """Return the answers about the text, and the values in the query; close the systems."""
+    try:
+        answers = await ask(text, query, systems, on_failure=on_failure)
+        return answers, await find_in_query(query, systems)
+    finally:
+        await _close(systems)
 
 
 def _found(answers: Answers, masked: Masked) -> list[dict[str, str]]:
@@ -290,6 +294,13 @@ class _Rewriter:
         self._traces.add(rewriting)
         return rewriting
 
+    async def rewrite_one(self, text: str, query: str) -> Rewriting:
+        """Rewrite a single text, and close the systems."""
+        try:
+            return await self.rewrite(text, query)
+        finally:
+            await _close(self.systems)
+
     def log_counts(self) -> None:
         traces = self._traces
         kinds = [
@@ -308,8 +319,7 @@ def _rewrite(arguments: argparse.Namespace) -> None:
     rewriter = _Rewriter(arguments)
     text = _read(arguments.file)
     _log_recipients(rewriter.systems)
-    work = rewriter.rewrite(text, arguments.query)
-    rewriting = asyncio.run(_close_after(rewriter.systems, work))
+    rewriting = asyncio.run(rewriter.rewrite_one(text, arguments.query))
     echo_exactly(rewriting.text + "\n")
     rewriter.log_counts()
     if arguments.explain:
@@ -396,13 +406,9 @@ def _read(path: Path) -> str:
     return read_text(path)
 
 
-async def _close_after(systems: Sequence[System], work: Awaitable[T]) -> T:
-    """Await some work, then close the systems."""
-    try:
-        return await work
-    finally:
-        for system in systems:
-            await system.close()
+async def _close(systems: Sequence[System]) -> None:
+    for system in systems:
+        await system.close()
 
 
 def _log_recipients(systems: Sequence[System]) -> None:

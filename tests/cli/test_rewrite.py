@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 QUERY: Final = "Is the pay of 41,000 dollars a year fair in Oslo?"
 LEFT: Final = (
-    "of 2 values that encoder finds and the query does not need, the new text still reveals 1 (PER 1): "
-    "1 in part"
+    "of 2 values that encoder finds and the query does not need, the new text still reveals 1 "
+    "(PER 1): 1 in part"
 )
 LETTER: Final = "I am Ann Lee, ann.lee@mail.example, and earn 41,000 dollars in Oslo."
 
