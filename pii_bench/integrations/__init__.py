@@ -1,1 +1,1 @@
-"""The tasks inside other people's evaluation harnesses: our prompts, parser and scorer there."""
+"""The benchmark in other evaluation harnesses, with our prompts, parser and scorer."""

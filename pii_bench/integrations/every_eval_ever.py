@@ -1,12 +1,12 @@
-"""Stored runs as Every Eval Ever 0.3.0 has them: a JSON file per run, and its samples next to it.
+"""Export of stored runs to Every Eval Ever 0.3.0: a JSON file per run, and one with its samples.
 
-What is unknown is left out, or `unknown` where the schema wants a value: no time of the run, no
-developer that the results do not name. Texts of datasets that do not ship stay here, and so do
-the answers of a replay: their lines have ids and scores alone. A hash would not do for them: who
-knows all of a text but a masked number can try the numbers.
+Unknown values are left out, or `unknown` where the schema requires a value: the time of the run,
+a developer that the results do not name. The texts of datasets that do not ship are not exported,
+nor are the answers of a replay: their lines have only ids and scores. They have no hash either:
+somebody who knows all of a text but a masked number could try all numbers.
 
-The id of a model is `developer/name`. What results put before the slash is a provider, and where
-a model runs on a server of one's own no more than a protocol: that is no developer.
+The id of a model is `developer/name`. The part before the slash in our results is a provider, or
+only a protocol if the user runs the server: that is not a developer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pii_bench.systems.base import GOLD, THIS_MACHINE
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.models.base import Completion
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION: Final = "0.3.0"
 
-# Samples from whose lines the size of all is estimated.
-_FEW: Final = 20
+# Number of samples from which the size of all lines is estimated.
+_SIZE_SAMPLES: Final = 20
 
 Relationship: TypeAlias = Literal["first_party", "third_party", "collaborative", "other"]
-"""What the evaluator is to the model."""
+"""Relationship of the evaluator to the model's developer."""
 
 PROJECT: Final = "pii_bench"
 UNKNOWN: Final = "unknown"
@@ -59,11 +59,11 @@ _TAGGERS: Final = frozenset({"bilstm-crf", "bilstm-crf-words"})
 
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    """Who ran the runs of a results folder; the project ran those of reference.
+    """The evaluator of the runs in a results folder, except the project's reference runs.
 
     Attributes:
-        organization: as it wants to be named.
-        relationship: to the models; `other` says nothing of it.
+        organization: its name.
+        relationship: to the models' developers; `other` if unspecified.
     """
 
     organization: str = UNKNOWN
@@ -72,11 +72,12 @@ class Evaluator:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written, and the runs that were not, each with the reason.
+    """The exported runs.
 
     Attributes:
         files: the JSON file of each run.
-        incomplete: those that lack the scores of some samples, and say so.
+        incomplete: those that lack the scores of some samples.
+        left_out: the runs that were not exported, each with the reason.
     """
 
     files: tuple[Path, ...]
@@ -93,19 +94,19 @@ def export_runs(
     compress: bool = False,
     announce: Callable[[int], None] | None = None,
 ) -> Exported:
-    """Write every run that has a scored sample, under the names of the shared repository.
+    """Export every run that has a scored sample, with the paths of the shared repository.
 
-    The files of a run keep their names from one export to the next, so that a later one takes
-    the place of an earlier.
+    A run's files have the same names in every export, so that a later export replaces an
+    earlier one.
 
     Args:
         results: folder of the runs.
-        out: folder in which `data/pii_bench/<developer>/<model>/` is made.
-        evaluator: who made the runs.
-        created: seconds since 1970 at which the files are made; the schema wants them.
-        compress: write the samples with gzip, as `..._samples.jsonl.gz`; the JSON file of the run
-            names and hashes what `gunzip` makes of them, which is the export without it.
-        announce: is told about how many bytes the samples have, before anything is written.
+        out: folder for `data/pii_bench/<developer>/<model>/`.
+        evaluator: of the runs.
+        created: Unix time of the export, which the schema requires.
+        compress: write the samples with gzip, as `..._samples.jsonl.gz`; the run's JSON file has
+            name and hash of the uncompressed file.
+        announce: called with the approximate bytes of all samples before anything is written.
 
     Raises:
         ResultsError: a file cannot be written.
@@ -116,54 +117,61 @@ def export_runs(
     for run, rows in zip(stored.runs, _rows(stored.runs), strict=True):
         scored = [row for row in rows if row.scored]
         if not scored:
-            left_out.append(f"{_named(run)}: no sample is scored")
+            left_out.append(f"{_describe(run)}: no sample is scored")
             continue
         try:
-            prepared.append((run, [_scored(row, run) for row in scored]))
+            prepared.append((run, [_scored_task(row, run) for row in scored]))
         except InputFileError as error:
-            left_out.append(f"{_named(run)}: {error}")
+            left_out.append(f"{_describe(run)}: {error}")
     if announce is not None:
         announce(sum(_estimated_bytes(task) for _, tasks in prepared for task in tasks))
     files: list[Path] = []
     incomplete: list[Path] = []
     for run, tasks in prepared:
-        files.append(_write(out, run, tasks, _reported(run, evaluator), created, compress=compress))
+        source = _source_metadata(run, evaluator)
+        path = _write(out, run, tasks, source, created, compress=compress)
+        files.append(path)
         if not all(task.row.complete for task in tasks):
-            incomplete.append(files[-1])
+            incomplete.append(path)
     return Exported(tuple(files), tuple(incomplete), tuple(left_out))
 
 
 def _estimated_bytes(task: ScoredTask) -> int:
-    """About the size of the lines of a task, from those of a few samples."""
+    """Estimate the size of a task's lines from those of a few samples."""
     scores = task.evaluation.scores
-    few = scores[:: len(scores) // _FEW + 1]
-    part = replace(task, evaluation=replace(task.evaluation, scores=few))
+    some = scores[:: len(scores) // _SIZE_SAMPLES + 1]
+    part = replace(task, evaluation=replace(task.evaluation, scores=some))
     head = {"schema_version": SCHEMA_VERSION, "evaluation_id": "", "model_id": ""}
     size = sum(len(encode(_line(line))) for line in sample_lines(part, head, ""))
-    return size * len(scores) // max(len(few), 1)
+    return size * len(scores) // max(len(some), 1)
 
 
 def _line(record: Mapping[str, Any]) -> str:
     return f"{json.dumps(record, ensure_ascii=False)}\n"
 
 
-def _rows(runs: Sequence[Run]) -> Iterator[list[Row]]:
+def _rows(runs: Sequence[Run]) -> list[list[Row]]:
+    """Return the rows of each run, with intervals."""
     rows = [rows_of(run) for run in runs]
-    # At once, because the draws of the intervals are shared.
-    told = iter(with_intervals(row for each in rows for row in each))
-    return (list(islice(told, len(each))) for each in rows)
+    # In one call, because the intervals share their bootstrap samples.
+    with_all = iter(with_intervals(row for of_run in rows for row in of_run))
+    return [list(islice(with_all, len(of_run))) for of_run in rows]
 
 
-def _named(run: Run) -> str:
+def _describe(run: Run) -> str:
     system = run.manifest.system
     return f"{system.model}, {system.prompt} on {run.dataset.source}"
 
 
-def _scored(row: Row, run: Run) -> ScoredTask:
+def _scored_task(row: Row, run: Run) -> ScoredTask:
     completions = _completions(run)
     if row.task is Task.MASKING and run.detection is not None:
-        before, after = _completions(run.detection), completions
-        completions = {name: before[name] + after[name] for name in after if name in before}
+        detections = _completions(run.detection)
+        completions = {
+            name: detections[name] + related
+            for name, related in completions.items()
+            if name in detections
+        }
     evaluation = run.scores.evaluations[row.task]
     return ScoredTask(row, run.dataset, evaluation, run.by_task[row.task], completions)
 
@@ -178,7 +186,7 @@ def _completions(run: Run) -> dict[str, tuple[Completion, ...]]:
     }
 
 
-def _reported(run: Run, evaluator: Evaluator) -> dict[str, Any]:
+def _source_metadata(run: Run, evaluator: Evaluator) -> dict[str, Any]:
     if run.source is Source.REFERENCE:
         ours = identify(run.manifest.system).developer == PROJECT
         evaluator = Evaluator(f"{PROJECT} authors", "first_party" if ours else "third_party")
@@ -195,7 +203,7 @@ def _write(
     out: Path,
     run: Run,
     tasks: list[ScoredTask],
-    reported: Mapping[str, Any],
+    source: Mapping[str, Any],
     created: int,
     *,
     compress: bool,
@@ -204,27 +212,27 @@ def _write(
     model = identify(manifest.system)
     digest = _digest(manifest, run.source)
     evaluation_id = f"{PROJECT}/{model.id}/{digest.hex()[:16]}"
-    # A name that is the same the next time, in the form of a random one, which is asked for.
+    # The format of a random UUID, which the repository requires, but reproducible.
     name = str(uuid.UUID(bytes=digest[16:], version=4))
     folder = f"data/{PROJECT}/{'/'.join(_folders(model))}"
-    samples, whole = out / folder / f"{name}_samples.jsonl", out / folder / f"{name}.json"
-    shared = {
+    samples, path = out / folder / f"{name}_samples.jsonl", out / folder / f"{name}.json"
+    head = {
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": evaluation_id,
         "model_id": model.id,
     }
-    lines = [line for task in tasks for line in sample_lines(task, shared, evaluation_id)]
+    lines = [line for task in tasks for line in sample_lines(task, head, evaluation_id)]
     text = "".join(map(_line, lines))
-    packed = samples.with_name(f"{samples.name}.gz")
-    written, other = (packed, samples) if compress else (samples, packed)
-    write_whole(written, text, compress=compress)
-    with writing(other):
-        other.unlink(missing_ok=True)
+    compressed = samples.with_name(f"{samples.name}.gz")
+    new, old = (compressed, samples) if compress else (samples, compressed)
+    write_whole(new, text, compress=compress)
+    with writing(old):
+        old.unlink(missing_ok=True)
     document = {
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": evaluation_id,
         "retrieved_timestamp": str(created),
-        "source_metadata": reported,
+        "source_metadata": source,
         "eval_library": {
             "name": PROJECT,
             "version": pii_bench.__version__,
@@ -244,12 +252,12 @@ def _write(
             "total_rows": len(lines),
         },
     }
-    write_whole(whole, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-    return whole
+    write_whole(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    return path
 
 
 def _digest(manifest: Manifest, source: Source) -> bytes:
-    """What tells a run from any other, and stays when it is scored again."""
+    """Return a hash that identifies a run, and stays the same when it is scored again."""
     identity = [asdict(manifest.system), asdict(manifest.dataset), source]
     canonical = json.dumps(identity, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).digest()
@@ -257,17 +265,19 @@ def _digest(manifest: Manifest, source: Source) -> bytes:
 
 def _folders(model: ModelIdentity) -> tuple[str, str]:
     developer, _, name = model.id.partition("/")
-    portable = (re.sub(r"[^A-Za-z0-9._+-]", "_", part).rstrip(".") for part in (developer, name))
-    first, second = portable
-    return first or UNKNOWN, second or UNKNOWN
+    return _portable(developer), _portable(name)
+
+
+def _portable(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._+-]", "_", name).rstrip(".") or UNKNOWN
 
 
 def _result(
     task: ScoredTask, metric: str, manifest: Manifest, evaluation_id: str
 ) -> dict[str, Any]:
     row, system = task.row, manifest.system
-    arguments = _arguments(system.settings)
-    told = {
+    arguments = _generation_args(system.settings)
+    details = {
         "strategy": system.prompt,
         "prompt_sha256": system.prompt_sha256,
         **{name: value for name, value in system.settings.items() if name not in arguments},
@@ -291,20 +301,22 @@ def _result(
         },
         "generation_config": {
             "generation_args": arguments,
-            "additional_details": {name: str(value) for name, value in told.items() if value != ""},
+            "additional_details": {
+                name: str(value) for name, value in details.items() if value != ""
+            },
         },
     }
 
 
-def _arguments(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What has a place of its own, in the type that it has there: a plug-in's may be any."""
+def _generation_args(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that have a field in the schema; those of plug-ins may not be valid."""
     arguments: dict[str, Any] = {}
     match settings:
         case {"temperature": float() | int() | None as temperature}:
             arguments["temperature"] = temperature
     match settings:
-        case {"max_tokens": int() as most} if most > 0:
-            arguments["max_tokens"] = most
+        case {"max_tokens": int() as max_tokens} if max_tokens > 0:
+            arguments["max_tokens"] = max_tokens
     return arguments
 
 
@@ -345,12 +357,12 @@ class ModelIdentity:
     """One model.
 
     Attributes:
-        id: `developer/name`; more slashes may follow.
-        name: as results have it.
+        id: `developer/name`; the name may contain slashes.
+        name: as in our results.
         deployment: `self_deployed`, `externally_managed` or `unknown`.
-        availability: `open_weights` or `unknown`: no result tells that weights are closed.
-        platform: the provider that was called; None where none was, or it is unknown.
-        engine: name and version of the runtime on this machine; None where unknown.
+        availability: `open_weights` or `unknown`: results do not show that weights are closed.
+        platform: the provider; None if there was none, or it is unknown.
+        engine: name and version of the runtime on this machine; None if unknown.
     """
 
     id: str
@@ -366,7 +378,7 @@ class ModelIdentity:
         return self.id.partition("/")[0]
 
     def document(self) -> dict[str, Any]:
-        """The object `model_info`."""
+        """Return the object `model_info`."""
         document: dict[str, Any] = {"name": self.name, "id": self.id}
         if self.developer != UNKNOWN:
             document["developer"] = self.developer
@@ -383,7 +395,7 @@ class ModelIdentity:
 
 
 def identify(card: SystemCard) -> ModelIdentity:
-    """The model that a system's card names."""
+    """Return the model of a system's card."""
     provider, slash, name = card.model.partition("/")
     here = "self_deployed" if card.unmasked_text_to == THIS_MACHINE else UNKNOWN
     if not slash:
@@ -391,7 +403,7 @@ def identify(card: SystemCard) -> ModelIdentity:
         opened = "open_weights" if card.model in _TAGGERS else UNKNOWN
         return ModelIdentity(f"{developer}/{card.model}", card.model, here, opened)
     if provider == REPLAY:
-        # Whose answers the file holds, and where they were made, is unknown.
+        # The model that wrote the answers is unknown.
         return ModelIdentity(f"{UNKNOWN}/{name}", card.model)
     if provider == LOCAL:
         return _local(card, name, here)
@@ -399,14 +411,14 @@ def identify(card: SystemCard) -> ModelIdentity:
         return ModelIdentity(card.model, card.model, here)
     if card.settings.get("endpoint") == PROVIDERS[provider].base_url:
         return ModelIdentity(card.model, card.model, "externally_managed", platform=provider)
-    # `@host` is behind the names of models on other servers.
-    return _elsewhere(card, provider, name.rpartition("@")[0] or name, here)
+    # On another server, `@host` follows the model's name.
+    return _on_own_server(card, provider, name.rpartition("@")[0] or name, here)
 
 
 def _local(card: SystemCard, name: str, here: str) -> ModelIdentity:
     from pii_bench.models.local import WEIGHTS
 
-    # A file of the user's may have the name of the packaged weights.
+    # A user's file may have the same name as the packaged weights.
     packaged = name in WEIGHTS and card.settings.get("weights") == f"sha256:{WEIGHTS[name].sha256}"
     engine, _, version = str(card.settings.get("runtime", "")).partition(" ")
     return ModelIdentity(
@@ -418,9 +430,9 @@ def _local(card: SystemCard, name: str, here: str) -> ModelIdentity:
     )
 
 
-def _elsewhere(card: SystemCard, provider: str, name: str, here: str) -> ModelIdentity:
+def _on_own_server(card: SystemCard, provider: str, name: str, here: str) -> ModelIdentity:
     known = find_card(provider, name)
     opened = "open_weights" if known is not None and known.needs_base_url else UNKNOWN
-    # Servers of one's own take the names of Hugging Face, which begin with the developer.
+    # Such servers use the names of Hugging Face, which begin with the developer.
     full_name = name if "/" in name else f"{UNKNOWN}/{name}"
     return ModelIdentity(full_name, card.model, here, opened)

@@ -1,4 +1,4 @@
-"""Figures as Every Eval Ever 0.3.0 has them: its description of each metric, and sample lines."""
+"""Metrics and sample lines in the format of Every Eval Ever 0.3.0."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 
 WITHHELD: Final = "[withheld]"
-"""Replaces an input that is not ours to publish; the schema wants a text."""
+"""Replaces an input that must not be published; the schema requires a text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A column of the leaderboard; all go from 0 to 1.
+    """A column of the leaderboard; all values are from 0 to 1.
 
     Attributes:
-        id: a common one where other projects mean the same by it, else in our name space.
-        kind: the family that it belongs to.
+        id: a common one if other projects define it the same way, else in our namespace.
+        kind: its family.
     """
 
     id: str
@@ -46,7 +46,7 @@ class Metric:
     lower_is_better: bool = False
 
     def document(self) -> dict[str, Any]:
-        """The object `metric_config`."""
+        """Return the object `metric_config`."""
         return {
             "evaluation_description": self.description,
             "metric_id": self.id,
@@ -166,17 +166,17 @@ METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
         },
     }
 )
-"""By the leaderboard's names of its columns."""
+"""By column of the leaderboard."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredTask:
-    """One task of a run, as far as it is answered.
+    """One task of a run.
 
     Attributes:
         row: its row of the leaderboard.
-        predictions: sample id to what was answered.
-        completions: sample id to all that came back, in order; masking has those of its parts.
+        predictions: by sample id.
+        completions: by sample id, in order; for masking, those of both parts.
     """
 
     row: Row
@@ -191,56 +191,57 @@ class ScoredTask:
         return f"pii_bench.{self.row.dataset}.{self.row.task}"
 
     def result_id(self, evaluation_id: str, metric: str) -> str:
-        """Joins a figure and the lines of its samples."""
+        """Return the id that links a score to its samples' lines."""
         return f"{evaluation_id}#{self.row.task}.{metric}"
 
     @property
     def shows_inputs(self) -> bool:
-        """Whether the texts are published anyway: those of the datasets that ship."""
+        """Whether the dataset ships with the package, so that its texts are public."""
         return self.dataset.source in DATASETS
 
     @property
     def shows_outputs(self) -> bool:
-        """Whether the answers say nothing but what a system makes of published texts.
-
-        What a file for replay holds, and where it was made, is unknown.
-        """
+        """Whether the answers may be published: not those of a replay, whose origin is unknown."""
         return self.shows_inputs and self.row.model.partition("/")[0] != REPLAY
 
 
 def sample_lines(
     scored: ScoredTask, head: Mapping[str, str], evaluation_id: str
 ) -> Iterator[dict[str, Any]]:
-    """The lines of every scored sample, by metric in the row's order; all begin with `head`."""
+    """Yield a line per scored sample and metric of the row; all begin with `head`."""
     samples = {sample.id: sample for sample in scored.dataset.samples}
     for score in scored.evaluation.scores:
-        about = _about(scored, samples[score.id], score)
+        shared = _shared_fields(scored, samples[score.id], score)
         for metric, value in sample_metrics(scored.row.task, score).items():
             if metric in scored.row.metrics:
                 yield {
                     **head,
                     "evaluation_name": scored.evaluation_name,
                     "evaluation_result_id": scored.result_id(evaluation_id, metric),
-                    **about,
-                    # Only what is right in everything scores 1.
+                    **shared,
+                    # Only a fully correct answer scores 1.
                     "evaluation": {"score": value, "is_correct": value == 1.0},
                 }
 
 
-def _about(scored: ScoredTask, sample: Sample, score: SampleScore) -> dict[str, Any]:
+def _shared_fields(scored: ScoredTask, sample: Sample, score: SampleScore) -> dict[str, Any]:
+    """Return the fields that are the same for all metrics of a sample."""
     task, prediction = scored.row.task, scored.predictions[score.id]
-    # What is submitted has none.
+    # Submitted predictions have no completions.
     completions = scored.completions.get(score.id, ())
-    raw = sample.description if task is Task.DETECTION else _with_query(sample)
-    reference = _reference(task, sample)
-    shown = scored.shows_inputs
+    if scored.shows_inputs:
+        raw = sample.description
+        if task is not Task.DETECTION:
+            raw = f"{sample.description}\n\n{sample.query}"
+        source: dict[str, Any] = {"raw": raw, "reference": _reference(task, sample)}
+        sample_hash = _hash(source)
+    else:
+        source, sample_hash = {"raw": WITHHELD, "reference": []}, None
     return {
         "sample_id": sample.id,
-        "sample_hash": _hash(raw, reference) if shown else None,
+        "sample_hash": sample_hash,
         "interaction_type": "single_turn",
-        "input": {"raw": raw, "reference": reference}
-        if shown
-        else {"raw": WITHHELD, "reference": []},
+        "input": source,
         "output": _output(completions, task, prediction) if scored.shows_outputs else {"raw": []},
         "answer_attribution": _attribution(task, prediction) if scored.shows_outputs else [],
         "token_usage": _usage(completions),
@@ -251,10 +252,6 @@ def _about(scored: ScoredTask, sample: Sample, score: SampleScore) -> dict[str, 
             "repairs": ", ".join(prediction.repairs),
         },
     }
-
-
-def _with_query(sample: Sample) -> str:
-    return f"{sample.description}\n\n{sample.query}"
 
 
 def _reference(task: Task, sample: Sample) -> list[str]:
@@ -293,7 +290,7 @@ def _answer(task: Task, prediction: Prediction) -> object:
         case Task.QUERY_RELATED:
             return related
         case Task.MASKING:
-            return _masked((text for each in subjects for text, _ in each), related)
+            return _masked((text for subject in subjects for text, _ in subject), related)
         case Task.REWRITE:
             return prediction.rewritten
 
@@ -306,33 +303,33 @@ def _masked(texts: Iterable[str], related: Iterable[str]) -> list[str]:
 def _output(
     completions: Sequence[Completion], task: Task, prediction: Prediction
 ) -> dict[str, Any]:
-    """What a model wrote; of a system that is no chat model, its answer."""
-    answers = [_json(_answer(task, prediction))] if prediction.status.answered else []
-    reasoning = [each.reasoning for each in completions if each.reasoning]
-    return {
-        "raw": [completion.text for completion in completions] or answers,
-        "reasoning_trace": reasoning or None,
-    }
+    """Return a model's completions, or the answer of a system that is not a chat model."""
+    raw = [completion.text for completion in completions]
+    if not completions and prediction.status.answered:
+        raw = [_json(_answer(task, prediction))]
+    reasoning = [completion.reasoning for completion in completions if completion.reasoning]
+    return {"raw": raw, "reasoning_trace": reasoning or None}
 
 
 def _usage(completions: Sequence[Completion]) -> dict[str, int] | None:
-    usages = [each.usage for each in completions if each.usage is not None]
+    usages = [completion.usage for completion in completions if completion.usage is not None]
     if not usages or len(usages) < len(completions):
         return None
-    read = sum(usage.input_tokens for usage in usages)
+    sent = sum(usage.input_tokens for usage in usages)
     written = sum(usage.output_tokens for usage in usages)
-    counts = {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}
-    # A 0 of ours may mean unknown.
-    parts = {
-        "input_tokens_cache_read": sum(usage.cached_tokens for usage in usages),
-        "reasoning_tokens": sum(usage.reasoning_tokens for usage in usages),
-    }
-    return counts | {name: count for name, count in parts.items() if count}
+    counts = {"input_tokens": sent, "output_tokens": written, "total_tokens": sent + written}
+    cached = sum(usage.cached_tokens for usage in usages)
+    reasoning = sum(usage.reasoning_tokens for usage in usages)
+    # In `Usage`, 0 may mean unknown.
+    if cached:
+        counts["input_tokens_cache_read"] = cached
+    if reasoning:
+        counts["reasoning_tokens"] = reasoning
+    return counts
 
 
-def _hash(raw: str, reference: list[str]) -> str:
-    content = {"raw": raw, "reference": reference}
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+def _hash(source: dict[str, Any]) -> str:
+    canonical = json.dumps(source, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 

@@ -1,8 +1,8 @@
 """The three tasks in Inspect AI.
 
 `inspect eval pii_bench/pii_bench -T dataset=demo -T task=masking --model openai/gpt-5`, or the
-path of this file with `@pii_bench` behind it. Sampling is that of our runner (temperature 0, 2,048
-tokens) unless the command says otherwise. The logs that Inspect writes hold the texts.
+path of this file followed by `@pii_bench`. The default sampling is that of our runner (temperature
+0, 2,048 tokens). Inspect's logs contain the texts.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ _FINISHES: Final[Mapping[str, Finish]] = {
 }
 
 
-# Inspect finds the decorator by this name, in the text of the file.
+# Inspect searches the source for this name of the decorator.
 @task
 def pii_bench(
     dataset: str = "single",
     task: str = Task.QUERY_RELATED.value,
     strategy: str = "naive",
 ) -> InspectTask:
-    """One task on one dataset.
+    """Build the Inspect task for one dataset.
 
     Args:
         dataset: a dataset's name, the path of a file, or `capid:PATH`.
-        task: `detection`, `query-related` or `masking`, which asks twice.
+        task: `detection`, `query-related` or `masking`, which has two prompts.
         strategy: the prompt for query-related PII.
 
     Raises:
-        PiiBenchError: no such dataset, task or strategy, or a strategy that draws several times.
+        PiiBenchError: no such dataset, task or strategy, or a strategy with several draws.
     """
     questions = load_questions(dataset, task, strategy)
     sampling = Sampling()
@@ -82,7 +82,7 @@ def pii_bench(
 
 @solver
 def ask_each_prompt(dataset: str, task: str, strategy: str) -> Solver:
-    """Ask the prompts of a task one after another, each in a conversation of its own."""
+    """Send the prompts of a task one after another, each in its own conversation."""
     questions = load_questions(dataset, task, strategy)
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -99,10 +99,10 @@ def ask_each_prompt(dataset: str, task: str, strategy: str) -> Solver:
 
 @scorer(metrics={"*": [mean(), stderr()]})
 def pii_bench_scorer(dataset: str, task: str, strategy: str) -> Scorer:
-    """Score what `ask_each_prompt` brought, by the names of the leaderboard's columns."""
+    """Score the answers of `ask_each_prompt`, with the names of the leaderboard's columns."""
     questions = load_questions(dataset, task, strategy)
 
-    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001 -- both are given
+    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001 -- Inspect passes both
         completions = [
             Completion(answer["text"], Finish(answer["finish"]))
             for answer in state.store.get(_ANSWERS)
@@ -110,7 +110,7 @@ def pii_bench_scorer(dataset: str, task: str, strategy: str) -> Scorer:
         scored = score_answers(questions, str(state.sample_id), completions)
         return Score(
             value=dict(scored.metrics),
-            answer=_written(scored.prediction),
+            answer=_encode(scored.prediction),
             metadata={
                 "status": str(scored.prediction.status),
                 "repairs": list(scored.prediction.repairs),
@@ -129,9 +129,9 @@ def _finish(output: ModelOutput) -> Finish:
     return _FINISHES.get(output.stop_reason, Finish.UNKNOWN)
 
 
-def _written(prediction: Prediction) -> str | None:
+def _encode(prediction: Prediction) -> str | None:
     if not prediction.status.answered:
         return None
     parts: dict[str, Any] = {"subjects": prediction.subjects, "related": prediction.related}
-    said = {name: part for name, part in parts.items() if part is not None}
-    return json.dumps(said, ensure_ascii=False)
+    present = {name: part for name, part in parts.items() if part is not None}
+    return json.dumps(present, ensure_ascii=False)

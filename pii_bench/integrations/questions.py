@@ -1,7 +1,7 @@
-"""What a harness asks about a dataset, and the scores of what it brings back.
+"""The prompts for a harness, and the scores of the answers that it returns.
 
-A harness calls the model instead of our runner. All else is ours, so equal answers have
-equal scores.
+A harness calls the model instead of our runner. Everything else is shared, so that equal answers
+get equal scores.
 """
 
 from __future__ import annotations
@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from pii_bench.runs.evaluation import SampleScore
     from pii_bench.systems.predictions import Prediction
 
-
-# The datasets of one harness run are few; a file that changes meanwhile is another run's.
-_REMEMBERED: Final = 16
-
 _NO_MEANS: Final = frozenset(
     {
         *("micro_f1", "micro_ent_f1", "hallucination_rate", "collateral", "h"),
@@ -42,17 +38,17 @@ _NO_MEANS: Final = frozenset(
 )
 
 MEAN_METRICS: Final = tuple(name for name in METRICS if name not in _NO_MEANS)
-"""The columns that are means over all scored samples; the others come of sums, of those samples
-that leave a text (collateral), or of other means (H)."""
+"""The columns that are means over all scored samples. The others are computed from sums, from other
+means (H), or from the samples with a masked text (collateral)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """One task on one dataset.
+    """The prompts of one task for one dataset.
 
     Attributes:
-        samples: id to sample, those that the task applies to, in the dataset's order.
-        prompts: what is asked about each, in order: masking asks twice.
+        samples: by id, those that the task applies to, in the dataset's order.
+        prompts: for each sample, in order; masking has two.
     """
 
     dataset: Dataset
@@ -61,7 +57,7 @@ class Questions:
     prompts: tuple[Prompt, ...]
 
     def contents(self, sample: Sample) -> tuple[str, ...]:
-        """The text of each question about a sample: one message of the user."""
+        """Return the text of each prompt for a sample, which is one message of the user."""
         return tuple(
             message.content for prompt in self.prompts for message in prompt.messages(sample)
         )
@@ -69,74 +65,80 @@ class Questions:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The answer to one sample.
+    """The scored answers to one sample.
 
     Attributes:
-        metrics: the leaderboard's name of a mean to what the sample adds to it, 0 to 1.
+        metrics: by the leaderboard's name, the sample's contribution to the mean, 0 to 1.
     """
 
     prediction: Prediction
     metrics: Mapping[str, float]
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(16)
 def load_questions(dataset: str, task: str, strategy: str) -> Questions:
-    """Load what is asked.
+    """Load a dataset and the prompts of a task.
 
     Args:
         dataset: a dataset's name, the path of a file, or `capid:PATH`.
         task: `detection`, `query-related`, `masking` or `rewrite`.
-        strategy: the prompt for query-related PII; detection and rewriting have
-            their own, and detection `json` too.
+        strategy: the prompt for query-related PII; detection and rewriting have their own, and
+            detection also takes `json`.
 
     Raises:
         UnknownNameError: no such dataset, task or strategy.
-        InputFileError: the dataset's file is broken.
-        PiiBenchError: a strategy that draws several times, which is our runner's.
+        InputFileError: the dataset's file is not valid.
+        PiiBenchError: a strategy with several draws, which only our runner supports.
     """
     if task not in set(Task):
         raise UnknownNameError("task", task, Task)
-    asked = get_strategy(strategy)
-    if asked.task not in {Task(task), Task.QUERY_RELATED}:
-        raise PiiBenchError(f"strategy {strategy!r} answers {asked.task}, not {task}")
-    if asked.voted:
-        single = ", ".join(each.name for each in STRATEGIES.values() if not each.voted)
-        what = f"strategy {strategy!r} draws several times, which only `pii-bench run` does"
-        raise PiiBenchError(f"{what} (allowed: {single})")
-    strategies = {
-        Task.DETECTION: (asked if asked.task is Task.DETECTION else DETECTION,),
-        Task.QUERY_RELATED: (asked,),
-        Task.MASKING: (DETECTION, asked),
-        Task.REWRITE: (STRATEGIES[Task.REWRITE],),
-    }[Task(task)]
+    kind = Task(task)
+    chosen = get_strategy(strategy)
+    if chosen.task not in {kind, Task.QUERY_RELATED}:
+        raise PiiBenchError(f"strategy {strategy!r} answers {chosen.task}, not {task}")
+    if chosen.voted:
+        allowed = ", ".join(other.name for other in STRATEGIES.values() if not other.voted)
+        raise PiiBenchError(
+            f"strategy {strategy!r} draws several times, which only `pii-bench run` does "
+            f"(allowed: {allowed})"
+        )
+    match kind:
+        case Task.DETECTION:
+            strategies = [chosen if chosen.task is Task.DETECTION else DETECTION]
+        case Task.QUERY_RELATED:
+            strategies = [chosen]
+        case Task.MASKING:
+            strategies = [DETECTION, chosen]
+        case Task.REWRITE:
+            strategies = [STRATEGIES[Task.REWRITE]]
     loaded = load_dataset(dataset)
     return Questions(
         dataset=loaded,
-        task=Task(task),
-        samples=MappingProxyType({s.id: s for s in applicable(Task(task), loaded.samples)}),
-        prompts=tuple(load_prompt(each) for each in strategies),
+        task=kind,
+        samples=MappingProxyType(
+            {sample.id: sample for sample in applicable(kind, loaded.samples)}
+        ),
+        prompts=tuple(map(load_prompt, strategies)),
     )
 
 
 def score_answers(
     questions: Questions, sample_id: str, completions: Sequence[Completion]
 ) -> Scored:
-    """Read and score the answers to one sample, one for each prompt in order."""
+    """Parse and score the answers to one sample, one per prompt in order."""
+    sample = questions.samples[sample_id]
     predictions = [
         read_response(
-            prompt.strategy.task,
-            completion,
-            labels_of=prompt.taxonomy,
-            text=questions.samples[sample_id].description,
+            prompt.strategy.task, completion, labels_of=prompt.taxonomy, text=sample.description
         )
         for prompt, completion in zip(questions.prompts, completions, strict=True)
     ]
     prediction = compose(*predictions) if questions.task is Task.MASKING else predictions[0]
-    score = score_sample(questions.task, questions.samples[sample_id], prediction)
+    score = score_sample(questions.task, sample, prediction)
     return Scored(prediction, sample_metrics(questions.task, score))
 
 
 def sample_metrics(task: Task, score: SampleScore) -> dict[str, float]:
-    """What a sample adds to each mean of its task's row, 0 to 1."""
-    alone = Evaluation(task=task, gold=1, scores=(score,), statuses={}, repairs={})
-    return {name: value for name, value in metrics_of(alone).items() if name in MEAN_METRICS}
+    """Return a sample's contribution to each mean of its task's row, 0 to 1."""
+    evaluation = Evaluation(task=task, gold=1, scores=(score,), statuses={}, repairs={})
+    return {name: value for name, value in metrics_of(evaluation).items() if name in MEAN_METRICS}

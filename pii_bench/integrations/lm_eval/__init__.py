@@ -1,1 +1,1 @@
-"""The folder for `--include_path` of lm-evaluation-harness: YAML tasks and their functions."""
+"""The folder for lm-evaluation-harness's `--include_path`: YAML tasks and their functions."""

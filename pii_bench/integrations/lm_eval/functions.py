@@ -1,8 +1,8 @@
-"""What the YAML files next to this module call.
+"""The functions that the YAML files in this folder call.
 
-The harness loads the module anew for every function that it names, and gives a task all of
-`--model_args` and `--metadata`. It passes on the text of an answer, not why the model stopped: an
-answer that was cut off is read as far as it goes, where our runner calls it `truncated`.
+The harness loads the module again for each of them, and passes all of `--model_args` and
+`--metadata` to a task. It does not tell why the model stopped: an incomplete answer is parsed as
+far as possible, while our runner counts it as `truncated`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 def documents(
     *, task: str, dataset: str, strategy: str, **_: object
 ) -> Mapping[str, datasets.Dataset]:
-    """The documents of a task as its only split, `test`.
+    """Return the documents of a task as its only split, `test`.
 
     Args:
-        task: `detection` or `query-related`; masking asks twice, which no task here can.
+        task: `detection` or `query-related`; the harness has no tasks with two prompts.
         dataset: see `load_questions`.
         strategy: see `load_questions`.
 
@@ -51,7 +51,7 @@ def documents(
 
 
 def score(document: Mapping[str, Any], answers: Sequence[str]) -> dict[str, float]:
-    """The figures of one document, by the names of the YAML's metrics."""
+    """Return the scores of one document, by the names of the YAML's metrics."""
     questions = load_questions(document["dataset"], document["task"], document["strategy"])
     completions = [Completion(answer) for answer in answers]
     return dict(score_answers(questions, document["id"], completions).metrics)
