@@ -102,15 +102,14 @@ def load_questions(dataset: str, task: str, strategy: str) -> Questions:
             f"strategy {strategy!r} draws several times, which only `pii-bench run` does "
             f"(allowed: {allowed})"
         )
-    match kind:
-        case Task.DETECTION:
-            strategies = [chosen if chosen.task is Task.DETECTION else DETECTION]
-        case Task.QUERY_RELATED:
-            strategies = [chosen]
-        case Task.MASKING:
-            strategies = [DETECTION, chosen]
-        case Task.REWRITE:
-            strategies = [STRATEGIES[Task.REWRITE]]
+    if kind is Task.MASKING:
+        strategies = [DETECTION, chosen]
+    elif kind is Task.DETECTION and chosen.task is not Task.DETECTION:
+        strategies = [DETECTION]
+    elif kind is Task.REWRITE:
+        strategies = [STRATEGIES[Task.REWRITE]]
+    else:
+        strategies = [chosen]
     loaded = load_dataset(dataset)
     return Questions(
         dataset=loaded,
