@@ -23,24 +23,23 @@ if TYPE_CHECKING:
     from pii_bench.ranking.rows import Row
     from pii_bench.ranking.scores import Interval
 
-# The headline first; Ent-F1 where one of two detections names no subjects.
+# The first that both have; a detector that names no subjects has no Strict-F1.
 _FIGURES: Final = {"strict_f1": "Strict-F1", "h": "H", "f1": "F1", "ent_f1": "Ent-F1"}
 
 _METHOD: Final = f"""\
-Difference: A - B. In brackets: 95 % intervals, bootstrap of descriptions, {RESAMPLES:,} resamples.
-p: two-sided paired permutation test, answers exchanged by description ({FLIPS:,} times; in all
-ways, where no more than {EXACT_UP_TO} descriptions differ), with Holm's correction for the lines of
-this table.
+Difference: A - B. In brackets: 95 % intervals, {RESAMPLES:,} bootstrap resamples of descriptions.
+p: two-sided paired permutation test, answers exchanged by description ({FLIPS:,} random flips; all
+flips if at most {EXACT_UP_TO} descriptions differ), with Holm's correction for the lines of this
+table.
 Detectable: the difference that these samples would show with a chance of 80 %.
-H: the harmonic mean of mean protection and mean retention; of one sample, that of its own two."""
-
+H: the harmonic mean of mean protection and mean retention; for one sample, of its own two."""
 
 _Rows: TypeAlias = "Mapping[tuple[str, Task], Row]"
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """Two rows of one dataset and task, and one figure of them; `p` is corrected."""
+    """One figure of two rows of the same dataset and task; `p` is corrected."""
 
     first: Row
     second: Row
@@ -50,21 +49,21 @@ class _Line:
 
 
 DESCRIPTION: Final = (
-    "Compare two systems on the samples that both answered: the difference, its 95 % "
-    "interval, p by a paired permutation test with Holm's correction over the lines printed, "
-    "and the samples where they differ most."
+    "Compare two systems on the samples that both answered: the difference with its 95 % "
+    "interval, p of a paired permutation test with Holm's correction, and the samples where they "
+    "differ most."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    for name in ("first", "second"):
-        parser.add_argument(
-            name,
-            metavar="SYSTEM",
-            help="MODEL+STRATEGY, MODEL:STRATEGY or MODEL, as in the leaderboard; run:, reference: "
-            "or submitted: before it names the source",
-        )
+    """Add the command's arguments."""
+    parser.add_argument(
+        "first",
+        metavar="SYSTEM",
+        help="MODEL+STRATEGY, MODEL:STRATEGY or MODEL, as in the leaderboard; the prefix run:, "
+        "reference: or submitted: selects the source",
+    )
+    parser.add_argument("second", metavar="SYSTEM", help="the system to compare it with")
     add_dataset(parser)
     add_task(parser)
     parser.add_argument(
@@ -72,33 +71,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=positive,
         default=5,
         metavar="N",
-        help="of each line, show the N samples that differ most (default: %(default)s)",
+        help="for each line, show the N samples that differ most (default: %(default)s)",
     )
     add_json(parser)
     add_results(parser, stored=True)
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Compare two systems on every dataset and task that stored runs of both answer.
+    """Compare two systems on every dataset and task of which both have stored runs.
 
     Returns:
-        Whether each line of the table is of all samples of its dataset.
+        True if every line covers all samples of its dataset.
 
     Raises:
-        PiiBenchError: a name that stands for no rows or several, the same rows twice, or no
-            sample in common.
+        PiiBenchError: a name matches no rows or several systems, both names match the same rows,
+            or there is no sample in common.
     """
     collection = collect(arguments.results)
     log_left_out(collection.left_out)
-    dataset = _dataset(collection.rows, arguments.dataset)
+    dataset = arguments.dataset
+    if dataset not in {ALL, *(row.dataset for row in collection.rows)}:
+        # A name or path as for `run`, instead of the name in the leaderboard.
+        dataset = load_dataset(dataset).name
     rows = [row for row in collection.rows if arguments.task in {ALL, row.task}]
     names = (arguments.first, arguments.second)
-    first, second = (find_rows(rows, name) for name in names)
-    lines = _lines(first, second, dataset)
+    first_rows = find_rows(rows, arguments.first)
+    second_rows = find_rows(rows, arguments.second)
+    lines = _compare_rows(first_rows, second_rows, dataset)
     if not lines:
-        raise PiiBenchError(_nothing(names, first, second))
+        raise PiiBenchError(_explain_no_lines(names, first_rows, second_rows))
     if arguments.json:
-        echo_json(_records(names, lines))
+        echo_json([_record(names, line) for line in lines])
     else:
         echo(f"A: {names[0]}\nB: {names[1]}\n\n{_table(lines)}\n\n{_METHOD}")
         for line in lines:
@@ -106,40 +109,33 @@ def run(arguments: argparse.Namespace) -> bool:
     return all(line.first.complete and line.second.complete for line in lines)
 
 
-def _dataset(rows: Sequence[Row], source: str) -> str:
-    """The name of a dataset in the leaderboard, from that or from what `run` takes."""
-    if source in {ALL, *(row.dataset for row in rows)}:
-        return source
-    return load_dataset(source).name
-
-
-def _lines(first: _Rows, second: _Rows, dataset: str) -> list[_Line]:
-    """What both answer and is not one and the same run, in the order of the leaderboard."""
-    order = list(Task)
-    keys = [key for key in first.keys() & second.keys() if dataset in {ALL, key[0]}]
+def _compare_rows(first_rows: _Rows, second_rows: _Rows, dataset: str) -> list[_Line]:
+    """Compare the rows of each dataset and task that both have, in the leaderboard's order."""
+    tasks = list(Task)
+    keys = [key for key in first_rows.keys() & second_rows.keys() if dataset in {ALL, key[0]}]
     lines = []
-    for key in sorted(keys, key=lambda key: (key[0], order.index(key[1]))):
-        one, other = first[key], second[key]
-        both = one.by_sample.keys() & other.by_sample.keys()
-        figure = next((name for name in _FIGURES if name in both), None)
-        if one is other or figure is None:
+    for key in sorted(keys, key=lambda key: (key[0], tasks.index(key[1]))):
+        first, second = first_rows[key], second_rows[key]
+        shared = first.by_sample.keys() & second.by_sample.keys()
+        figure = next((name for name in _FIGURES if name in shared), None)
+        if first is second or figure is None:
             continue
-        comparison = compare(one.by_sample[figure], other.by_sample[figure])
+        comparison = compare(first.by_sample[figure], second.by_sample[figure])
         if comparison is not None:
-            lines.append(_Line(one, other, figure, comparison, comparison.p))
+            lines.append(_Line(first, second, figure, comparison, comparison.p))
     corrected = holm([line.p for line in lines])
     return [replace(line, p=p) for line, p in zip(lines, corrected, strict=True)]
 
 
-def _nothing(names: tuple[str, str], first: _Rows, second: _Rows) -> str:
-    shared = first.keys() & second.keys()
-    if shared and all(first[key] is second[key] for key in shared):
+def _explain_no_lines(names: tuple[str, str], first_rows: _Rows, second_rows: _Rows) -> str:
+    shared = first_rows.keys() & second_rows.keys()
+    if shared and all(first_rows[key] is second_rows[key] for key in shared):
         return f"{names[0]!r} and {names[1]!r} are the same rows"
-    told = (
-        f"{name!r} has {', '.join(f'{task} on {dataset}' for dataset, task in rows)}"
-        for name, rows in zip(names, (first, second), strict=True)
-    )
-    return f"no sample in common: {'; '.join(told)}"
+    parts = []
+    for name, rows in zip(names, (first_rows, second_rows), strict=True):
+        listed = ", ".join(f"{task} on {dataset}" for dataset, task in rows)
+        parts.append(f"{name!r} has {listed}")
+    return f"no sample in common: {'; '.join(parts)}"
 
 
 def _table(lines: Sequence[_Line]) -> str:
@@ -148,7 +144,7 @@ def _table(lines: Sequence[_Line]) -> str:
             line.first.dataset,
             line.first.task,
             _FIGURES[line.figure],
-            _common(line),
+            _samples_cell(line),
             _with_interval(line.comparison.first.figure, line.comparison.first_interval),
             _with_interval(line.comparison.second.figure, line.comparison.second_interval),
             _with_interval(
@@ -163,34 +159,29 @@ def _table(lines: Sequence[_Line]) -> str:
     return markdown_table(header, body)
 
 
-def _records(names: tuple[str, str], lines: Sequence[_Line]) -> list[dict[str, Any]]:
-    """The lines of the table with all digits: keys of A and of B begin with `a` and `b`."""
-    return [
-        {
-            "dataset": line.first.dataset,
-            "task": line.first.task,
-            "figure": line.figure,
-            "samples": len(line.comparison.first.ids),
-            "of": line.first.gold,
-            **_side("a", names[0], line.first, line.comparison.first.figure),
-            "a_interval": _bounds(line.comparison.first_interval),
-            **_side("b", names[1], line.second, line.comparison.second.figure),
-            "b_interval": _bounds(line.comparison.second_interval),
-            "difference": line.comparison.difference,
-            "difference_interval": _bounds(line.comparison.difference_interval),
-            "p": line.p,
-            "detectable": line.comparison.detectable,
-        }
-        for line in lines
-    ]
-
-
-def _side(side: str, name: str, row: Row, value: float) -> dict[str, Any]:
+def _record(names: tuple[str, str], line: _Line) -> dict[str, Any]:
+    """Return a line for JSON, with all digits; the keys of the systems start with `a` and `b`."""
+    comparison = line.comparison
     return {
-        f"{side}_system": name,
-        f"{side}_source": row.source,
-        f"{side}_oracle": row.oracle,
-        side: value,
+        "dataset": line.first.dataset,
+        "task": line.first.task,
+        "figure": line.figure,
+        "samples": len(comparison.first.ids),
+        "of": line.first.gold,
+        "a_system": names[0],
+        "a_source": line.first.source,
+        "a_oracle": line.first.oracle,
+        "a": comparison.first.figure,
+        "a_interval": _bounds(comparison.first_interval),
+        "b_system": names[1],
+        "b_source": line.second.source,
+        "b_oracle": line.second.oracle,
+        "b": comparison.second.figure,
+        "b_interval": _bounds(comparison.second_interval),
+        "difference": comparison.difference,
+        "difference_interval": _bounds(comparison.difference_interval),
+        "p": line.p,
+        "detectable": comparison.detectable,
     }
 
 
@@ -198,8 +189,8 @@ def _bounds(interval: Interval | None) -> list[float] | None:
     return None if interval is None else [interval.low, interval.high]
 
 
-def _common(line: _Line) -> str:
-    """The samples in common of those there are, and what else a reader must know of a row."""
+def _samples_cell(line: _Line) -> str:
+    """Return the number of compared samples, and each system's source and oracle mark."""
     parts = [f"{len(line.comparison.first.ids)}/{line.first.gold}"]
     for side, row in (("A", line.first), ("B", line.second)):
         marks = [str(row.source)] if line.first.source is not line.second.source else []
@@ -213,10 +204,10 @@ def _samples(line: _Line, count: int) -> str:
     higher, lower, equal = line.comparison.tally()
     title = f"{line.first.dataset}: {line.first.task}, {_FIGURES[line.figure]}"
     tally = f"A is higher on {higher} samples, B on {lower}; {equal} are equal"
-    found = line.comparison.most_different(count)
-    if not found:
+    samples = line.comparison.most_different(count)
+    if not samples:
         return f"{title}: {tally}"
-    body = [[sample_id, f"{a:.3f}", f"{b:.3f}", f"{a - b:+.3f}"] for sample_id, a, b in found]
+    body = [[sample_id, f"{a:.3f}", f"{b:.3f}", f"{a - b:+.3f}"] for sample_id, a, b in samples]
     header = ["Sample", "A", "B", "Difference"]
     table = markdown_table(header, body)
     return f"{title}: {tally}; where they differ most:\n\n{table}"

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import add_json, add_results, amount, number, positive
+from pii_bench.cli.options import add_json, add_results, amount, fraction, positive
 from pii_bench.cli.terminal import echo, echo_json, log_left_out
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import markdown_table
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from pii_bench.ranking.rows import Row
 
 DESCRIPTION: Final = (
-    "What masking many documents takes with each system of the leaderboard and people who check, "
-    "next to people who mask all of it. Makes no call. The defaults are assumptions: set your own."
+    "Estimate what it takes to mask many documents with each system of the leaderboard and people "
+    "who check, compared with masking by hand. Makes no call. The defaults are assumptions: set "
+    "your own."
 )
 
 _HEADER: Final = (
@@ -30,81 +31,108 @@ _HEADER: Final = (
     *("people h", "people USD", "total USD", "saved USD"),
 )
 _RULES: Final = """\
-Empty: not known here. Failed documents (share of the samples without an answer) are masked by
-hand. Model hours: one document after another. Quality: {metric} on {dataset} with its 95 %
-interval, before any check. Systems that are told gold, readers and published figures are
-left out."""
+Empty: unknown. Failed documents (share of the samples without an answer) are masked by hand.
+Model hours: one document after another. Quality: {metric} on {dataset} with its 95 % interval,
+before any check. Systems that use gold, readers and published figures are left out."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument(
-        "--documents", type=positive, default=100_000, metavar="N", help="default: %(default)s"
+        "--documents",
+        type=positive,
+        default=100_000,
+        metavar="N",
+        help="number of documents (default: %(default)s)",
     )
     parser.add_argument(
-        "--dataset", default="single", help="a name or a path, of the rows (default: %(default)s)"
+        "--dataset", default="single", help="name or path of the dataset (default: %(default)s)"
     )
     parser.add_argument(
         "--task",
         default=str(Task.MASKING),
         choices=[str(task) for task in Task],
-        help="of the rows; masking takes detection and the query's answer (default: %(default)s)",
+        help="masking needs both detection and query-related PII (default: %(default)s)",
     )
     people = parser.add_argument_group("people")
-    systems = parser.add_argument_group("systems")
-    for group, name, default, unit, what in (
-        (people, "--wage", 20.0, "USD", "per hour"),
-        (people, "--hand-seconds", 60.0, "S", "to mask a document by hand"),
-        (people, "--review-seconds", 20.0, "S", "to check a document that a system masked"),
-        (systems, "--machine", 0.0, "USD", "per hour of this machine, for systems that run on it"),
-    ):
-        said = f"{what} (default: %(default)g)"
-        group.add_argument(name, type=amount, default=default, metavar=unit, help=said)
+    people.add_argument(
+        "--wage",
+        type=amount,
+        default=20.0,
+        metavar="USD",
+        help="wage per hour (default: %(default)g)",
+    )
+    people.add_argument(
+        "--hand-seconds",
+        type=amount,
+        default=60.0,
+        metavar="S",
+        help="seconds to mask a document by hand (default: %(default)g)",
+    )
+    people.add_argument(
+        "--review-seconds",
+        type=amount,
+        default=20.0,
+        metavar="S",
+        help="seconds to check a document that a system masked (default: %(default)g)",
+    )
     people.add_argument(
         "--review-share",
-        type=_share,
+        type=_review_share,
         action="append",
         default=[],
         metavar="[SYSTEM=]SHARE",
-        help="of the answered documents, those that people check because the system's confidence "
-        "is too low, 0 to 1; for all systems or one, several times (default: 1, all of them)",
+        help="share of the answered documents that people check because the system's confidence "
+        "is too low, 0 to 1, for one system or all; may be given several times (default: 1)",
     )
-    for name, unit, what in (
-        ("--usd", "USD", "per document, instead of what the stored tokens cost"),
-        ("--seconds", "S", "per document, which stored runs do not hold"),
-    ):
-        systems.add_argument(
-            name,
-            type=_of_system,
-            action="append",
-            default=[],
-            metavar=f"SYSTEM={unit}",
-            help=f"{what}; may be given several times",
-        )
+    systems = parser.add_argument_group("systems")
+    systems.add_argument(
+        "--machine",
+        type=amount,
+        default=0.0,
+        metavar="USD",
+        help="price per hour of this machine, for systems that run on it (default: %(default)g)",
+    )
+    systems.add_argument(
+        "--usd",
+        type=_system_amount,
+        action="append",
+        default=[],
+        metavar="SYSTEM=USD",
+        help="cost per document, instead of the cost of the stored tokens; may be given several "
+        "times",
+    )
+    systems.add_argument(
+        "--seconds",
+        type=_system_amount,
+        action="append",
+        default=[],
+        metavar="SYSTEM=S",
+        help="seconds per document, which stored runs do not contain; may be given several times",
+    )
     systems.add_argument(
         "--measure",
         type=positive,
         metavar="N",
-        help="time the systems that run on this machine on N samples, now",
+        help="measure the seconds of systems that run on this machine, on N samples",
     )
     add_json(parser)
     add_results(parser, stored=True)
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Print what each system takes, and what it is reckoned from.
+    """Print the estimate for each system, and its assumptions.
 
     Returns:
-        Whether every stored run could be scored.
+        True if no stored run was left out.
 
     Raises:
-        PiiBenchError: no row is of that dataset and task.
+        PiiBenchError: there is no row of that dataset and task.
         UnknownNameError: an option names a system that has no row.
     """
-    task = Task(arguments.task)
-    found = read_runs(arguments.results)
-    log_left_out(found.left_out)
-    if not found.runs:
+    stored = read_runs(arguments.results)
+    log_left_out(stored.left_out)
+    if not stored.runs:
         raise PiiBenchError(f"{arguments.results}: no run is stored; `pii-bench run` makes one")
     given = Given(
         usd=arguments.usd,
@@ -113,78 +141,88 @@ def run(arguments: argparse.Namespace) -> bool:
         machine=arguments.machine,
         measure=arguments.measure,
     )
-    systems = costed_systems(found.runs, arguments.dataset, task, given)
-    assumed = Assumptions(
+    systems = costed_systems(stored.runs, arguments.dataset, Task(arguments.task), given)
+    assumptions = Assumptions(
         documents=arguments.documents,
         wage=arguments.wage,
         hand_seconds=arguments.hand_seconds,
         review_seconds=arguments.review_seconds,
         review_share=1.0,
     )
-    billed = [
-        (
-            each,
-            bill(
-                replace(assumed, review_share=each.review_share),
-                usd_per_document=each.usd,
-                seconds_per_document=each.seconds,
-                failed=failed_share(each.row.rates),
-            ),
+    bills = [
+        bill(
+            replace(assumptions, review_share=system.review_share),
+            usd_per_document=system.usd,
+            seconds_per_document=system.seconds,
+            failed=failed_share(system.row.rates),
         )
-        for each in systems
+        for system in systems
     ]
     if arguments.json:
-        echo_json([_record(each, taken, assumed, arguments.machine) for each, taken in billed])
+        echo_json(
+            [
+                _record(system, costs, assumptions, arguments.machine)
+                for system, costs in zip(systems, bills, strict=True)
+            ]
+        )
     else:
-        _print(billed, assumed, arguments.machine)
-    return not found.left_out
+        _print(systems, bills, assumptions, arguments.machine)
+    return not stored.left_out
 
 
 def _print(
-    billed: Sequence[tuple[CostedSystem, Bill]], assumed: Assumptions, machine: float
+    systems: Sequence[CostedSystem],
+    bills: Sequence[Bill],
+    assumptions: Assumptions,
+    machine: float,
 ) -> None:
-    row, by_hand = billed[0][0].row, billed[0][1].by_hand_usd
-    hours = assumed.documents * assumed.hand_seconds / 3600
-    echo(f"{assumed.documents:,} documents, {row.task} on {row.dataset}\n")
-    echo(f"All by hand: {hours:,.0f} h, {by_hand:,.0f} USD\n")
+    row = systems[0].row
+    hours = assumptions.documents * assumptions.hand_seconds / 3600
+    echo(f"{assumptions.documents:,} documents, {row.task} on {row.dataset}\n")
+    echo(f"All by hand: {hours:,.0f} h, {bills[0].by_hand_usd:,.0f} USD\n")
     cells = [
         (
-            each.name,
-            str(each.row.source),
-            _quality(each.row),
-            f"{failed_share(each.row.rates):.1%}",
-            f"{each.review_share:.1%}",
-            _number(taken.model_hours, 1),
-            _number(taken.model_usd),
-            _number(taken.people_hours),
-            _number(taken.people_usd),
-            _number(taken.total_usd),
-            _number(taken.saved_usd),
+            system.name,
+            str(system.row.source),
+            _quality(system.row),
+            f"{failed_share(system.row.rates):.1%}",
+            f"{system.review_share:.1%}",
+            _number(costs.model_hours, 1),
+            _number(costs.model_usd),
+            _number(costs.people_hours),
+            _number(costs.people_usd),
+            _number(costs.total_usd),
+            _number(costs.saved_usd),
         )
-        for each, taken in billed
+        for system, costs in zip(systems, bills, strict=True)
     ]
     echo(markdown_table(_HEADER, cells, ("left",) * 3 + ("right",) * 8))
     echo(
-        f"\nAssumed: --documents {assumed.documents} --wage {assumed.wage:g} "
-        f"--hand-seconds {assumed.hand_seconds:g} --review-seconds {assumed.review_seconds:g} "
-        f"--machine {machine:g}; --review-share as under `checked`"
+        f"\nAssumed: --documents {assumptions.documents} --wage {assumptions.wage:g} "
+        f"--hand-seconds {assumptions.hand_seconds:g} "
+        f"--review-seconds {assumptions.review_seconds:g} --machine {machine:g}; --review-share "
+        "as under `checked`"
     )
     echo(_RULES.format(metric=row.headline_name, dataset=row.dataset))
-    for title, sources in (
-        ("model USD", {each: each.usd_from for each, _ in billed}),
-        ("model h", {each: each.seconds_from for each, _ in billed}),
-    ):
-        for source in dict.fromkeys(sources.values()):
-            names = ", ".join(each.name for each, own in sources.items() if own == source)
-            echo(f"- {title}, {source}: {names}")
+    _print_sources("model USD", [(system.name, system.usd_from) for system in systems])
+    _print_sources("model h", [(system.name, system.seconds_from) for system in systems])
+
+
+def _print_sources(title: str, sources: Sequence[tuple[str, str]]) -> None:
+    """Print each source of a column, with the systems whose figures come from it."""
+    names: dict[str, list[str]] = {}
+    for name, source in sources:
+        names.setdefault(source, []).append(name)
+    for source, systems in names.items():
+        echo(f"- {title}, {source}: {', '.join(systems)}")
 
 
 def _record(
-    each: CostedSystem, taken: Bill, assumed: Assumptions, machine: float
+    system: CostedSystem, costs: Bill, assumptions: Assumptions, machine: float
 ) -> Mapping[str, object]:
-    row = each.row
+    row = system.row
     return {
-        "system": each.name,
+        "system": system.name,
         "model": row.model,
         "strategy": row.strategy,
         "source": row.source,
@@ -194,14 +232,14 @@ def _record(
         "quality": row.headline,
         "interval": None if row.interval is None else [row.interval.low, row.interval.high],
         "failed": failed_share(row.rates),
-        **asdict(taken),
-        "usd_per_document": each.usd,
-        "usd_from": each.usd_from,
-        "seconds_per_document": each.seconds,
-        "seconds_from": each.seconds_from,
+        **asdict(costs),
+        "usd_per_document": system.usd,
+        "usd_from": system.usd_from,
+        "seconds_per_document": system.seconds,
+        "seconds_from": system.seconds_from,
         "assumed": {
-            **asdict(assumed),
-            "review_share": each.review_share,
+            **asdict(assumptions),
+            "review_share": system.review_share,
             "machine": machine,
         },
     }
@@ -220,16 +258,14 @@ def _number(value: float | None, digits: int = 0) -> str:
     return "" if value is None else f"{value:,.{digits}f}"
 
 
-_of_one = number("a share from 0 to 1", lambda found: 0 <= found <= 1)
-
-
-def _of_system(text: str) -> tuple[str, float]:
+def _system_amount(text: str) -> tuple[str, float]:
     name, _, number = text.rpartition("=")
     if not name:
         raise argparse.ArgumentTypeError(f"must be SYSTEM=NUMBER, not {text!r}")
     return name, amount(number)
 
 
-def _share(text: str) -> tuple[str, float]:
+def _review_share(text: str) -> tuple[str, float]:
+    """Parse `SHARE` or `SYSTEM=SHARE`; the name is empty for all systems."""
     name, _, number = text.rpartition("=")
-    return name, _of_one(number)
+    return name, fraction(number)

@@ -122,7 +122,7 @@ def test_systems_of_this_machine_are_timed_on_request(capsys: Capsys) -> None:
     [
         (["--wage", "-1"], "must be a number from 0, not '-1'"),
         (["--hand-seconds", "soon"], "must be a number from 0, not 'soon'"),
-        (["--review-share", "fake/one=1.5"], "must be a share from 0 to 1, not '1.5'"),
+        (["--review-share", "fake/one=1.5"], "must be a number from 0 to 1, not '1.5'"),
         (["--usd", "0.1"], "must be SYSTEM=NUMBER, not '0.1'"),
         (["--documents", "0"], "must be a whole number from 1, not '0'"),
     ],
