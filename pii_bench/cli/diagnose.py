@@ -34,22 +34,22 @@ if TYPE_CHECKING:
 FOLDER: Final = "diagnosis"
 
 _ERRORS: Final = """\
-Errors: texts wrongly chosen or not (query-related), wrongly readable or hidden in the masked text
-(masking), by what went wrong; `pii_bench/analysis/diagnosis/errors.py` defines the classes. A text
-that is no PII but was taken for it is of a wrong type. `-`: the class cannot occur, for there are
-no detection answers."""
+Errors: texts wrongly selected or not (query-related), wrongly readable or hidden in the masked text
+(masking), by cause; `pii_bench/analysis/diagnosis/errors.py` defines the classes. A detected text
+that is not PII counts as a wrong type. `-`: the class cannot occur without detection answers."""
 
 _LEAK: Final = """\
-Leak: PII that the query does not need and that can still be read, weighted by its tier (1 to 3,
-`pii_bench/taxonomy.py`). Over: needed PII that is hidden. Text: characters that are no PII and are
-hidden. Open, closed: the same where failed samples pass unmasked, or are hidden whole.
-Repeated: unneeded PII that occurs more than once, and how much of it is masked at some of its
-places only, or at none."""
+Leak: share of the PII that the query does not need which is still readable, weighted by tier (1 to
+3, `pii_bench/taxonomy.py`). Over: share of the needed PII that is hidden. Text: share of the
+characters outside PII that are hidden. Open, closed: the same if failed samples pass unmasked, or
+are hidden completely. Repeated: unneeded PII that occurs more than once, and how much of it is
+masked at some of its places only, or at none."""
 
 _TWINS: Final = """\
-Twins: samples with one description and different queries. Shown: pairs of answers that react as
-they should, of those that neither failed nor leave it undefined. Right: both answers exactly
-right, of those that did not fail. `pii_bench/analysis/diagnosis/twins.py` defines the reactions."""
+Twins: samples with the same description and different queries. Shown: pairs of answers that react
+as they should, among the pairs that neither failed nor are undefined. Right: both answers exactly
+right, among those that did not fail. `pii_bench/analysis/diagnosis/twins.py` defines the
+reactions."""
 
 _SYSTEM: Final = ("Model", "Strategy", "Source")
 _RATES: Final = ("leak", "over_masking", "text_over_masking")
@@ -60,32 +60,32 @@ _REACTIONS: Final = (
 
 
 DESCRIPTION: Final = (
-    "Sort the errors of stored runs into classes, weigh leak against over-masking, and tell "
-    "how systems react to twins. Writes CSV files into DIR/diagnosis."
+    "Classify the errors of stored runs, compare leak with over-masking, and show how systems "
+    "react to twins. Writes CSV files into DIR/diagnosis."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     add_json(parser)
     add_results(parser, stored=True)
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Say what kinds of error stored runs make, and write the tables under `diagnosis`.
+    """Print the errors, leaks and reactions of stored runs, and write the tables.
 
     Returns:
-        Whether every run could be diagnosed.
+        True if no run was left out.
 
     Raises:
         PiiBenchError: there is no query-related run.
         InputFileError: a run is broken.
         ResultsError: a table cannot be written.
     """
-    found = read_runs(arguments.results)
-    runs = query_runs(found.runs)
+    stored = read_runs(arguments.results)
+    runs = query_runs(stored.runs)
     scored, without_curve = find_scores(runs)
-    left_out = [*found.left_out, *without_curve]
+    left_out = [*stored.left_out, *without_curve]
     log_left_out(left_out)
     if not runs:
         raise PiiBenchError(f"{arguments.results}: no answers to queries are stored there")
@@ -108,9 +108,8 @@ def run(arguments: argparse.Namespace) -> bool:
         _print_errors(tables["errors"])
         _print_leak(tables["leak"])
         _print_twins(tables["twins"])
-    (log if arguments.json else echo)(
-        f"\ntables: {', '.join(str(folder / f'{name}.csv') for name in tables)}"
-    )
+    report = log if arguments.json else echo
+    report(f"\ntables: {', '.join(str(folder / f'{name}.csv') for name in tables)}")
     return not left_out
 
 
@@ -124,7 +123,7 @@ def _print_errors(table: pd.DataFrame) -> None:
                 counts[line["class"]] += line["errors"]
             scored = f"{lines[0]['scored']}/{lines[0]['gold']}"
             possible = {line["class"] for line in lines}
-            cells = [counts[kind] if kind in possible else None for kind in ErrorClass]
+            cells = [counts[error] if error in possible else None for error in ErrorClass]
             body.append([*system, scored, *cells, counts.total()])
         echo(f"\n{dataset}: {task}\n")
         _print_table([*_SYSTEM, "Scored", *ErrorClass, "all"], body)
@@ -142,18 +141,12 @@ def _print_leak(table: pd.DataFrame) -> None:
         body = []
         for system, lines in _by_run(part):
             by_policy = {line["on_failure"]: line for line in lines}
-            first = by_policy[ANSWERED]
-            body.append(
-                [
-                    *(*system, f"{first['answered']}/{first['gold']}", first["failed"]),
-                    *(
-                        by_policy[each][rate]
-                        for rate in _RATES
-                        for each in (ANSWERED, OPEN, CLOSED)
-                    ),
-                    *(first[f"repeated{end}"] for end in ("", "_in_part", "_open")),
-                ]
-            )
+            line = by_policy[ANSWERED]
+            cells = [*system, f"{line['answered']}/{line['gold']}", line["failed"]]
+            for rate in _RATES:
+                cells += [by_policy[policy][rate] for policy in (ANSWERED, OPEN, CLOSED)]
+            cells += [line["repeated"], line["repeated_in_part"], line["repeated_open"]]
+            body.append(cells)
         echo(f"\n{dataset}\n")
         _print_table(header, body)
 
@@ -175,7 +168,7 @@ def _print_twins(table: pd.DataFrame) -> None:
 
 
 def _by_run(table: pd.DataFrame) -> Iterator[tuple[list[str], list[dict[Hashable, Any]]]]:
-    """Model, strategy and source of each run of one dataset, and its rows."""
+    """Yield the model, strategy and source of each run of a dataset, with its rows."""
     for _, part in table.groupby(["source", "model", "strategy"], sort=False):
         lines = part.to_dict("records")
         first = lines[0]
@@ -184,15 +177,10 @@ def _by_run(table: pd.DataFrame) -> Iterator[tuple[list[str], list[dict[Hashable
 
 
 def _print_table(header: Sequence[str], body: Sequence[Sequence[object]]) -> None:
-    cells = [[_cell(value) for value in line] for line in body]
-    echo(markdown_table(header, cells))
+    echo(markdown_table(header, [[_cell(value) for value in line] for line in body]))
 
 
 def _cell(value: object) -> str:
-    match value:
-        case None:
-            return "-"
-        case float():
-            return "-" if math.isnan(value) else f"{value:.3f}"
-        case _:
-            return str(value)
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
