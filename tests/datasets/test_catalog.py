@@ -166,7 +166,9 @@ def test_all_is_demo_as_long_as_nothing_of_the_benchmark_is_built(
 def test_all_lacks_nothing_silently() -> None:
     DATASETS["hard"].path.unlink()
 
-    with pytest.raises(InputFileError, match=r"hard\.jsonl: the file is missing: run `pii-bench data"):
+    with pytest.raises(
+        InputFileError, match=r"hard\.jsonl: the file is missing: run `pii-bench data"
+    ):
         load_datasets("all")
 
 

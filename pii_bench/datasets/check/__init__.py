@@ -1,5 +1,5 @@
-"""The checker of dataset files: whether a file, ours or foreign, holds what the format promises.
+"""Checks that dataset files, ours or foreign, are sound.
 
-It works from what is in the file and shares no code with `pii_bench.construction`, so
-that a fault of the generator is not repeated here.
+This package shares no code with `pii_bench.construction`, so that it does not repeat a fault of
+the generator.
 """

@@ -1,4 +1,4 @@
-"""Whether annotations are exact, complete and in form, and a query and its related entities fit."""
+"""Checks of the annotations, the query and the related entities of a sample."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.check.text import Cover, Problem, annotated_spans, occurrences, spans_of
+from pii_bench.datasets.check.text import Cover, Problem, annotated_spans, occurrences
 from pii_bench.datasets.sample import perturbation_of, reasons_of
 from pii_bench.datasets.value_formats import AMOUNT, fits
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from pii_bench.scorer.locate import Span
 
 
-# Particles ("van", "al") and initials are no name of their own.
-_PART: Final = re.compile(r"[^\W\d_]\S+")
+# A part of a name, without particles ("van", "al") and initials.
+_NAME_PART: Final = re.compile(r"[^\W\d_]\S+")
 
-_ONE: Final = range(1, 4)
-# A conversation is asked about three of the descriptions that it joins.
-_JOINED: Final = range(3, 10)
+_RELATED_COUNT: Final = range(1, 4)
+# The query of a conversation is about three of the descriptions that it joins.
+_RELATED_COUNT_JOINED: Final = range(3, 10)
 
 _MONTH_NAME: Final = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"
@@ -39,7 +39,7 @@ _YEAR: Final = r"(?:,? \d{4}\b)?"
 
 _IP_V6: Final = "IPv6 address"
 
-# From the particular to the general: of what two patterns find, the first one names it.
+# From specific to general: if two patterns match, the first one names the leak.
 _PATTERNS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
     {
         "e-mail address": re.compile(r"[\w.+-]+@\w[\w-]*(?:\.[\w-]+)+"),
@@ -49,7 +49,7 @@ _PATTERNS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
         "hexadecimal string": re.compile(r"\b[0-9A-Fa-f]{32,}\b"),
         "date": re.compile(
             r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}/\d{1,2}/\d{2,4}\b|\b\d{1,2}\.\d{1,2}\.\d{4}\b"
-            # Behind a day and a month alone a full stop ends the sentence.
+            # After a day and a month without a year, a full stop ends the sentence.
             rf"|\b{_DAY} (?:of )?{_MONTH_NAME}(?:\.(?= \d{{4}}))?{_YEAR}|\b{_MONTH} {_DAY}\b{_YEAR}"
         ),
         "time": re.compile(r"\b\d{1,2}:\d{2}:\d{2}\b"),
@@ -66,13 +66,14 @@ _PATTERNS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
 
 
 def format_problems(sample: Sample) -> Iterator[Problem]:
-    """Entities that are not what their annotation says.
+    """Check the categories and formats of entities.
 
-    Rules: `category`, it is one of the 55 and belongs to the entity's type; `format`, the
-    text is in a form of the category: the paper's or, for dates, times, durations, amounts,
-    measures and phone numbers, another one in use. Foreign entities without a
-    category pass, and those of a sample whose difficulty is its forms (`meta.reasons`) or which
-    is a version in other forms (`meta.perturbation`).
+    Rules:
+    - `category`: the category is one of the 55 and belongs to the entity's type.
+    - `format`: the text has a format of the category.
+
+    Foreign entities without a category pass. `format` does not apply to samples whose difficulty
+    is their formats (`meta.reasons`) and to perturbed ones (`meta.perturbation`).
     """
     for entity in sample.entities:
         if entity.category is not None:
@@ -94,40 +95,40 @@ def _entity_problems(sample: Sample, entity: Entity, category: str) -> Iterator[
 
 
 def name_parts(sample: Sample) -> Iterator[str]:
-    """The words of full names, and handles without their sign, each once.
+    """Yield the distinct words of full names, and handles without their sign.
 
-    A person entity without a category counts as a full name where it has several words.
+    A person entity of several words without a category counts as a full name.
     """
-    parts = (
-        part for entity in sample.entities if entity.type == PiiType.PER for part in _parts(entity)
-    )
-    yield from dict.fromkeys(parts)
+    persons = [entity for entity in sample.entities if entity.type == PiiType.PER]
+    yield from dict.fromkeys(part for entity in persons for part in _parts(entity))
 
 
-def _parts(entity: Entity) -> Iterator[str]:
+def _parts(entity: Entity) -> list[str]:
     if entity.text.startswith("@"):
-        yield entity.text[1:]
-        return
+        return [entity.text[1:]]
     words = entity.text.split()
-    if entity.category in {"Full Name", None} and len(words) > 1:
-        yield from (word for word in words if _PART.fullmatch(word) and not word.islower())
+    if len(words) == 1 or entity.category not in {"Full Name", None}:
+        return []
+    return [word for word in words if _NAME_PART.fullmatch(word) and not word.islower()]
 
 
 def span_problems(sample: Sample) -> Iterator[Problem]:
-    """Faults of the annotations of a sample.
+    """Check the spans of a sample.
 
-    Rules: `span-exact`, a span holds its entity's text, once; `span-complete`, an entity
-    is in the description, and each of its occurrences as whole words lies inside an
-    annotated span; `span-overlap`, of two spans that overlap one holds the other (of several
-    that a span overlaps one is named);
-    `entity-repeated`, a subject has an entity of one text and type once.
+    Rules:
+    - `span-exact`: a span holds its entity's text and is listed once.
+    - `span-complete`: an entity occurs in the description, and each whole-word occurrence is
+      inside an annotated span.
+    - `span-overlap`: of two overlapping spans one contains the other. One report per span.
+    - `entity-repeated`: a subject has an entity of one text and type once.
     """
     for entity in sample.entities:
         yield from _exact(sample, entity)
     yield from _complete(sample)
     for first, second in _crossing(annotated_spans(sample)):
-        texts = " and ".join(repr(sample.description[s:e]) for s, e in (first, second))
-        yield Problem(sample.id, "span-overlap", f"{texts} overlap at {second[0]}")
+        text, other = (sample.description[start:end] for start, end in (first, second))
+        reason = f"{text!r} and {other!r} overlap at {second[0]}"
+        yield Problem(sample.id, "span-overlap", reason)
     for subject in sample.subjects:
         seen: set[tuple[str, str]] = set()
         for entity in subject.entities:
@@ -152,9 +153,9 @@ def _exact(sample: Sample, entity: Entity) -> Iterator[Problem]:
 def _complete(sample: Sample) -> Iterator[Problem]:
     annotated = Cover(annotated_spans(sample))
     texts = dict.fromkeys(entity.text for entity in sample.entities)
-    for entity in {(each.text, not each.spans): each for each in sample.entities}.values():
-        if not spans_of(entity, sample.description):
-            yield Problem(sample.id, "span-complete", f"{entity.text!r} is nowhere in the text")
+    for text in dict.fromkeys(entity.text for entity in sample.entities if not entity.spans):
+        if not occurrences(text, sample.description):
+            yield Problem(sample.id, "span-complete", f"{text!r} is nowhere in the text")
     for text in texts:
         for start, end in occurrences(text, sample.description):
             if not annotated.holds((start, end)):
@@ -163,29 +164,35 @@ def _complete(sample: Sample) -> Iterator[Problem]:
 
 
 def _crossing(spans: Iterable[Span]) -> Iterator[tuple[Span, Span]]:
-    """For each span that begins inside another and ends behind it, both, the other one first."""
-    opened: list[tuple[int, int]] = []
+    """Yield (first, second) for each span that starts inside an earlier one and ends after it.
+
+    `first` is the one of the earlier spans that ends first.
+    """
+    open_spans: list[tuple[int, int]] = []  # (end, start), a heap
     for start, group in groupby(sorted(spans), key=lambda span: span[0]):
-        begun = list(group)
-        while opened and opened[0][0] <= start:
-            heapq.heappop(opened)
-        for _, end in begun:
-            if opened and opened[0][0] < end:
-                first_end, first_start = opened[0]
+        ends = [end for _, end in group]
+        while open_spans and open_spans[0][0] <= start:
+            heapq.heappop(open_spans)
+        for end in ends:
+            if open_spans and open_spans[0][0] < end:
+                first_end, first_start = open_spans[0]
                 yield (first_start, first_end), (start, end)
-        for _, end in begun:
-            heapq.heappush(opened, (end, start))
+        for end in ends:
+            heapq.heappush(open_spans, (end, start))
 
 
 def query_problems(sample: Sample) -> Iterator[Problem]:
-    """Faults of the query and the related entities of a sample.
+    """Check the query and the related entities of a sample; one without query passes.
 
-    Rules: `related-outside`, a related entity is a gold entity; `related-person`, it is no name;
-    `related-repeated`, nothing is in it twice; `related-count`, it has one to three entities,
-    three to nine in a conversation (`meta.joined`), any number where `meta.reasons` says why a
-    sample is difficult; `query-value`, the query holds no
-    entity's text, in whatever case; `query-name`, it holds no part of a person's name;
-    `query-empty`, there is one. A sample whose query is null passes.
+    Rules:
+    - `query-empty`: the query has text.
+    - `query-value`: the query contains no entity's text, in any case.
+    - `query-name`: the query contains no part of a person's name.
+    - `related-outside`: a related entity is a gold entity.
+    - `related-person`: a related entity is no name.
+    - `related-repeated`: a related entity is listed once.
+    - `related-count`: one to three entities are related, three to nine in a conversation
+      (`meta.joined`), any number if `meta.reasons` says why the sample is difficult.
     """
     if sample.query is None:
         return
@@ -202,16 +209,16 @@ def _related_problems(sample: Sample) -> Iterator[Problem]:
             types.setdefault((subject.id, entity.text), set()).add(entity.type)
     needed = Counter((related.subject, related.text) for related in sample.related)
     for (subject_id, text), times in needed.items():
-        found = types.get((subject_id, text))
-        if found is None:
+        entity_types = types.get((subject_id, text))
+        if entity_types is None:
             reason = f"{text!r} is no entity of subject {subject_id}"
             yield Problem(sample.id, "related-outside", reason)
-        elif found == {PiiType.PER}:
+        elif entity_types == {PiiType.PER}:
             yield Problem(sample.id, "related-person", f"{text!r} is a person's name")
         if times > 1:
             reason = f"{text!r} of subject {subject_id} is listed {times} times"
             yield Problem(sample.id, "related-repeated", reason)
-    allowed = _JOINED if "joined" in sample.meta else _ONE
+    allowed = _RELATED_COUNT_JOINED if "joined" in sample.meta else _RELATED_COUNT
     # In `frontier` some queries need nothing, and some nearly everything.
     if "reasons" not in sample.meta and len(needed) not in allowed:
         reason = f"{len(needed)} entities are needed, not {allowed[0]} to {allowed[-1]}"
@@ -221,38 +228,40 @@ def _related_problems(sample: Sample) -> Iterator[Problem]:
 def _wording_problems(sample: Sample, query: str) -> Iterator[Problem]:
     texts = dict.fromkeys(entity.text for entity in sample.entities)
     folded = query.casefold()
-    quoted = {text: True for text in texts if any(occurrences(text.casefold(), folded))}
+    quoted = [text for text in texts if occurrences(text.casefold(), folded)]
     for text in quoted:
         yield Problem(sample.id, "query-value", f"the query holds {text!r}")
     for part in name_parts(sample):
-        # In its own case: "will" and "grace" are names only with a capital.
-        if part not in quoted and any(occurrences(part, query)):
+        # Case counts: "will" and "grace" are names only with a capital.
+        if part not in quoted and occurrences(part, query):
             yield Problem(sample.id, "query-name", f"the query holds {part!r}, of a name")
 
 
 def leak_problems(sample: Sample) -> Iterator[Problem]:
-    """What looks like PII outside of the annotated spans.
+    """Check for PII outside the annotated spans.
 
-    Rules: `leak`, a piece of text has the look of an address, a number, an amount, a date or
-    a time; `name-leak`, a part of a person's name is on its own. What `meta.public` lists
-    (the price of a loaf, the day of a public event) is known to be about no person of the
-    sample, and is no leak.
+    Rules:
+    - `leak`: a piece of text looks like an address, number, amount, date or time.
+    - `name-leak`: a part of a person's name occurs alone.
+
+    What `meta.public` lists (the price of a loaf, the day of a public event) concerns no person
+    of the sample and is no leak.
     """
     spans = annotated_spans(sample) | _public_spans(sample)
     annotated = Cover(spans)
-    found: set[Span] = set()
+    leaks: set[Span] = set()
     for what, pattern in _PATTERNS.items():
-        # What one pattern finds does not overlap.
-        before = Cover(found)
+        # The matches of one pattern do not overlap.
+        earlier = Cover(leaks)
         for match in pattern.finditer(sample.description):
             span = match.span()
-            known = annotated.covers(span) or before.holds(span)
+            known = annotated.covers(span) or earlier.holds(span)
             if known or (what == _IP_V6 and not _is_ip_v6(match[0])):
                 continue
-            found.add(span)
+            leaks.add(span)
             reason = f"{what} {match[0]!r} at {span[0]} is not annotated"
             yield Problem(sample.id, "leak", reason)
-    known_spans = Cover(spans | found)
+    known_spans = Cover(spans | leaks)
     for part in name_parts(sample):
         for span in occurrences(part, sample.description):
             if not known_spans.holds(span):
@@ -276,5 +285,5 @@ def _is_ip_v6(text: str) -> bool:
         ipaddress.IPv6Address(text)
     except ValueError:
         return False
-    # "::" alone is an address, and punctuation.
+    # "::" is an address, but also punctuation.
     return any(character.isalnum() for character in text)

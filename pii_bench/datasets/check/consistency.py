@@ -1,13 +1,12 @@
-"""Whether what a text says of its people can be true together (benchmark: step 2).
+"""Checks that the facts about the people of a text do not contradict each other.
 
-Written from the values alone and apart from the rules of the construction. A rule applies
-only where both values are there and can be read; amounts compare in one currency.
+The rules use only the values and are independent of the rules of the construction. A rule applies
+only if both values are present and can be parsed; amounts are compared in one currency.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.check.text import Problem, spans_of
@@ -28,11 +27,12 @@ if TYPE_CHECKING:
     from pii_bench.scorer.locate import Span
 
     Facts = Mapping[str, str]
-    """Text by category."""
+    """Text of a person's entities by category."""
 
 _LEAST_AGE: Final = {Rank.BELOW_DEGREE: 0, Rank.BACHELOR: 20, Rank.MASTER: 21, Rank.DOCTOR: 24}
 _DAYS_A_YEAR: Final = 365.25
-# Posts that the law keeps for graduates. The last word decides: no "pharmacist's assistant".
+# Occupations that require a degree by law. The last word decides, so that "pharmacist's
+# assistant" is none.
 _LICENSED: Final = re.compile(
     r"(?:.*\W)?(?<!tree )(?:surgeon|physician|psychiatrist|pa?ediatrician|ana?esthetist|dentist"
     r"|veterinarian|pharmacist|lawyer|solicitor|barrister|attorney)",
@@ -46,26 +46,26 @@ _PAID_BY_RANK: Final = frozenset({"supervisor-report", "mentor-apprentice"})
 
 
 def consistency_problems(sample: Sample) -> Iterator[Problem]:
-    """What cannot be true together, one rule a function of this module.
+    """Check all rules, each a function of this module that is named like the rule.
 
-    Rules between two people need `meta.relation`; the elder or senior one is first.
+    Rules about two people need `meta.relation`; the elder or senior one is the first subject.
     """
     for subject in sample.subjects:
         for rule in RULES:
             for reason in rule(_facts(subject)):
-                yield Problem(sample.id, _name(rule), f"subject {subject.id}: {reason}")
+                yield Problem(sample.id, _rule_name(rule), f"subject {subject.id}: {reason}")
     relation = sample.meta.get("relation")
     if isinstance(relation, str) and len(sample.subjects) == 2:
         first, second = (_facts(subject) for subject in sample.subjects)
         for between in RELATION_RULES:
             for reason in between(relation, first, second):
-                yield Problem(sample.id, _name(between), f"{relation}: {reason}")
+                yield Problem(sample.id, _rule_name(between), f"{relation}: {reason}")
     for reason in shared_span_has_one_meaning(sample):
-        yield Problem(sample.id, _name(shared_span_has_one_meaning), reason)
+        yield Problem(sample.id, _rule_name(shared_span_has_one_meaning), reason)
 
 
 def schooling_takes_years(facts: Facts) -> Iterator[str]:
-    """Temporal: a bachelor's degree from 20, a master's from 21, a doctorate from 24."""
+    """A bachelor's degree requires age 20, a master's 21, a doctorate 24."""
     age = _number(facts, "Age")
     for category in ("Education Level", "Academic Degree"):
         rank = parse_rank(facts.get(category, ""))
@@ -74,7 +74,7 @@ def schooling_takes_years(facts: Facts) -> Iterator[str]:
 
 
 def duration_fits_age(facts: Facts) -> Iterator[str]:
-    """Temporal: nothing lasts longer than a life, nor, of adults, than the years since 16."""
+    """A duration is not longer than a life, or for adults than the years since 16."""
     age, days = _number(facts, "Age"), parse_days(facts.get("Duration", ""))
     if age is None or days is None:
         return
@@ -83,7 +83,7 @@ def duration_fits_age(facts: Facts) -> Iterator[str]:
 
 
 def level_holds_degree(facts: Facts) -> Iterator[str]:
-    """Professional: the education level reached is not below the degree."""
+    """The education level is not below the academic degree."""
     level, degree = (
         parse_rank(facts.get(category, "")) for category in ("Education Level", "Academic Degree")
     )
@@ -92,7 +92,7 @@ def level_holds_degree(facts: Facts) -> Iterator[str]:
 
 
 def licensed_post_needs_degree(facts: Facts) -> Iterator[str]:
-    """Professional: who treats or represents others has a degree, and 21 years."""
+    """Treating or representing others requires a degree and age 21."""
     occupation, age = facts.get("Occupation", ""), _number(facts, "Age")
     if not _LICENSED.fullmatch(occupation):
         return
@@ -104,29 +104,29 @@ def licensed_post_needs_degree(facts: Facts) -> Iterator[str]:
 
 
 def month_can_be_paid(facts: Facts) -> Iterator[str]:
-    """Financial: a month costs at most one and a quarter of what it brings."""
+    """Monthly expenses are at most 1.25 times the monthly income."""
     yield from _at_most(facts, "Monthly Expenses", 1.25)
 
 
 def tax_is_part_of_pay(facts: Facts) -> Iterator[str]:
-    """Financial: a tax payment is at most half a year's pay."""
+    """A tax payment is at most six monthly incomes."""
     yield from _at_most(facts, "Tax Payment", 6)
 
 
 def bonus_is_part_of_pay(facts: Facts) -> Iterator[str]:
-    """Financial: a year's bonus is at most half a year's pay."""
+    """An annual bonus is at most six monthly incomes."""
     yield from _at_most(facts, "Annual Bonus", 6)
 
 
 def loan_can_be_carried(facts: Facts) -> Iterator[str]:
-    """Financial: a loan is at most eight years' pay, two where debts are below a tenth of it."""
+    """A loan is at most eight annual incomes, or two if the debt ratio is below 10 %."""
     ratio = parse_percentage(facts.get("Debt Ratio", ""))
     years = 2 if ratio is not None and ratio < 10 else 8
     yield from _at_most(facts, "Loan Amount", years * 12)
 
 
 def body_is_possible(facts: Facts) -> Iterator[str]:
-    """Bodily: the body mass index, kilograms by square metre, lies between 14 and 45."""
+    """The body mass index (kilograms by square metre) is between 14 and 45."""
     metres = parse_metres(facts.get("Height", ""))
     kilograms = parse_kilograms(facts.get("Weight", ""))
     if metres and kilograms and not 14 <= kilograms / metres**2 <= 45:
@@ -134,31 +134,31 @@ def body_is_possible(facts: Facts) -> Iterator[str]:
 
 
 def orientation_fits_gender(facts: Facts) -> Iterator[str]:
-    """Bodily: "lesbian" is not said of a man."""
+    """A man is not "lesbian"."""
     gender, orientation = facts.get("Gender", ""), facts.get("Sexual Orientation", "")
     if gender.lower() in _MALE and orientation.lower() == "lesbian":
         yield f"{orientation!r} with {gender!r}"
 
 
 def elder_is_older(relation: str, elder: Facts, younger: Facts) -> Iterator[str]:
-    """Hierarchical: a parent is older by 18 years, a grandparent by 38."""
-    ages = _number(elder, "Age"), _number(younger, "Age")
+    """A parent is at least 18 years older, a grandparent 38."""
+    age, other_age = _number(elder, "Age"), _number(younger, "Age")
     least = _LEAST_GAP.get(relation)
-    if least is None or ages[0] is None or ages[1] is None:
+    if least is None or age is None or other_age is None:
         return
-    if ages[0] - ages[1] < least:
-        yield f"{ages[0]:.0f} and {ages[1]:.0f} years, not {least} apart"
+    if age - other_age < least:
+        yield f"{age:.0f} and {other_age:.0f} years, not {least} apart"
 
 
 def kin_has_one_nationality(relation: str, elder: Facts, younger: Facts) -> Iterator[str]:
-    """Hierarchical: nationality is handed down, and siblings share it."""
+    """Parents, grandparents and siblings share a nationality."""
     one, other = elder.get("Nationality"), younger.get("Nationality")
     if relation in _KIN and one and other and one != other:
         yield f"{one!r} and {other!r}"
 
 
 def senior_is_paid_as_much(relation: str, senior: Facts, junior: Facts) -> Iterator[str]:
-    """Hierarchical: who leads or teaches earns at least what the other does."""
+    """A supervisor or mentor earns at least as much as the other."""
     one, other = (parse_amount(facts.get("Monthly Income", "")) for facts in (senior, junior))
     if relation not in _PAID_BY_RANK or one is None or other is None:
         return
@@ -167,23 +167,22 @@ def senior_is_paid_as_much(relation: str, senior: Facts, junior: Facts) -> Itera
 
 
 def shared_span_has_one_meaning(sample: Sample) -> Iterator[str]:
-    """Intersection: what two people share by one span is of one type and category."""
-    # Of each text and span, who has it first, and as what.
+    """Entities of two subjects on one span have the same type and category."""
+    # The first subject and entity of each text and span.
     first: dict[tuple[str, Span], tuple[str, Entity]] = {}
-    told: set[tuple[str, str]] = set()
-    owners: Counter[tuple[object, ...]] = Counter()
+    reported: set[str] = set()
     for subject in sample.subjects:
-        kinds = {(e.text, e.type, e.category, e.spans): e for e in subject.entities}
-        # Two people with an annotation show all that more of them could.
-        owners.update(kinds.keys())
-        for twin in (entity for kind, entity in kinds.items() if owners[kind] <= 2):
-            for span in spans_of(twin, sample.description):
-                owner, entity = first.setdefault((twin.text, span), (subject.id, twin))
-                same = (entity.type, entity.category) == (twin.type, twin.category)
-                pair = f"{entity.category or entity.type} and {twin.category or twin.type}"
-                if owner != subject.id and not same and (twin.text, pair) not in told:
-                    told.add((twin.text, pair))
-                    yield f"{twin.text!r} is {pair} on one span"
+        for entity in subject.entities:
+            for span in spans_of(entity, sample.description):
+                owner, other = first.setdefault((entity.text, span), (subject.id, entity))
+                same = (other.type, other.category) == (entity.type, entity.category)
+                if owner == subject.id or same:
+                    continue
+                meanings = f"{other.category or other.type} and {entity.category or entity.type}"
+                reason = f"{entity.text!r} is {meanings} on one span"
+                if reason not in reported:
+                    reported.add(reason)
+                    yield reason
 
 
 RULES: Final[tuple[Callable[[Facts], Iterator[str]], ...]] = (
@@ -210,7 +209,7 @@ def _facts(subject: Subject) -> Facts:
     return {entity.category: entity.text for entity in subject.entities if entity.category}
 
 
-def _name(rule: Callable[..., Iterator[str]]) -> str:
+def _rule_name(rule: Callable[..., Iterator[str]]) -> str:
     return rule.__name__.replace("_", "-")
 
 

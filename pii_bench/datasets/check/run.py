@@ -1,4 +1,4 @@
-"""Checking samples and files."""
+"""Check samples and files by all rules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pii_bench.datasets.check.annotations import (
 from pii_bench.datasets.check.consistency import consistency_problems
 from pii_bench.datasets.check.sets import (
     SOURCES,
-    Effort,
+    SearchBudget,
     duplicate_problems,
     origins,
     set_problems,
@@ -44,12 +44,12 @@ _SAMPLE_CHECKS: Final[tuple[Callable[[Sample], Iterator[Problem]], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the check of files found.
+    """Result of checking files.
 
     Attributes:
-        samples: how many were checked.
-        problems: by file, in the order of the files; a sound file has an empty tuple.
-        left_out: what was not checked, since it would take too long, in words.
+        samples: Number of samples checked.
+        problems: Problems by file, in the order of the files; empty for a sound file.
+        left_out: Messages about what was not checked because it would take too long.
     """
 
     samples: int
@@ -58,29 +58,31 @@ class Report:
 
 
 def sample_problems(sample: Sample) -> list[Problem]:
-    """Everything that the rules for one sample find in it."""
+    """Check one sample by the rules for single samples."""
     return [problem for check in _SAMPLE_CHECKS for problem in check(sample)]
 
 
 def check_samples(samples: Iterable[Sample]) -> list[Problem]:
-    """Everything that the rules for one sample find in several, in their order."""
+    """Check several samples by the rules for single samples."""
     return [problem for sample in samples for problem in sample_problems(sample)]
 
 
 def check_files(
-    paths: Sequence[Path], watch: Watch | None = None, effort: Effort | None = None
+    paths: Sequence[Path], watch: Watch | None = None, budget: SearchBudget | None = None
 ) -> Report:
     """Check dataset files, each by itself and all against each other.
 
-    A line that is no sample is a problem (`record`) and the rest is checked. Samples that
-    name others in `meta` are compared with them: from these files, or from single, multi
-    and their train sets next to them.
+    A line that is no sample is a problem (`record`), and the rest is checked. Samples that name
+    source samples in `meta` are compared with them. Sources are searched in these files, then in
+    single, multi and their train sets in the same folder.
 
-    `watch` passes the samples of a file on, and may count them. `effort` bounds the search for
-    near-duplicates; None is for the usual bound.
+    Args:
+        paths: The files.
+        watch: Passes the samples of a file on, and may report progress.
+        budget: Limit of the search for near-duplicates; None for the default.
 
     Raises:
-        InputFileError: a file cannot be read, is no JSON Lines, or holds no record.
+        InputFileError: A file cannot be read, is no JSON Lines, or is empty.
     """
     problems: dict[Path, list[Problem]] = {path: [] for path in paths}
     files = {path: _read(path, problems[path]) for path in problems}
@@ -91,19 +93,18 @@ def check_files(
             problems[path] += set_problems(path.stem, samples)
         for sample in samples:
             problems[path] += source_problems(sample, sources)
-    order = list(files)
-    effort = Effort() if effort is None else effort
-    for number, problem in duplicate_problems(list(files.values()), effort):
-        problems[order[number]].append(problem)
+    budget = budget or SearchBudget()
+    for number, problem in duplicate_problems(list(files.values()), budget):
+        problems[list(files)[number]].append(problem)
     left_out = (
-        f"near-duplicates: {effort.cut_short:,} of {effort.texts:,} descriptions share 5-grams "
+        f"near-duplicates: {budget.incomplete:,} of {budget.texts:,} descriptions share 5-grams "
         "with so many others that they were compared with only some of those, the likeliest "
         "first; some near-duplicates may be missing"
     )
     return Report(
         samples=sum(map(len, files.values())),
-        problems={path: tuple(found) for path, found in problems.items()},
-        left_out=(left_out,) if effort.cut_short else (),
+        problems={path: tuple(problems[path]) for path in problems},
+        left_out=(left_out,) if budget.incomplete else (),
     )
 
 
@@ -134,14 +135,14 @@ def _id(record: dict[str, Any], line: int) -> str:
 
 
 def _sources(files: Mapping[Path, Sequence[Sample]]) -> dict[str, Sample]:
-    """Samples by id: those of the files and, where these lack one that is named, of sources."""
-    found = {sample.id: sample for samples in files.values() for sample in samples}
+    """Return samples by id, from the files and from the source sets that they refer to."""
+    by_id = {sample.id: sample for samples in files.values() for sample in samples}
     for path, samples in files.items():
-        if all(origins(sample) <= found.keys() for sample in samples):
+        if all(origins(sample) <= by_id.keys() for sample in samples):
             continue
         for name in SOURCES:
             source = path.with_name(f"{name}.jsonl")
             if source.exists() and source not in files:
-                # What is wrong in there is found when it is checked itself.
-                found |= {sample.id: sample for sample in _read(source, [])}
-    return found
+                # Its own problems are not reported here.
+                by_id |= {sample.id: sample for sample in _read(source, [])}
+    return by_id

@@ -7,7 +7,7 @@ import pytest
 
 from pii_bench.datasets.catalog import DATASETS, load_dataset
 from pii_bench.datasets.check.run import check_files, check_samples, sample_problems
-from pii_bench.datasets.check.sets import CANARY, Effort
+from pii_bench.datasets.check.sets import CANARY, SearchBudget
 from pii_bench.datasets.sample import sample_to_record
 from pii_bench.errors import InputFileError
 from tests.builders import sample_record, write_lines
@@ -112,7 +112,7 @@ def test_what_was_left_out_is_told(tmp_path: Path) -> None:
     samples = [build(text, sample_id=str(n)) for n, text in enumerate(grid(12))]
     path = write(tmp_path / "theirs.jsonl", *samples)
 
-    (told,) = check_files([path], effort=Effort(most=0)).left_out
+    (told,) = check_files([path], budget=SearchBudget(most=0)).left_out
 
     assert re.fullmatch(r"near-duplicates: \d+ of 144 descriptions share 5-grams with so .*", told)
     assert check_files([path]).left_out == ()

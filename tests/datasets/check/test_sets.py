@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pii_bench.datasets.check.sets import (
     CANARY,
     NEAR,
-    Effort,
+    SearchBudget,
     duplicate_problems,
     is_derived,
     near_earlier,
@@ -300,7 +300,7 @@ def test_texts_are_near_with_more_than_half_of_their_5_grams_in_common(
 ) -> None:
     assert list(near_earlier(texts)) == near
     # Few texts are all compared however little is allowed.
-    assert list(near_earlier(texts, effort=Effort(most=0))) == near
+    assert list(near_earlier(texts, budget=SearchBudget(most=0))) == near
 
 
 def test_values_are_blanked_before_texts_are_compared() -> None:
@@ -372,14 +372,14 @@ def test_of_many_that_are_alike_each_is_told_once() -> None:
 
 
 def test_a_bound_on_the_search_is_told_where_it_was_reached() -> None:
-    enough, little = Effort(), Effort(most=0)
+    enough, little = SearchBudget(), SearchBudget(most=0)
 
-    assert list(near_earlier(grid(12), effort=enough)) == []
-    assert list(near_earlier(grid(12), effort=little)) == []
+    assert list(near_earlier(grid(12), budget=enough)) == []
+    assert list(near_earlier(grid(12), budget=little)) == []
 
-    assert (enough.texts, enough.cut_short) == (144, 0)
+    assert (enough.texts, enough.incomplete) == (144, 0)
     assert little.texts == 144
-    assert 0 < little.cut_short < 144
+    assert 0 < little.incomplete < 144
     assert 0 < little.spent < enough.spent
 
 
@@ -387,20 +387,22 @@ def test_at_the_bound_those_with_the_rarest_5_grams_are_compared_first() -> None
     texts = grid(12)
     again = f"{texts[0]} once more"
 
-    assert [pair[:2] for pair in near_earlier([*texts, again], effort=Effort(most=0))] == [(0, 144)]
+    assert [pair[:2] for pair in near_earlier([*texts, again], budget=SearchBudget(most=0))] == [
+        (0, 144)
+    ]
 
 
 @given(
     st.lists(st.lists(st.sampled_from("ab"), max_size=12).map(" ".join), max_size=60),
     st.integers(0, 1000),
 )
-def test_what_a_bounded_search_finds_is_near_and_all_where_it_was_not_cut_short(
+def test_what_a_bounded_search_finds_is_near_and_all_where_it_was_not_incomplete(
     texts: list[str], most: int
 ) -> None:
-    effort = Effort(most)
+    budget = SearchBudget(most)
 
-    found = {right for _, right, _ in near_earlier(texts, effort=effort)}
+    found = {right for _, right, _ in near_earlier(texts, budget=budget)}
     unbounded = {right for _, right, _ in near_earlier(texts)}
 
     assert found <= unbounded
-    assert len(unbounded - found) <= effort.cut_short
+    assert len(unbounded - found) <= budget.incomplete
