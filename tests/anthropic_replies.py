@@ -1,4 +1,4 @@
-"""Replies that speak Anthropic's Messages API, for `ProtocolServer`."""
+"""Replies of Anthropic's Messages API, for `ProtocolServer`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def message_body(
     usage: Mapping[str, Any] | None = None,
     model: str = "scripted-model",
 ) -> dict[str, Any]:
-    """A message; `usage` adds to 11 tokens in and 7 out."""
+    """Return a message with 11 tokens in and 7 out, unless `usage` overrides them."""
     return {
         "id": "msg_1",
         "type": "message",
@@ -45,12 +45,12 @@ def message_body(
 
 
 def message(text: str = "hello", **parts: Any) -> Reply:
-    """A message of one text block; `parts` as in `message_body`."""
+    """Return a message with one text block; `parts` as in `message_body`."""
     return Reply(body=message_body(text_block(text), **parts))
 
 
 def error_body(kind: str, text: str = "scripted failure", *, code: object = None) -> dict[str, Any]:
-    """An error; `code` is the `error_code` of its details."""
+    """Return an error; `code` is the `error_code` of its details."""
     details = {"error_code": code} if code else None
     error = {"type": kind, "message": text, "details": details}
     return {"type": "error", "error": error, "request_id": "req_1"}

@@ -1,7 +1,7 @@
-"""The batch protocols of OpenAI, Anthropic and Mistral, for tests.
+"""Fake servers for the batch APIs of OpenAI, Anthropic and Mistral.
 
-They hold uploaded files and jobs as the providers do, refuse what those refuse, and give results
-in another order than that of the requests.
+They store files and jobs like the providers, refuse what those refuse, and return results in
+another order than that of the requests.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from tests import anthropic_replies, mistral_replies
 from tests.batch_server import BatchServer
 from tests.protocol_server import Reply
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def json_lines(records: list[dict[str, Any]]) -> bytes:
-    # As it is, not in escapes: line separators of Unicode stay in the texts.
+    # Not escaped, so that Unicode's line separators remain in the texts.
     return b"".join(json.dumps(each, ensure_ascii=False).encode() + b"\n" for each in records)
 
 
@@ -31,41 +32,102 @@ def read_lines(raw: bytes) -> list[dict[str, Any]]:
 
 
 def unique_ids(requests: list[dict[str, Any]], pattern: str) -> bool:
-    """Whether each custom id is of a form and stands once."""
+    """Return True if all custom ids are different and match the pattern."""
     names = [each["custom_id"] for each in requests]
     return len(set(names)) == len(names) and all(re.fullmatch(pattern, name) for name in names)
 
 
-class OpenAIBatches(BatchServer):
-    """Files, Batches: https://platform.openai.com/docs/api-reference/batch."""
+class FileBatches(BatchServer):
+    """The common part of OpenAI and Mistral: requests and results are files of JSON Lines.
+
+    Attributes:
+        jobs_path: path of the jobs.
+        lists_unexecuted: whether results include requests that expired or were cancelled.
+    """
+
+    jobs_path = ""
+    lists_unexecuted = False
 
     def handle(self, call: ReceivedRequest) -> Reply:
-        match call.method, call.path.removeprefix("/v1").split("/")[1:]:
-            case "POST", ["files"]:
-                return self._upload(call)
-            case "POST", ["batches"]:
-                return self._create(call.body)
-            case "GET", ["batches"]:
-                return self._list(call.query)
-            case "GET", ["batches", name] if name in self.jobs:
-                return Reply(body=self._describe(self.look_at(name)))
-            case "GET", ["files", name, "content"] if name in self.files:
+        job = call.path.removeprefix(f"{self.jobs_path}/")
+        match call.method, call.path.split("/")[1:]:
+            case "POST", ["v1", "files"]:
+                return self._upload(call.body)
+            case "GET", ["v1", "files", name, "content"] if name in self.files:
                 return Reply(body=self.files[name])
+            case "POST", _ if call.path == self.jobs_path:
+                return self.create(call.body)
+            case "GET", _ if call.path == self.jobs_path:
+                return self.list_jobs(call.query)
+            case "GET", _ if job in self.jobs:
+                return Reply(body=self.describe(self.look_at(job)))
         return self.error(404, "not_found")
+
+    def create(self, body: dict[str, Any]) -> Reply:
+        raise NotImplementedError
+
+    def list_jobs(self, query: Mapping[str, list[str]]) -> Reply:
+        raise NotImplementedError
+
+    def describe(self, job: StoredJob) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def error(self, status: int, code: str) -> Reply:
+        raise NotImplementedError
+
+    def _upload(self, form: dict[str, Any]) -> Reply:
+        file_name, content = form["file"]
+        if form["purpose"] != "batch" or not file_name.endswith(".jsonl"):
+            return self.error(400, "invalid_file")
+        name = f"file-{len(self.files) + 1}"
+        self.files[name] = content
+        stored = {"id": name, "object": "file", "bytes": len(content), "filename": file_name}
+        extra = {"created_at": int(self.clock), "sample_type": "batch_request", "source": "upload"}
+        return Reply(body=stored | extra | {"purpose": "batch"})
+
+    def add(self, requests: list[dict[str, Any]], metadata: Mapping[str, str]) -> Reply:
+        name = self.add_job({each["custom_id"]: each["body"] for each in requests}, metadata)
+        return Reply(body=self.describe(self.jobs[name]))
+
+    def write_results(self, job: StoredJob) -> tuple[int, int, str | None, str | None]:
+        """Write the files of an ended job.
+
+        Returns:
+            The numbers of answers and errors, and the names of their files.
+        """
+        good, bad = [], []
+        for name, item in self.outcomes(job).items():
+            line = {"id": f"batch-{name}", "custom_id": name, "response": None, "error": None}
+            if item.kind == "succeeded":
+                good.append(
+                    line | {"response": response(200, mistral_replies.answer_body(item.text))}
+                )
+            elif item.kind == "errored":
+                error = self.error(item.status, item.code).body
+                bad.append(line | {"response": response(item.status, error)})
+            elif item.kind != "absent" and self.lists_unexecuted:
+                error = {"code": f"batch_{item.kind}", "message": "not executed"}
+                bad.append(line | {"error": error})
+        output, errors = f"{job.id}-output", f"{job.id}-errors"
+        self.files[output], self.files[errors] = json_lines(good[::-1]), json_lines(bad)
+        return len(good), len(bad), output if good else None, errors if bad else None
+
+
+def response(status: int, body: object) -> dict[str, Any]:
+    return {"status_code": status, "request_id": "req_1", "body": body}
+
+
+class OpenAIBatches(FileBatches):
+    """Files, Batches: https://platform.openai.com/docs/api-reference/batch."""
+
+    jobs_path = "/v1/batches"
+    lists_unexecuted = True
 
     def error(self, status: int, code: str) -> Reply:
         error = {"message": f"refused: {code}", "type": code, "param": None, "code": code}
         return Reply(status, {"error": error})
 
-    def _upload(self, call: ReceivedRequest) -> Reply:
-        file_name, content = call.body["file"]
-        if call.body["purpose"] != "batch" or not file_name.endswith(".jsonl"):
-            return self.error(400, "invalid_file")
-        name = f"file-{len(self.files) + 1}"
-        self.files[name] = content
-        return Reply(body={"id": name, "object": "file", "purpose": "batch"})
-
-    def _create(self, body: dict[str, Any]) -> Reply:
+    def create(self, body: dict[str, Any]) -> Reply:
         if body["completion_window"] != "24h" or body["input_file_id"] not in self.files:
             return self.error(400, "invalid_request")
         requests = read_lines(self.files[body["input_file_id"]])
@@ -74,27 +136,21 @@ class OpenAIBatches(BatchServer):
         )
         if not fits or not unique_ids(requests, ".{1,64}"):
             return self.error(400, "invalid_request")
-        name = self.add_job(
-            {each["custom_id"]: each["body"] for each in requests}, body["metadata"]
-        )
-        return Reply(body=self._describe(self.jobs[name]))
+        return self.add(requests, body["metadata"])
 
-    def _list(self, query: Mapping[str, list[str]]) -> Reply:
+    def list_jobs(self, query: Mapping[str, list[str]]) -> Reply:
         newest_first = list(reversed(self.jobs.values()))
-        names = [job.id for job in newest_first]
-        start = names.index(query["after"][0]) + 1 if "after" in query else 0
-        page = newest_first[start : start + 2]
-        more = start + 2 < len(newest_first)
+        page, more = page_after(newest_first, query.get("after"))
         return Reply(
             body={
                 "object": "list",
-                "data": [self._describe(job) for job in page],
+                "data": [self.describe(job) for job in page],
                 "has_more": more,
                 "last_id": page[-1].id if page else None,
             }
         )
 
-    def _describe(self, job: StoredJob) -> dict[str, Any]:
+    def describe(self, job: StoredJob) -> dict[str, Any]:
         ended = self.ended(job)
         described = {
             "id": job.id,
@@ -112,31 +168,59 @@ class OpenAIBatches(BatchServer):
         if self.final == "failed":
             error = {"code": self.outcome(0).code, "message": "refused", "line": 1, "param": None}
             return described | {"errors": {"object": "list", "data": [error]}}
-        return described | self._write_results(job)
-
-    def _write_results(self, job: StoredJob) -> dict[str, Any]:
-        good, bad = [], []
-        for name, item in self.outcomes(job).items():
-            line = {"id": f"batch_req_{name}", "custom_id": name, "response": None, "error": None}
-            if item.kind == "succeeded":
-                good.append(line | {"response": self._response(200, chat_completion(item.text))})
-            elif item.kind == "errored":
-                error = self.error(item.status, item.code).body
-                bad.append(line | {"response": self._response(item.status, error)})
-            elif item.kind != "absent":
-                error = {"code": f"batch_{item.kind}", "message": "not executed"}
-                bad.append(line | {"error": error})
-        output, errors = f"{job.id}-output", f"{job.id}-errors"
-        self.files[output], self.files[errors] = json_lines(good[::-1]), json_lines(bad)
-        counts = {"total": len(job.requests), "completed": len(good), "failed": len(bad)}
-        return {
-            "request_counts": counts,
-            "output_file_id": output if good else None,
-            "error_file_id": errors if bad else None,
+        good, bad, output, errors = self.write_results(job)
+        return described | {
+            "request_counts": {"total": len(job.requests), "completed": good, "failed": bad},
+            "output_file_id": output,
+            "error_file_id": errors,
         }
 
-    def _response(self, status: int, body: object) -> dict[str, Any]:
-        return {"status_code": status, "request_id": "req_1", "body": body}
+
+class MistralBatches(FileBatches):
+    """Files, Batch: https://docs.mistral.ai/api/endpoint/batch."""
+
+    jobs_path = "/v1/batch/jobs"
+
+    def error(self, status: int, code: str) -> Reply:
+        return mistral_replies.failure(status, code, "refused", code=code)
+
+    def create(self, body: dict[str, Any]) -> Reply:
+        [source] = body["input_files"]
+        if source not in self.files or body["endpoint"] != "/v1/chat/completions":
+            return self.error(400, "invalid_request")
+        requests = read_lines(self.files[source])
+        if not unique_ids(requests, ".+") or any(
+            each["body"].get("model", body["model"]) != body["model"] for each in requests
+        ):
+            return self.error(400, "invalid_request")
+        return self.add(requests, body["metadata"])
+
+    def list_jobs(self, query: Mapping[str, list[str]]) -> Reply:
+        page = int(query["page"][0])
+        newest_first = list(reversed(self.jobs.values()))
+        described = [self.describe(job) for job in newest_first[2 * page : 2 * page + 2]]
+        return Reply(body={"object": "list", "total": len(self.jobs), "data": described})
+
+    def describe(self, job: StoredJob) -> dict[str, Any]:
+        ended = self.ended(job)
+        good, bad, output, errors = self.write_results(job) if ended else (0, 0, None, None)
+        return {
+            "id": job.id,
+            "object": "batch",
+            "input_files": ["file-1"],
+            "endpoint": "/v1/chat/completions",
+            "model": "scripted-model",
+            "metadata": job.metadata,
+            "errors": [],
+            "status": (self.final or "SUCCESS") if ended else "RUNNING",
+            "created_at": int(job.created),
+            "total_requests": len(job.requests),
+            "completed_requests": good + bad,
+            "succeeded_requests": good,
+            "failed_requests": bad,
+            "output_file": output,
+            "error_file": errors,
+        }
 
 
 class AnthropicBatches(BatchServer):
@@ -155,7 +239,7 @@ class AnthropicBatches(BatchServer):
         return self.error(404, "not_found_error")
 
     def error(self, status: int, kind: str) -> Reply:
-        return Reply(status, {"type": "error", "error": {"type": kind, "message": "refused"}})
+        return anthropic_replies.failure(status, kind, "refused")
 
     def _create(self, requests: list[dict[str, Any]]) -> Reply:
         if not unique_ids(requests, "[a-zA-Z0-9_-]{1,64}"):
@@ -165,13 +249,11 @@ class AnthropicBatches(BatchServer):
 
     def _list(self, query: Mapping[str, list[str]]) -> Reply:
         newest_first = sorted(self.jobs.values(), key=lambda job: -job.created)
-        names = [job.id for job in newest_first]
-        start = names.index(query["after_id"][0]) + 1 if "after_id" in query else 0
-        page = newest_first[start : start + 2]
+        page, more = page_after(newest_first, query.get("after_id"))
         return Reply(
             body={
                 "data": [self._describe(self.look_at(job.id)) for job in page],
-                "has_more": start + 2 < len(newest_first),
+                "has_more": more,
                 "first_id": page[0].id if page else None,
                 "last_id": page[-1].id if page else None,
             }
@@ -202,7 +284,9 @@ class AnthropicBatches(BatchServer):
         for name, item in self.outcomes(job).items():
             result: dict[str, Any] = {"type": {"cancelled": "canceled"}.get(item.kind, item.kind)}
             if item.kind == "succeeded":
-                result["message"] = message(item.text)
+                result["message"] = anthropic_replies.message_body(
+                    anthropic_replies.text_block(item.text)
+                )
             elif item.kind == "errored":
                 result["error"] = self.error(item.status, item.code).body
             if item.kind != "absent":
@@ -210,124 +294,10 @@ class AnthropicBatches(BatchServer):
         return json_lines(lines[::-1])
 
 
-class MistralBatches(BatchServer):
-    """Files, Batch: https://docs.mistral.ai/api/endpoint/batch."""
-
-    def handle(self, call: ReceivedRequest) -> Reply:
-        match call.method, call.path.split("/")[1:]:
-            case "POST", ["v1", "files"]:
-                return self._upload(call)
-            case "POST", ["v1", "batch", "jobs"]:
-                return self._create(call.body)
-            case "GET", ["v1", "batch", "jobs"]:
-                return self._list(call.query)
-            case "GET", ["v1", "batch", "jobs", name] if name in self.jobs:
-                return Reply(body=self._describe(self.look_at(name)))
-            case "GET", ["v1", "files", name, "content"] if name in self.files:
-                return Reply(body=self.files[name])
-        return self.error(404, "not_found")
-
-    def error(self, status: int, code: str) -> Reply:
-        body = {"object": "error", "message": "refused", "type": code, "param": None, "code": code}
-        return Reply(status, body)
-
-    def _upload(self, call: ReceivedRequest) -> Reply:
-        file_name, content = call.body["file"]
-        if call.body["purpose"] != "batch":
-            return self.error(400, "invalid_file")
-        name = f"file-{len(self.files) + 1}"
-        self.files[name] = content
-        stored = {"id": name, "object": "file", "bytes": len(content), "filename": file_name}
-        extra = {"created_at": int(self.clock), "sample_type": "batch_request", "source": "upload"}
-        return Reply(body=stored | extra | {"purpose": "batch"})
-
-    def _create(self, body: dict[str, Any]) -> Reply:
-        [source] = body["input_files"]
-        if source not in self.files or body["endpoint"] != "/v1/chat/completions":
-            return self.error(400, "invalid_request")
-        requests = read_lines(self.files[source])
-        if not unique_ids(requests, ".+") or any(
-            each["body"].get("model", body["model"]) != body["model"] for each in requests
-        ):
-            return self.error(400, "invalid_request")
-        name = self.add_job(
-            {each["custom_id"]: each["body"] for each in requests}, body["metadata"]
-        )
-        return Reply(body=self._describe(self.jobs[name]))
-
-    def _list(self, query: Mapping[str, list[str]]) -> Reply:
-        page = int(query["page"][0])
-        newest_first = list(reversed(self.jobs.values()))
-        described = [self._describe(job) for job in newest_first[2 * page : 2 * page + 2]]
-        return Reply(body={"object": "list", "total": len(self.jobs), "data": described})
-
-    def _describe(self, job: StoredJob) -> dict[str, Any]:
-        ended = self.ended(job)
-        described = {
-            "id": job.id,
-            "object": "batch",
-            "input_files": ["file-1"],
-            "endpoint": "/v1/chat/completions",
-            "model": "scripted-model",
-            "metadata": job.metadata,
-            "errors": [],
-            "status": (self.final or "SUCCESS") if ended else "RUNNING",
-            "created_at": int(job.created),
-            "total_requests": len(job.requests),
-            "completed_requests": 0,
-            "succeeded_requests": 0,
-            "failed_requests": 0,
-            "output_file": None,
-            "error_file": None,
-        }
-        return described | self._write_results(job) if ended else described
-
-    def _write_results(self, job: StoredJob) -> dict[str, Any]:
-        good, bad = [], []
-        for name, item in self.outcomes(job).items():
-            line = {"id": f"batch-{name}", "custom_id": name, "response": None, "error": None}
-            if item.kind == "succeeded":
-                body = chat_completion(item.text)
-                good.append(line | {"response": {"status_code": 200, "body": body}})
-            elif item.kind == "errored":
-                error = self.error(item.status, item.code).body
-                bad.append(line | {"response": {"status_code": item.status, "body": error}})
-        output, errors = f"{job.id}-output", f"{job.id}-errors"
-        self.files[output], self.files[errors] = json_lines(good[::-1]), json_lines(bad)
-        return {
-            "completed_requests": len(good) + len(bad),
-            "succeeded_requests": len(good),
-            "failed_requests": len(bad),
-            "output_file": output if good else None,
-            "error_file": errors if bad else None,
-        }
-
-
-def chat_completion(text: str) -> dict[str, Any]:
-    """A body of Chat Completions, as OpenAI and Mistral write it."""
-    message = {"role": "assistant", "content": text}
-    return {
-        "id": "cmpl-1",
-        "object": "chat.completion",
-        "created": 0,
-        "model": "scripted-model",
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18},
-    }
-
-
-def message(text: str) -> dict[str, Any]:
-    """A body of Messages, as Anthropic writes it."""
-    return {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": "scripted-model",
-        "content": [{"type": "text", "text": text}],
-        "stop_reason": "end_turn",
-        "stop_sequence": None,
-        "usage": {"input_tokens": 11, "output_tokens": 7},
-    }
+def page_after(jobs: list[StoredJob], after: list[str] | None) -> tuple[list[StoredJob], bool]:
+    """Return the two jobs after the one with an id, and whether there are more."""
+    start = [job.id for job in jobs].index(after[0]) + 1 if after else 0
+    return jobs[start : start + 2], start + 2 < len(jobs)
 
 
 def _rfc3339(seconds: float) -> str:

@@ -1,7 +1,7 @@
-"""A server on the loopback that holds batches, as a test scripts them.
+"""A server on the loopback with a batch API, scripted by a test.
 
-What becomes of each request, when jobs end and which calls fail is here; the protocols of the
-providers are in `batch_protocols`.
+The outcome of each request, the end of jobs and the failures of calls are here; the protocols of
+the providers are in `batch_protocols`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What becomes of one request: a model's answer, an error, or nothing.
+    """The outcome of one request: a model's answer, an error, or nothing.
 
     Attributes:
         kind: succeeded, errored, expired, cancelled, or absent (in no result).
@@ -41,11 +41,11 @@ ABSENT = Item("absent")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What goes wrong at a call.
+    """A failure of a call.
 
     Attributes:
-        answer: said instead.
-        done: whether the call has its effect all the same.
+        answer: the response.
+        done: whether the call has its effect nevertheless.
     """
 
     answer: Reply = RESET
@@ -54,7 +54,7 @@ class Fault:
 
 @dataclass(slots=True)
 class StoredJob:
-    """A job as the server holds it."""
+    """A job on the server."""
 
     id: str
     requests: dict[str, Any]
@@ -64,16 +64,16 @@ class StoredJob:
 
 
 class BatchServer(ProtocolServer):
-    """What the three protocols share.
+    """The common part of the three protocols.
 
     Attributes:
-        outcome: what becomes of a request, by its number in the job.
-        looks: how often a job is found running before it has ended.
-        final: the status in which jobs end, where it is not the usual one.
-        faults: what goes wrong at the n-th call, from 0.
+        outcome: returns the outcome of a request by its number in the job.
+        looks: number of polls before a job has ended.
+        final: the final status of jobs; empty for success.
+        faults: failures by number of the call, from 0.
         jobs: by id.
         files: by id.
-        clock: Unix time at which jobs are made.
+        clock: Unix time at which jobs are created.
     """
 
     bytes_type = "application/octet-stream"
@@ -87,17 +87,17 @@ class BatchServer(ProtocolServer):
         self.jobs: dict[str, StoredJob] = {}
         self.files: dict[str, bytes] = {}
         self.clock = 1_800_000_000.0
-        self._one_by_one = threading.Lock()
+        self._lock_calls = threading.Lock()
         self._calls = 0
         self.script(self._serve)
 
     @property
     def lines(self) -> list[str]:
-        """Method and path of every call."""
+        """The method and path of every call."""
         return [f"{call.method} {call.path}" for call in self.requests]
 
     def _serve(self, call: ReceivedRequest) -> Reply:
-        with self._one_by_one:
+        with self._lock_calls:
             fault = self.faults.get(self._calls)
             self._calls += 1
             if fault is None:
@@ -110,13 +110,13 @@ class BatchServer(ProtocolServer):
         raise NotImplementedError
 
     def add_job(self, requests: dict[str, Any], metadata: Mapping[str, str] | None = None) -> str:
-        """Make a job, as a call would or as somebody else did."""
+        """Create a job, for a call or as if by somebody else."""
         name = f"job-{len(self.jobs) + 1}"
         self.jobs[name] = StoredJob(name, requests, metadata or {}, self.clock)
         return name
 
     def look_at(self, name: str) -> StoredJob:
-        """A job that is asked about: it ends after so many looks."""
+        """Return a polled job; it ends after `looks` polls."""
         self.jobs[name].looks += 1
         return self.jobs[name]
 

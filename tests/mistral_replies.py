@@ -1,4 +1,4 @@
-"""Replies that speak Mistral's Chat Completions, for `ProtocolServer`."""
+"""Replies of Mistral's Chat Completions, for `ProtocolServer`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def answer_body(
     usage: Mapping[str, Any] | None = None,
     model: str = "scripted-model",
 ) -> dict[str, Any]:
-    """An answer; `usage` adds to 11 tokens in and 7 out."""
+    """Return an answer with 11 tokens in and 7 out, unless `usage` overrides them."""
     message = {"role": "assistant", "tool_calls": None, "content": content}
     return {
         "id": "cmpl-1",
@@ -43,18 +43,7 @@ def answer_body(
 
 
 def answer(content: object = "hello", **parts: Any) -> Reply:
-    """An answer; `parts` as in `answer_body`."""
     return Reply(body=answer_body(content, **parts))
-
-
-def error_body(
-    kind: str = "invalid_request_error",
-    text: object = "scripted failure",
-    *,
-    code: str | None = None,
-    param: str | None = None,
-) -> dict[str, Any]:
-    return {"object": "error", "message": text, "type": kind, "param": param, "code": code}
 
 
 def failure(
@@ -66,10 +55,10 @@ def failure(
     param: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Reply:
-    body = error_body(kind, text, code=code, param=param)
+    body = {"object": "error", "message": text, "type": kind, "param": param, "code": code}
     return Reply(status=status, body=body, headers=headers or {})
 
 
 def invalid(*place: str) -> dict[str, Any]:
-    """What the API says of a field that it does not accept, such as `("body", "temperature")`."""
+    """Return the error of a field that is not valid, such as `("body", "temperature")`."""
     return {"detail": [{"type": "invalid", "loc": list(place), "msg": "Input is not valid"}]}

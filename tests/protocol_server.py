@@ -1,7 +1,7 @@
-"""An HTTP server on the loopback that answers as a test scripts it.
+"""An HTTP server on the loopback with scripted replies.
 
-`ProtocolServer` and `Reply` know HTTP only. What a provider's protocol looks like is
-in the functions that make replies; those here speak Chat Completions.
+`ProtocolServer` and `Reply` are only about HTTP. The providers' protocols are in the functions
+that build replies; those here are for Chat Completions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """What a client sent; header names are lower-case, `body` is JSON, a form, or None."""
+    """A client's request; header names are lower-case, `body` is JSON, a form, or None."""
 
     method: str
     path: str
@@ -36,17 +36,17 @@ class ReceivedRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the server does with one request.
+    """The response to one request.
 
     Attributes:
-        status: of the answer.
-        body: sent as it is where it is bytes, else as JSON.
-        headers: beside Content-Length; may hold a `content-type`.
-        delay: seconds before the answer.
+        status: HTTP status.
+        body: bytes, or a value to send as JSON.
+        headers: besides Content-Length; may include a `content-type`.
+        delay: seconds before the response.
         trickle: seconds before every byte of the body.
-        cut: break the connection after so many bytes of the body.
-        reset: break the connection (RST) instead of answering.
-        raw: sent in the place of an HTTP answer, after which the connection is closed.
+        cut: number of bytes of the body after which to break the connection.
+        reset: break the connection (RST) without a response.
+        raw: bytes to send instead of an HTTP response, before the connection is closed.
     """
 
     status: int = 200
@@ -69,9 +69,9 @@ class ProtocolServer:
     """A server in threads of this process; a context manager.
 
     Attributes:
-        requests: all that came, in order of arrival.
-        peak: the most requests that were open at the same time.
-        bytes_type: the Content-Type of a body of bytes, where none is given.
+        requests: in order of arrival.
+        peak: maximum number of concurrent requests.
+        bytes_type: the default Content-Type of a body of bytes.
     """
 
     bytes_type = "application/json"
@@ -90,13 +90,13 @@ class ProtocolServer:
 
     @property
     def url(self) -> str:
-        """Base URL, without a path."""
+        """The base URL, without a path."""
         return f"http://127.0.0.1:{self._http.server_address[1]}"
 
     def script(self, *steps: Step) -> None:
-        """Answer with these in turn; the last one answers all that come after.
+        """Set the replies, in order; the last one repeats.
 
-        A step is a reply, or a function that makes one from the request.
+        A step is a reply, or a function from a request to a reply.
         """
         with self._lock:
             self._steps = list(steps)
@@ -129,7 +129,7 @@ class ProtocolServer:
 
 
 class _HTTPServer(ThreadingHTTPServer):
-    # server_close() then waits for the threads, so that no socket outlives a test.
+    # Makes server_close() wait for the threads, so that no socket outlives a test.
     daemon_threads = False
     request_queue_size = 128
 
@@ -189,8 +189,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body[position : position + 1])
 
     def _reset(self) -> None:
-        # Closing with a linger time of zero sends RST instead of FIN. The socket only
-        # closes with the last file on it.
+        # Closing with a linger time of zero sends RST instead of FIN. The socket closes with
+        # the last file on it.
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.rfile.close()
         self.connection.close()
@@ -200,7 +200,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _form(kind: str, raw: bytes) -> dict[str, Any]:
-    """The fields of a multipart form: text, or (file name, content)."""
+    """Parse a multipart form; fields are text, or (file name, content)."""
     message = message_from_bytes(b"Content-Type: " + kind.encode() + b"\r\n\r\n" + raw, policy=HTTP)
     form: dict[str, Any] = {}
     for part in message.iter_parts():
@@ -220,23 +220,23 @@ def completion(
     refusal: str | None = None,
     usage: tuple[int, int] | None = (11, 7),
     counts: Mapping[str, object] | None = None,
-    beside: Mapping[str, object] | None = None,
+    extra: Mapping[str, object] | None = None,
     model: str = "scripted-model",
     delay: float = 0.0,
 ) -> Reply:
-    """A Chat Completions answer.
+    """Return a chat completion.
 
     Args:
         content: of the message.
         finish_reason: of the choice.
         refusal: of the message.
-        usage: prompt and completion tokens; None for no usage at all.
-        counts: what the usage holds beside them.
-        beside: what the message holds beside its content.
+        usage: prompt and completion tokens; None for no usage.
+        counts: more keys of the usage.
+        extra: more keys of the message.
         model: of the answer.
-        delay: seconds before it.
+        delay: seconds before the response.
     """
-    message = {"role": "assistant", "content": content, "refusal": refusal, **(beside or {})}
+    message = {"role": "assistant", "content": content, "refusal": refusal, **(extra or {})}
     body: dict[str, object] = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -264,6 +264,6 @@ def api_error(
     message: str = "scripted failure",
     headers: Mapping[str, str] | None = None,
 ) -> Reply:
-    """An error as OpenAI writes it; `kind` becomes its `type`."""
+    """Return an error in OpenAI's format; `kind` is its `type`."""
     error = {"message": message, "type": kind, "param": param, "code": code}
     return Reply(status=status, body={"error": error}, headers=headers or {})

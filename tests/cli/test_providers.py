@@ -75,7 +75,7 @@ DEEPSEEK: Final = Speaker(
     base="",
     path="/chat/completions",
     settings={"model": "deepseek-flash", "max_tokens": 16384},
-    reply=partial(completion, beside={"reasoning_content": "Who is asked about?"}),
+    reply=partial(completion, extra={"reasoning_content": "Who is asked about?"}),
     form=response_format,
 )
 CLAUDE: Final = Speaker(

@@ -87,7 +87,7 @@ def _chat_completions() -> Dialect:
             "Halifax", counts={"prompt_tokens_details": {"cached_tokens": cached}}
         ),
         uncounted=completion("Halifax", usage=None),
-        reasoned=completion("Halifax", beside={"reasoning_content": "A place."}),
+        reasoned=completion("Halifax", extra={"reasoning_content": "A place."}),
         error=lambda status, code, message, headers: api_error(
             status, code, message=message, headers=headers
         ),

@@ -121,13 +121,13 @@ class TestRequestBody:
 
 class TestAnswers:
     def test_reasoning_that_the_limit_cut_off(self) -> None:
-        cut = completion(None, finish_reason="length", beside={"reasoning": "The query"})
+        cut = completion(None, finish_reason="length", extra={"reasoning": "The query"})
         answer = read_completion(cut.body)
         assert (answer.text, answer.finish, answer.reasoning) == ("", Finish.LENGTH, "The query")
 
     @pytest.mark.parametrize("nothing", [None, "", ["a list"]])
     def test_no_reasoning(self, nothing: object) -> None:
-        reply = completion("Halifax", beside={"reasoning_content": nothing})
+        reply = completion("Halifax", extra={"reasoning_content": nothing})
         assert read_completion(reply.body).reasoning is None
 
     @pytest.mark.parametrize(
