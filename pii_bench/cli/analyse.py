@@ -28,27 +28,27 @@ if TYPE_CHECKING:
 
 DESCRIPTION: Final = (
     "Analyse stored runs as the paper does: F1 by size, recall by type and category, drops on "
-    "hard and distract, figures by reason of difficulty, versions of samples against their "
+    "hard and distract, scores by reason of difficulty, perturbed samples against their "
     "originals, agreement of datasets. Writes CSV files and figures into DIR/analysis."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     add_json(parser)
     add_results(parser, stored=True)
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Write tables and figures of a results folder and print how far systems drop.
+    """Write the tables and figures of a results folder, and print the main tables.
 
-    Without matplotlib there are no figures, and it says what installs it.
+    Without matplotlib no figures are drawn, and a message says how to install it.
 
     Returns:
-        Whether every run found its dataset.
+        True if no stored run was left out.
 
     Raises:
-        InputFileError: a manifest or a line of responses is broken.
+        InputFileError: a stored run is broken.
         ResultsError: a file cannot be written.
     """
     evaluated = read_evaluated(arguments.results)
@@ -72,89 +72,90 @@ def run(arguments: argparse.Namespace) -> bool:
 
 
 def _print_tables(analysis: Analysis) -> None:
-    ours = [drop for drop in analysis.drops if drop.run.source is not Source.PUBLISHED]
-    if ours:
-        echo(_table(ours) + "\n")
+    drops = [drop for drop in analysis.drops if drop.run.source is not Source.PUBLISHED]
+    if drops:
+        echo(_drop_table(drops) + "\n")
     else:
         echo("no run of ours is complete on single, multi and a harder set: no drops")
     if analysis.reasons:
         echo("by the reason why a sample is difficult:\n")
-        echo(_reasons(analysis.reasons) + "\n")
+        echo(_reason_table(analysis.reasons) + "\n")
     if analysis.robustness:
-        echo("versions of samples against their originals:\n")
-        echo(_versions(analysis.robustness) + "\n")
+        echo("perturbed samples against their originals:\n")
+        echo(_robustness_table(analysis.robustness) + "\n")
     if analysis.transfers:
-        echo("ranking of systems next to that of other datasets:\n")
-        echo(_transfers(analysis.transfers) + "\n")
+        echo("agreement with the ranking on other datasets:\n")
+        echo(_transfer_table(analysis.transfers) + "\n")
 
 
-def _table(drops: Sequence[Drop]) -> str:
-    """One line per system, task and figure: its mean, and in brackets the difference."""
+def _drop_table(drops: Sequence[Drop]) -> str:
+    """Return one line per system, task and metric, a column for each harder set."""
     lines: dict[tuple[str, ...], dict[str, Drop]] = {}
-    for each in drops:
-        run = each.run
-        line = (run.model, run.strategy, str(run.task), each.metric, str(run.source))
-        lines.setdefault(line, {})[run.dataset] = each
-    cells = [
-        [*line, f"{next(iter(sets.values())).base:.3f}", *(_cell(sets.get(h)) for h in HARDER)]
-        for line, sets in sorted(lines.items())
-    ]
+    for drop in drops:
+        run = drop.run
+        system = (run.model, run.strategy, str(run.task), drop.metric, str(run.source))
+        lines.setdefault(system, {})[run.dataset] = drop
+    body = []
+    for key, sets in sorted(lines.items()):
+        base = next(iter(sets.values())).base
+        cells = [_drop_cell(sets.get(name)) for name in HARDER]
+        body.append([*key, f"{base:.3f}", *cells])
     header = ["Model", "Strategy", "Task", "Figure", "Source", "+".join(BASE), *HARDER]
-    return markdown_table(header, cells)
+    return markdown_table(header, body)
 
 
-def _reasons(found: Sequence[OfReason]) -> str:
-    """One line per system, task and figure, a column for each reason."""
-    lines: dict[tuple[str, ...], dict[str, OfReason]] = {}
-    for each in found:
-        run = each.run
-        line = (run.model, run.strategy, run.dataset, str(run.task), each.metric, str(run.source))
-        lines.setdefault(line, {})[each.reason] = each
-    reasons = sorted({each.reason for each in found})
-    cells = [
-        [*line, *(f"{own[r].value:.3f}" if r in own else "" for r in reasons)]
-        for line, own in sorted(lines.items())
+def _drop_cell(drop: Drop | None) -> str:
+    return f"{drop.value:.3f} ({-drop.drop:+z.3f})" if drop else ""
+
+
+def _reason_table(means: Sequence[OfReason]) -> str:
+    """Return one line per system, task and metric, a column for each reason."""
+    lines: dict[tuple[str, ...], dict[str, str]] = {}
+    for mean in means:
+        run = mean.run
+        system = (run.model, run.strategy, run.dataset, str(run.task), mean.metric, str(run.source))
+        lines.setdefault(system, {})[mean.reason] = f"{mean.value:.3f}"
+    reasons = sorted({mean.reason for mean in means})
+    body = [
+        [*key, *(cells.get(reason, "") for reason in reasons)]
+        for key, cells in sorted(lines.items())
     ]
     header = ["Model", "Strategy", "Dataset", "Task", "Figure", "Source", *reasons]
-    return markdown_table(header, cells)
+    return markdown_table(header, body)
 
 
-def _versions(found: Sequence[Robustness]) -> str:
-    """One line per system, task and kind, of the headline alone; intervals in brackets."""
-    headline: dict[RunName, str] = {}
-    for each in found:
-        headline.setdefault(each.run, each.metric)
-    cells = [
-        [
-            *(run.model, run.strategy, run.dataset, str(run.task), each.metric, each.kind),
-            *(str(each.samples), f"{each.original:.3f}"),
-            _with_ends(f"{each.drop:+.3f}", each.drop_low, each.drop_high),
-            _with_ends(f"{each.consistency:.2f}", each.consistency_low, each.consistency_high),
-        ]
-        for each in found
-        for run in [each.run]
-        if headline[run] == each.metric
-    ]
+def _robustness_table(rows: Sequence[Robustness]) -> str:
+    """Return one line per system, task and kind, for the first metric of each run."""
+    headlines: dict[RunName, str] = {}
+    body = []
+    for row in rows:
+        run = row.run
+        if headlines.setdefault(run, row.metric) != row.metric:
+            continue
+        drop = _with_interval(f"{row.drop:+.3f}", row.drop_low, row.drop_high)
+        same = _with_interval(f"{row.consistency:.2f}", row.consistency_low, row.consistency_high)
+        body.append(
+            [
+                *(run.model, run.strategy, run.dataset, str(run.task), row.metric, row.kind),
+                *(str(row.samples), f"{row.original:.3f}", drop, same),
+            ]
+        )
     header = ["Model", "Strategy", "Dataset", "Task", "Figure", "Kind", "Samples"]
-    return markdown_table([*header, "Original", "Drop", "Same answer"], cells)
+    return markdown_table([*header, "Original", "Drop", "Same answer"], body)
 
 
-def _with_ends(value: str, low: float | None, high: float | None) -> str:
+def _with_interval(value: str, low: float | None, high: float | None) -> str:
     return value if low is None or high is None else f"{value} ({low:.2f} to {high:.2f})"
 
 
-def _transfers(found: Sequence[Agreement]) -> str:
-    """Spearman's rho of each of our sets and each dataset of others."""
-    cells = [
+def _transfer_table(agreements: Sequence[Agreement]) -> str:
+    """Return Spearman's rho of each of our sets and each dataset of others."""
+    body = [
         [
-            *(each.dataset_a, each.dataset_b, str(each.task), each.metric, str(each.systems)),
-            "-" if each.rho is None else f"{each.rho:+.2f}",
+            *(row.dataset_a, row.dataset_b, str(row.task), row.metric, str(row.systems)),
+            "-" if row.rho is None else f"{row.rho:+.2f}",
         ]
-        for each in found
+        for row in agreements
     ]
     header = ["Ours", "Other", "Task", "Figure", "Systems", "rho"]
-    return markdown_table(header, cells)
-
-
-def _cell(drop: Drop | None) -> str:
-    return f"{drop.value:.3f} ({-drop.drop:+z.3f})" if drop else ""
+    return markdown_table(header, body)

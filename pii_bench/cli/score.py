@@ -37,35 +37,37 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.catalog import DatasetStream
 
-DESCRIPTION: Final = "Score a file of predictions made anywhere."
+DESCRIPTION: Final = "Score a file of predictions that any system made."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    parser.add_argument("predictions", type=Path, help="JSON Lines, see the README")
+    """Add the command's arguments."""
+    parser.add_argument("predictions", type=Path, help="a JSON Lines file, described in the README")
     parser.add_argument("--dataset", required=True, help=DATASET_HELP)
     parser.add_argument(
         "--name",
-        help="keep them under this name in DIR/submitted: they enter the leaderboard, compare, "
+        help="keep the predictions under this name in DIR/submitted, for leaderboard, compare, "
         "analyse, diagnose and report",
     )
-    parser.add_argument("--force", action="store_true", help="replace what is kept under the name")
+    parser.add_argument(
+        "--force", action="store_true", help="replace the predictions kept under --name"
+    )
     parser.add_argument(
         "--partial",
         action="store_true",
-        help="the file may lack samples: the others are scored, and how many is said",
+        help="score the samples that the file contains, even if others are missing",
     )
     add_json(parser)
     add_results(parser)
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Score a file of predictions and print a row per task that it answers.
+    """Score a file of predictions, and print a row for each task that it answers.
 
     Without a name both files are read line by line, so that they may be of any size.
 
     Returns:
-        Whether every sample could be scored.
+        True if every sample could be scored.
 
     Raises:
         PiiBenchError: the dataset or the predictions are broken, or the name is taken.
@@ -74,28 +76,29 @@ def run(arguments: argparse.Namespace) -> bool:
         check_name(arguments.name)
         return _keep(arguments, arguments.name)
     if arguments.force:
-        raise PiiBenchError("--force is about what is kept under --name: leave it out")
+        raise PiiBenchError("--force replaces predictions kept under --name: leave it out")
     dataset = open_dataset(arguments.dataset)
     log_faults(dataset)
-    clusters = _clusters(dataset)
-    predictions = _read(arguments, clusters)
+    clusters = _read_clusters(dataset)
+    predictions = _read_predictions(arguments, clusters)
     tallies = [Tally(task, CompactScores()) for task in predicted_tasks(predictions)]
     for sample in log_progress(dataset.read(), "samples scored", of=len(clusters)):
         prediction = predictions.get(sample.id)
         for tally in tallies:
             tally.add(sample, prediction)
     typed = names_types(predictions)
-    # Of a million lines each of these takes memory that the rows need.
+    # Free the index of a million lines, and each tally once it is a row, to keep memory low.
     del predictions
     rows = []
     while tallies:
         tally = tallies.pop(0)
+        signature = Signature(
+            dataset.name, dataset.sha256, tally.task, model=arguments.predictions.stem
+        )
         rows.append(
             row_of(
                 tally.evaluation,
-                Signature(
-                    dataset.name, dataset.sha256, tally.task, model=arguments.predictions.stem
-                ),
+                signature,
                 clusters,
                 source=Source.RUN,
                 oracle=False,
@@ -107,24 +110,28 @@ def run(arguments: argparse.Namespace) -> bool:
     return arguments.partial or all(row.complete for row in rows)
 
 
-def _read(arguments: argparse.Namespace, wanted: Mapping[str, object]) -> PredictionsFile:
-    """The predictions; said is which samples they lack, and which types are none of ours."""
+def _read_predictions(
+    arguments: argparse.Namespace, sample_ids: Mapping[str, object]
+) -> PredictionsFile:
+    """Read the predictions, and log the missing samples and unknown types."""
     path: Path = arguments.predictions
     predictions = PredictionsFile(path)
-    if lacking := predictions.require(wanted, partial=arguments.partial):
-        scored = len(wanted) - lacking
-        log(f"partial: {scored} of {len(wanted)} samples have a prediction and are scored")
+    if lacking := predictions.require(sample_ids, partial=arguments.partial):
+        scored = len(sample_ids) - lacking
+        log(f"partial: {scored} of {len(sample_ids)} samples have a prediction and are scored")
     if unknown := unknown_types(predictions):
         listed = ", ".join(f"{name!r} {count}" for name, count in unknown.most_common(5))
-        what = f"entities of types that are none of {', '.join(PiiType)}"
-        log(f"{unknown.total()} {what}: {listed}; they are right only where gold has them too")
+        log(
+            f"{unknown.total()} entities have types other than {', '.join(PiiType)}: {listed}; "
+            "they count as right only if gold has the same type"
+        )
     if not predicted_tasks(predictions):
         raise PiiBenchError(f"{path}: no line has an answer; nothing to score")
     return predictions
 
 
-def _clusters(dataset: DatasetStream) -> Mapping[str, str]:
-    """Sample id to cluster; what finds the clusters is given up before anything is scored."""
+def _read_clusters(dataset: DatasetStream) -> Mapping[str, str]:
+    """Return the cluster of each sample id."""
     clusters = Clusters()
     for sample in log_progress(dataset.read(), "samples read"):
         clusters.add(sample)
@@ -132,17 +139,22 @@ def _clusters(dataset: DatasetStream) -> Mapping[str, str]:
 
 
 def _keep(arguments: argparse.Namespace, name: str) -> bool:
-    """Keep predictions under a name, and print their rows; whether all could be scored."""
+    """Keep predictions under a name, and print their rows; True if all could be scored."""
     dataset = load_dataset(arguments.dataset)
     log_faults(dataset)
-    wanted = dict.fromkeys(sample.id for sample in dataset.samples)
-    found = _read(arguments, wanted)
-    predictions = {each: found.get(each, Prediction(Status.INFRA_ERROR)) for each in wanted}
+    sample_ids = dict.fromkeys(sample.id for sample in dataset.samples)
+    file = _read_predictions(arguments, sample_ids)
+    predictions = {
+        sample_id: file.get(sample_id, Prediction(Status.INFRA_ERROR)) for sample_id in sample_ids
+    }
     kept = keep_submission(arguments.results, name, dataset, predictions, force=arguments.force)
     report = log if arguments.json else echo
     report(f"kept: {kept}")
     rows, _ = update_leaderboard(arguments.results, [dataset], report=report)
-    own = (Source.SUBMITTED, name, dataset.name)
-    shown = [row for row in rows if (row.source, row.model, row.dataset) == own]
-    echo_rows(shown, as_json=arguments.json)
-    return arguments.partial or all(row.complete for row in shown)
+    own = [
+        row
+        for row in rows
+        if row.source is Source.SUBMITTED and row.model == name and row.dataset == dataset.name
+    ]
+    echo_rows(own, as_json=arguments.json)
+    return arguments.partial or all(row.complete for row in own)

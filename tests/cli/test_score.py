@@ -85,7 +85,7 @@ def test_a_name_is_checked_before_anything_is_read(capsys: Capsys) -> None:
 
     errors = capsys.readouterr().err.splitlines()
     assert errors[0].startswith("pii-bench: a submission came with the name 'a/b'; allowed: ")
-    assert errors[1] == "pii-bench: --force is about what is kept under --name: leave it out"
+    assert errors[1] == "pii-bench: --force replaces predictions kept under --name: leave it out"
     assert not Path("results").exists()
 
 
@@ -218,5 +218,5 @@ def test_types_that_are_none_of_the_seven_are_told(capsys: Capsys) -> None:
 
     assert main(["score", str(path), "--dataset", "demo", "--partial"]) == 0
 
-    assert "1 entities of types that are none of PER, CODE," in (errors := capsys.readouterr().err)
+    assert "1 entities have types other than PER, CODE," in (errors := capsys.readouterr().err)
     assert "'NAME' 1" in errors
