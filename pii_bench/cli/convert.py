@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     import argparse
 
 
-DESCRIPTION: Final = "Turn answers in another project's format into a predictions file."
+DESCRIPTION: Final = "Convert answers in another project's format into a predictions file."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    parser.add_argument("format", choices=("capid-outputs",))
-    parser.add_argument("answers", type=Path)
+    """Add the command's arguments."""
+    parser.add_argument("format", choices=("capid-outputs",), help="format of the answers")
+    parser.add_argument("answers", type=Path, help="file of the answers")
     parser.add_argument("--dataset", required=True, help=DATASET_HELP)
     parser.add_argument("--out", type=Path, required=True, help="the predictions file to write")
 
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> bool:
     """Write CAPID's stored answers as a predictions file.
 
     Returns:
-        Whether every answer found its sample and every sample its answer.
+        True if every answer belongs to a sample and every sample has an answer.
 
     Raises:
         PiiBenchError: the dataset or the answers are broken.
@@ -45,8 +45,8 @@ def run(arguments: argparse.Namespace) -> bool:
     echo(f"{arguments.out}: {len(converted.predictions)} predictions ({listed})")
     if converted.strangers:
         lines = ", ".join(map(str, converted.strangers))
-        log(f"answers to no sample of the dataset, on lines {lines}")
+        log(f"answers that belong to no sample of the dataset, on lines {lines}")
     if converted.unanswered:
         names = ", ".join(converted.unanswered)
-        log(f"samples without an answer, as infra_error: {names}")
+        log(f"samples without an answer, written as infra_error: {names}")
     return not (converted.strangers or converted.unanswered)

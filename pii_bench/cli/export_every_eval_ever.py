@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,14 +16,14 @@ if TYPE_CHECKING:
 
 
 DESCRIPTION: Final = (
-    "Write stored runs in the format of Every Eval Ever 0.3.0. Texts are those of our own "
-    "datasets only."
+    "Export stored runs in the format of Every Eval Ever 0.3.0: a file for each run, a line for "
+    "each sample. Only the texts of our own datasets are included."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where to write")
+    """Add the command's arguments."""
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
     parser.add_argument(
         "--organization", default="unknown", help="name of the evaluator (default: %(default)s)"
     )
@@ -32,34 +31,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--relationship",
         choices=("first_party", "third_party", "collaborative", "other"),
         default="other",
-        help="of the evaluator to the maker of the model (default: %(default)s)",
+        help="relationship of the evaluator to the model's maker (default: %(default)s)",
     )
     add_gzip(parser)
     add_results(parser, stored=True)
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Write the runs of a results folder and say where they are.
+    """Export the runs of a results folder.
 
     Returns:
-        Whether every run could be written with the scores of all its samples.
+        True if every run was exported with the scores of all its samples.
 
     Raises:
-        PiiBenchError: there is no run, a stored one is broken, or a file cannot be written.
+        PiiBenchError: there is no run, a stored run is broken, or a file cannot be written.
     """
-    results, out, compress = arguments.results, arguments.out, arguments.gzip
+    out, compress = arguments.out, arguments.gzip
     exported = export_runs(
-        results,
+        arguments.results,
         out,
         Evaluator(arguments.organization, arguments.relationship),
         created=int(time.time()),
         compress=compress,
-        announce=partial(log_big, out=out, compressed=compress),
+        announce=lambda size: log_big(size, out, compressed=compress),
     )
     log_left_out(exported.left_out)
     for path in exported.incomplete:
         log(f"incomplete: {path}")
     if not exported.files and not exported.left_out:
-        raise PiiBenchError(f"{results}: no run in it to export")
+        raise PiiBenchError(f"{arguments.results}: there is no run to export")
     echo(f"{len(exported.files)} runs in {out}")
     return not (exported.incomplete or exported.left_out)

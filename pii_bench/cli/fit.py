@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 DESCRIPTION: Final = (
-    "Fit the thresholds of relevance systems on the dev sets, and "
-    "write them next to the hashes of those sets."
+    "Fit the thresholds of relevance systems on the dev sets, and write them with the hashes of "
+    "those sets."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument(
         "systems",
         nargs="*",
         metavar="SYSTEM",
-        help="random, keyword, embedding, embedding-minilm (default: all but the last)",
+        help="random, keyword, embedding or embedding-minilm (default: all but the last)",
     )
     add_data_folder(parser)
     parser.add_argument(
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("data/models/relevance/thresholds.json"),
         metavar="FILE",
-        help="where the thresholds go (default: %(default)s)",
+        help="file of the thresholds (default: %(default)s)",
     )
 
 
@@ -43,12 +43,12 @@ def run(arguments: argparse.Namespace) -> bool:
     Raises:
         UnknownNameError: a system has no threshold to fit.
         InputFileError: a set is missing or broken.
-        MissingExtraError: what a system needs is not installed.
+        MissingExtraError: a system needs an extra that is not installed.
         ResultsError: the file cannot be written.
     """
-    chosen = arguments.systems or [name for name in FITTED if not FITTED[name].extra]
+    names = arguments.systems or [name for name in FITTED if not FITTED[name].extra]
     sets = [arguments.data / f"dev-{name}.jsonl" for name in ("single", "multi")]
-    for name, fitted in fit_thresholds(chosen, sets, arguments.out).items():
+    for name, fitted in fit_thresholds(names, sets, arguments.out).items():
         echo(f"{name}: threshold {fitted.threshold:.4f}, dev F1 {fitted.f1:.3f}")
     echo(f"thresholds: {arguments.out}")
     return True

@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     import argparse
 
 DESCRIPTION: Final = (
-    "Run a system where responses are missing, and exit with 1 if its figures are below those "
-    "that are asked for, or significantly below a baseline's. For continuous integration."
+    "Run a system, and exit with 1 if it scores below the given minimum or significantly below a "
+    "baseline. Stored responses are used again. For continuous integration."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    parser.add_argument("--model", default=DEFAULT_SYSTEM, metavar="SYSTEM", help="(%(default)s)")
+    """Add the command's arguments."""
+    parser.add_argument(
+        "--model", default=DEFAULT_SYSTEM, metavar="SYSTEM", help="(default: %(default)s)"
+    )
     parser.add_argument("--strategy", help="a chat model's prompt (default: naive)")
     add_dataset(parser)
     add_limit(parser, "samples")
@@ -34,30 +36,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="TASK.METRIC=FIGURE",
-        help="such as masking.h=0.7; may be given several times",
+        help="minimum of a score, such as masking.h=0.7; may be given several times",
     )
     parser.add_argument(
         "--baseline",
         type=Path,
         metavar="FILE",
-        help="fail where a headline is lower than there, with p < 0.05 by a paired test",
+        help="fail if a headline score is lower than in this file, with p < 0.05 in a paired test",
     )
     parser.add_argument(
-        "--write-baseline", type=Path, metavar="FILE", help="keep the headlines for later"
+        "--write-baseline", type=Path, metavar="FILE", help="write the headline scores to this file"
     )
     add_results(parser)
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Run a system and say what its figures fall short of.
+    """Run a system, and print the scores that are too low.
 
     Returns:
-        Whether nothing falls short.
+        True if the run is complete and no score is too low.
 
     Raises:
         PiiBenchError: wrong arguments or input, or the system cannot be run.
     """
-    least = [Least.parse(text) for text in arguments.min]
+    minimums = [Least.parse(text) for text in arguments.min]
     baseline = read_baseline(arguments.baseline) if arguments.baseline else {}
     with RunProgress() as progress:
         rows = api.run(
@@ -71,11 +73,12 @@ def run(arguments: argparse.Namespace) -> bool:
     incomplete = [row for row in rows if not row.complete]
     for row in incomplete:
         echo(f"{row.dataset}, {row.task}: {row.scored} of {row.gold} samples are scored; run again")
-    short = list(shortfalls(rows, least, baseline))
-    for line in short:
+    failures = list(shortfalls(rows, minimums, baseline))
+    for line in failures:
         echo(line)
     if arguments.write_baseline and not incomplete:
         write_baseline(arguments.write_baseline, rows)
-    if not short and not incomplete:
+    passed = not failures and not incomplete
+    if passed:
         echo(f"passed: {len(rows)} rows")
-    return not short and not incomplete
+    return passed

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
-from tabulate import tabulate
-
 from pii_bench.cli.options import add_json
 from pii_bench.cli.terminal import echo, echo_json
 from pii_bench.errors import UnknownNameError
+from pii_bench.escaping import markdown_table
 from pii_bench.models.catalog import MODELS
 
 if TYPE_CHECKING:
@@ -20,35 +19,27 @@ if TYPE_CHECKING:
     from pii_bench.models.catalog import ModelCard
 
 _HEADER: Final = (
-    "alias",
-    "model",
-    "$ in",
-    "$ out",
-    "as of",
-    "context",
-    "output",
-    "reasons",
-    "status",
+    *("alias", "model", "$ in", "$ out", "as of", "context", "output", "reasons", "status"),
 )
 _ALIGN: Final = ("left", "left", "right", "right", "left", "right", "right", "left", "left")
 DESCRIPTION: Final = (
-    "List the models that have an alias, with what their provider takes in USD per million "
-    "tokens, their limits in tokens and their status."
+    "List the models that have an alias, with their price in USD per million tokens, their limits "
+    "in tokens and their status."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    parser.add_argument("--provider", help="only its models")
+    """Add the command's arguments."""
+    parser.add_argument("--provider", help="only the models of this provider")
     parser.add_argument("--sources", action="store_true", help="print notes and sources too")
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Print the models that have an alias, in the order of the table.
+    """Print the models that have an alias.
 
     Raises:
-        UnknownNameError: no model of such a provider.
+        UnknownNameError: no model has this provider.
     """
     providers = list(dict.fromkeys(card.provider for card in MODELS.values()))
     if arguments.provider is not None and arguments.provider not in providers:
@@ -57,15 +48,7 @@ def run(arguments: argparse.Namespace) -> bool:
     if arguments.json:
         echo_json([{**asdict(card), "model": card.full_name} for card in cards])
         return True
-    echo(
-        tabulate(
-            [_row(card) for card in cards],
-            headers=_HEADER,
-            tablefmt="pipe",
-            disable_numparse=True,
-            colalign=_ALIGN,
-        )
-    )
+    echo(markdown_table(_HEADER, [_row(card) for card in cards], _ALIGN))
     echo("\nPrices are in USD per million tokens. Any other model: PROVIDER/NAME.")
     if arguments.sources:
         for card in cards:

@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 FILE: Final = "report.html"
 DESCRIPTION: Final = (
-    "Write one HTML file that loads nothing: tables, figures, and every sample with gold and "
-    "predicted entities marked, two runs side by side. Texts are those of our own datasets, "
-    "unless said otherwise."
+    "Write one self-contained HTML file: tables, figures, and every sample with gold and predicted "
+    "entities marked, two runs side by side. By default it contains the texts of our own datasets "
+    "only."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    parser.add_argument("--out", type=Path, metavar="FILE", help="default: DIR/report.html")
+    """Add the command's arguments."""
+    parser.add_argument("--out", type=Path, metavar="FILE", help="(default: DIR/report.html)")
     add_dataset(parser)
     parser.add_argument(
         "--model",
         nargs="+",
         metavar="SYSTEM",
-        help="samples of these only, named as in `compare`; tables stay whole",
+        help="show samples of these systems only, named as for `compare`; tables show all",
     )
     texts = parser.add_mutually_exclusive_group()
     texts.add_argument(
@@ -39,27 +39,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_const",
         const="all",
         default="ours",
-        help="put in the texts of datasets that are not ours too",
+        help="include the texts of other datasets too",
     )
     texts.add_argument(
         "--no-texts",
         dest="texts",
         action="store_const",
         const="none",
-        help="leave out all texts",
+        help="include no texts",
     )
     add_results(parser, stored=True)
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Write the page of a results folder and say where it is and what it lacks.
+    """Write the page of a results folder, and print where it is and what it leaves out.
 
     Returns:
-        Whether every run found its dataset.
+        True if no stored run was left out.
 
     Raises:
-        UnknownNameError: no such dataset, or no stored run of such a system.
-        PiiBenchError: a name that stands for several systems, or a stored run is broken.
+        UnknownNameError: there is no such dataset, or no stored run of such a system.
+        PiiBenchError: a name matches several systems, or a stored run is broken.
         ResultsError: the file cannot be written.
     """
     texts = Texts(arguments.texts)
@@ -76,11 +76,11 @@ def run(arguments: argparse.Namespace) -> bool:
         log(f"no figures: {report.figures.missing}")
     if report.foreign_texts:
         names = ", ".join(report.foreign_texts)
-        log(f"it holds the texts of {names}: it is as private as they are")
+        log(f"it contains the texts of {names}: the file is as private as they are")
     if report.without_texts:
         names = ", ".join(report.without_texts)
-        how = "" if texts is Texts.NONE else " (--texts puts them in)"
-        log(f"without the texts of {names}{how}")
+        hint = "" if texts is Texts.NONE else " (--texts includes them)"
+        log(f"without the texts of {names}{hint}")
     write_whole(out, render_page(report))
     runs = len(report.record["runs"])
     size = out.stat().st_size / 1e6

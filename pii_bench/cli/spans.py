@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from pii_bench.systems.detectors import Detector
 
 DESCRIPTION: Final = (
-    "Score where local detectors, or the stored answers of prompts, find PII, in our seven types: "
-    "exact spans, SemEval's four schemas, tokens, overlap without types, and recall by tier and "
-    "label. What a taxonomy cannot express is listed and not scored."
+    "Score the spans that local detectors, or the stored answers of prompts, find, in our seven "
+    "types: exact spans, SemEval's four schemas, tokens, overlap without types, and recall by tier "
+    "and label. Labels that a taxonomy cannot express are listed and not scored."
 )
 
 _SHOWN: Final = (
@@ -43,13 +43,13 @@ _SHOWN: Final = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument(
         "--model",
         nargs="+",
         default=[],
         metavar="DETECTOR",
-        help="encoder, spacy, hf:PATH...",
+        help="detectors to score: encoder, spacy, hf:PATH...",
     )
     parser.add_argument(
         "--run",
@@ -58,12 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=Path,
         metavar="FILE.run.json",
-        help="stored runs of detection on the dataset, whose values are looked for in the texts",
+        help="stored detection runs on the dataset, whose values are located in the texts",
     )
     parser.add_argument("--dataset", required=True, help=DATASET_HELP)
     add_filters(parser)
     add_label_map(parser)
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write all figures there as CSV")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="CSV file for all scores")
     add_json(parser)
 
 
@@ -71,59 +71,63 @@ def run(arguments: argparse.Namespace) -> bool:
     """Print the scores of each detector, and write them.
 
     Raises:
-        PiiBenchError: a name is wrong, a file cannot be read, or something is not installed.
+        PiiBenchError: a name is wrong, a file cannot be read, or an extra is not installed.
     """
-    stream = open_documents(dataset_source(arguments))
-    detectors: list[Detector] = [
-        *(build_local(name, arguments.label_map) for name in arguments.model),
-        *_stored(arguments.manifests, dataset_source(arguments)),
-    ]
+    source = dataset_source(arguments)
+    stream = open_documents(source)
+    detectors: list[Detector] = [build_local(name, arguments.label_map) for name in arguments.model]
+    detectors += _read_stored(arguments.manifests, source)
     if not detectors:
         raise PiiBenchError("nothing to score: give --model, --run or both")
     rows: list[Row] = []
     misfits = Misfits()
     for detector in detectors:
-        # Each reads the same files.
+        # Each detector reads the same files: keep the misfits of the last one.
         misfits = Misfits()
         rows += _score(stream, detector, misfits)
     for message in misfits.messages():
         log(f"{arguments.dataset}: {message}")
     if arguments.json:
         echo_json(rows)
-    for model, own in groupby([] if arguments.json else rows, key=itemgetter("model")):
-        echo(f"\n{model} on {stream.name}\n\n{_table([*own])}")
+    else:
+        for model, group in groupby(rows, key=itemgetter("model")):
+            echo(f"\n{model} on {stream.name}\n\n{_table(list(group))}")
     if arguments.out is not None:
-        write_whole(arguments.out, csv_text(COLUMNS, [[*row.values()] for row in rows]))
+        write_whole(arguments.out, csv_text(COLUMNS, [list(row.values()) for row in rows]))
     return True
 
 
-def _stored(paths: Sequence[Path], source: str) -> list[StoredDetector]:
-    """The runs of manifests, which must be on the dataset."""
+def _read_stored(paths: Sequence[Path], source: str) -> list[StoredDetector]:
+    """Read stored runs on a dataset.
+
+    Raises:
+        InputFileError: a run is broken, or on another dataset.
+    """
     if not paths:
         return []
     dataset = load_dataset(source)
-    found = []
+    detectors = []
     for path in paths:
         run = read_run(path, dataset)
-        asked = run.manifest.dataset
-        if (asked.name, asked.sha256) != (dataset.name, dataset.sha256):
-            raise InputFileError(path, f"is a run on {asked.name}, not on {dataset.name}")
-        found.append(StoredDetector.of_run(run))
-    return found
+        own = run.manifest.dataset
+        if (own.name, own.sha256) != (dataset.name, dataset.sha256):
+            raise InputFileError(path, f"is a run on {own.name}, not on {dataset.name}")
+        detectors.append(StoredDetector.of_run(run))
+    return detectors
 
 
 def _score(stream: DocumentStream, detector: Detector, misfits: Misfits) -> list[Row]:
     tally = SpanTally(stream.labels, detector)
-    unasked = 0
+    without_answer = 0
     for document in log_progress(stream.read(misfits), f"documents read by {detector.name}"):
         if isinstance(detector, StoredDetector) and document.text not in detector:
-            unasked += 1
+            without_answer += 1
         else:
             tally.add(document)
     if isinstance(detector, StoredDetector):
         tally.unscored.update(detector.unplaced)
-    if unasked:
-        log(f"{detector.name}: {unasked} documents have no answer and are left out")
+    if without_answer:
+        log(f"{detector.name}: {without_answer} documents have no answer and are left out")
     signature = Signature(
         stream.name,
         stream.sha256,

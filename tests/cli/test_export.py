@@ -45,7 +45,7 @@ def test_runs_are_written_and_counted(tiny: Dataset, capsys: Capsys) -> None:
 def test_what_is_not_whole_is_named(tiny: Dataset, capsys: Capsys) -> None:
     (Path("results")).mkdir()
     assert export_runs() == 2
-    assert capsys.readouterr().err == "pii-bench: results: no run in it to export\n"
+    assert capsys.readouterr().err == "pii-bench: results: there is no run to export\n"
 
     store_run(Path("results/runs"), tiny, "naive", ANSWERS | {"s2": FAILED})
     assert export_runs() == 1

@@ -55,11 +55,11 @@ def test_a_users_texts_go_in_when_asked_for_and_it_is_said(capsys: Capsys) -> No
     file = Path("results/report.html")
 
     assert report() == 0
-    assert f"without the texts of {tiny.name} (--texts puts them in)\n" in capsys.readouterr().err
+    assert f"without the texts of {tiny.name} (--texts includes them)\n" in capsys.readouterr().err
     assert "Ann Lee" not in file.read_text(encoding="utf-8")
 
     assert report("--texts") == 0
-    said = f"it holds the texts of {tiny.name}: it is as private as they are\n"
+    said = f"it contains the texts of {tiny.name}: the file is as private as they are\n"
     assert said in capsys.readouterr().err
     assert "Ann Lee" in file.read_text(encoding="utf-8")
 

@@ -194,8 +194,8 @@ def test_what_does_not_join_is_told(capsys: Capsys) -> None:
     assert convert(Path(), CAPID_ANSWER | {"question": "Why?"}) == 1
 
     assert capsys.readouterr().err.splitlines() == [
-        "answers to no sample of the dataset, on lines 1",
-        "samples without an answer, as infra_error: capid-0001",
+        "answers that belong to no sample of the dataset, on lines 1",
+        "samples without an answer, written as infra_error: capid-0001",
     ]
 
 
