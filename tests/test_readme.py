@@ -83,10 +83,10 @@ def test_every_variable_of_make_bench_is_named() -> None:
     )
 
 
-def test_the_vote_is_as_it_is_told() -> None:
-    told = f"{DEFAULT_VOTES} calls per sample (`--votes`) at temperature {VOTE_TEMPERATURE}"
+def test_the_page_gives_the_number_and_temperature_of_votes() -> None:
+    sentence = f"{DEFAULT_VOTES} calls per sample (`--votes`) at temperature {VOTE_TEMPERATURE}"
 
-    assert told in RUNNING
+    assert sentence in RUNNING
 
 
 def test_the_readme_is_short() -> None:
@@ -282,7 +282,7 @@ def test_the_figures_of_detectors_on_presidio_research_are_those_of_results() ->
 def test_the_figures_of_ablations_are_those_of_results() -> None:
     with (REPOSITORY / "results/ablations.csv").open(encoding="utf-8") as file:
         rows = {row["weights"]: row for row in csv.DictReader(file) if row["epochs"] == "1"}
-    table = SYSTEMS.partition("| weights | learnt from |")[2].partition("\n\n")[0]
+    table = SYSTEMS.partition("| weights | trained on |")[2].partition("\n\n")[0]
     told = re.findall(r"^\| `([a-z0-9-]+)` \|.*?\| ([\d. |]+) \|$", table, re.MULTILINE)
 
     assert dict(told) == {
