@@ -1,4 +1,4 @@
-"""All adapters of HTTP services, how each one's server says the same things, and calls of them."""
+"""The adapters of HTTP services, and the replies of their servers in one form for all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ import pytest
 
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.anthropic_messages import AnthropicModel
-from pii_bench.models.base import CallError, Finish, Message, Request, Sampling
+from pii_bench.models.base import (
+    AnswerSchema,
+    CallError,
+    Finish,
+    Message,
+    Request,
+    Sampling,
+)
 from pii_bench.models.mistral_chat import MistralModel
 from pii_bench.models.openai_compatible import OpenAICompatibleModel
 from tests import anthropic_replies, mistral_replies, protocol_server
@@ -27,19 +34,19 @@ KEY: Final = "planted-key-0123456789"
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What a protocol's server says.
+    """The replies of a protocol's server.
 
     Attributes:
         path: of a call.
-        answer: a text that the model ended itself, in 11 tokens of input and 7 of output.
-        ends: by why an answer ended, a reply with the text `part`, or none; what no reply says in
-            this protocol is left out.
-        empty: an answer without a word.
+        answer: a complete answer with a text, 11 tokens of input and 7 of output.
+        ends: by reason why an answer ended, one with the text `part`; only the reasons that the
+            protocol has.
+        empty: an answer without text.
         counted: an answer with these tokens of input and output.
         cached: an answer with so many of the 11 tokens of input read from a cache.
         uncounted: an answer without usage.
-        reasoned: an answer `Halifax` after the reasoning `A place.`.
-        error: an error of this status, code and message.
+        reasoned: an answer `Halifax` with the reasoning `A place.`.
+        error: an error with this status, code, message and headers.
     """
 
     path: str
@@ -55,12 +62,12 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """A model of one provider, for tests that hold for all of them.
+    """The adapter of one provider.
 
     Attributes:
         name: of the provider.
-        connect: a model behind a URL whose attempts take at most so many seconds.
-        dialect: what its server says.
+        connect: returns a model for a base URL and a timeout in seconds.
+        dialect: the replies of its server.
     """
 
     name: str
@@ -80,8 +87,8 @@ def _chat_completions() -> Dialect:
             Finish.UNKNOWN: completion("part", finish_reason="of a later version"),
         },
         empty=completion(""),
-        counted=lambda prompt, answer: completion(
-            "Halifax", counts={"prompt_tokens": prompt, "completion_tokens": answer}
+        counted=lambda sent, written: completion(
+            "Halifax", counts={"prompt_tokens": sent, "completion_tokens": written}
         ),
         cached=lambda cached: completion(
             "Halifax", counts={"prompt_tokens_details": {"cached_tokens": cached}}
@@ -107,8 +114,8 @@ def _messages() -> Dialect:
             Finish.UNKNOWN: message("part", stop_reason="of a later version"),
         },
         empty=Reply(body=blocks(usage={"output_tokens": 2})),
-        counted=lambda prompt, written: message(
-            "Halifax", usage={"input_tokens": prompt, "output_tokens": written}
+        counted=lambda sent, written: message(
+            "Halifax", usage={"input_tokens": sent, "output_tokens": written}
         ),
         cached=lambda cached: message(
             "Halifax",
@@ -135,8 +142,8 @@ def _mistral() -> Dialect:
             Finish.UNKNOWN: answer("part", finish_reason="of a later version"),
         },
         empty=answer(""),
-        counted=lambda prompt, written: answer(
-            "Halifax", usage={"prompt_tokens": prompt, "completion_tokens": written}
+        counted=lambda sent, written: answer(
+            "Halifax", usage={"prompt_tokens": sent, "completion_tokens": written}
         ),
         cached=lambda cached: answer(
             "Halifax", usage={"prompt_tokens_details": {"cached_tokens": cached}}
@@ -156,7 +163,7 @@ def _adapter(name: str, kind: type[ServiceModel[Any]], path: str, dialect: Diale
     return Adapter(name, connect, dialect)
 
 
-# DeepSeek and servers of one's own are asked by the model of OpenAI.
+# OpenAI's adapter is also that of DeepSeek and of the user's own servers.
 SERVICES: Final[Mapping[str, Adapter]] = {
     adapter.name: adapter
     for adapter in (
@@ -175,14 +182,23 @@ REQUEST: Final = Request(
     sampling=Sampling(temperature=0.0, max_tokens=321),
     draw=3,
 )
+SCHEMA: Final = AnswerSchema(
+    "answer",
+    {
+        "type": "object",
+        "properties": {"answer": {"type": "array", "items": {"type": "string"}}},
+        "required": ["answer"],
+        "additionalProperties": False,
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Makes one call, with a model of its own.
+    """Makes calls, each with a new model.
 
     Attributes:
-        connect: a model behind a URL whose attempts take at most so many seconds.
+        connect: returns a model for a base URL and a timeout in seconds.
     """
 
     connect: Callable[[str, float], Model]
@@ -190,7 +206,7 @@ class Calls:
     def ask(
         self, url: str, request: Request = REQUEST, *, timeout: float = 5.0, times: int = 1
     ) -> Completion:
-        """Ask the same so many times at once; the first answer."""
+        """Send a request so many times at once; return the first answer."""
 
         async def run() -> Completion:
             model = self.connect(url, timeout)

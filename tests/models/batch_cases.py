@@ -1,4 +1,4 @@
-"""The three batch services against their protocols, for tests of any of them."""
+"""The three batch services with their fake servers."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Case:
     """One provider.
 
     Attributes:
-        name: as results write it.
-        serve: its protocol.
-        lines: the calls of a job that is submitted, looked at once and read, in order.
+        name: of the provider.
+        serve: its fake server.
+        lines: the HTTP calls to submit a job, poll it once and read it, in order.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Case:
     def ask(
         self, url: str, action: Callable[[BatchService], Awaitable[T]], *, timeout: float = 5.0
     ) -> T:
-        """What an action brings with a service at a base URL."""
+        """Run an action with a service for a base URL."""
 
         async def run() -> T:
             model = SERVICES[self.name].connect(url, timeout)

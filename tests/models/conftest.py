@@ -1,4 +1,4 @@
-"""What tests of several models share."""
+"""Fixtures for tests of models."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def server() -> Iterator[ProtocolServer]:
 
 @pytest.fixture(autouse=True, scope="package")
 def one_ssl_context() -> Iterator[None]:
-    """Read the certificates of the machine once: each client takes 40 ms for it."""
+    """Read the machine's certificates once: it takes each client 40 ms."""
     with pytest.MonkeyPatch.context() as patch:
         once = functools.cache(ssl.create_default_context)
         patch.setattr(ssl, "create_default_context", once)

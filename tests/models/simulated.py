@@ -1,4 +1,4 @@
-"""What tests of calls share: a clock that jumps, requests, a model that answers in time."""
+"""Simulated time, requests, and a fake model with a delay."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ DOLLAR_A_TOKEN: Final = Price(1e6, 1e6, date(2026, 1, 1), "test")
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Waits for nothing: what it was asked to wait goes onto a clock."""
+    """Never waits: it advances a clock by the timeouts instead."""
 
     now = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None:
-            raise RuntimeError("every task waits, and no timer will wake one")
+            raise RuntimeError("all tasks wait, and there is no timer")
         self.now += max(0.0, timeout)
         return super().select(0)
 
 
 class SimulatedLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time passes at once and starts at 0."""
+    """An event loop with simulated time that starts at 0."""
 
     def __init__(self) -> None:
         self._jumping = _JumpingSelector()
@@ -42,7 +42,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
 
 
 def run(task: Coroutine[Any, Any, T]) -> T:
-    """`asyncio.run` in simulated time."""
+    """Run a coroutine like `asyncio.run`, in simulated time."""
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
         return runner.run(task)
 
@@ -54,17 +54,17 @@ def now() -> float:
 def make_request(
     sample_id: str = "s1", *, text: str = "", prompt: str = "naive", max_tokens: int = 100
 ) -> Request:
-    """A request; without a text its input is bound by 500 tokens, so all by 600."""
+    """Return a request; without a text it takes at most 500 tokens, and 600 with the answer."""
     sampling = Sampling(max_tokens=max_tokens)
     return Request(sample_id, prompt, (Message("user", text),), sampling)
 
 
 class TimedModel:
-    """Answers after some seconds and notes when it was asked (`Model`).
+    """A model that answers after some seconds, and records its calls (`Model`).
 
     Args:
-        answer: what it says to the n-th call, from 0, or raises.
-        seconds: how long a call takes.
+        answer: returns the answer to the n-th call, from 0, or raises.
+        seconds: duration of a call.
     """
 
     name = "fake/timed"

@@ -7,7 +7,6 @@ import pytest
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.anthropic_messages import judge, read_completion, request_body
 from pii_bench.models.base import (
-    AnswerSchema,
     CallError,
     Completion,
     Finish,
@@ -27,7 +26,7 @@ from tests.anthropic_replies import (
 )
 from tests.batch_protocols import AnthropicBatches
 from tests.batch_server import Fault
-from tests.models.adapters import MESSAGES, SAMPLE_TEXT, SERVICES, Calls
+from tests.models.adapters import MESSAGES, SAMPLE_TEXT, SCHEMA, SERVICES, Calls
 from tests.models.batch_cases import CASES, TAG, request, submit_and_read
 from tests.protocol_server import ProtocolServer, Reply
 
@@ -38,16 +37,9 @@ if TYPE_CHECKING:
 
 ask = Calls(SERVICES["anthropic"].connect).ask
 
-SCHEMA = {
-    "type": "object",
-    "properties": {"answer": {"type": "array", "items": {"type": "string"}}},
-    "required": ["answer"],
-    "additionalProperties": False,
-}
-
 
 class TestRequest:
-    def test_the_system_prompt_stands_apart_and_the_bookkeeping_is_not_sent(
+    def test_the_system_prompt_is_separate_and_the_ids_are_not_sent(
         self, server: ProtocolServer
     ) -> None:
         server.script(message())
@@ -55,7 +47,7 @@ class TestRequest:
         (request,) = server.requests
         assert request.path == "/v1/messages"
         assert request.headers["content-type"] == "application/json"
-        # The version that still has a temperature.
+        # The last version with a temperature.
         assert request.headers["anthropic-version"] == "2023-06-01"
         assert request.body == {
             "model": "model-test",
@@ -65,44 +57,43 @@ class TestRequest:
             "temperature": 0.0,
         }
 
-    def test_no_temperature_is_sent_where_none_is_asked_for(self, server: ProtocolServer) -> None:
+    def test_without_a_temperature_the_newest_version_is_used(self, server: ProtocolServer) -> None:
         server.script(message())
         ask(server.url, Request("s1", "naive", MESSAGES, Sampling(None, max_tokens=128_000)))
         (request,) = server.requests
         assert request.headers["anthropic-version"] == "2026-10-21"
-        # Nor a stream, however long the answer may be.
+        # No streaming either, however long the answer may be.
         assert request.body.keys() == {"model", "max_tokens", "system", "messages"}
 
 
 class TestRequestBody:
     def test_a_schema_becomes_the_output_format(self) -> None:
-        schema = AnswerSchema("answer", SCHEMA)
-        body = request_body("m", Request("s1", "naive", MESSAGES, Sampling(), schema))
-        assert body["output_config"] == {"format": {"type": "json_schema", "schema": SCHEMA}}
+        body = request_body("m", Request("s1", "naive", MESSAGES, Sampling(), SCHEMA))
+        form = {"type": "json_schema", "schema": SCHEMA.schema}
+        assert body["output_config"] == {"format": form}
 
-    def test_turns_keep_their_order_without_a_system_prompt(self) -> None:
-        turns = (Message("user", "1"), Message("assistant", "2"), Message("user", "3"))
-        body = request_body("m", Request("s", "p", turns, Sampling()))
-        assert [turn["role"] for turn in body["messages"]] == ["user", "assistant", "user"]
+    def test_messages_keep_their_order_without_a_system_prompt(self) -> None:
+        messages = (Message("user", "1"), Message("assistant", "2"), Message("user", "3"))
+        body = request_body("m", Request("s", "p", messages, Sampling()))
+        assert [message["role"] for message in body["messages"]] == ["user", "assistant", "user"]
         assert "system" not in body
 
-    def test_several_system_prompts_become_one(self) -> None:
-        turns = (Message("system", "A."), Message("user", "Hi"), Message("system", "B."))
-        body = request_body("m", Request("s", "p", turns, Sampling()))
+    def test_several_system_prompts_are_joined(self) -> None:
+        messages = (Message("system", "A."), Message("user", "Hi"), Message("system", "B."))
+        body = request_body("m", Request("s", "p", messages, Sampling()))
         assert body["system"] == "A.\n\nB."
         assert body["messages"] == [{"role": "user", "content": "Hi"}]
 
 
-class TestEnvironment:
-    def test_no_span_is_opened_that_could_hold_the_texts(
-        self, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE", "content")
-        asked: list[object] = []
-        monkeypatch.setattr("opentelemetry.trace.get_tracer", asked.append)
-        server.script(message())
-        assert ask(server.url).text == "hello"
-        assert asked == []
+def test_no_telemetry_span_is_opened(
+    server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE", "content")
+    tracers: list[object] = []
+    monkeypatch.setattr("opentelemetry.trace.get_tracer", tracers.append)
+    server.script(message())
+    assert ask(server.url).text == "hello"
+    assert tracers == []
 
 
 class TestAnswers:
@@ -123,7 +114,7 @@ class TestAnswers:
         answer = read_completion(message_body(text_block("part"), stop_reason=reason))
         assert (answer.text, answer.finish) == ("part", finish)
 
-    def test_a_filter_stops_the_answer(self) -> None:
+    def test_a_filter_error_is_an_empty_answer(self) -> None:
         reply = failure(400, text="Output blocked by content filtering policy")
         assert judged(reply) == Completion(text="", finish=Finish.FILTER)
 
@@ -147,7 +138,7 @@ class TestAnswers:
         answer = read_completion(message_body(*blocks))
         assert (answer.text, answer.reasoning) == (text, reasoning)
 
-    def test_input_counts_what_was_read_from_a_cache_and_written_to_it(self) -> None:
+    def test_input_includes_tokens_read_from_a_cache_or_written_to_it(self) -> None:
         usage = {
             "input_tokens": 5,
             "cache_read_input_tokens": 100,
@@ -168,8 +159,6 @@ class TestAnswers:
         usage = {"cache_read_input_tokens": None, "output_tokens_details": None}
         assert read_completion(message_body(usage=usage)).usage == Usage(11, 7)
 
-
-class TestAnswersOutsideTheProtocol:
     @pytest.mark.parametrize(
         ("body", "detail"),
         [
@@ -181,7 +170,7 @@ class TestAnswersOutsideTheProtocol:
             ({"content": [{"type": "thinking", "thinking": 1}]}, "a content block without text"),
         ],
     )
-    def test_are_bad_responses(self, body: object, detail: str) -> None:
+    def test_other_bodies_are_bad_responses(self, body: object, detail: str) -> None:
         with pytest.raises(CallError, match=f"^bad_response: {detail}$"):
             read_completion(body)
 
@@ -190,9 +179,9 @@ def judged(reply: Reply) -> Outcome:
     return judge(reply.status, reply.body, model="model-test")
 
 
-class TestFailedCalls:
+class TestErrors:
     @pytest.mark.parametrize(
-        ("reply", "told"),
+        ("reply", "message"),
         [
             (failure(400, text="prompt is too long: 210000 tokens > 200000 maximum"),
              "bad_request: HTTP 400 invalid_request_error"),
@@ -206,12 +195,13 @@ class TestFailedCalls:
             (failure(503, "overloaded_error"), "overloaded: HTTP 503 overloaded_error"),
         ],
     )  # fmt: skip
-    def test_are_told_apart(self, reply: Reply, told: str) -> None:
-        assert isinstance(judged(reply), CallError)
-        assert str(judged(reply)) == told
+    def test_failures_of_one_call(self, reply: Reply, message: str) -> None:
+        outcome = judged(reply)
+        assert isinstance(outcome, CallError)
+        assert str(outcome) == message
 
     @pytest.mark.parametrize(
-        ("reply", "says"),
+        ("reply", "remedy"),
         [
             (failure(401, "authentication_error"), "HTTP 401 authentication_error: check the API"),
             (failure(402, "billing_error"), "no credit left"),
@@ -237,13 +227,13 @@ class TestFailedCalls:
              "run with a lower `--max-tokens`"),
         ],
     )  # fmt: skip
-    def test_that_every_call_would_meet_are_a_refusal(self, reply: Reply, says: str) -> None:
+    def test_refusals_of_every_call(self, reply: Reply, remedy: str) -> None:
         outcome = judged(reply)
         assert isinstance(outcome, ProviderRefusedError)
-        assert says in str(outcome)
+        assert remedy in str(outcome)
 
     @pytest.mark.parametrize(
-        ("body", "told"),
+        ("body", "message"),
         [
             (error_body("overloaded_error"), "overloaded: overloaded_error"),
             (error_body("rate_limit_error"), "rate_limit: rate_limit_error"),
@@ -256,12 +246,12 @@ class TestFailedCalls:
             ({"error": None}, "server_error"),
         ],
     )
-    def test_of_a_batch_are_told_apart_by_type(self, body: object, told: str) -> None:
+    def test_errors_in_a_batch_have_no_status(self, body: object, message: str) -> None:
         outcome = judge(None, body, model="m")
         assert isinstance(outcome, CallError)
-        assert str(outcome) == told
+        assert str(outcome) == message
 
-    def test_of_a_batch_may_be_refused_or_filtered(self) -> None:
+    def test_errors_in_a_batch_may_be_filters_and_refusals(self) -> None:
         filtered = error_body("invalid_request_error", "blocked by content filtering policy")
         assert judge(None, filtered, model="m") == Completion("", Finish.FILTER)
         refused = judge(None, error_body("authentication_error"), model="m")
@@ -283,7 +273,7 @@ def find(batches: AnthropicBatches, requests: int = 1) -> str | Absence:
     return CASE.ask(batches.url, lambda service: service.find(TAG, since=NOW, requests=requests))
 
 
-def add_ended(batches: AnthropicBatches, *custom_ids: str) -> str:
+def add_ended_job(batches: AnthropicBatches, *custom_ids: str) -> str:
     job = batches.add_job({name: {} for name in custom_ids})
     batches.look_at(job)
     return job
@@ -297,19 +287,19 @@ def test_a_job_is_one_call_with_all_requests(batches: AnthropicBatches) -> None:
 
 
 @pytest.mark.parametrize(("temperature", "old"), [(0.0, True), (None, False)])
-def test_a_temperature_is_sent_to_the_version_that_takes_one(
+def test_a_batch_with_a_temperature_uses_the_version_that_has_one(
     batches: AnthropicBatches, temperature: float | None, old: bool
 ) -> None:
-    asked = request(sampling=Sampling(temperature=temperature))
+    sampled = request(sampling=Sampling(temperature=temperature))
 
-    CASE.ask(batches.url, lambda service: submit_and_read(service, [asked]))
+    CASE.ask(batches.url, lambda service: submit_and_read(service, [sampled]))
 
     create = batches.requests[0]
     assert (create.headers["anthropic-version"] == "2023-06-01") == old
     assert ("temperature" in create.body["requests"][0]["params"]) == old
 
 
-def test_results_are_read_at_no_address_that_an_answer_names(batches: AnthropicBatches) -> None:
+def test_results_are_not_read_from_a_url_in_a_response(batches: AnthropicBatches) -> None:
     described: dict[str, Any] = {
         "id": "job-1",
         "processing_status": "ended",
@@ -323,27 +313,27 @@ def test_results_are_read_at_no_address_that_an_answer_names(batches: AnthropicB
     assert batches.lines[-1] == "GET /v1/messages/batches/job-1/results"
 
 
-def test_only_jobs_of_its_size_may_be_the_lost_one(batches: AnthropicBatches) -> None:
-    add_ended(batches, f"{TAG}-0")
+def test_only_a_job_of_the_same_size_is_found(batches: AnthropicBatches) -> None:
+    add_ended_job(batches, f"{TAG}-0")
     batches.add_job({"somebody-0": {}, "somebody-1": {}, "somebody-2": {}})
 
     assert find(batches, requests=2) is Absence.SURE
 
 
-def test_while_a_job_of_its_size_runs_it_may_be_the_lost_one(batches: AnthropicBatches) -> None:
+def test_a_running_job_of_the_same_size_may_be_the_right_one(batches: AnthropicBatches) -> None:
     batches.looks = 1
-    add_ended(batches, "somebody-0")
+    add_ended_job(batches, "somebody-0")
     running = batches.add_job({f"{TAG}-0": {}})
 
     assert find(batches) is Absence.UNDECIDED
     assert find(batches) == running
 
 
-def test_jobs_from_long_before_are_not_looked_into(batches: AnthropicBatches) -> None:
+def test_old_jobs_are_not_searched(batches: AnthropicBatches) -> None:
     batches.clock = NOW - 2 * HOUR
-    add_ended(batches, f"{TAG}-0")
+    add_ended_job(batches, f"{TAG}-0")
     batches.clock = NOW - HOUR / 2
-    add_ended(batches, "somebody-0")
+    add_ended_job(batches, "somebody-0")
 
     assert find(batches) is Absence.SURE
     assert batches.lines == [
@@ -352,16 +342,16 @@ def test_jobs_from_long_before_are_not_looked_into(batches: AnthropicBatches) ->
     ]
 
 
-def test_an_archived_job_is_not_looked_into(batches: AnthropicBatches) -> None:
+def test_archived_jobs_are_not_searched(batches: AnthropicBatches) -> None:
     described = {"id": "job-1", "created_at": "2027-01-15T08:00:00Z", "archived_at": "2027-02-15"}
     batches.faults = {0: Fault(Reply(body={"data": [described], "has_more": False}))}
 
     assert find(batches) is Absence.SURE
 
 
-def test_clocks_may_differ(batches: AnthropicBatches) -> None:
+def test_the_clock_of_the_provider_may_differ(batches: AnthropicBatches) -> None:
     batches.clock = NOW - HOUR / 2
 
     assert find(batches) is Absence.SURE
-    ours = add_ended(batches, f"{TAG}-0")
+    ours = add_ended_job(batches, f"{TAG}-0")
     assert find(batches) == ours

@@ -17,12 +17,11 @@ from pii_bench.models.batch import (
     RESULTS_GONE,
     Absence,
     UnknownJobError,
-    custom_id,
 )
 from pii_bench.models.catalog import build_batch_service
 from pii_bench.models.openai_compatible import OpenAICompatibleModel
 from pii_bench.models.service import LARGEST_BODY
-from tests.batch_protocols import json_lines
+from tests.batch_protocols import json_lines, response
 from tests.batch_server import ABSENT, CANCELLED, EXPIRED, BatchServer, Fault, Item
 from tests.fakes import FakeModel
 from tests.models.adapters import KEY, SAMPLE_TEXT
@@ -32,6 +31,7 @@ from tests.protocol_server import RESET, Reply
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pii_bench.models.base import Outcome
     from pii_bench.models.batch import BatchService
 
 NOW = 1_800_000_000.0
@@ -48,7 +48,7 @@ def server(case: Case) -> Iterator[BatchServer]:
         yield server
 
 
-def test_a_job_is_submitted_looked_at_and_read(case: Case, server: BatchServer) -> None:
+def test_a_job_is_submitted_polled_and_read(case: Case, server: BatchServer) -> None:
     outcomes = case.ask(server.url, lambda service: submit_and_read(service, [request()] * 2))
 
     assert server.lines == list(case.lines)
@@ -60,20 +60,29 @@ def test_a_job_is_submitted_looked_at_and_read(case: Case, server: BatchServer) 
     assert outcomes == {f"{TAG}-0": expected, f"{TAG}-1": replace(expected, text="answer 1")}
 
 
-def test_a_running_job_tells_how_many_it_holds(case: Case, server: BatchServer) -> None:
+def test_results_can_be_read_again(case: Case, server: BatchServer) -> None:
+    async def read_twice(service: BatchService) -> list[dict[str, Outcome]]:
+        job = await service.submit([request()] * 2, TAG)
+        await service.poll(job)
+        return [await read(service, job) for _ in range(2)]
+
+    first, second = case.ask(server.url, read_twice)
+    assert first == second
+    assert len(first) == 2
+
+
+def test_a_running_job_has_its_number_of_requests(case: Case, server: BatchServer) -> None:
     server.looks = 1
 
-    async def look(service: BatchService) -> list[tuple[bool, int, int]]:
+    async def poll_twice(service: BatchService) -> list[tuple[bool, int, int]]:
         job = await service.submit([request()] * 3, TAG)
         states = [await service.poll(job) for _ in range(2)]
         return [(state.ended, state.finished, state.total) for state in states]
 
-    assert case.ask(server.url, look) == [(False, 0, 3), (True, 3, 3)]
+    assert case.ask(server.url, poll_twice) == [(False, 0, 3), (True, 3, 3)]
 
 
-def test_a_line_separator_of_unicode_in_an_answer_ends_no_line(
-    case: Case, server: BatchServer
-) -> None:
+def test_line_separators_of_unicode_do_not_end_a_line(case: Case, server: BatchServer) -> None:
     text = "one\u2028two\x85three\x0bfour"
     server.outcome = lambda _: Item(text=text)
 
@@ -84,7 +93,7 @@ def test_a_line_separator_of_unicode_in_an_answer_ends_no_line(
     assert completion.text == text
 
 
-def test_a_request_fails_alone(case: Case, server: BatchServer) -> None:
+def test_requests_fail_independently(case: Case, server: BatchServer) -> None:
     items = [Item(text="fine"), Item("errored", status=500, code="api_error"), ABSENT]
     server.outcome = lambda number: items[number]
 
@@ -99,7 +108,7 @@ def test_a_request_fails_alone(case: Case, server: BatchServer) -> None:
     assert bad.detail.endswith("api_error")
 
 
-def test_an_error_that_all_requests_share_is_a_refusal(case: Case, server: BatchServer) -> None:
+def test_an_error_of_every_request_is_a_refusal(case: Case, server: BatchServer) -> None:
     server.outcome = lambda _: Item("errored", status=404, code="not_found_error")
 
     outcomes = case.ask(server.url, lambda service: submit_and_read(service, [request()]))
@@ -110,7 +119,7 @@ def test_an_error_that_all_requests_share_is_a_refusal(case: Case, server: Batch
 
 
 @pytest.mark.parametrize(("item", "kind"), [(EXPIRED, "expired"), (CANCELLED, "cancelled")])
-def test_a_request_that_was_never_tried_says_why(
+def test_a_request_that_was_not_executed_has_the_reason(
     case: Case, server: BatchServer, item: Item, kind: str
 ) -> None:
     server.outcome = lambda number: item if number else Item(text="in time")
@@ -121,21 +130,20 @@ def test_a_request_that_was_never_tried_says_why(
         ("mistral", "cancelled"): "CANCELLED",
     }.get((case.name, kind), "")
 
-    async def outcome(service: BatchService) -> tuple[str, object]:
+    async def submit(service: BatchService) -> tuple[object, object]:
         job = await service.submit([request()] * 2, TAG)
         absent = (await service.poll(job)).absent
         outcomes = await read(service, job)
-        answered = outcomes[f"{TAG}-0"]
-        assert isinstance(answered, Completion)
-        return answered.text, outcomes.get(f"{TAG}-1", absent)
+        return outcomes[f"{TAG}-0"], outcomes.get(f"{TAG}-1", absent)
 
-    text, failure = case.ask(server.url, outcome)
-    assert text == "in time"
+    answer, failure = case.ask(server.url, submit)
+    assert isinstance(answer, Completion)
+    assert answer.text == "in time"
     assert isinstance(failure, CallError)
     assert failure.kind == kind
 
 
-def test_a_request_that_no_result_names_is_a_bad_response(case: Case, server: BatchServer) -> None:
+def test_a_request_without_a_result_is_a_bad_response(case: Case, server: BatchServer) -> None:
     async def poll(service: BatchService) -> object:
         return (await service.poll(await service.submit([request()], TAG))).absent
 
@@ -154,7 +162,7 @@ def test_a_job_is_found_by_its_tag(case: Case, server: BatchServer) -> None:
     assert case.ask(server.url, find) == "job-2"
 
 
-def test_a_tag_that_no_job_has_is_not_found(case: Case, server: BatchServer) -> None:
+def test_a_tag_without_a_job_is_not_found(case: Case, server: BatchServer) -> None:
     async def find(service: BatchService) -> str | Absence:
         await service.poll(await service.submit([request()], "tag10"))
         return await service.find("tag1", since=NOW, requests=1)
@@ -162,22 +170,18 @@ def test_a_tag_that_no_job_has_is_not_found(case: Case, server: BatchServer) -> 
     assert case.ask(server.url, find) is Absence.SURE
 
 
-def test_a_job_that_the_provider_does_not_know_is_told(case: Case, server: BatchServer) -> None:
+def test_an_unknown_job_is_an_error(case: Case, server: BatchServer) -> None:
     with pytest.raises(UnknownJobError, match=f"provider '{case.name}' knows no batch 'job-9'"):
         case.ask(server.url, lambda service: service.poll("job-9"))
 
 
-def test_results_that_are_not_kept_are_told(case: Case, server: BatchServer) -> None:
+def test_deleted_results_are_an_error(case: Case, server: BatchServer) -> None:
     server.faults = {len(case.lines) - 1: Fault(Reply(404, {"error": {}}))}
 
     with pytest.raises(CallError) as raised:
         case.ask(server.url, lambda service: submit_and_read(service, [request()]))
 
     assert raised.value.kind == RESULTS_GONE
-
-
-def _answered(status: int, body: object) -> dict[str, object]:
-    return {"status_code": status, "body": body}
 
 
 FAULTS = {
@@ -192,14 +196,14 @@ FAULTS = {
 def failures_at(
     case: Case, server: BatchServer, answer: Reply, *, timeout: float = 5.0
 ) -> list[Exception]:
-    """The errors of jobs of which the first, the second, ... call goes wrong."""
+    """Return the errors of jobs of which the first, the second, ... call fails."""
 
     async def fail(service: BatchService) -> list[Exception]:
         errors: list[Exception] = []
         for number in range(len(case.lines)):
             server.jobs.clear()
             first = len(server.requests) + number
-            # aiohttp repeats a GET once where the server closed the connection meanwhile.
+            # aiohttp repeats a GET once if the server has closed the connection.
             server.faults = {first: Fault(answer), first + 1: Fault(answer)}
             try:
                 await submit_and_read(service, [request()])
@@ -213,7 +217,7 @@ def failures_at(
 
 
 @pytest.mark.parametrize(("answer", "kind"), FAULTS.values(), ids=FAULTS.keys())
-def test_a_call_that_fails_is_told_by_its_kind(
+def test_a_failed_call_has_its_kind(
     case: Case, server: BatchServer, answer: Reply, kind: str
 ) -> None:
     for error in failures_at(case, server, answer):
@@ -228,13 +232,13 @@ def test_a_call_that_hangs_times_out(case: Case, server: BatchServer) -> None:
     assert {str(error) for error in errors} == {"timeout"}
 
 
-def test_a_key_that_is_refused_stops_everything(case: Case, server: BatchServer) -> None:
+def test_a_refused_key_stops_the_run(case: Case, server: BatchServer) -> None:
     for error in failures_at(case, server, Reply(401, {"error": {}})):
         assert isinstance(error, ProviderRefusedError)
         assert "HTTP 401" in str(error)
 
 
-def test_errors_and_logs_hold_neither_key_nor_text(
+def test_errors_and_logs_contain_neither_key_nor_text(
     case: Case, server: BatchServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -247,17 +251,17 @@ def test_errors_and_logs_hold_neither_key_nor_text(
     for answer in answers:
         for error in failures_at(case, server, answer):
             assert error.__context__ is None
-            told = "".join(traceback.format_exception(error)) + caplog.text
-            assert KEY not in told
-            assert SAMPLE_TEXT not in told
+            output = "".join(traceback.format_exception(error)) + caplog.text
+            assert KEY not in output
+            assert SAMPLE_TEXT not in output
 
 
-def test_a_request_is_no_larger_than_its_size(case: Case, server: BatchServer) -> None:
-    asked = [request("é" * 100), request()]
+def test_requests_are_not_larger_than_their_size(case: Case, server: BatchServer) -> None:
+    requests = [request("é" * 100), request()]
 
     async def measure(service: BatchService) -> int:
-        await service.submit(asked, TAG)
-        return sum(service.size(each) for each in asked)
+        await service.submit(requests, TAG)
+        return sum(map(service.size, requests))
 
     sizes = case.ask(server.url, measure)
 
@@ -266,11 +270,11 @@ def test_a_request_is_no_larger_than_its_size(case: Case, server: BatchServer) -
     assert len(content) <= sizes
 
 
-READ: list[tuple[str, dict[str, Any], str | Completion]] = [
-    ("openai", {"response": _answered(400, {"error": {"code": "invalid_value"}})},
+LINES: list[tuple[str, dict[str, Any], str | Completion]] = [
+    ("openai", {"response": response(400, {"error": {"code": "invalid_value"}})},
      "bad_request: HTTP 400 invalid_value"),
-    ("openai", {"response": _answered(503, {"error": {"code": None}})}, "overloaded: HTTP 503"),
-    ("openai", {"response": _answered(400, {"error": {"code": "content_filter"}})},
+    ("openai", {"response": response(503, {"error": {"code": None}})}, "overloaded: HTTP 503"),
+    ("openai", {"response": response(400, {"error": {"code": "content_filter"}})},
      Completion("", Finish.FILTER, batched=True)),
     ("openai", {"response": None, "error": {"code": "batch_expired", "message": "late"}},
      "expired: batch_expired"),
@@ -279,34 +283,34 @@ READ: list[tuple[str, dict[str, Any], str | Completion]] = [
     ("openai", {"response": None, "error": {"code": "batch_lost"}}, "server_error: batch_lost"),
     ("openai", {"response": None, "error": {"code": SAMPLE_TEXT}}, "server_error"),
     ("openai", {"response": None, "error": None}, "bad_response: a result without an answer"),
-    ("openai", {"response": _answered(200, {})}, "bad_response: no choices"),
+    ("openai", {"response": response(200, {})}, "bad_response: no choices"),
     ("anthropic", {"result": {"type": "succeeded", "message": {}}}, "bad_response: no content"),
     ("anthropic", {"result": {"type": "unheard_of"}},
      "bad_response: a result of unknown type"),
     ("anthropic", {"result": SAMPLE_TEXT}, "bad_response: a result of unknown type"),
-    ("mistral", {"response": _answered(400, {"type": "invalid_value"}), "error": None},
+    ("mistral", {"response": response(400, {"type": "invalid_value"}), "error": None},
      "bad_request: HTTP 400 invalid_value"),
-    ("mistral", {"response": _answered(400, '{"type": "invalid_value"}'), "error": None},
+    ("mistral", {"response": response(400, '{"type": "invalid_value"}'), "error": None},
      "bad_request: HTTP 400 invalid_value"),
     ("mistral", {"response": None, "error": SAMPLE_TEXT}, "server_error: an error of the batch"),
     ("mistral", {"error": {"message": SAMPLE_TEXT}}, "server_error: an error of the batch"),
-    ("mistral", {"response": _answered(200, {})}, "bad_response: no choices"),
+    ("mistral", {"response": response(200, {})}, "bad_response: no choices"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("case", "line", "told"), READ, indirect=["case"])
-def test_a_line_of_results_is_an_answer_or_says_why_there_is_none(
-    case: Case, server: BatchServer, line: dict[str, Any], told: str | Completion
+@pytest.mark.parametrize(("case", "line", "expected"), LINES, indirect=["case"])
+def test_a_line_of_results_is_an_answer_or_an_error(
+    case: Case, server: BatchServer, line: dict[str, Any], expected: str | Completion
 ) -> None:
     content = json_lines([{"custom_id": "a", **line}])
-    # A type of content that no file of several lines has.
+    # A wrong Content-Type.
     reply = Reply(body=content, headers={"content-type": "application/json"})
     server.faults = {len(case.lines) - 1: Fault(reply)}
 
     outcomes = case.ask(server.url, lambda service: submit_and_read(service, [request()]))
 
     outcome = outcomes["a"]
-    assert (str(outcome) if isinstance(outcome, CallError) else outcome) == told
+    assert (str(outcome) if isinstance(outcome, CallError) else outcome) == expected
 
 
 @pytest.mark.parametrize(
@@ -317,15 +321,15 @@ def test_a_line_of_results_is_an_answer_or_says_why_there_is_none(
     ],
     indirect=["case"],
 )
-def test_a_job_runs_until_its_status_says_otherwise(
+def test_jobs_with_other_statuses_have_not_ended(
     case: Case, server: BatchServer, status: str
 ) -> None:
     server.final = status
 
-    async def look(service: BatchService) -> bool:
+    async def poll(service: BatchService) -> bool:
         return (await service.poll(await service.submit([request()], TAG))).ended
 
-    assert not case.ask(server.url, look)
+    assert not case.ask(server.url, poll)
 
 
 NO_LIST = "no list of batches"
@@ -333,14 +337,14 @@ DATED = {"id": "job-1", "created_at": "2027-01-15T08:00:00Z"}
 
 
 @pytest.mark.parametrize(
-    ("case", "listed", "told"),
+    ("case", "listed", "message"),
     [
         *((name, [], NO_LIST) for name in CASES),
         *((name, {"data": "none"}, NO_LIST) for name in CASES),
         ("mistral", {"data": []}, NO_LIST),
         *(
-            ("anthropic", {"data": [job], "has_more": False}, f"a batch without a {lacks}")
-            for job, lacks in (
+            ("anthropic", {"data": [job], "has_more": False}, f"a batch without a {missing}")
+            for job, missing in (
                 ({"id": "job-1"}, "date"),
                 (DATED | {"created_at": "today"}, "date"),
                 (DATED, "status"),
@@ -349,25 +353,21 @@ DATED = {"id": "job-1", "created_at": "2027-01-15T08:00:00Z"}
     ],
     indirect=["case"],
 )
-def test_a_list_of_no_jobs_is_a_bad_response(
-    case: Case, server: BatchServer, listed: object, told: str
+def test_a_wrong_list_of_jobs_is_a_bad_response(
+    case: Case, server: BatchServer, listed: object, message: str
 ) -> None:
     server.faults = {0: Fault(Reply(body=listed))}
 
-    with pytest.raises(CallError, match=f"^bad_response: {told}$"):
+    with pytest.raises(CallError, match=f"^bad_response: {message}$"):
         case.ask(server.url, lambda service: service.find(TAG, since=NOW, requests=1))
 
 
-def test_jobs_stay_below_every_provider_s_limits() -> None:
+def test_jobs_are_within_the_limits_of_every_provider() -> None:
     assert LIMITS.requests <= 50_000
     assert LIMITS.size <= 200_000_000
 
 
-def test_a_custom_id_is_what_every_provider_takes() -> None:
-    assert custom_id("00ff00ff00ff00ff", 4999) == "00ff00ff00ff00ff-4999"
-
-
-def test_a_model_without_batches_is_refused() -> None:
+def test_a_model_without_a_batch_api_is_refused() -> None:
     deepseek = OpenAICompatibleModel("deepseek", "chat", api_key=KEY, base_url="http://127.0.0.1")
 
     for model in (FakeModel(name="fake/one"), deepseek):
@@ -386,13 +386,13 @@ def test_a_line_of_results_without_a_custom_id_is_a_bad_response(
         case.ask(server.url, lambda service: submit_and_read(service, [request()]))
 
 
-def test_results_may_be_longer_than_an_answer_but_no_line_of_them(
+def test_the_largest_body_is_a_limit_for_each_line_of_results(
     case: Case, server: BatchServer
 ) -> None:
     server.outcome = lambda _: Item(text="a" * (LARGEST_BODY // 2))
-    asked = [request()] * 2
+    requests = [request()] * 2
 
-    outcomes = case.ask(server.url, lambda service: submit_and_read(service, asked), timeout=30)
+    outcomes = case.ask(server.url, lambda service: submit_and_read(service, requests), timeout=30)
 
     assert len(outcomes) == 2
 
@@ -402,23 +402,23 @@ def test_results_may_be_longer_than_an_answer_but_no_line_of_them(
         case.ask(server.url, lambda service: submit_and_read(service, [request()]), timeout=30)
 
 
-def test_no_other_answer_may_be_longer(case: Case, server: BatchServer) -> None:
-    # Nor an error in the place of the results.
+def test_the_largest_body_is_a_limit_for_other_responses(case: Case, server: BatchServer) -> None:
+    # Including an error instead of the results.
     errors = failures_at(case, server, Reply(500, b" " * (LARGEST_BODY + 1)), timeout=30.0)
 
     assert {str(error) for error in errors} == {"bad_response: more than 32 MB"}
 
 
 @pytest.mark.parametrize("odd", [None, [["a"]], 10**400, "\ud83d"], ids=range(4))
-def test_whatever_is_answered_is_read_or_a_failure(
-    case: Case, server: BatchServer, odd: object
-) -> None:
-    names = ("id", "status", "request_counts", "output_file", "output_file_id", "created_at")
-    odder = ("total_requests", "completed_requests", "errors", "metadata", "results_url")
+def test_any_response_is_read_or_a_failure(case: Case, server: BatchServer, odd: object) -> None:
+    keys = (
+        *("id", "status", "request_counts", "output_file", "output_file_id", "created_at"),
+        *("total_requests", "completed_requests", "errors", "metadata", "results_url"),
+    )
     described = [
         odd,
-        dict.fromkeys((*names, *odder), odd),
-        dict.fromkeys((*names, *odder), odd) | {"id": "job-1", "processing_status": "ended"},
+        dict.fromkeys(keys, odd),
+        dict.fromkeys(keys, odd) | {"id": "job-1", "processing_status": "ended"},
         {"id": "job-1", "processing_status": odd, "request_counts": {"total": odd, "failed": odd}},
         {"data": odd, "has_more": False, "total": odd},
         {"data": [odd, {"id": odd}, {"id": "a", "created_at": odd, "metadata": odd}], "total": 1},
@@ -433,7 +433,7 @@ def test_whatever_is_answered_is_read_or_a_failure(
         {"custom_id": "a", "result": {"type": "succeeded", "message": odd}},
     ]
 
-    async def walk(service: BatchService) -> None:
+    async def call_all(service: BatchService) -> None:
         job = await service.submit([request()], TAG)
         await service.poll(job)
         await read(service, job)
@@ -442,12 +442,12 @@ def test_whatever_is_answered_is_read_or_a_failure(
     faults = list(itertools.product(described, range(len(case.lines) + 1)))
     faults += [(line, len(case.lines) - 1) for line in results]
 
-    async def walk_over_each_call(service: BatchService) -> None:
+    async def fail_each(service: BatchService) -> None:
         for line, number in faults:
             server.jobs.clear()
             server.faults = {len(server.requests) + number: Fault(Reply(200, line))}
             with contextlib.suppress(CallError, ProviderRefusedError, UnknownJobError):
-                await walk(service)
+                await call_all(service)
 
-    case.ask(server.url, walk_over_each_call)
+    case.ask(server.url, fail_each)
     assert len(server.requests) > len(faults)

@@ -1,4 +1,4 @@
-"""What holds for every adapter, whatever its protocol: the same cases against local servers."""
+"""The contract of every adapter: the same cases against local servers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pii_bench.models.base import Outcome, Request
 
-# A number that fits no float, and one that Python refuses to read.
+# A number too large for a float, and one that Python refuses to parse.
 GIANT, ENDLESS = 10**400, b"1" * 5000
 
 
@@ -38,7 +38,7 @@ def adapter(request: pytest.FixtureRequest) -> Adapter:
 
 
 class Asker:
-    """Asks one adapter's model what a server was scripted to answer."""
+    """Calls one adapter's model against a scripted server."""
 
     def __init__(self, adapter: Adapter, server: ProtocolServer) -> None:
         self._calls, self._server = Calls(adapter.connect), server
@@ -50,26 +50,26 @@ class Asker:
         return self._calls.ask(self._server.url, request, timeout=timeout, times=times)
 
     def outcomes(self, replies: Iterable[Reply]) -> list[Outcome]:
-        """What one model makes of one reply after another."""
+        """Return the outcomes of one model for several replies."""
 
         async def run() -> list[Outcome]:
             model = self._calls.connect(self._server.url, 5.0)
-            found: list[Outcome] = []
+            outcomes: list[Outcome] = []
             try:
                 for reply in replies:
                     self._server.script(reply)
                     try:
-                        found.append(await model.complete(REQUEST))
+                        outcomes.append(await model.complete(REQUEST))
                     except (CallError, ProviderRefusedError) as error:
-                        found.append(error)
+                        outcomes.append(error)
             finally:
                 await model.close()
-            return found
+            return outcomes
 
         return asyncio.run(run())
 
     def failures(self, replies: Iterable[Reply]) -> list[str]:
-        """How each call fails, with what the server asks to wait."""
+        """Return the errors for several replies, with the wait that the server asks for."""
         return [
             f"{outcome} {outcome.retry_after or ''}".rstrip()
             if isinstance(outcome, CallError)
@@ -88,7 +88,7 @@ def asker(adapter: Adapter, server: ProtocolServer) -> Asker:
 
 
 class TestAnswers:
-    def test_a_text_that_the_model_ended_itself(self, adapter: Adapter, ask: Asker) -> None:
+    def test_a_complete_answer(self, adapter: Adapter, ask: Asker) -> None:
         assert ask(adapter.dialect.answer(" raw text\n")) == Completion(
             " raw text\n", Finish.STOP, model="scripted-model", usage=Usage(11, 7)
         )
@@ -96,10 +96,10 @@ class TestAnswers:
     @pytest.mark.parametrize(
         "finish", [Finish.LENGTH, Finish.FILTER, Finish.REFUSAL, Finish.UNKNOWN]
     )
-    def test_why_it_ended(self, adapter: Adapter, ask: Asker, finish: Finish) -> None:
+    def test_the_reason_why_it_ended(self, adapter: Adapter, ask: Asker, finish: Finish) -> None:
         if finish not in adapter.dialect.ends:
             assert (adapter.name, finish) in {
-                # It says so in an error, see the adapter's own tests.
+                # An error has it, see the adapter's own tests.
                 ("anthropic", Finish.FILTER),
                 ("mistral", Finish.FILTER),
                 ("mistral", Finish.REFUSAL),
@@ -108,21 +108,21 @@ class TestAnswers:
         answer = ask(adapter.dialect.ends[finish])
         assert (answer.text, answer.finish) == ("part", finish)
 
-    def test_no_word_at_all(self, adapter: Adapter, ask: Asker) -> None:
+    def test_an_empty_answer(self, adapter: Adapter, ask: Asker) -> None:
         answer = ask(adapter.dialect.empty)
         assert (answer.text, answer.finish) == ("", Finish.STOP)
 
-    def test_reasoning_is_no_part_of_the_text(self, adapter: Adapter, ask: Asker) -> None:
+    def test_reasoning_is_not_part_of_the_text(self, adapter: Adapter, ask: Asker) -> None:
         answer = ask(adapter.dialect.reasoned)
         assert (answer.text, answer.reasoning) == ("Halifax", "A place.")
 
-    def test_requests_run_at_the_same_time(
+    def test_requests_are_concurrent(
         self, adapter: Adapter, ask: Asker, server: ProtocolServer
     ) -> None:
         ask(replace(adapter.dialect.answer("hello"), delay=0.2), times=4)
         assert server.peak == 4
 
-    def test_half_a_surrogate_pair_is_sent_as_a_replacement_character(
+    def test_a_lone_surrogate_is_sent_as_a_replacement_character(
         self, adapter: Adapter, ask: Asker, server: ProtocolServer
     ) -> None:
         messages = (Message("user", "café \ud83d"),)
@@ -132,19 +132,19 @@ class TestAnswers:
     @pytest.mark.parametrize(
         "text", ["小满 \N{GRINNING FACE} \x00\x7f\u2028", "\ud83d", "<think>A</think>B"]
     )
-    def test_any_text_comes_back_as_it_was(self, adapter: Adapter, ask: Asker, text: str) -> None:
+    def test_texts_are_not_changed(self, adapter: Adapter, ask: Asker, text: str) -> None:
         assert ask(adapter.dialect.answer(text)).text == text
 
 
 class TestUsage:
-    def test_none_is_told(self, adapter: Adapter, ask: Asker) -> None:
+    def test_none_is_reported(self, adapter: Adapter, ask: Asker) -> None:
         assert ask(adapter.dialect.uncounted).usage is None
 
-    def test_cached_input_is_part_of_the_input(self, adapter: Adapter, ask: Asker) -> None:
+    def test_the_input_includes_the_cached_input(self, adapter: Adapter, ask: Asker) -> None:
         assert ask(adapter.dialect.cached(5)).usage == Usage(11, 7, cached_tokens=5)
 
-    def test_counts_that_cannot_be_true_are_unknown(self, adapter: Adapter, ask: Asker) -> None:
-        # Each count that cannot be is a case of `Completion`; these are of each JSON type.
+    def test_impossible_counts_are_unknown(self, adapter: Adapter, ask: Asker) -> None:
+        # One of each JSON type; the tests of `Completion` have all impossible counts.
         pairs: list[tuple[object, object]] = [
             (11, -1),
             (GIANT, 7),
@@ -157,24 +157,24 @@ class TestUsage:
         unknown = Completion("Halifax", Finish.STOP, model="scripted-model", usage=None)
         assert answers == [unknown] * len(pairs)
 
-    def test_a_boolean_is_no_count(self, adapter: Adapter, ask: Asker) -> None:
+    def test_a_boolean_is_not_a_count(self, adapter: Adapter, ask: Asker) -> None:
         usage = ask(adapter.dialect.counted(True, 7)).usage
-        # Mistral's SDK has turned `true` into 1 before anything of ours sees it.
+        # Mistral's SDK has already turned `true` into 1.
         assert usage == (Usage(1, 7) if adapter.name == "mistral" else None)
 
-    def test_cached_input_that_cannot_be_makes_no_call_cheaper(
+    def test_impossible_cached_input_does_not_make_a_call_cheaper(
         self, adapter: Adapter, ask: Asker
     ) -> None:
         impossible = (-5, 12, GIANT, "some", None)
         for answer in ask.outcomes(adapter.dialect.cached(cached) for cached in impossible):
             assert isinstance(answer, Completion)
             usage = answer.usage
-            # Unknown usage costs the most that a call may cost.
+            # Unknown usage counts as the most that a call may cost.
             assert usage is None or (usage.input_tokens >= 11 and usage.cached_tokens == 0)
 
 
 class TestFailures:
-    def test_are_told_apart_by_status_and_tried_once(
+    def test_the_status_determines_the_kind_and_there_is_one_attempt(
         self, adapter: Adapter, ask: Asker, server: ProtocolServer
     ) -> None:
         kinds = {
@@ -188,11 +188,11 @@ class TestFailures:
             529: "server_error" if adapter.name == "mistral" else "overloaded",
         }
         error = adapter.dialect.error
-        found = ask.failures(error(status, "some_code", "", {}) for status in kinds)
-        assert found == [f"{kind}: HTTP {status} some_code" for status, kind in kinds.items()]
+        failures = ask.failures(error(status, "some_code", "", {}) for status in kinds)
+        assert failures == [f"{kind}: HTTP {status} some_code" for status, kind in kinds.items()]
         assert len(server.requests) == len(kinds)
 
-    def test_hand_on_how_long_to_wait(self, adapter: Adapter, ask: Asker) -> None:
+    def test_they_have_the_wait_of_the_server(self, adapter: Adapter, ask: Asker) -> None:
         waits = {
             "7.0": {"Retry-After": "7"},
             "1.5": {"retry-after-ms": "1500", "Retry-After": "9"},
@@ -200,15 +200,15 @@ class TestFailures:
         }
         error = adapter.dialect.error
         for status, kind in {429: "rate_limit", 500: "server_error"}.items():
-            found = ask.failures(error(status, "a", "", headers) for headers in waits.values())
-            assert found == [f"{kind}: HTTP {status} a {wait}".rstrip() for wait in waits]
+            failures = ask.failures(error(status, "a", "", headers) for headers in waits.values())
+            assert failures == [f"{kind}: HTTP {status} a {wait}".rstrip() for wait in waits]
 
-    def test_may_say_nothing(self, ask: Asker) -> None:
+    def test_the_body_may_be_unreadable(self, ask: Asker) -> None:
         bodies = (b"", b"slow down", b"<html>", b"[]", b'{"error": "busy"}')
-        found = ask.failures(Reply(status=500, body=body) for body in bodies)
-        assert found == ["server_error: HTTP 500"] * len(bodies)
+        failures = ask.failures(Reply(status=500, body=body) for body in bodies)
+        assert failures == ["server_error: HTTP 500"] * len(bodies)
 
-    def test_may_say_anything(self, ask: Asker) -> None:
+    def test_the_body_may_be_any_json(self, ask: Asker) -> None:
         bodies: list[object] = []
         oddities: list[object] = [None, [], {}, True, GIANT, [["a"]], {"a": []}, "\ud83d"]
         for odd in oddities:
@@ -221,16 +221,16 @@ class TestFailures:
                 {"error": {"type": "a", "details": odd}},
                 {"detail": [odd, {"loc": odd}, {"loc": [odd]}]},
             ]
-        found = ask.failures(Reply(status=400, body=body) for body in bodies)
-        assert {told.partition(":")[0] for told in found} == {"bad_request"}
+        failures = ask.failures(Reply(status=400, body=body) for body in bodies)
+        assert {failure.partition(":")[0] for failure in failures} == {"bad_request"}
 
     @pytest.mark.parametrize("status", [401, 402, 403, 404])
-    def test_that_every_call_would_meet_are_a_refusal(
+    def test_failures_of_every_call_are_refusals(
         self, adapter: Adapter, ask: Asker, server: ProtocolServer, status: int
     ) -> None:
         refusal = ask.failure(adapter.dialect.error(status, "some_code", "", {}))
-        named = f"provider {adapter.name!r} refuses model 'model-test': HTTP {status} some_code: "
-        assert refusal.startswith(named)
+        start = f"provider {adapter.name!r} refuses model 'model-test': HTTP {status} some_code: "
+        assert refusal.startswith(start)
         assert len(server.requests) == 1
 
     @pytest.mark.parametrize("status", [301, 307, 308])
@@ -244,25 +244,25 @@ class TestFailures:
             assert (len(server.requests), elsewhere.requests) == (1, [])
 
 
-class TestNoAnswer:
-    def test_in_time(self, ask: Asker) -> None:
+class TestNoResponse:
+    def test_within_the_timeout(self, ask: Asker) -> None:
         assert ask.failure(HANG, timeout=0.2) == "timeout"
 
-    def test_as_a_whole_in_time(self, adapter: Adapter, ask: Asker) -> None:
-        # Each byte comes in time, and the last one never does.
+    def test_complete_within_the_timeout(self, adapter: Adapter, ask: Asker) -> None:
+        # Each byte arrives in time, but not all of them.
         slow = replace(adapter.dialect.answer("hello"), trickle=0.05)
         assert ask.failure(slow, timeout=0.3) == "timeout"
 
-    def test_because_nobody_listens(self, adapter: Adapter) -> None:
+    def test_from_a_closed_port(self, adapter: Adapter) -> None:
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         assert str(Calls(adapter.connect).failure_of(url)) == "connection"
 
-    def test_because_there_is_no_such_host(self, adapter: Adapter) -> None:
+    def test_from_an_unknown_host(self, adapter: Adapter) -> None:
         assert str(Calls(adapter.connect).failure_of("http://model.invalid")) == "connection"
 
-    def test_of_http(self, ask: Asker) -> None:
+    def test_that_is_valid_http(self, ask: Asker) -> None:
         ok = b"HTTP/1.1 200 OK\r\n"
         replies = [
             RESET,
@@ -278,7 +278,7 @@ class TestNoAnswer:
         assert ask.failures(replies) == ["connection"] * len(replies)
 
 
-class TestAnswersOutsideOfTheProtocol:
+class TestResponsesOutsideTheProtocol:
     @pytest.mark.parametrize("kind", ["application/json", "text/html"])
     def test_are_bad_responses(self, ask: Asker, kind: str) -> None:
         bodies = (
@@ -296,16 +296,16 @@ class TestAnswersOutsideOfTheProtocol:
             b'{"usage": ' + ENDLESS + b"}",
             b'{"error": {"message": "overloaded"}}',
         )
-        found = ask.failures(Reply(raw=_answer(kind, body)) for body in bodies)
-        assert {told.partition(":")[0] for told in found} == {"bad_response"}
+        failures = ask.failures(Reply(raw=_response(kind, body)) for body in bodies)
+        assert {failure.partition(":")[0] for failure in failures} == {"bad_response"}
 
-    def test_of_another_type_are_read_all_the_same(self, adapter: Adapter, ask: Asker) -> None:
+    def test_a_wrong_content_type_is_ignored(self, adapter: Adapter, ask: Asker) -> None:
         body = json.dumps(adapter.dialect.answer("hello").body).encode()
-        assert ask(Reply(raw=_answer("text/plain", body))).text == "hello"
+        assert ask(Reply(raw=_response("text/plain", body))).text == "hello"
 
 
-def _answer(kind: str, body: bytes) -> bytes:
-    """An HTTP answer of a type of content that no JSON has."""
+def _response(kind: str, body: bytes) -> bytes:
+    """Return an HTTP response with a Content-Type."""
     return (
         b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
         + f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
@@ -313,20 +313,18 @@ def _answer(kind: str, body: bytes) -> bytes:
     )
 
 
-class TestLongAnswers:
-    def test_are_read_up_to_their_limit(self, adapter: Adapter, ask: Asker) -> None:
+class TestLongResponses:
+    def test_are_read_up_to_the_limit(self, adapter: Adapter, ask: Asker) -> None:
         text = "a" * (LARGEST_BODY - 2000)
         assert ask(adapter.dialect.answer(text), timeout=30).text == text
 
-    def test_are_bad_responses_beyond_it(self, adapter: Adapter, ask: Asker) -> None:
+    def test_are_bad_responses_above_it(self, adapter: Adapter, ask: Asker) -> None:
         error = ask.failure(adapter.dialect.answer("a" * LARGEST_BODY), timeout=30)
         assert error == "bad_response: more than 32 MB"
 
     @pytest.mark.parametrize("status", [200, 500])
     @pytest.mark.parametrize("encoding", ["gzip", "deflate", "gzip, gzip"])
-    def test_that_were_compressed_are_not_unpacked_beyond_it(
-        self, ask: Asker, status: int, encoding: str
-    ) -> None:
+    def test_are_not_decompressed_above_it(self, ask: Asker, status: int, encoding: str) -> None:
         bomb = Reply(status=status, body=_bomb(encoding), headers={"Content-Encoding": encoding})
         tracemalloc.start()
         try:
@@ -338,22 +336,23 @@ class TestLongAnswers:
         assert peak < 3 * LARGEST_BODY
 
     @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
-    def test_that_are_short_are_unpacked(self, adapter: Adapter, ask: Asker, encoding: str) -> None:
+    def test_compressed_ones_are_read(self, adapter: Adapter, ask: Asker, encoding: str) -> None:
         body = json.dumps(adapter.dialect.answer("hello").body).encode()
-        packed = gzip.compress(body) if encoding == "gzip" else zlib.compress(body)
-        assert ask(Reply(body=packed, headers={"Content-Encoding": encoding})).text == "hello"
+        compressed = gzip.compress(body) if encoding == "gzip" else zlib.compress(body)
+        assert ask(Reply(body=compressed, headers={"Content-Encoding": encoding})).text == "hello"
 
-    def test_that_cannot_be_unpacked_are_bad_responses(self, ask: Asker) -> None:
+    def test_broken_compression_is_a_bad_response(self, ask: Asker) -> None:
         broken = Reply(body=b"no gzip", headers={"Content-Encoding": "gzip"})
         assert ask.failure(broken) == "bad_response: cannot be decompressed"
 
 
 @cache
 def _bomb(encoding: str) -> bytes:
-    """200 MB of spaces."""
-    pack = zlib.compressobj(9, wbits=31 if "gzip" in encoding else 15)
-    packed = b"".join(pack.compress(b" " * 10**6) for _ in range(200)) + pack.flush()
-    return gzip.compress(packed) if encoding == "gzip, gzip" else packed
+    """Return 200 MB of spaces, compressed."""
+    compressor = zlib.compressobj(9, wbits=31 if "gzip" in encoding else 15)
+    parts = [compressor.compress(b" " * 10**6) for _ in range(200)]
+    data = b"".join(parts) + compressor.flush()
+    return gzip.compress(data) if encoding == "gzip, gzip" else data
 
 
 class TestWhatIsSent:
@@ -382,14 +381,14 @@ class TestWhatIsSent:
             "OPENAI_ORG_ID": "mine",
             "OPENAI_PROJECT_ID": "mine",
             "OPENAI_LOG": "debug",
-            # No proxy is asked for this machine.
+            # No proxy is used for this machine.
             "HTTP_PROXY": "http://127.0.0.1:9",
             "ALL_PROXY": "http://127.0.0.1:9",
         }.items():
             monkeypatch.setenv(name, value)
         monkeypatch.delenv("NO_PROXY", raising=False)
 
-    def test_is_the_request_and_the_key_alone(
+    def test_is_only_the_request_and_the_key(
         self, adapter: Adapter, ask: Asker, server: ProtocolServer
     ) -> None:
         ask(replace(adapter.dialect.answer("hello"), headers={"Set-Cookie": "a=1"}), times=2)
@@ -414,16 +413,16 @@ class TestWhatIsSent:
             assert "other" not in sent
             assert REQUEST.sample_id not in sent
 
-    def test_goes_through_a_proxy_of_the_environment_elsewhere(
+    def test_goes_through_a_proxy_to_other_machines(
         self, adapter: Adapter, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("HTTP_PROXY", server.url)
         server.script(adapter.dialect.answer("hello"))
         Calls(adapter.connect).ask("http://models.example/gateway")
-        place = f"http://models.example/gateway{adapter.dialect.path}"
-        assert server.requests[0].path == place
+        url = f"http://models.example/gateway{adapter.dialect.path}"
+        assert server.requests[0].path == url
 
-    def test_is_in_no_log(
+    def test_is_not_logged(
         self, adapter: Adapter, ask: Asker, caplog: pytest.LogCaptureFixture
     ) -> None:
         for logger in ("", "anthropic", "openai", "mistralai", "httpx2", "aiohttp"):
@@ -453,7 +452,7 @@ class TestPrivacy:
         ],
         ids=range(12),
     )
-    def test_no_failure_carries_the_key_or_the_text(
+    def test_no_failure_contains_the_key_or_the_text(
         self, adapter: Adapter, server: ProtocolServer, make: Callable[[Any], Reply]
     ) -> None:
         server.script(make(adapter.dialect.error))
@@ -462,7 +461,7 @@ class TestPrivacy:
         shown = "".join(traceback.format_exception(caught.value))
         assert KEY not in shown
         assert "Achebe" not in shown
-        # What an SDK raises holds the request, and would keep it alive.
+        # An SDK's exception contains the request, and would keep it alive.
         assert caught.value.__cause__ is None
         assert caught.value.__context__ is None
 

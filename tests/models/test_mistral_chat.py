@@ -27,7 +27,15 @@ from tests.mistral_replies import (
     text_chunk,
     thinking_chunk,
 )
-from tests.models.adapters import KEY, MESSAGES, REQUEST, SAMPLE_TEXT, SERVICES, Calls
+from tests.models.adapters import (
+    KEY,
+    MESSAGES,
+    REQUEST,
+    SAMPLE_TEXT,
+    SCHEMA,
+    SERVICES,
+    Calls,
+)
 from tests.models.batch_cases import CASES, TAG, read, request, submit_and_read
 from tests.protocol_server import ProtocolServer, Reply
 
@@ -40,14 +48,6 @@ if TYPE_CHECKING:
 calls = Calls(SERVICES["mistral"].connect)
 ask = calls.ask
 
-SCHEMA = {
-    "type": "object",
-    "properties": {"answer": {"type": "array", "items": {"type": "string"}}},
-    "required": ["answer"],
-    "additionalProperties": False,
-}
-
-
 REFERENCE = {"type": "reference", "reference_ids": [1]}
 
 
@@ -56,7 +56,7 @@ def request_with(sampling: Sampling, schema: AnswerSchema | None = None) -> Requ
 
 
 class TestRequest:
-    def test_the_system_prompt_is_a_turn_and_the_bookkeeping_is_not_sent(
+    def test_the_system_prompt_is_a_message_and_the_ids_are_not_sent(
         self, server: ProtocolServer
     ) -> None:
         server.script(answer())
@@ -76,9 +76,9 @@ class TestRequest:
             "stream": False,
         }
 
-    def test_a_call_sends_the_body_that_a_batch_would(self, server: ProtocolServer) -> None:
+    def test_a_call_and_a_batch_have_the_same_body(self, server: ProtocolServer) -> None:
         server.script(answer())
-        request = request_with(Sampling(0.7), AnswerSchema("answer", SCHEMA))
+        request = request_with(Sampling(0.7), SCHEMA)
         ask(server.url, request)
         sent = request_body("model-test", request)
         assert server.requests[0].body == {**sent, "stream": False}
@@ -91,26 +91,26 @@ class TestRequest:
             (None, {}),
         ],
     )
-    def test_greedy_sampling_alone_sets_top_p(
+    def test_only_greedy_sampling_sets_top_p(
         self, temperature: float | None, sent: dict[str, float]
     ) -> None:
         body = request_body("m", request_with(Sampling(temperature)))
         assert {name: body[name] for name in ("temperature", "top_p") if name in body} == sent
 
     def test_a_schema_becomes_the_response_format(self) -> None:
-        body = request_body("m", request_with(Sampling(), AnswerSchema("answer", SCHEMA)))
+        body = request_body("m", request_with(Sampling(), SCHEMA))
         assert body["response_format"] == {
             "type": "json_schema",
-            "json_schema": {"name": "answer", "schema": SCHEMA, "strict": True},
+            "json_schema": {"name": "answer", "schema": SCHEMA.schema, "strict": True},
         }
 
 
-class TestEnvironment:
+class TestTelemetry:
     @pytest.mark.parametrize("mode", ["dedicated", "global", "false"])
-    def test_no_telemetry_is_sent_to_anyone(
+    def test_none_is_sent(
         self, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch, mode: str
     ) -> None:
-        # Where it is heeded, `dedicated` asks for a package that is not installed.
+        # With `dedicated` the SDK would import a package that is not installed.
         monkeypatch.setenv("MISTRAL_SDK_TELEMETRY", mode)
         monkeypatch.setenv("MISTRAL_OTLP_TRACES_ENDPOINT", server.url)
         server.script(answer())
@@ -118,24 +118,21 @@ class TestEnvironment:
         assert [request.path for request in server.requests] == ["/v1/chat/completions"]
         assert "traceparent" not in server.requests[0].headers
 
-    def test_a_mode_of_telemetry_that_the_sdk_does_not_know_is_told(
+    def test_an_unknown_mode_is_a_refusal(
         self, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("MISTRAL_SDK_TELEMETRY", "of a later version")
-        told = str(calls.failure_of(server.url))
-        assert told.startswith("provider 'mistral': Invalid MISTRAL_SDK_TELEMETRY")
+        message = str(calls.failure_of(server.url))
+        assert message.startswith("provider 'mistral': Invalid MISTRAL_SDK_TELEMETRY")
         assert server.requests == []
 
 
 class TestAnswers:
-    """Over a server: before we see it, the SDK changes what is outside of its types."""
+    """Against a server, because the SDK changes what does not fit its types."""
 
-    @pytest.mark.parametrize(
-        ("reason", "finish"), [("length", Finish.LENGTH), ("tool_calls", Finish.UNKNOWN)]
-    )
-    def test_finish_reasons(self, server: ProtocolServer, reason: str, finish: Finish) -> None:
-        server.script(answer(finish_reason=reason))
-        assert ask(server.url).finish is finish
+    def test_the_limit_of_tokens_was_reached(self, server: ProtocolServer) -> None:
+        server.script(answer(finish_reason="length"))
+        assert ask(server.url).finish is Finish.LENGTH
 
     @pytest.mark.parametrize(
         ("content", "text", "reasoning"),
@@ -144,7 +141,7 @@ class TestAnswers:
             ([], "", None),
             ([thinking_chunk("First, ", "then."), text_chunk("Do"), text_chunk("ne")],
              "Done", "First, then."),
-            # Chunks of other kinds are left out.
+            # Chunks of other types are ignored.
             ([{"type": "of a later version", "text": "no"}, REFERENCE,
               {"type": "thinking", "thinking": [REFERENCE, text_chunk("Hm.")]},
               text_chunk("Done")],
@@ -171,47 +168,19 @@ class TestAnswers:
              "model": 1},
         ],
     )  # fmt: skip
-    def test_an_answer_needs_no_more_than_a_message(
+    def test_only_the_message_is_required(
         self, server: ProtocolServer, body: dict[str, Any]
     ) -> None:
         server.script(Reply(body=body))
         assert ask(server.url) == Completion("hello", Finish.UNKNOWN)
 
-
-class TestPrivacy:
-    def test_no_warning_quotes_what_the_sdk_does_not_know(self, server: ProtocolServer) -> None:
+    def test_no_warning_quotes_an_answer_of_unknown_type(self, server: ProtocolServer) -> None:
         # Warnings are errors in tests.
         server.script(answer([{"type": SAMPLE_TEXT, "text": SAMPLE_TEXT}], finish_reason="Achebe"))
         assert ask(server.url).finish is Finish.UNKNOWN
 
-
-class TestConnections:
-    def test_connecting_takes_at_most_ten_seconds_of_the_timeout(
-        self, server: ProtocolServer
-    ) -> None:
-        seen: list[object] = []
-
-        async def run() -> None:
-            model = MistralModel("mistral", "m", api_key=KEY, base_url=server.url, timeout=60.0)
-            http = model.client.sdk_configuration.async_client
-
-            async def look(request: Any) -> None:
-                seen.append(request.extensions["timeout"])
-
-            http.event_hooks["request"].append(look)  # type: ignore[union-attr]
-            try:
-                await model.complete(REQUEST)
-            finally:
-                await model.close()
-
-        server.script(answer())
-        asyncio.run(run())
-        assert seen == [{"connect": 10.0, "read": 60.0, "write": 60.0, "pool": 60.0}]
-
-
-class TestAnswersOutsideTheProtocol:
     @pytest.mark.parametrize(
-        ("body", "told"),
+        ("body", "message"),
         [
             (b'{"choices": [{"mess', "bad_response: not JSON"),
             ([], "bad_response: no choices"),
@@ -225,18 +194,40 @@ class TestAnswersOutsideTheProtocol:
             (answer_body("ha", finish_reason="error"), "server_error: finish_reason error"),
         ],
     )  # fmt: skip
-    def test_are_failures(self, server: ProtocolServer, body: object, told: str) -> None:
+    def test_other_bodies_are_failures(
+        self, server: ProtocolServer, body: object, message: str
+    ) -> None:
         server.script(Reply(body=body))
-        assert str(calls.failure_of(server.url)) == told
+        assert str(calls.failure_of(server.url)) == message
+
+
+def test_connecting_takes_at_most_ten_seconds_of_the_timeout(server: ProtocolServer) -> None:
+    timeouts: list[object] = []
+
+    async def record(request: Any) -> None:
+        timeouts.append(request.extensions["timeout"])
+
+    async def run() -> None:
+        model = MistralModel("mistral", "m", api_key=KEY, base_url=server.url, timeout=60.0)
+        http = model.client.sdk_configuration.async_client
+        http.event_hooks["request"].append(record)  # type: ignore[union-attr]
+        try:
+            await model.complete(REQUEST)
+        finally:
+            await model.close()
+
+    server.script(answer())
+    asyncio.run(run())
+    assert timeouts == [{"connect": 10.0, "read": 60.0, "write": 60.0, "pool": 60.0}]
 
 
 def judged(reply: Reply) -> Outcome:
     return judge(reply.status, reply.body, model="model-test")
 
 
-class TestFailedCalls:
+class TestErrors:
     @pytest.mark.parametrize(
-        ("reply", "told"),
+        ("reply", "message"),
         [
             (failure(400, text="Prompt contains 65673 tokens, too large for model", code="3051"),
              "bad_request: HTTP 400 invalid_request_error"),
@@ -255,12 +246,13 @@ class TestFailedCalls:
              "server_error: HTTP 500 internal_server_error"),
         ],
     )  # fmt: skip
-    def test_are_told_apart(self, reply: Reply, told: str) -> None:
-        assert isinstance(judged(reply), CallError)
-        assert str(judged(reply)) == told
+    def test_failures_of_one_call(self, reply: Reply, message: str) -> None:
+        outcome = judged(reply)
+        assert isinstance(outcome, CallError)
+        assert str(outcome) == message
 
     @pytest.mark.parametrize(
-        ("reply", "says"),
+        ("reply", "remedy"),
         [
             (Reply(status=401, body={"detail": "Unauthorized"}),
              "HTTP 401: check the API key, and whether its plan has quota left"),
@@ -287,10 +279,10 @@ class TestFailedCalls:
             (failure(422, text=invalid("body", "max_tokens")), "run with a lower `--max-tokens`"),
         ],
     )  # fmt: skip
-    def test_that_every_call_would_meet_are_a_refusal(self, reply: Reply, says: str) -> None:
+    def test_refusals_of_every_call(self, reply: Reply, remedy: str) -> None:
         outcome = judged(reply)
         assert isinstance(outcome, ProviderRefusedError)
-        assert says in str(outcome)
+        assert remedy in str(outcome)
 
 
 CASE = CASES["mistral"]
@@ -323,15 +315,15 @@ def test_a_job_is_a_file_of_requests_and_a_job_for_it(batches: MistralBatches) -
     }
 
 
-def test_a_job_that_failed_keeps_what_it_has(batches: MistralBatches) -> None:
+def test_a_failed_job_has_the_results_so_far(batches: MistralBatches) -> None:
     batches.final = "FAILED"
     batches.outcome = lambda number: ABSENT if number else Item(text="in time")
 
-    async def look(service: BatchService) -> tuple[BatchState, dict[str, Outcome]]:
+    async def poll(service: BatchService) -> tuple[BatchState, dict[str, Outcome]]:
         job = await service.submit([request()] * 2, TAG)
         return await service.poll(job), await read(service, job)
 
-    state, outcomes = CASE.ask(batches.url, look)
+    state, outcomes = CASE.ask(batches.url, poll)
 
     assert (state.ended, str(state.absent)) == (True, "batch_failed")
     [completion] = outcomes.values()
@@ -339,13 +331,13 @@ def test_a_job_that_failed_keeps_what_it_has(batches: MistralBatches) -> None:
     assert completion.text == "in time"
 
 
-def test_an_answer_may_lack_what_the_sdk_asks_for(batches: MistralBatches) -> None:
+def test_a_job_needs_only_an_id(batches: MistralBatches) -> None:
     batches.faults = {0: Fault(Reply(body={"id": "file-1"})), 1: Fault(Reply(body={"id": "j"}))}
 
     assert CASE.ask(batches.url, lambda service: service.submit([request()], TAG)) == "j"
 
 
-def test_a_list_that_never_ends_is_read_to_its_total(batches: MistralBatches) -> None:
+def test_a_list_of_jobs_is_read_up_to_its_total(batches: MistralBatches) -> None:
     page = {"object": "list", "total": 4, "data": [{"id": "a"}, {"id": "b"}]}
     batches.faults = {number: Fault(Reply(body=page)) for number in range(9)}
 

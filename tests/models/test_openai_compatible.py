@@ -9,7 +9,6 @@ import pytest
 
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import (
-    AnswerSchema,
     CallError,
     Completion,
     Finish,
@@ -25,7 +24,7 @@ from pii_bench.models.openai_compatible import (
 )
 from tests.batch_protocols import OpenAIBatches, read_lines
 from tests.batch_server import Item
-from tests.models.adapters import KEY, REQUEST, SAMPLE_TEXT, SERVICES, Calls
+from tests.models.adapters import KEY, REQUEST, SAMPLE_TEXT, SCHEMA, SERVICES, Calls
 from tests.models.batch_cases import CASES, TAG, read, request, submit_and_read
 from tests.protocol_server import ProtocolServer, Reply, api_error, completion
 
@@ -40,12 +39,6 @@ ask = Calls(SERVICES["openai"].connect).ask
 OPENAI = "https://api.openai.com/v1"
 DEEPSEEK = "https://api.deepseek.com"
 OWN = "http://localhost:8000/v1"
-SCHEMA = {
-    "type": "object",
-    "properties": {"answer": {"type": "array", "items": {"type": "string"}}},
-    "required": ["answer"],
-    "additionalProperties": False,
-}
 
 
 def body_of(request: Request, endpoint: str) -> dict[str, Any]:
@@ -53,7 +46,7 @@ def body_of(request: Request, endpoint: str) -> dict[str, Any]:
 
 
 class TestRequest:
-    def test_sends_the_messages_and_the_sampling_and_nothing_of_the_bookkeeping(
+    def test_messages_and_sampling_are_sent_and_the_ids_are_not(
         self, server: ProtocolServer
     ) -> None:
         server.script(completion("hello"))
@@ -70,10 +63,10 @@ class TestRequest:
             "max_tokens": 321,
         }
 
-    def test_openai_itself_is_sent_its_own_parameters_and_what_its_variables_say(
+    def test_openai_gets_its_own_parameters_and_the_headers_of_its_variables(
         self, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # As a proxy, the server receives what is meant for any host.
+        # As a proxy, the server receives requests to any host.
         monkeypatch.setenv("HTTP_PROXY", server.url)
         monkeypatch.delenv("NO_PROXY", raising=False)
         monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
@@ -84,8 +77,8 @@ class TestRequest:
         (request,) = server.requests
         assert request.path == "http://api.openai.com/v1/chat/completions"
         assert request.body["max_completion_tokens"] == 321
-        named = ("openai-organization", "openai-project", "x-gateway")
-        assert [request.headers[name] for name in named] == ["org-mine", "proj-mine", "mine"]
+        names = ("openai-organization", "openai-project", "x-gateway")
+        assert [request.headers[name] for name in names] == ["org-mine", "proj-mine", "mine"]
 
 
 class TestRequestBody:
@@ -98,7 +91,7 @@ class TestRequestBody:
             ("https://notapi.openai.com", "max_tokens"),
         ],
     )
-    def test_names_the_token_limit_as_the_endpoint_knows_it(
+    def test_the_name_of_the_token_limit_depends_on_the_endpoint(
         self, endpoint: str, limit: str
     ) -> None:
         request = replace(REQUEST, sampling=Sampling(temperature=None, max_tokens=9))
@@ -108,21 +101,21 @@ class TestRequestBody:
 
     @pytest.mark.parametrize("endpoint", [OPENAI, OWN])
     def test_a_schema_is_enforced(self, endpoint: str) -> None:
-        request = replace(REQUEST, schema=AnswerSchema("answer", SCHEMA))
+        request = replace(REQUEST, schema=SCHEMA)
         assert body_of(request, endpoint)["response_format"] == {
             "type": "json_schema",
-            "json_schema": {"name": "answer", "strict": True, "schema": SCHEMA},
+            "json_schema": {"name": "answer", "strict": True, "schema": SCHEMA.schema},
         }
 
-    def test_deepseek_is_asked_for_json_because_it_takes_no_schema(self) -> None:
-        request = replace(REQUEST, schema=AnswerSchema("answer", SCHEMA))
+    def test_deepseek_gets_no_schema_but_json_mode(self) -> None:
+        request = replace(REQUEST, schema=SCHEMA)
         assert body_of(request, DEEPSEEK)["response_format"] == {"type": "json_object"}
 
 
 class TestAnswers:
-    def test_reasoning_that_the_limit_cut_off(self) -> None:
-        cut = completion(None, finish_reason="length", extra={"reasoning": "The query"})
-        answer = read_completion(cut.body)
+    def test_reasoning_without_an_answer(self) -> None:
+        reply = completion(None, finish_reason="length", extra={"reasoning": "The query"})
+        answer = read_completion(reply.body)
         assert (answer.text, answer.finish, answer.reasoning) == ("", Finish.LENGTH, "The query")
 
     @pytest.mark.parametrize("nothing", [None, "", ["a list"]])
@@ -142,7 +135,7 @@ class TestAnswers:
             ({"prompt_tokens_details": {"cached_tokens": None}}, Usage(120, 8)),
         ],
     )  # fmt: skip
-    def test_usage_in_detail(self, counts: dict[str, object], usage: Usage) -> None:
+    def test_details_of_the_usage(self, counts: dict[str, object], usage: Usage) -> None:
         reply = completion("Halifax", usage=(120, 8), counts=counts)
         assert read_completion(reply.body).usage == usage
 
@@ -157,13 +150,11 @@ class TestAnswers:
             api_error(403, 403, message="model-test requires moderation. Your input was flagged"),
         ],
     )  # fmt: skip
-    def test_a_prompt_that_a_filter_stops(self, reply: Reply) -> None:
+    def test_a_filter_error_is_an_empty_answer(self, reply: Reply) -> None:
         assert judged(reply) == Completion(text="", finish=Finish.FILTER)
 
-
-class TestAnswersOutsideTheProtocol:
     @pytest.mark.parametrize(
-        ("body", "told"),
+        ("body", "message"),
         [
             (None, "bad_response: not JSON"),
             ([], "bad_response: no choices"),
@@ -175,8 +166,8 @@ class TestAnswersOutsideTheProtocol:
              "server_error: insufficient_system_resource"),
         ],
     )  # fmt: skip
-    def test_are_failures(self, body: object, told: str) -> None:
-        with pytest.raises(CallError, match=f"^{told}$"):
+    def test_other_bodies_are_failures(self, body: object, message: str) -> None:
+        with pytest.raises(CallError, match=f"^{message}$"):
             read_completion(body)
 
 
@@ -184,15 +175,15 @@ def judged(reply: Reply) -> Outcome:
     return judge(reply.status, reply.body, provider="openai", model="model-test")
 
 
-class TestFailedCalls:
+class TestErrors:
     @pytest.mark.parametrize(
-        ("reply", "told"),
+        ("reply", "message"),
         [
             (api_error(400, "context_length_exceeded"),
              "bad_request: HTTP 400 context_length_exceeded"),
             (api_error(400, 400, kind="exceed_context_size_error"),
              "bad_request: HTTP 400 exceed_context_size_error"),
-            # Whatever else is named, the prompt of this call is too long.
+            # The prompt of this call is too long, whatever else the error names.
             (api_error(400, message="This model's maximum context length is 65536 tokens."),
              "bad_request: HTTP 400 context_length_exceeded"),
             (api_error(400, 400, param="max_tokens",
@@ -205,12 +196,13 @@ class TestFailedCalls:
             (Reply(status=529, body={"error": "busy"}), "overloaded: HTTP 529"),
         ],
     )  # fmt: skip
-    def test_are_told_apart(self, reply: Reply, told: str) -> None:
-        assert isinstance(judged(reply), CallError)
-        assert str(judged(reply)) == told
+    def test_failures_of_one_call(self, reply: Reply, message: str) -> None:
+        outcome = judged(reply)
+        assert isinstance(outcome, CallError)
+        assert str(outcome) == message
 
     @pytest.mark.parametrize(
-        ("reply", "says"),
+        ("reply", "remedy"),
         [
             (api_error(401, "invalid_api_key"), "HTTP 401 invalid_api_key: check the API key"),
             (api_error(402, "invalid_request_error"), "no credit or quota left"),
@@ -224,15 +216,13 @@ class TestFailedCalls:
             (api_error(429, "credit_balance_exhausted"), "no credit or quota left"),
         ],
     )  # fmt: skip
-    def test_that_every_call_would_meet_are_a_refusal(self, reply: Reply, says: str) -> None:
+    def test_refusals_of_every_call(self, reply: Reply, remedy: str) -> None:
         outcome = judged(reply)
         assert isinstance(outcome, ProviderRefusedError)
-        assert says in str(outcome)
+        assert remedy in str(outcome)
 
-
-class TestRefusedParameters:
     @pytest.mark.parametrize(
-        ("param", "code", "message", "says"),
+        ("param", "code", "message", "remedy"),
         [
             ("temperature", "unsupported_value",
              "Unsupported value: 'temperature' does not support 0 with this model.",
@@ -257,13 +247,13 @@ class TestRefusedParameters:
         ],
     )  # fmt: skip
     @pytest.mark.parametrize("status", [400, 422])
-    def test_every_call_would_fail(
-        self, status: int, param: str | None, code: str | None, message: str, says: str
+    def test_refused_parameters(
+        self, status: int, param: str | None, code: str | None, message: str, remedy: str
     ) -> None:
         outcome = judged(api_error(status, code, message=message, param=param))
         assert isinstance(outcome, ProviderRefusedError)
         assert f"HTTP {status}" in str(outcome)
-        assert says in str(outcome)
+        assert remedy in str(outcome)
 
     @pytest.mark.parametrize(
         ("param", "message"),
@@ -275,13 +265,13 @@ class TestRefusedParameters:
             (["temperature"], ""),
         ],
     )
-    def test_other_faults_are_of_one_call(self, param: object, message: str) -> None:
+    def test_other_parameters_are_failures_of_one_call(self, param: object, message: str) -> None:
         error = {"error": {"param": param, "message": message}}
         assert isinstance(judged(Reply(status=400, body=error)), CallError)
 
-    def test_an_error_without_its_wrapping(self) -> None:
-        bare = {"object": "error", "message": "?", "type": "BadRequestError", "code": 400}
-        outcome = judge(400, bare, provider="openai", model="m")
+    def test_an_error_without_its_outer_object(self) -> None:
+        error = {"object": "error", "message": "?", "type": "BadRequestError", "code": 400}
+        outcome = judge(400, error, provider="openai", model="m")
         assert str(outcome) == "bad_request: HTTP 400 BadRequestError"
 
 
@@ -316,7 +306,7 @@ def test_a_job_is_a_file_of_requests_and_a_batch_of_it(batches: OpenAIBatches) -
     }
 
 
-def test_openai_itself_is_asked_with_its_own_parameters() -> None:
+def test_batches_have_the_parameters_of_openai() -> None:
     async def size_of(base_url: str) -> int:
         model = OpenAICompatibleModel("openai", "model-test", api_key=KEY, base_url=base_url)
         try:
@@ -324,20 +314,20 @@ def test_openai_itself_is_asked_with_its_own_parameters() -> None:
         finally:
             await model.close()
 
-    # Its `max_completion_tokens` is longer than the `max_tokens` of all others.
+    # `max_completion_tokens` is longer than the `max_tokens` of other servers.
     other = asyncio.run(size_of("https://models.example/v1"))
     assert asyncio.run(size_of(OPENAI)) == other + len("_completion")
 
 
 @pytest.mark.parametrize("code", ["token_limit_exceeded", "invalid_json_line"])
-def test_a_job_that_is_refused_whole_says_why(batches: OpenAIBatches, code: str) -> None:
+def test_a_refused_job_has_the_reason(batches: OpenAIBatches, code: str) -> None:
     batches.final, batches.outcome = "failed", lambda _: Item(code=code)
 
-    async def look(service: BatchService) -> tuple[BatchState, dict[str, Outcome]]:
+    async def poll(service: BatchService) -> tuple[BatchState, dict[str, Outcome]]:
         job = await service.submit([request()], TAG)
         return await service.poll(job), await read(service, job)
 
-    state, results = CASE.ask(batches.url, look)
+    state, results = CASE.ask(batches.url, poll)
 
     assert (state.ended, results) == (True, {})
     assert isinstance(state.absent, ProviderRefusedError)
@@ -347,16 +337,7 @@ def test_a_job_that_is_refused_whole_says_why(batches: OpenAIBatches, code: str)
     assert ("--limit" in str(state.absent)) == (code == "token_limit_exceeded")
 
 
-def test_a_job_is_read_again_from_its_start(batches: OpenAIBatches) -> None:
-    async def twice(service: BatchService) -> list[list[str]]:
-        job = await service.submit([request()] * 2, TAG)
-        await service.poll(job)
-        return [sorted(await read(service, job)) for _ in range(2)]
-
-    assert CASE.ask(batches.url, twice) == [[f"{TAG}-0", f"{TAG}-1"]] * 2
-
-
-def test_lines_are_ascii(batches: OpenAIBatches) -> None:
+def test_the_lines_of_requests_are_ascii(batches: OpenAIBatches) -> None:
     CASE.ask(batches.url, lambda service: submit_and_read(service, [request("\u2028é")]))
 
     _, content = batches.requests[0].body["file"]
