@@ -38,7 +38,7 @@ class Pin:
         """Count and hash a file in our format.
 
         Raises:
-            InputFileError: The file cannot be read or is broken.
+            InputFileError: the file cannot be read or is broken.
         """
         samples = read_native(path)
         return cls(
@@ -57,15 +57,15 @@ class DatasetCard:
     pins by `pii_bench.datasets.publish`.
 
     Attributes:
-        name: Name of the card, without `.card.json`.
-        version: Version of the data, MAJOR.MINOR.PATCH.
-        released: Date of this version, YYYY-MM-DD.
+        name: name of the card, without `.card.json`.
+        version: version of the data, MAJOR.MINOR.PATCH.
+        released: date of this version, YYYY-MM-DD.
         licence: SPDX identifier.
-        benchmark: Whether `all` includes the datasets.
-        summary: One sentence.
-        construction: How the data were made, one paragraph.
-        known_limits: What the data cannot show, one sentence each.
-        pins: Pin of each dataset by name; empty before the first build.
+        benchmark: whether `all` includes the datasets.
+        summary: one sentence.
+        construction: how the data were made, one paragraph.
+        known_limits: what the data cannot show, one sentence each.
+        pins: pin of each dataset by name; empty before the first build.
     """
 
     name: str
@@ -88,7 +88,7 @@ def read_card(path: Path) -> DatasetCard:
     """Read a card.
 
     Raises:
-        InputFileError: The file is missing or not a card.
+        InputFileError: the file is missing or not a card.
     """
     return read_object(path, "card of a dataset", _card)
 
@@ -120,9 +120,9 @@ class Entry:
     """A dataset of this project.
 
     Attributes:
-        name: Name on the command line and in results.
-        card: Name of its card.
-        remedy: How to get a missing file, in the imperative.
+        name: name on the command line and in results.
+        card: name of its card.
+        remedy: how to get a missing file, in the imperative.
     """
 
     name: str
@@ -165,12 +165,12 @@ class Dataset:
     """A loaded dataset.
 
     Attributes:
-        name: Name in results; for a file it ends in the first digits of its hash.
-        source: A name of `DATASETS`, or the path that the user passed.
+        name: name in results; for a file it ends in the first digits of its hash.
+        source: a name of `DATASETS`, or the path that the user passed.
         sha256: Hash of the file.
-        samples: In the order of the file.
-        faults: One message for each kind of unusable annotation.
-        names_subjects: Whether entities are assigned to subjects. If not, no metric that depends
+        samples: in the order of the file.
+        faults: one message for each kind of unusable annotation.
+        names_subjects: whether entities are assigned to subjects. If not, no metric that depends
             on subjects is shown.
     """
 
@@ -202,10 +202,10 @@ class DocumentStream:
     """A dataset as texts with labelled spans.
 
     Attributes:
-        name: See `Dataset`.
+        name: see `Dataset`.
         sha256: See `Dataset`.
-        labels: Meaning of each label.
-        read: Yields the documents and reports what does not fit to a `Misfits`.
+        labels: meaning of each label.
+        read: yields the documents and reports what does not fit to a `Misfits`.
     """
 
     name: str
@@ -220,8 +220,8 @@ def load_datasets(source: str) -> tuple[Dataset, ...]:
     `all` is every dataset whose card belongs to the benchmark, or demo if none is built.
 
     Raises:
-        UnknownNameError: The source is neither a name nor a file.
-        InputFileError: The file is broken, or one of ours is missing or differs from its pin.
+        UnknownNameError: the source is neither a name nor a file.
+        InputFileError: the file is broken, or one of ours is missing or differs from its pin.
     """
     if source == ALL:
         cards = {name: read_card(entry.card_path) for name, entry in DATASETS.items()}
@@ -234,9 +234,9 @@ def load_for_training(source: str) -> Dataset:
     """Load a dataset to train a model on: one of `TRAIN_DEV` or a file.
 
     Raises:
-        PiiBenchError: The source is a test set of ours.
-        UnknownNameError: The source is neither a name nor a file.
-        InputFileError: The file is missing or broken.
+        PiiBenchError: the source is a test set of ours.
+        UnknownNameError: the source is neither a name nor a file.
+        InputFileError: the file is missing or broken.
     """
     if source in DATASETS and source not in TRAIN_DEV:
         allowed = ", ".join(TRAIN_DEV)
@@ -250,8 +250,9 @@ def open_dataset(source: str) -> DatasetStream:
     Datasets of spans and files in our format are streamed; others are held in memory.
 
     Raises:
-        UnknownNameError: The source is neither a name nor a file.
-        InputFileError: The file is missing, or ours or foreign and broken.
+        UnknownNameError: the source is neither a name nor a file.
+        InputFileError: the file is missing or broken. Faults of a streamed file in our format are
+            raised when it is read.
     """
     if source in DATASETS:
         entry = DATASETS[source]
@@ -291,8 +292,8 @@ def open_documents(source: str) -> DocumentStream:
     """Open any dataset as documents with labelled spans.
 
     Raises:
-        UnknownNameError: The source is neither a name nor a file.
-        InputFileError: See `open_dataset`.
+        UnknownNameError: the source is neither a name nor a file.
+        InputFileError: see `open_dataset`.
     """
     from pii_bench.datasets.span_files import SPAN_FORMATS, Document, read_documents, span_source
 
@@ -320,8 +321,8 @@ def load_dataset(source: str) -> Dataset:
     """Load one dataset: a name, `format:path`, or a path.
 
     Raises:
-        UnknownNameError: The source is neither a name nor a file.
-        InputFileError: The file is broken, or one of ours is missing or differs from its pin.
+        UnknownNameError: the source is neither a name nor a file.
+        InputFileError: the file is broken, or one of ours is missing or differs from its pin.
     """
     if source not in DATASETS:
         from pii_bench.datasets.span_files import Misfits, read_samples, span_source

@@ -52,7 +52,7 @@ def read_capid(path: Path) -> tuple[tuple[Sample, ...], tuple[str, ...]]:
         occur in its context and is therefore left out.
 
     Raises:
-        InputFileError: Lines are broken, a type or relevance is unknown, or the file is empty.
+        InputFileError: lines are broken, a type or relevance is unknown, or the file is empty.
     """
     samples: list[Sample] = []
     faults: list[str] = []
@@ -147,7 +147,7 @@ def read_tab(path: Path) -> tuple[tuple[Sample, ...], tuple[str, ...]]:
         offsets do not hold its text and which is therefore left out.
 
     Raises:
-        InputFileError: The file is no list of documents, a type or kind of identifier is unknown,
+        InputFileError: the file is no list of documents, a type or kind of identifier is unknown,
             an id is repeated, or the file is empty.
     """
     samples: dict[str, Sample] = {}

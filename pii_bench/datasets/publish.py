@@ -30,8 +30,8 @@ def replace_block(name: str, markdown: str, path: Path) -> None:
     """Replace the text between the two marks of a block in a file.
 
     Raises:
-        InputFileError: The file cannot be read, or lacks one of the marks or has it twice.
-        ResultsError: The file cannot be written.
+        InputFileError: the file cannot be read, or lacks one of the marks or has it twice.
+        ResultsError: the file cannot be written.
     """
     begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
     try:
@@ -211,8 +211,8 @@ def publish(data: Path = DATA) -> None:
     """Update the pins in the cards of all datasets, then write metadata and checksums.
 
     Raises:
-        InputFileError: A dataset or card is missing or broken.
-        ResultsError: A file cannot be written.
+        InputFileError: a dataset or card is missing or broken.
+        ResultsError: a file cannot be written.
     """
     cards = []
     for name, group in groupby(DATASETS.values(), key=lambda entry: entry.card):

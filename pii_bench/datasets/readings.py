@@ -34,18 +34,18 @@ class Reading:
     """The answer of one reader about one version of a sample.
 
     Attributes:
-        id: Id of the sample.
-        version: Version of the sample, see `version_of`.
+        id: id of the sample.
+        version: version of the sample, see `version_of`.
         reader: "a" or "b" for the two readers of a version, "c" for the finished set.
         round: 1 for the first version of a sample that was read.
-        options: Texts of the entities that the reader was shown.
-        gold: Texts of the related entities, which the reader was not shown.
-        needed: Texts of the entities that the reader considers needed.
-        unlisted: Personal information that is not among the entities.
-        ambiguous: Whether reasonable people could choose differently.
-        text: How natural the description is, 1 to 5.
-        query: How natural the query is, 1 to 5.
-        remark: Comment of the reader, or empty.
+        options: texts of the entities that the reader was shown.
+        gold: texts of the related entities, which the reader was not shown.
+        needed: texts of the entities that the reader considers needed.
+        unlisted: personal information that is not among the entities.
+        ambiguous: whether reasonable people could choose differently.
+        text: how natural the description is, 1 to 5.
+        query: how natural the query is, 1 to 5.
+        remark: comment of the reader, or empty.
     """
 
     id: str
@@ -82,7 +82,7 @@ def load_readings(name: str, folder: Path = READINGS) -> list[Reading]:
     """Load the readings of a set in the order of the file; none if there is no file.
 
     Raises:
-        InputFileError: The file is broken.
+        InputFileError: the file is broken.
     """
     path = folder / f"{name}.jsonl"
     if not path.exists():

@@ -37,11 +37,11 @@ def read_rows(path: Path, bad: BadLines) -> Rows:
     In CSV the line is the last one of the row, in Parquet the number of the row.
 
     Args:
-        path: The file.
-        bad: Collects the rows that are not objects, which are skipped.
+        path: the file.
+        bad: collects the rows that are not objects, which are skipped.
 
     Raises:
-        InputFileError: The file cannot be read or is truncated.
+        InputFileError: the file cannot be read or is truncated.
         MissingExtraError: pyarrow is not installed.
     """
     return ROWS[path.suffix.lower()](path, bad)
@@ -67,7 +67,7 @@ def parquet_schema(path: Path) -> Any:
     """Return the schema of a Parquet file.
 
     Raises:
-        InputFileError: The file cannot be read.
+        InputFileError: the file cannot be read.
         MissingExtraError: pyarrow is not installed.
     """
     arrow, parquet = import_arrow()

@@ -21,12 +21,12 @@ class Entity:
     """A piece of PII.
 
     Attributes:
-        text: The minimal text, as the description writes it.
-        type: One of the seven types.
-        category: One of the 55 categories; None in foreign data.
-        spans: Offsets (start, end) in code points, end exclusive; empty in foreign data without
+        text: the minimal text, as the description writes it.
+        type: one of the seven types.
+        category: one of the 55 categories; None in foreign data.
+        spans: offsets (start, end) in code points, end exclusive; empty in foreign data without
             offsets.
-        extra: Keys of the file that the format does not define.
+        extra: keys of the file that the format does not define.
     """
 
     text: str
@@ -59,8 +59,8 @@ class Sample:
     """A description, its PII by subject, a query and the related entities.
 
     Attributes:
-        query: None in datasets without queries, for which only detection applies.
-        related: The entities that the query needs.
+        query: none in datasets without queries, for which only detection applies.
+        related: the entities that the query needs.
     """
 
     id: str
@@ -98,9 +98,9 @@ class Perturbation:
     The subjects and entities of the perturbed sample are in the order of the original.
 
     Attributes:
-        kind: Kind of perturbation.
-        dataset: Dataset of the original.
-        source: Id of the original.
+        kind: kind of perturbation.
+        dataset: dataset of the original.
+        source: id of the original.
     """
 
     kind: str
@@ -140,7 +140,7 @@ def iterate_native(path: Path) -> Iterator[Sample]:
     """Yield the samples of a dataset file; faults are raised after the last one.
 
     Raises:
-        InputFileError: With file and lines, if the format is broken, a span does not hold its
+        InputFileError: with file and lines, if the format is broken, a span does not hold its
             entity, a related entity is no gold entity, or an id is repeated.
     """
     first_line: dict[str, int] = {}
@@ -165,7 +165,7 @@ def write_native(path: Path, samples: Iterable[Sample]) -> None:
     """Write a dataset file atomically.
 
     Raises:
-        ResultsError: The file cannot be written.
+        ResultsError: the file cannot be written.
     """
     lines = [json.dumps(sample_to_record(sample), ensure_ascii=False) for sample in samples]
     write_whole(path, "".join(f"{line}\n" for line in lines))
@@ -175,7 +175,7 @@ def sample_from_record(record: dict[str, Any]) -> Sample:
     """Parse the JSON object of one line.
 
     Raises:
-        RecordError: Names the sample and the faulty key.
+        RecordError: names the sample and the faulty key.
     """
     sample_id = get(record, "id", str)
     owner = f"sample {sample_id!r}"

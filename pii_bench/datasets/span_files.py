@@ -92,10 +92,10 @@ class SpanSource:
     """A parsed `--dataset` option, such as `format:PATH#language=fr&split=test`.
 
     Attributes:
-        format: A name of `SPAN_FORMATS`.
-        path: A file, or a folder of files.
-        language: Keep only rows of this language, a code or an English name.
-        split: Keep only rows of this split. Rows that do not name theirs belong to the split
+        format: a name of `SPAN_FORMATS`.
+        path: a file, or a folder of files.
+        language: keep only rows of this language, a code or an English name.
+        split: keep only rows of this split. Rows that do not name theirs belong to the split
             that the name of their file or folder starts with.
     """
 
@@ -143,7 +143,7 @@ def span_source(source: str) -> SpanSource | None:
     """Parse a `--dataset` option; None if it names no format of spans.
 
     Raises:
-        PiiBenchError: A filter is neither language nor split.
+        PiiBenchError: a filter is neither language nor split.
     """
     name, _, rest = source.partition(":")
     if name not in SPAN_FORMATS:
@@ -159,7 +159,7 @@ def read_documents(source: SpanSource, misfits: Misfits) -> Iterator[Document]:
     """Yield the documents of a dataset; what does not fit is added to `misfits`.
 
     Raises:
-        InputFileError: A file cannot be read, or no row fits.
+        InputFileError: a file cannot be read, or no row fits.
         MissingExtraError: pyarrow is not installed.
     """
     span_format = SPAN_FORMATS[source.format]
@@ -378,13 +378,13 @@ def _parse_offsets(
     """Parse a row whose spans are objects with offsets.
 
     Args:
-        row: The row.
-        reasons: Collects why spans are left out.
-        text: Key of the text.
-        spans: Key of the spans.
-        value: Key of the value of a span, which may be missing.
-        ends: Keys of start and end of a span.
-        label: Key of the label of a span.
+        row: the row.
+        reasons: collects why spans are left out.
+        text: key of the text.
+        spans: key of the spans.
+        value: key of the value of a span, which may be missing.
+        ends: keys of start and end of a span.
+        label: key of the label of a span.
     """
     whole = get(row, text, str)
     labelled: list[LabelledSpan] = []

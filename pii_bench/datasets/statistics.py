@@ -28,14 +28,14 @@ class Statistics:
     """Counts and means over the samples of a dataset.
 
     Attributes:
-        samples: Number of samples.
-        subjects: Mean number per sample.
-        description_chars: Mean length in code points.
-        description_entities: Mean number of entities; one with several spans counts once.
-        query_chars: Mean length in code points over the samples with a query; 0 if none has one.
-        query_entities: Mean number of related entities over the same samples.
-        types: Number of entities of each type.
-        categories: How many of the 55 categories occur; None if unknown.
+        samples: number of samples.
+        subjects: mean number per sample.
+        description_chars: mean length in code points.
+        description_entities: mean number of entities; one with several spans counts once.
+        query_chars: mean length in code points over the samples with a query; 0 if none has one.
+        query_entities: mean number of related entities over the same samples.
+        types: number of entities of each type.
+        categories: how many of the 55 categories occur; None if unknown.
     """
 
     samples: int
@@ -86,7 +86,7 @@ def published_statistics(folder: Path = PUBLISHED) -> dict[str, Statistics]:
     which give 9.17.
 
     Raises:
-        InputFileError: A table is missing or broken.
+        InputFileError: a table is missing or broken.
     """
     types: dict[str, dict[PiiType, int]] = {}
     path = folder / "paper_type_distribution.csv"

@@ -28,9 +28,9 @@ class Piece:
     """A stretch of a text in which no annotation begins or ends.
 
     Attributes:
-        text: The text.
-        inside: Keys of the annotations that contain it.
-        whole: Whether it is all of each of them.
+        text: the text.
+        inside: keys of the annotations that contain it.
+        whole: whether it is all of each of them.
     """
 
     text: str
@@ -43,10 +43,10 @@ class CutSample:
     """A sample cut into pieces.
 
     Attributes:
-        sample: The sample.
-        spans: Spans of each annotation; empty if the text does not contain it.
-        edges: Offsets where the pieces begin, and the end of the text.
-        pieces: The pieces.
+        sample: the sample.
+        spans: spans of each annotation; empty if the text does not contain it.
+        edges: offsets where the pieces begin, and the end of the text.
+        pieces: the pieces.
     """
 
     sample: Sample
@@ -122,8 +122,8 @@ def cut(sample: Sample, *, public: bool = False) -> CutSample:
     """Cut a sample at the ends of all annotations.
 
     Args:
-        sample: The sample. Entities without spans are located as whole words.
-        public: Whether to cut at the texts of `meta.public` too.
+        sample: the sample. Entities without spans are located as whole words.
+        public: whether to cut at the texts of `meta.public` too.
     """
     text = sample.description
     spans = {

@@ -33,8 +33,8 @@ class Subject:
     """The entities of one person.
 
     Attributes:
-        entities: Normalised (text, type) pairs.
-        texts: Their texts.
+        entities: normalised (text, type) pairs.
+        texts: their texts.
     """
 
     entities: frozenset[tuple[str, str]]
@@ -58,8 +58,8 @@ def match(predicted: Sequence[Subject], gold: Sequence[Subject]) -> tuple[Pair, 
     the arguments changes no score, and swapping the sides only swaps precision and recall.
 
     Args:
-        predicted: Subjects with at least one entity each.
-        gold: Subjects with at least one entity each.
+        predicted: subjects with at least one entity each.
+        gold: subjects with at least one entity each.
 
     Returns:
         Sorted pairs of indices (predicted, gold).
@@ -89,8 +89,8 @@ class _Optima:
     These are all full assignments that use only `edges` and every required column.
 
     Attributes:
-        edges: By row and column, whether any optimal assignment has the pair.
-        required: By column, whether all optimal assignments use it.
+        edges: by row and column, whether any optimal assignment has the pair.
+        required: by column, whether all optimal assignments use it.
     """
 
     edges: list[list[bool]]
@@ -248,14 +248,14 @@ class DetectionScore:
 
     Attributes:
         strict: (text, type) pairs over the matched subjects (Strict-F1).
-        entity: Texts pooled over all subjects, ignoring types (Ent-F1).
-        entity_matched: Texts over the matched subjects, ignoring types.
-        rouge_l: Most similar texts of the same type over the matched subjects (RougeL-F).
-        matching: The matching M* as (predicted, gold) indices into the caller's lists, sorted.
+        entity: texts pooled over all subjects, ignoring types (Ent-F1).
+        entity_matched: texts over the matched subjects, ignoring types.
+        rouge_l: most similar texts of the same type over the matched subjects (RougeL-F).
+        matching: the matching M* as (predicted, gold) indices into the caller's lists, sorted.
             It has every subject with entities of the shorter side, also in pairs with nothing
             in common.
-        strict_counts: Pairs shared within M*, and all pairs of each side.
-        entity_counts: The counts behind `entity`.
+        strict_counts: pairs shared within M*, and all pairs of each side.
+        entity_counts: the counts behind `entity`.
     """
 
     strict: PRF
@@ -274,12 +274,12 @@ def score_detection(predicted: RawSubjects | None, gold: RawSubjects) -> Detecti
     if only one has, 0.
 
     Args:
-        predicted: One iterable of (text, type) per subject, or None for a sample without a
+        predicted: one iterable of (text, type) per subject, or None for a sample without a
             prediction: every score is 0, even if gold is empty.
-        gold: One iterable of (text, type) per subject.
+        gold: one iterable of (text, type) per subject.
 
     Raises:
-        PiiBenchError: An entity is not a (text, type) pair.
+        PiiBenchError: an entity is not a (text, type) pair.
     """
     golds = _with_entities(gold)
     predictions = _with_entities(predicted or ())

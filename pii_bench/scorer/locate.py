@@ -291,9 +291,9 @@ def resolve_claims(
     - The rest of a claim next to a kept value or a longer claim is masked as well.
 
     Args:
-        text: The text.
-        claims: The spans to mask.
-        kept: The spans of each value that stays readable.
+        text: the text.
+        claims: the spans to mask.
+        kept: the spans of each value that stays readable.
 
     Returns:
         Claims without white space at their ends.
@@ -342,15 +342,15 @@ class _FoldedText:
     """A text in a normal form, with the offsets of each of its characters in the original.
 
     Attributes:
-        text: The normal form.
+        text: the normal form.
     """
 
     def __init__(self, text: str, fold: Callable[[str], str]) -> None:
         """Fold a text.
 
         Args:
-            text: The original.
-            fold: Maps a character, with all combining marks that follow it, to its normal form.
+            text: the original.
+            fold: maps a character, with all combining marks that follow it, to its normal form.
         """
         characters = set(text)
         table = {ord(character): fold(character) for character in characters}
@@ -460,8 +460,8 @@ def _group_pattern(characters: set[str], table: dict[int, str]) -> re.Pattern[st
     """Return a pattern of the groups that do not fold character by character.
 
     Args:
-        characters: All characters of the text.
-        table: Their normal forms.
+        characters: all characters of the text.
+        table: their normal forms.
     """
     not_single = [c for c in characters if len(table[ord(c)]) != 1]
     silent = "".join(re.escape(c) for c in not_single if not table[ord(c)])

@@ -35,11 +35,11 @@ class MaskedTextScore:
     """Scores of one sample, each from 0 to 1.
 
     Attributes:
-        protection: Share of the unneeded texts of which no occurrence has a readable character;
+        protection: share of the unneeded texts of which no occurrence has a readable character;
             1 if there are none.
-        retention: Share of the needed texts of which at least one occurrence is readable in
+        retention: share of the needed texts of which at least one occurrence is readable in
             full; 1 if there are none.
-        collateral: Share of the characters outside all gold spans that are masked, ignoring
+        collateral: share of the characters outside all gold spans that are masked, ignoring
             white space; None if there are none, and for a failure.
     """
 
@@ -53,9 +53,9 @@ class GoldText:
     """A distinct gold text.
 
     Attributes:
-        text: The normalised text.
-        needed: Whether any related entity has this text.
-        spans: Its sorted occurrences; empty in some foreign data.
+        text: the normalised text.
+        needed: whether any related entity has this text.
+        spans: its sorted occurrences; empty in some foreign data.
     """
 
     text: str
@@ -68,10 +68,10 @@ class Judgement:
     """What a masking leaves readable.
 
     Attributes:
-        hidden: For each gold text, the number of occurrences without a readable character.
-        readable: For each gold text, the number of occurrences that are readable in full.
-        other: Number of characters that are neither white space nor part of a gold text.
-        other_masked: Number of these that are masked.
+        hidden: for each gold text, the number of occurrences without a readable character.
+        readable: for each gold text, the number of occurrences that are readable in full.
+        other: number of characters that are neither white space nor part of a gold text.
+        other_masked: number of these that are masked.
     """
 
     hidden: tuple[int, ...]
@@ -84,7 +84,7 @@ class GoldTexts:
     """The gold texts of one description, against which maskings of it are judged.
 
     Attributes:
-        texts: The distinct texts, in the order of the entities.
+        texts: the distinct texts, in the order of the entities.
     """
 
     def __init__(
@@ -96,12 +96,12 @@ class GoldTexts:
         """Group entities by text.
 
         Args:
-            description: The text.
+            description: the text.
             entities: (text, spans) of the gold entities; blank texts are dropped.
-            related: Texts of the related entities.
+            related: texts of the related entities.
 
         Raises:
-            PiiBenchError: A span is outside the description, or `related` is one string.
+            PiiBenchError: a span is outside the description, or `related` is one string.
         """
         needed = text_set(related)
         spans_by_text: defaultdict[str, set[Span]] = defaultdict(set)
@@ -120,7 +120,7 @@ class GoldTexts:
         """Judge one masking, given as spans that may overlap.
 
         Raises:
-            PiiBenchError: A span is outside the description.
+            PiiBenchError: a span is outside the description.
         """
         is_masked = self._mask_bytes(masked)
         hidden: list[int] = []
@@ -161,17 +161,17 @@ def score_masked_text(
     """Score a description in which spans are masked.
 
     Args:
-        description: The text.
-        masked_spans: What was really masked; spans may overlap. None for a sample without a
+        description: the text.
+        masked_spans: what was really masked; spans may overlap. None for a sample without a
             masked text: protection and retention are 0, even if there is nothing to protect.
         gold_entities: (text, spans) of the gold entities, with every occurrence of a text. Texts
             without a span are left out.
-        gold_related: Texts of the related entities.
-        weights: Weight of each gold text in protection, such as the tier of its sensitivity;
+        gold_related: texts of the related entities.
+        weights: weight of each gold text in protection, such as the tier of its sensitivity;
             1 for a text without a weight. None weights all texts equally.
 
     Raises:
-        PiiBenchError: A span is outside the description, a weight is below 0, or `gold_related`
+        PiiBenchError: a span is outside the description, a weight is below 0, or `gold_related`
             is one string.
     """
     gold = GoldTexts(description, gold_entities, gold_related)
@@ -249,9 +249,9 @@ class TextTrace:
     """How much of one gold text a rewriting contains.
 
     Attributes:
-        text: The gold text.
-        trace: How much of it.
-        spans: Where, in code points of the rewriting.
+        text: the gold text.
+        trace: how much of it.
+        spans: where, in code points of the rewriting.
     """
 
     text: GoldText = field(repr=False)
@@ -325,15 +325,15 @@ def score_rewritten_text(
     """Score a rewritten description.
 
     Args:
-        description: The original text.
-        rewritten: None for a sample without a rewriting: protection and retention are 0.
-        gold_entities: See `score_masked_text`.
-        gold_related: Texts of the related entities.
-        query: Words of the query do not count as leaked parts of a value.
-        weights: Weight of each gold text in protection.
+        description: the original text.
+        rewritten: none for a sample without a rewriting: protection and retention are 0.
+        gold_entities: see `score_masked_text`.
+        gold_related: texts of the related entities.
+        query: words of the query do not count as leaked parts of a value.
+        weights: weight of each gold text in protection.
 
     Raises:
-        PiiBenchError: See `score_masked_text`.
+        PiiBenchError: see `score_masked_text`.
     """
     gold = GoldTexts(description, gold_entities, gold_related)
     if rewritten is None:

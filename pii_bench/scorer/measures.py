@@ -191,9 +191,9 @@ class TextsScore:
     """Scores of one sample over sets of texts.
 
     Attributes:
-        exact: Over equal texts.
-        rouge_l: Over most similar texts (RougeL-F).
-        counts: The counts behind `exact`.
+        exact: over equal texts.
+        rouge_l: over most similar texts (RougeL-F).
+        counts: the counts behind `exact`.
     """
 
     exact: PRF
@@ -207,7 +207,7 @@ def score_query_related(predicted: Iterable[str] | None, gold: Iterable[str]) ->
     None stands for a sample without a prediction: every score is 0, even if gold is empty.
 
     Raises:
-        PiiBenchError: An argument is one string.
+        PiiBenchError: an argument is one string.
     """
     return _compare(None if predicted is None else text_set(predicted), text_set(gold))
 
@@ -224,7 +224,7 @@ def score_masking(
     missing prediction: every score is 0, even if nothing should be masked.
 
     Raises:
-        PiiBenchError: An argument is one string.
+        PiiBenchError: an argument is one string.
     """
     masked = None
     if predicted_entities is not None and predicted_related is not None:

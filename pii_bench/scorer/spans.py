@@ -47,11 +47,11 @@ class SemEval:
     """Counts of one SemEval schema; a partial match is worth half.
 
     Attributes:
-        correct: Predicted spans that are right.
-        incorrect: Predicted spans that overlap a gold span but are wrong in this schema.
-        partial: The same in the schema `partial`, which has no incorrect ones.
-        missed: Gold spans that no predicted span took.
-        spurious: Predicted spans that took no gold span.
+        correct: predicted spans that are right.
+        incorrect: predicted spans that overlap a gold span but are wrong in this schema.
+        partial: the same in the schema `partial`, which has no incorrect ones.
+        missed: gold spans that no predicted span took.
+        spurious: predicted spans that took no gold span.
     """
 
     correct: int = 0
@@ -85,12 +85,12 @@ class SpanScore:
     """Counts of one document, or of several: `sum(scores, SpanScore())`.
 
     Attributes:
-        labels: Exact counts by label.
+        labels: exact counts by label.
         strict: SemEval, correct with equal start, end and label.
         exact: SemEval, correct with equal start and end.
         partial: SemEval, correct with equal start and end, partial with any overlap.
         type: SemEval, correct with any overlap and an equal label.
-        overlap: Spans matched one to one, ignoring labels.
+        overlap: spans matched one to one, ignoring labels.
         tokens: (token, label) pairs; None if no text was given.
     """
 
@@ -139,11 +139,11 @@ def score_spans(
 
     Args:
         predicted: (start, end, label) in code points, end exclusive, in any order.
-        gold: The same.
-        text: The document; None leaves out the token counts.
+        gold: the same.
+        text: the document; None leaves out the token counts.
 
     Raises:
-        PiiBenchError: A span is not a (start, end, label), is empty, or ends beyond the text.
+        PiiBenchError: a span is not a (start, end, label), is empty, or ends beyond the text.
     """
     predictions = _spans(predicted, "predicted", text)
     golds = _spans(gold, "gold", text)
@@ -175,9 +175,9 @@ def f1_interval(
     takes memory only for the different counts.
 
     Args:
-        documents: One of the counts of each document (`SpanScore.counts`, `overlap`, `tokens`).
-        resamples: Number of resamples.
-        seed: Random seed.
+        documents: one of the counts of each document (`SpanScore.counts`, `overlap`, `tokens`).
+        resamples: number of resamples.
+        seed: random seed.
 
     Returns:
         None for fewer than two documents, or if nothing was predicted or gold.

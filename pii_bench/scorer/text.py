@@ -98,7 +98,7 @@ def entity_set(entities: Iterable[Sequence[str]]) -> frozenset[tuple[str, str]]:
     """Return the set of normalised (text, type) pairs, without blank texts.
 
     Raises:
-        PiiBenchError: An entity is not a pair.
+        PiiBenchError: an entity is not a pair.
     """
     pairs = set()
     for entity in entities:

@@ -1,4 +1,4 @@
-"""Cards for tests to start from."""
+"""Builder of dataset cards for tests."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ _CARD: Final = DatasetCard(
 
 
 def make_card(**changes: Any) -> DatasetCard:
-    """A card without pins."""
+    """Return a card without pins."""
     return replace(_CARD, **changes)

@@ -1,5 +1,3 @@
-"""Datasets by name and path, and their cards."""
-
 from __future__ import annotations
 
 import datetime as dt
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_a_card_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_a_written_card_is_read_back(tmp_path: Path) -> None:
     pins = {"train": Pin(2, 3, 5, "ab"), "dev": Pin(1, 1, 1, "cd")}
     card = make_card(name="größe", pins=pins)
     path = card_path(tmp_path, "toy")
@@ -44,21 +42,20 @@ def test_a_card_comes_back_as_it_was(tmp_path: Path) -> None:
     assert read_card(path) == card
 
 
-def test_pins_are_counted_in_the_files(tmp_path: Path) -> None:
-    # Two people with two entities, nobody, and one person with one entity in two spans.
-    nobody = sample_record("s3", subjects=[], related=[])
+def test_a_pin_counts_samples_subjects_and_entities(tmp_path: Path) -> None:
+    empty = sample_record("s3", subjects=[], related=[])
     entity = {"text": "32", "type": "DEM", "spans": [[0, 2], [4, 6]]}
     twice = sample_record(
         "s4", description="32, 32", subjects=[{"id": "A", "entities": [entity]}], related=[]
     )
-    records = [sample_record("s1"), sample_record("s2"), nobody, twice]
+    records = [sample_record("s1"), sample_record("s2"), empty, twice]
 
-    found = Pin.of(write_lines(tmp_path / "set.jsonl", records))
+    pin = Pin.of(write_lines(tmp_path / "set.jsonl", records))
 
-    assert (found.samples, found.subjects, found.entities) == (4, 3, 5)
+    assert (pin.samples, pin.subjects, pin.entities) == (4, 3, 5)
 
 
-def test_a_card_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_card_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match=r"toy\.card\.json: no card of a dataset: No such"):
         read_card(tmp_path / "toy.card.json")
 
@@ -75,7 +72,7 @@ def test_a_card_that_is_not_there(tmp_path: Path) -> None:
         ({"pins": {"dev": {"samples": 3}}}, "pins.dev: 'subjects' is missing"),
     ],
 )
-def test_a_card_of_another_format(tmp_path: Path, changes: dict[str, Any], what: str) -> None:
+def test_a_broken_card_is_an_error(tmp_path: Path, changes: dict[str, Any], what: str) -> None:
     path = tmp_path / "toy.card.json"
     write_json(path, make_card())
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
@@ -88,7 +85,7 @@ def test_a_card_of_another_format(tmp_path: Path, changes: dict[str, Any], what:
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b"\xff"])
-def test_a_card_that_is_no_json_object(tmp_path: Path, content: bytes) -> None:
+def test_a_card_that_is_no_json_object_is_an_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "toy.card.json"
     path.write_bytes(content)
 
@@ -101,25 +98,24 @@ def demo() -> Dataset:
     return load_dataset("demo")
 
 
-def test_a_dataset_is_found_by_name(demo: Dataset) -> None:
+def test_a_dataset_is_loaded_by_name(demo: Dataset) -> None:
     sha256 = hashlib.sha256(DATASETS["demo"].path.read_bytes()).hexdigest()
 
     assert (demo.name, demo.source, demo.sha256) == ("demo", "demo", sha256)
 
 
-def test_an_opened_dataset_is_the_loaded_one(tmp_path: Path) -> None:
+def test_opening_and_loading_give_the_same_dataset(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "mine.jsonl", [sample_record("s1"), sample_record("s2")])
     for source in ("demo", str(path)):
         loaded, opened = load_dataset(source), open_dataset(source)
 
         assert (opened.name, opened.source) == (loaded.name, loaded.source)
         assert (opened.sha256, opened.faults) == (loaded.sha256, loaded.faults)
-        # As often as it is asked for.
         assert tuple(opened.read()) == tuple(opened.read()) == loaded.samples
 
 
 @pytest.mark.parametrize("name", ["a\0b.jsonl", "\ud800.jsonl", "x" * 300 + ".jsonl"])
-def test_a_name_that_no_file_has_is_told(name: str) -> None:
+def test_an_impossible_file_name_is_an_error(name: str) -> None:
     with pytest.raises(InputFileError, match=r"not a valid file name$|File name too long$"):
         load_dataset(name)
     with pytest.raises(UnknownNameError, match="unknown dataset"):
@@ -128,7 +124,7 @@ def test_a_name_that_no_file_has_is_told(name: str) -> None:
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of data: two sets of the benchmark and one beside it are built."""
+    """Return a data folder in which two benchmark sets and one other are built."""
     monkeypatch.setattr(catalog, "DATA", tmp_path)
     for entry in DATASETS.values():
         benchmark = entry.name in {"single", "multi", "hard"}
@@ -146,13 +142,11 @@ def build(name: str) -> None:
 
 
 @pytest.mark.usefixtures("data")
-def test_all_is_what_is_built_of_the_benchmark() -> None:
+def test_all_is_every_built_set_of_the_benchmark() -> None:
     assert [dataset.name for dataset in load_datasets("all")] == ["single", "hard"]
 
 
-def test_all_is_demo_as_long_as_nothing_of_the_benchmark_is_built(
-    data: Path, demo: Dataset
-) -> None:
+def test_all_is_demo_if_no_benchmark_set_is_built(data: Path, demo: Dataset) -> None:
     for name in ("single", "hard"):
         entry = DATASETS[name]
         write_json(entry.card_path, replace(read_card(entry.card_path), pins={}))
@@ -163,7 +157,7 @@ def test_all_is_demo_as_long_as_nothing_of_the_benchmark_is_built(
 
 
 @pytest.mark.usefixtures("data")
-def test_all_lacks_nothing_silently() -> None:
+def test_all_fails_if_a_built_set_is_missing() -> None:
     DATASETS["hard"].path.unlink()
 
     with pytest.raises(
@@ -181,7 +175,7 @@ def test_all_lacks_nothing_silently() -> None:
         ("demo", "demo.jsonl", "restore it from the repository"),
     ],
 )
-def test_a_set_that_is_not_there_says_what_brings_it(
+def test_a_missing_set_is_an_error_with_its_remedy(
     data: Path, name: str, path: str, remedy: str
 ) -> None:
     with pytest.raises(InputFileError) as caught:
@@ -190,14 +184,14 @@ def test_a_set_that_is_not_there_says_what_brings_it(
     assert str(caught.value) == f"{data / path}: the file is missing: {remedy}"
 
 
-def test_a_set_that_is_not_pinned(data: Path) -> None:
+def test_a_set_without_pin_is_an_error(data: Path) -> None:
     write_lines(data / "multi.jsonl", [sample_record()])
 
     with pytest.raises(InputFileError, match=r"multi\.card\.json: has no pin of 'multi': run"):
         load_dataset("multi")
 
 
-def test_sets_of_one_card_are_pinned_by_it(data: Path) -> None:
+def test_sets_with_one_card_are_pinned_by_it(data: Path) -> None:
     entry = DATASETS["train-multi"]
     build("train-multi")
 
@@ -206,7 +200,7 @@ def test_sets_of_one_card_are_pinned_by_it(data: Path) -> None:
     assert len(load_dataset("train-multi").samples) == 1
 
 
-def test_a_file_of_ours_is_named_by_its_stem_and_hash(tmp_path: Path) -> None:
+def test_a_file_is_named_by_its_stem_and_hash(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "my set.jsonl", [sample_record()])
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -218,7 +212,7 @@ def test_a_file_of_ours_is_named_by_its_stem_and_hash(tmp_path: Path) -> None:
     assert [sample.id for sample in dataset.samples] == ["s1"]
 
 
-def test_a_foreign_file_is_named_by_its_format_too(tmp_path: Path) -> None:
+def test_a_foreign_file_is_also_named_by_its_format(tmp_path: Path) -> None:
     line = {"context": "Mo bakes.", "question": "Why?", "piis": {}}
     path = write_lines(tmp_path / "test.jsonl", [line])
 
@@ -228,12 +222,12 @@ def test_a_foreign_file_is_named_by_its_format_too(tmp_path: Path) -> None:
     assert dataset.source == f"capid:{path}"
 
 
-def test_the_near_match_of_an_unknown_name_is_offered() -> None:
+def test_an_unknown_name_gets_a_suggestion() -> None:
     with pytest.raises(UnknownNameError, match=r"^unknown dataset 'dem'; did you mean 'demo'\?"):
         load_dataset("dem")
 
 
-def test_all_is_no_single_dataset() -> None:
+def test_all_cannot_be_loaded_as_one_dataset() -> None:
     with pytest.raises(UnknownNameError) as caught:
         load_dataset("all")
 
@@ -241,12 +235,12 @@ def test_all_is_no_single_dataset() -> None:
 
 
 @pytest.mark.parametrize("source", ["gone.jsonl", "gone/set", "capid:gone.jsonl"])
-def test_a_path_that_is_not_there(source: str) -> None:
+def test_a_missing_file_is_an_error(source: str) -> None:
     with pytest.raises(InputFileError, match=r"No such file or directory$"):
         load_dataset(source)
 
 
-def test_a_file_of_ours_that_differs_from_its_pin_is_refused(data: Path) -> None:
+def test_a_set_that_differs_from_its_pin_is_refused(data: Path) -> None:
     pinned = sha256_of(data / "single.jsonl")
     path = write_lines(data / "single.jsonl", [sample_record("s1"), sample_record("s2")])
     with path.open("ab") as file:
@@ -261,14 +255,14 @@ def test_a_file_of_ours_that_differs_from_its_pin_is_refused(data: Path) -> None
     )
 
 
-def test_demo_has_what_its_card_says(demo: Dataset) -> None:
+def test_demo_matches_its_card(demo: Dataset) -> None:
     assert read_card(DATASETS["demo"].card_path).pins == {"demo": Pin.of(DATASETS["demo"].path)}
     assert len(demo.samples) == 12
     assert demo.faults == ()
 
 
 @pytest.mark.parametrize("entry", DATASETS.values(), ids=DATASETS)
-def test_every_card_of_ours_is_whole(entry: Entry) -> None:
+def test_every_card_of_ours_is_complete(entry: Entry) -> None:
     card = read_card(entry.card_path)
 
     assert card.name == entry.card
@@ -278,12 +272,10 @@ def test_every_card_of_ours_is_whole(entry: Entry) -> None:
     assert all([card.summary, card.construction, card.known_limits])
 
 
-def test_demo_has_one_to_three_subjects_and_one_to_three_related_entities(demo: Dataset) -> None:
+def test_demo_has_every_type_category_and_size(demo: Dataset) -> None:
     assert {len(sample.subjects) for sample in demo.samples} == {1, 2, 3}
     assert {len(sample.related) for sample in demo.samples} == {1, 2, 3}
 
-
-def test_demo_has_every_type_and_category(demo: Dataset) -> None:
     entities = [entity for sample in demo.samples for entity in sample.entities]
 
     assert {entity.type for entity in entities} == set(PiiType)

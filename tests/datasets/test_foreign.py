@@ -1,5 +1,3 @@
-"""CAPID and TAB in their native layouts."""
-
 from __future__ import annotations
 
 import json
@@ -28,7 +26,7 @@ LINE: dict[str, Any] = {
 }
 
 
-def test_a_line_becomes_a_sample_of_one_subject(tmp_path: Path) -> None:
+def test_a_capid_line_is_read_as_a_sample_with_one_subject(tmp_path: Path) -> None:
     (sample,), faults = read_capid(write_lines(tmp_path / "test.jsonl", [LINE]))
 
     assert (sample.id, sample.description, sample.query) == (
@@ -46,7 +44,7 @@ def test_a_line_becomes_a_sample_of_one_subject(tmp_path: Path) -> None:
     assert faults == ()
 
 
-def test_low_and_high_are_other_words_and_a_phrase_is_gold_as_its_context_writes_it(
+def test_low_and_high_are_read_and_phrases_are_written_as_in_the_context(
     tmp_path: Path,
 ) -> None:
     line = {
@@ -73,16 +71,16 @@ def test_low_and_high_are_other_words_and_a_phrase_is_gold_as_its_context_writes
         ("Mo's", "Mo’s"),
         ("Mo’s", "Mo’s"),
         ("mo's", "mo's"),  # case counts
-        ("it's", "it's"),  # is there exactly
-        ("Jo's", "Jo's"),  # is nowhere
+        ("it's", "it's"),  # occurs exactly
+        ("Jo's", "Jo's"),  # does not occur
         (" ", " "),
     ],
 )
-def test_as_written(phrase: str, written: str) -> None:
+def test_a_phrase_is_written_as_in_the_context(phrase: str, written: str) -> None:
     assert as_written(phrase, "Mo’s car: it’s red, it's old.") == written
 
 
-def test_a_phrase_that_does_not_occur_is_a_fault_and_not_gold(tmp_path: Path) -> None:
+def test_a_phrase_that_does_not_occur_is_a_fault(tmp_path: Path) -> None:
     phrases = LINE["piis"] | {
         "gout": {"type": "health", "relevance": "1"},
         " ": {"type": "health", "relevance": "1"},
@@ -99,7 +97,7 @@ def test_a_phrase_that_does_not_occur_is_a_fault_and_not_gold(tmp_path: Path) ->
     assert [related.text for related in sample.related] == ["asthma"]
 
 
-def test_a_line_without_question_has_nothing_related_and_one_without_phrases_no_subject(
+def test_lines_without_question_or_phrases_are_read(
     tmp_path: Path,
 ) -> None:
     lines = [LINE | {"question": None}, LINE | {"piis": {}}]
@@ -111,9 +109,10 @@ def test_a_line_without_question_has_nothing_related_and_one_without_phrases_no_
     assert len(sample.entities) == 3
 
 
-def test_every_type_of_capid_has_one_of_ours() -> None:
+def test_the_types_of_capid_and_tab_map_to_all_of_ours() -> None:
     assert len(CAPID_TYPES) == 15
     assert set(CAPID_TYPES.values()) == set(PiiType)
+    assert set(TAB_TYPES.values()) == {*PiiType, None}
 
 
 @pytest.mark.parametrize(
@@ -138,7 +137,7 @@ def test_every_type_of_capid_has_one_of_ours() -> None:
         ),
     ],
 )
-def test_a_broken_line_is_named_and_its_text_is_not_told(
+def test_a_broken_line_is_reported_without_its_text(
     tmp_path: Path, change: dict[str, Any], what: str
 ) -> None:
     path = write_lines(tmp_path / "test.jsonl", [LINE, LINE | change])
@@ -149,7 +148,7 @@ def test_a_broken_line_is_named_and_its_text_is_not_told(
     assert str(caught.value) == f"{path}:2: {what}"
 
 
-def test_all_bad_lines_are_listed_at_once(tmp_path: Path) -> None:
+def test_all_broken_lines_are_reported_at_once(tmp_path: Path) -> None:
     bad = LINE | {"context": None}
     path = write_lines(tmp_path / "test.jsonl", [bad, LINE, ["Mo"]])
 
@@ -163,7 +162,7 @@ def test_all_bad_lines_are_listed_at_once(tmp_path: Path) -> None:
     )
 
 
-def test_a_capid_file_without_samples(tmp_path: Path) -> None:
+def test_an_empty_capid_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match=r"no samples in it$"):
         read_capid(write_lines(tmp_path / "test.jsonl", []))
 
@@ -172,15 +171,15 @@ def test_a_capid_file_without_samples(tmp_path: Path) -> None:
     ("name", "samples", "faults", "without_question"),
     [("test.jsonl", 200, 2, 0), ("train.jsonl", 2107, 19, 1)],
 )
-def test_the_released_files(
+def test_the_released_files_of_capid(
     capid_folder: Path, name: str, samples: int, faults: int, without_question: int
 ) -> None:
-    found, missing = read_capid(capid_folder / name)
+    read, messages = read_capid(capid_folder / name)
 
-    assert len(found) == len({sample.id for sample in found}) == samples
-    assert len(missing) == faults
-    assert sum(sample.query is None for sample in found) == without_question
-    for sample in found:
+    assert len(read) == len({sample.id for sample in read}) == samples
+    assert len(messages) == faults
+    assert sum(sample.query is None for sample in read) == without_question
+    for sample in read:
         for entity in sample.entities:
             assert entity.spans
             assert {sample.description[a:b] for a, b in entity.spans} == {entity.text}
@@ -207,7 +206,7 @@ def document(doc_id: str = "001-1", **annotators: list[dict[str, Any]]) -> dict[
     return {"doc_id": doc_id, "text": TEXT, "annotations": annotations}
 
 
-def written(path: Path, *documents: object) -> Path:
+def write(path: Path, *documents: object) -> Path:
     path.write_text(json.dumps(documents), encoding="utf-8")
     return path
 
@@ -217,8 +216,8 @@ ULM = [mention(9, 12, "LOC"), mention(18, 21, "LOC"), mention(18, 21, "ORG")]
 COURT = mention(29, 50, "ORG", identifier_type="NO_MASK")
 
 
-def test_a_document_becomes_a_sample_without_query(tmp_path: Path) -> None:
-    (sample,), faults = read_tab(written(tmp_path / "tab.json", document(annotator1=[MO, *ULM])))
+def test_a_tab_document_is_read_as_a_sample_without_query(tmp_path: Path) -> None:
+    (sample,), faults = read_tab(write(tmp_path / "tab.json", document(annotator1=[MO, *ULM])))
 
     assert (sample.id, sample.description, sample.query, sample.related) == (
         "001-1",
@@ -238,19 +237,19 @@ def test_a_document_becomes_a_sample_without_query(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("annotators", "gold"),
     [
-        # What tells nothing about the applicant, and what has no type.
+        # Mentions that are not masked or have no type.
         ({"annotator1": [MO, COURT, mention(13, 17, "MISC")]}, {"Mr Mo": ((0, 5),)}),
         # An entity that is masked in part.
         ({"annotator1": [ULM[0], ULM[1] | {"identifier_type": "NO_MASK"}]}, {"Ulm": ((9, 12),)}),
-        # The first annotator of the file counts.
+        # The first annotator of the file is used.
         ({"annotator7": [MO], "annotator1": ULM}, {"Mr Mo": ((0, 5),)}),
         ({"annotator1": [COURT]}, {}),
     ],
 )
-def test_what_is_gold(
+def test_masked_mentions_are_gold(
     tmp_path: Path, annotators: dict[str, Any], gold: dict[str, tuple[tuple[int, int], ...]]
 ) -> None:
-    dataset = load_dataset(f"tab:{written(tmp_path / 'tab.json', document(**annotators))}")
+    dataset = load_dataset(f"tab:{write(tmp_path / 'tab.json', document(**annotators))}")
 
     (sample,) = dataset.samples
     assert {entity.text: entity.spans for entity in sample.entities} == gold
@@ -266,7 +265,7 @@ def test_what_is_gold(
 def test_a_mention_that_is_not_at_its_offsets_is_a_fault(
     tmp_path: Path, change: dict[str, Any]
 ) -> None:
-    path = written(tmp_path / "tab.json", document(annotator1=[ULM[0], MO | change]))
+    path = write(tmp_path / "tab.json", document(annotator1=[ULM[0], MO | change]))
 
     (sample,), faults = read_tab(path)
 
@@ -302,11 +301,11 @@ def test_a_mention_that_is_not_at_its_offsets_is_a_fault(
         ),
     ],
 )
-def test_a_broken_document_is_named_and_its_text_is_not_told(
+def test_a_broken_document_is_reported_without_its_text(
     tmp_path: Path, broken: dict[str, Any], what: str
 ) -> None:
     second = document("001-2", annotator1=[MO]) | broken
-    path = written(tmp_path / "tab.json", document("001-1", annotator1=[MO]), second)
+    path = write(tmp_path / "tab.json", document("001-1", annotator1=[MO]), second)
 
     with pytest.raises(InputFileError) as caught:
         read_tab(path)
@@ -323,7 +322,7 @@ def test_a_broken_document_is_named_and_its_text_is_not_told(
         ("[]", "no samples in it"),
     ],
 )
-def test_a_file_that_is_none_of_tab(tmp_path: Path, text: str, what: str) -> None:
+def test_a_file_that_is_not_tab_is_an_error(tmp_path: Path, text: str, what: str) -> None:
     path = tmp_path / "tab.json"
     path.write_text(text, encoding="utf-8")
 
@@ -331,10 +330,6 @@ def test_a_file_that_is_none_of_tab(tmp_path: Path, text: str, what: str) -> Non
         read_tab(path)
 
     assert str(caught.value) == f"{path}: {what}"
-
-
-def test_every_type_of_ours_is_one_of_tabs() -> None:
-    assert set(TAB_TYPES.values()) == {*PiiType, None}
 
 
 def test_the_released_file_of_tab() -> None:

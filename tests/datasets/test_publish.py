@@ -1,5 +1,3 @@
-"""What is written anew after the sets were built."""
-
 from __future__ import annotations
 
 import hashlib
@@ -48,7 +46,7 @@ def test_only_the_block_is_replaced(tmp_path: Path) -> None:
         f"{BLOCK} <!-- one:end -->",
     ],
 )
-def test_marks_that_are_not_there_once_and_in_order(tmp_path: Path, text: str) -> None:
+def test_missing_repeated_or_swapped_marks_are_an_error(tmp_path: Path, text: str) -> None:
     path = tmp_path / "README.md"
     path.write_text(text)
 
@@ -58,23 +56,20 @@ def test_marks_that_are_not_there_once_and_in_order(tmp_path: Path, text: str) -
     assert path.read_text() == text
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_readme_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match=r"README\.md: cannot be read as text$"):
         replace_block("one", "new", tmp_path / "README.md")
 
 
-def test_our_dataset_card_has_the_blocks_that_commands_write() -> None:
+def test_our_readme_has_the_blocks_and_the_canary() -> None:
     text = README.read_text(encoding="utf-8")
 
     for name in ("statistics", "quality"):
         assert text.count(f"<!-- {name}:begin -->\n") == text.count(f"<!-- {name}:end -->\n") == 1
+    assert f"    {CANARY}\n" in text
 
 
-def test_our_dataset_card_has_the_canary_that_stands_in_the_sets() -> None:
-    assert f"    {CANARY}\n" in README.read_text(encoding="utf-8")
-
-
-def test_our_dataset_card_offers_every_set_that_ships() -> None:
+def test_our_readme_offers_every_dataset() -> None:
     text = README.read_text(encoding="utf-8")
     names = list(DATASETS)
 
@@ -82,9 +77,9 @@ def test_our_dataset_card_offers_every_set_that_ships() -> None:
     assert re.findall(r"^    path: (.+)$", text, re.MULTILINE) == [f"{n}.jsonl" for n in names]
 
 
-# FIPS 180-4: the digest of "abc", and that of nothing.
+# FIPS 180-4: the digests of "abc" and of an empty file.
 ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 
 @pytest.fixture
@@ -94,23 +89,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_hash_of_a_file(folder: Path) -> None:
+def test_a_file_is_hashed_and_a_missing_one_is_an_error(folder: Path) -> None:
     assert sha256_of(folder / "b.txt") == ABC
-
-
-def test_a_file_without_a_hash(folder: Path) -> None:
     with pytest.raises(InputFileError, match=r"c\.txt: No such file or directory$"):
         sha256_of(folder / "c.txt")
 
 
-def test_the_list_is_sorted_by_name(folder: Path) -> None:
+def test_checksums_are_sorted_by_name(folder: Path) -> None:
     write_checksums(folder, ["b.txt", "a.txt"])
 
-    assert (folder / "SHA256SUMS").read_text() == f"{NOTHING}  a.txt\n{ABC}  b.txt\n"
+    assert (folder / "SHA256SUMS").read_text() == f"{EMPTY}  a.txt\n{ABC}  b.txt\n"
 
 
-@pytest.mark.skipif(not shutil.which("sha256sum"), reason="coreutils are not here")
-def test_sha256sum_reads_the_list(folder: Path) -> None:
+@pytest.mark.skipif(not shutil.which("sha256sum"), reason="coreutils are not installed")
+def test_sha256sum_accepts_the_checksums(folder: Path) -> None:
     write_checksums(folder, ["b.txt", "a.txt"])
     command = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
 
@@ -121,7 +113,7 @@ def test_sha256sum_reads_the_list(folder: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "a.txt: OK\nb.txt: OK\n")
 
 
-def test_the_hash_of_a_folder_is_that_of_its_checksums(tmp_path: Path) -> None:
+def test_the_hash_of_a_folder_is_the_hash_of_its_checksums(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "weights").write_bytes(b"1")
     (tmp_path / "a.json").write_bytes(b"2")
@@ -133,7 +125,7 @@ def test_the_hash_of_a_folder_is_that_of_its_checksums(tmp_path: Path) -> None:
     assert sha256_of_folder(tmp_path) == hashlib.sha256(checksums.encode()).hexdigest()
 
 
-def test_hidden_files_do_not_count(tmp_path: Path) -> None:
+def test_the_hash_of_a_folder_ignores_hidden_files(tmp_path: Path) -> None:
     (tmp_path / "weights").write_bytes(b"1")
     before = sha256_of_folder(tmp_path)
     (tmp_path / ".cache").mkdir()
@@ -153,14 +145,14 @@ TRAIN_DEV = {
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Cards with prose and without pins, and a sample in every set."""
+    """Return a folder with cards without pins and one sample in every set."""
     for entry in DATASETS.values():
         write_json(tmp_path / f"{entry.card}.card.json", make_card(name=entry.card))
         write_lines(entry.path_in(tmp_path), [sample_record(f"{entry.name}-0001")])
     return tmp_path
 
 
-def test_every_set_is_pinned_and_the_prose_stays(data: Path) -> None:
+def test_publishing_pins_every_set_and_keeps_the_prose(data: Path) -> None:
     publish(data)
 
     cards = {path.name: read_card(path) for path in data.glob("*.card.json")}
@@ -172,7 +164,7 @@ def test_every_set_is_pinned_and_the_prose_stays(data: Path) -> None:
     assert {card.construction for card in cards.values()} == {make_card().construction}
 
 
-def test_metadata_and_checksums_are_of_every_set(data: Path) -> None:
+def test_metadata_and_checksums_cover_every_set(data: Path) -> None:
     publish(data)
 
     metadata = json.loads((data / "croissant.json").read_text(encoding="utf-8"))
@@ -194,7 +186,7 @@ def test_publishing_again_changes_nothing(data: Path) -> None:
     assert read_folder(data) == first
 
 
-def test_a_set_that_is_not_there(data: Path) -> None:
+def test_publishing_without_a_set_is_an_error(data: Path) -> None:
     (data / "dev-single.jsonl").unlink()
 
     with pytest.raises(InputFileError, match=r"dev-single\.jsonl: No such file or directory$"):
@@ -203,7 +195,7 @@ def test_a_set_that_is_not_there(data: Path) -> None:
 
 @pytest.fixture
 def metadata(tmp_path: Path) -> dict[str, Any]:
-    """Of two sets, written beside them and read back."""
+    """Return the metadata of two sets, which are also written to the folder."""
     cards = [
         make_card(name=name, version=version, released=released, pins={name: Pin.of(path)})
         for name, version, released in (
@@ -216,12 +208,12 @@ def metadata(tmp_path: Path) -> dict[str, Any]:
     return croissant(cards)
 
 
-def test_the_metadata_of_two_sets(metadata: dict[str, Any]) -> None:
+def test_metadata_describe_the_sets(metadata: dict[str, Any]) -> None:
     files = metadata["distribution"]
 
     assert [file["contentUrl"] for file in files] == ["one.jsonl", "two.jsonl"]
     assert {len(file["sha256"]) for file in files} == {64}
-    # Of the newest card.
+    # Version and date of the newest card.
     assert (metadata["version"], metadata["datePublished"]) == ("1.10.0", "2026-12-01")
     assert metadata["license"] == ["https://spdx.org/licenses/CC-BY-4.0"]
     assert metadata["rai:dataLimitations"] == [
@@ -230,13 +222,13 @@ def test_the_metadata_of_two_sets(metadata: dict[str, Any]) -> None:
     ]
 
 
-def test_every_set_has_the_fields_of_a_line(metadata: dict[str, Any]) -> None:
+def test_metadata_have_every_field_of_a_sample(metadata: dict[str, Any]) -> None:
     for record_set in metadata["recordSet"]:
         fields = {field["name"] for field in record_set["field"]}
         assert fields | {"meta"} == set(sample_record())
 
 
-def test_ids_are_unique_and_references_find_them(metadata: dict[str, Any]) -> None:
+def test_ids_are_unique_and_references_resolve(metadata: dict[str, Any]) -> None:
     def walk(node: object) -> None:
         if isinstance(node, dict):
             if "@id" in node:
@@ -258,11 +250,11 @@ def test_ids_are_unique_and_references_find_them(metadata: dict[str, Any]) -> No
 @pytest.mark.slow
 @pytest.mark.usefixtures("metadata")
 @pytest.mark.filterwarnings("default")
-def test_mlcroissant_accepts_it_and_loads_a_set(
+def test_mlcroissant_accepts_the_metadata_and_loads_a_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mlcroissant = pytest.importorskip("mlcroissant", exc_type=ImportError)
-    # Files are found relative to the metadata's folder.
+    # Files are located relative to the working folder.
     monkeypatch.chdir(tmp_path)
 
     dataset = mlcroissant.Dataset(str(tmp_path / "croissant.json"))

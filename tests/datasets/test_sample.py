@@ -33,7 +33,7 @@ def test_a_sample_is_read() -> None:
     assert [(r.subject, r.text) for r in sample.related] == [("A", "32")]
 
 
-def test_category_spans_and_meta_may_be_absent() -> None:
+def test_category_spans_and_meta_are_optional() -> None:
     record = sample_record(subjects=[{"id": "A", "entities": [{"text": "32", "type": "DEM"}]}])
     del record["meta"]
 
@@ -44,11 +44,8 @@ def test_category_spans_and_meta_may_be_absent() -> None:
     assert sample.meta == {}
 
 
-def test_a_sample_without_query_has_nothing_related() -> None:
+def test_query_and_subjects_may_be_missing() -> None:
     assert make_sample(query=None, related=[]).query is None
-
-
-def test_a_sample_may_be_about_no_person() -> None:
     assert make_sample(subjects=[], related=[]).entities == ()
 
 
@@ -56,7 +53,7 @@ def test_a_sample_may_be_about_no_person() -> None:
     ("description", "text", "span"),
     [
         ("我叫王小明，住在北京。", "王小明", [2, 5]),
-        ("👩‍👩‍👧 Ann", "Ann", [6, 9]),  # one family of five code points, then a space
+        ("👩‍👩‍👧 Ann", "Ann", [6, 9]),  # one emoji of five code points, then a space
         ("🇨🇭 Ann", "Ann", [3, 6]),
         ("Jose\u0301 here", "Jose\u0301", [0, 5]),
         ("𝒜nn", "𝒜nn", [0, 3]),  # outside the basic plane, one code point
@@ -147,7 +144,7 @@ NO_SPAN = "must be [start, end] in code points"
         (changed(meta=["Ann"]), "sample 's1': 'meta' must be an object, not a list"),
     ],
 )
-def test_a_broken_line_is_named_and_its_text_is_not_told(
+def test_a_broken_line_is_reported_without_its_text(
     tmp_path: Path, break_it: Callable[[dict[str, Any]], None], what: str
 ) -> None:
     broken = sample_record()
@@ -161,7 +158,7 @@ def test_a_broken_line_is_named_and_its_text_is_not_told(
     assert not any(secret in caught.value.what for secret in SECRETS)
 
 
-def test_the_end_of_a_span_is_not_past_the_end_of_the_text() -> None:
+def test_a_span_beyond_the_text_is_an_error() -> None:
     entity = {"text": "32.", "type": "DEM", "spans": [[11, 99]]}
     record = sample_record(subjects=[{"id": "A", "entities": [entity]}], related=[])
 
@@ -169,7 +166,7 @@ def test_the_end_of_a_span_is_not_past_the_end_of_the_text() -> None:
         sample_from_record(record)
 
 
-def test_an_id_that_comes_twice_names_both_lines(tmp_path: Path) -> None:
+def test_a_repeated_id_is_reported_with_both_lines(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "set.jsonl", map(sample_record, ["s1", "s2", "s1"]))
 
     with pytest.raises(InputFileError) as caught:
@@ -179,7 +176,7 @@ def test_an_id_that_comes_twice_names_both_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "\n\n"])
-def test_a_file_without_samples(tmp_path: Path, content: str) -> None:
+def test_an_empty_file_is_an_error(tmp_path: Path, content: str) -> None:
     path = tmp_path / "set.jsonl"
     path.write_text(content)
 
@@ -187,7 +184,7 @@ def test_a_file_without_samples(tmp_path: Path, content: str) -> None:
         read_native(path)
 
 
-def test_every_line_of_demo_comes_back_as_it_was() -> None:
+def test_every_line_of_demo_is_written_back_unchanged() -> None:
     for line in DATASETS["demo"].path.read_text(encoding="utf-8").splitlines():
         sample = sample_from_record(json.loads(line))
 
@@ -206,7 +203,7 @@ categories = st.sampled_from([(t, c) for t, names in CATEGORIES.items() for c in
 
 @st.composite
 def sample_records(draw: st.DrawFn) -> dict[str, Any]:
-    """Any valid line: words joined by spaces, each at most one entity."""
+    """Draw a valid line: words joined by spaces, each with at most one entity."""
     words = draw(st.lists(st.text(min_size=1, max_size=4).filter(str.strip), max_size=6))
     description = " ".join(words)
     owners = [draw(st.sampled_from(["A", "B", None])) for _ in words]
@@ -241,5 +238,5 @@ def sample_records(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(sample_records())
-def test_every_valid_line_comes_back_with_its_unknown_keys(record: dict[str, Any]) -> None:
+def test_every_valid_line_is_written_back_with_its_unknown_keys(record: dict[str, Any]) -> None:
     assert sample_to_record(sample_from_record(record)) == record

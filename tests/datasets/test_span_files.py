@@ -41,7 +41,7 @@ def read(source: str) -> tuple[list[Document], tuple[str, ...]]:
     return list(read_documents(parsed, misfits)), misfits.messages()
 
 
-def read_rows_of(kind: str, folder: Path, *rows: Any) -> tuple[list[Document], tuple[str, ...]]:
+def read_rows(kind: str, folder: Path, *rows: Any) -> tuple[list[Document], tuple[str, ...]]:
     return read(f"{kind}:{write_lines(folder / 'rows.jsonl', rows)}")
 
 
@@ -51,25 +51,23 @@ def read_rows_of(kind: str, folder: Path, *rows: Any) -> tuple[list[Document], t
         [ANN, LEE],
         json.dumps([LEE, ANN]),
         str([ANN, LEE]),
-        # As NumPy writes a list of objects.
+        # NumPy writes lists without commas.
         str([ANN, LEE]).replace("}, {", "}\n {"),
         [{**ANN, "label": "FIRSTNAME_1"}, {**LEE, "label": "lastname"}],
         [ANN, LEE, {"value": "", "start": 0, "end": 0, "label": "CITY"}],
     ],
     ids=["list", "JSON", "Python", "without commas", "running numbers", "an empty value"],
 )
-def test_ai4privacy_in_all_its_notations(tmp_path: Path, mask: object) -> None:
-    (document,), _ = read_rows_of("ai4privacy", tmp_path, {**ROW, "privacy_mask": mask})
+def test_ai4privacy_masks_are_read_in_all_notations(tmp_path: Path, mask: object) -> None:
+    (document,), _ = read_rows("ai4privacy", tmp_path, {**ROW, "privacy_mask": mask})
 
     assert document == Document("ai4privacy-000001", TEXT, SPANS)
 
 
-def test_ai4privacys_span_labels(tmp_path: Path) -> None:
+def test_ai4privacy_span_labels_are_read(tmp_path: Path) -> None:
     labels = json.dumps([[0, 9, "O"], [9, 12, "FIRSTNAME"], [12, 13, "O"], [13, 16, "LASTNAME"]])
 
-    (document,), _ = read_rows_of(
-        "ai4privacy", tmp_path, {"source_text": TEXT, "span_labels": labels}
-    )
+    (document,), _ = read_rows("ai4privacy", tmp_path, {"source_text": TEXT, "span_labels": labels})
 
     assert document.spans == SPANS
 
@@ -132,16 +130,16 @@ def test_ai4privacys_span_labels(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_rows_of_each_format(
+def test_rows_of_each_format_are_read(
     tmp_path: Path, kind: str, row: dict[str, Any], spans: tuple[tuple[int, int, str], ...]
 ) -> None:
-    (document,), messages = read_rows_of(kind, tmp_path, row)
+    (document,), messages = read_rows(kind, tmp_path, row)
 
     assert document.spans == spans
     assert messages == ()
 
 
-def test_columns_of_tokens_and_tags(tmp_path: Path) -> None:
+def test_bio_files_are_read(tmp_path: Path) -> None:
     path = tmp_path / "test.conll"
     path.write_text(
         "-DOCSTART- -X- O\n\nAnn NNP B-PER\nLee NNP I-PER\n\nUlm NNP I-LOC\nBonn NNP I-PER\n\n"
@@ -151,9 +149,9 @@ def test_columns_of_tokens_and_tags(tmp_path: Path) -> None:
 
     documents, messages = read(f"bio:{path}")
 
-    assert [(each.text, each.spans) for each in documents] == [
+    assert [(document.text, document.spans) for document in documents] == [
         ("Ann Lee", ((0, 7, "PER"),)),
-        # An inside tag begins a span where none of its label is open.
+        # An I tag without an open span of its label starts a span.
         ("Ulm Bonn", ((0, 3, "LOC"), (4, 8, "PER"))),
         ("Bonn", ((0, 4, "LOC"),)),
     ]
@@ -162,7 +160,7 @@ def test_columns_of_tokens_and_tags(tmp_path: Path) -> None:
     )
 
 
-def test_files_of_all_kinds_say_the_same(tmp_path: Path) -> None:
+def test_all_file_types_give_the_same_documents(tmp_path: Path) -> None:
     write_lines(tmp_path / "a.jsonl", [ROW, ROW])
     (tmp_path / "a.json").write_text(json.dumps([ROW, ROW], indent=1), encoding="utf-8")
     write_lines(tmp_path / "lines.json", [ROW, ROW])
@@ -174,12 +172,15 @@ def test_files_of_all_kinds_say_the_same(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     parquet.write_table(arrow.Table.from_pylist([ROW, ROW]), tmp_path / "a.parquet")
 
-    found = {path.name: read(f"ai4privacy:{path}") for path in tmp_path.iterdir()}
+    contents = [
+        json.dumps([[d.text, d.spans] for d in read(f"ai4privacy:{path}")[0]])
+        for path in tmp_path.iterdir()
+    ]
 
-    assert len(found) == 5
-    assert len({json.dumps([[d.text, d.spans] for d in each]) for each, _ in found.values()}) == 1
+    assert len(contents) == 5
+    assert len(set(contents)) == 1
     documents, messages = read(f"ai4privacy:{tmp_path}")
-    assert [each.id for each in documents] == [f"ai4privacy-{n:06d}" for n in range(1, 11)]
+    assert [document.id for document in documents] == [f"ai4privacy-{n:06d}" for n in range(1, 11)]
     assert messages == ()
 
 
@@ -214,16 +215,16 @@ SECRET: Final = "Zebedee"  # noqa: S105 -- a name
         ),
     ],
 )
-def test_rows_that_do_not_fit_are_counted_by_reason_and_never_quoted(
+def test_misfits_are_counted_by_reason_without_their_text(
     tmp_path: Path, row: dict[str, Any], reason: str
 ) -> None:
-    documents, (message,) = read_rows_of("ai4privacy", tmp_path, ROW, row, row, ROW)
+    documents, (message,) = read_rows("ai4privacy", tmp_path, ROW, row, row, ROW)
 
-    assert [each.id for each in documents] == ["ai4privacy-000001", "ai4privacy-000004"]
+    assert [document.id for document in documents] == ["ai4privacy-000001", "ai4privacy-000004"]
     assert message == f"2 left out: {reason} (first at rows.jsonl:2, rows.jsonl:3)"
 
 
-def test_the_first_five_places_are_named_and_the_most_frequent_reason_is_first(
+def test_messages_name_five_lines_and_start_with_the_most_frequent_reason(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "rows.jsonl"
@@ -240,16 +241,16 @@ def test_the_first_five_places_are_named_and_the_most_frequent_reason_is_first(
     )
 
 
-def test_values_that_are_not_in_the_text_are_left_out_alone(tmp_path: Path) -> None:
+def test_only_values_that_are_not_in_the_text_are_left_out(tmp_path: Path) -> None:
     entities = [{"entity": "Ann", "types": ["first_name"]}, {"entity": "Bo", "types": ["name"]}]
 
-    (document,), messages = read_rows_of("gretel", tmp_path, {"text": TEXT, "entities": entities})
+    (document,), messages = read_rows("gretel", tmp_path, {"text": TEXT, "entities": entities})
 
     assert document.spans == ((9, 12, "first_name"),)
     assert messages == ("1 left out: a value that is not in the text (first at rows.jsonl:1)",)
 
 
-def test_no_row_that_fits_is_an_error_with_the_reasons(tmp_path: Path) -> None:
+def test_a_file_without_fitting_row_is_an_error_with_the_reasons(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "rows.jsonl", [{"text": SECRET}])
 
     with pytest.raises(InputFileError) as caught:
@@ -269,7 +270,7 @@ def test_no_row_that_fits_is_an_error_with_the_reasons(tmp_path: Path) -> None:
         ("rows.xml", "<Zebedee>", "must end in one of .jsonl, .ndjson, .json, .csv, .parquet"),
     ],
 )
-def test_a_file_that_breaks_off_is_named_and_not_quoted(
+def test_a_broken_file_is_reported_without_its_text(
     tmp_path: Path, name: str, content: str, what: str
 ) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
@@ -282,7 +283,7 @@ def test_a_file_that_breaks_off_is_named_and_not_quoted(
     assert caught.value.__cause__ is None
 
 
-def test_a_file_that_is_no_parquet(tmp_path: Path) -> None:
+def test_a_broken_parquet_file_is_an_error(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     (tmp_path / "rows.parquet").write_bytes(b"PAR1")
 
@@ -290,7 +291,9 @@ def test_a_file_that_is_no_parquet(tmp_path: Path) -> None:
         read(f"ai4privacy:{tmp_path}")
 
 
-def test_a_long_list_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_json_list_is_read_in_chunks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("pii_bench.datasets.rows._CHUNK_SIZE", 7)
     rows = [{**ROW, "id": number} for number in range(5)]
     path = tmp_path / "rows.json"
@@ -300,7 +303,7 @@ def test_a_long_list_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.Monke
 
     documents, messages = read(f"ai4privacy:{path}")
 
-    assert [each.spans for each in documents] == [SPANS] * 5
+    assert [document.spans for document in documents] == [SPANS] * 5
     assert messages == ()
     assert len(read(f"ai4privacy:{tmp_path / 'more.json'}")[0]) == 10
 
@@ -319,22 +322,22 @@ ROWS_OF_TWO: Final = [
         ("#language=fr", [2, 3]),
         ("#language=French&split=train", [3]),
         ("#language=EN", [1]),
-        # The file's name says it of the last row.
+        # The split of the last row is that of the file name.
         ("#split=test", [2, 4]),
         ("", [1, 2, 3, 4]),
     ],
 )
-def test_filters(tmp_path: Path, filters: str, numbers: list[int]) -> None:
+def test_filters_select_rows(tmp_path: Path, filters: str, numbers: list[int]) -> None:
     path = write_lines(tmp_path / "test-00000-of-00001.jsonl", ROWS_OF_TWO)
 
     documents, messages = read(f"ai4privacy:{path}{filters}")
 
-    assert [int(each.id[-1]) for each in documents] == numbers
-    # A row that does not say its language may be in the one asked for.
+    assert [int(document.id[-1]) for document in documents] == numbers
+    # The last row does not name its language.
     assert len(messages) == ("language" in filters)
 
 
-def test_filters_that_leave_nothing_or_are_none(tmp_path: Path) -> None:
+def test_unknown_filters_and_those_without_rows_are_errors(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "rows.jsonl", [ROW])
 
     with pytest.raises(InputFileError, match="no row fits ai4privacy language 'de' split 'dev'"):
@@ -357,15 +360,15 @@ def test_filters_that_leave_nothing_or_are_none(tmp_path: Path) -> None:
         ("Ann Lee", ((0, 7, "LASTNAME"), (4, 7, "FIRSTNAME")), [(0, 7), (4, 7)]),
     ],
 )
-def test_parts_of_one_value_are_joined(
+def test_adjacent_parts_of_one_value_are_joined(
     text: str, spans: tuple[tuple[int, int, str], ...], expected: list[tuple[int, ...]]
 ) -> None:
-    found = joined(Document("x", text, spans), taxonomy("ai4privacy"))
+    spans_joined = joined(Document("x", text, spans), taxonomy("ai4privacy"))
 
-    assert [span[: len(expected[0])] for span in found] == expected
+    assert [span[: len(expected[0])] for span in spans_joined] == expected
 
 
-def test_a_dataset_of_spans_becomes_samples_without_known_subjects(tmp_path: Path) -> None:
+def test_a_dataset_of_spans_is_loaded_without_known_subjects(tmp_path: Path) -> None:
     row = {
         **ROW,
         "privacy_mask": [ANN, LEE, {"value": "Hi", "start": 0, "end": 2, "label": "PREFIX"}],
@@ -413,7 +416,7 @@ KEYS: Final = (
         ),
     ),
 )
-def test_whatever_comes_is_a_document_or_a_misfit(
+def test_any_row_is_a_document_or_a_misfit(
     tmp_path: Path, kind: str, values: dict[str, Any]
 ) -> None:
     path = write_lines(tmp_path / "rows.jsonl", [values])
@@ -428,19 +431,19 @@ def test_whatever_comes_is_a_document_or_a_misfit(
             assert all(0 <= start < end <= len(document.text) for start, end, _ in document.spans)
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="other people's data is not here")
-def test_all_of_presidio_research_and_spia_is_read() -> None:
+@pytest.mark.skipif(not SHARED.exists(), reason="the shared datasets are not installed")
+def test_presidio_research_and_spia_are_read() -> None:
     documents, messages = read(f"presidio-research:{SHARED / 'presidio_research'}")
 
-    assert (len(documents), sum(len(each.spans) for each in documents)) == (1500, 2863)
+    assert (len(documents), sum(len(document.spans) for document in documents)) == (1500, 2863)
     assert messages == ()
-    assert {label for each in documents for *_, label in each.spans} == {
+    assert {label for document in documents for *_, label in document.spans} == {
         *taxonomy("presidio-research")
     }
 
     documents, messages = read(f"spia:{SHARED / 'spia_tab' / 'spia_tab_144.jsonl'}")
 
     assert len(documents) == 144
-    # Of 3,350 facts; they are inferred.
+    # Most of the 3,350 facts are inferred.
     (message,) = messages
     assert message.startswith("2188 left out: a value that is not in the text")

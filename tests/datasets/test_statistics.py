@@ -1,5 +1,3 @@
-"""What a set looks like in numbers, and the goals that the committed sets were built to."""
-
 from __future__ import annotations
 
 import shutil
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 
 NONE = dict.fromkeys(PiiType, 0)
 
-# "Ann Lee is 32." and "Am I old?"; then "Bo" about nobody, asked nothing.
+# "Ann Lee is 32." with the query "Am I old?", and "Bo" without subjects and query.
 TOY = [make_sample("s1"), make_sample("s2", description="Bo", query=None, subjects=[], related=[])]
 
 
@@ -38,33 +36,28 @@ def published() -> dict[str, Statistics]:
     return published_statistics()
 
 
-def test_descriptions_are_means_over_all_samples() -> None:
-    ours = measure(TOY)
+def test_descriptions_are_averaged_over_all_samples_and_queries_over_those_with_one() -> None:
+    statistics = measure(TOY)
 
-    assert ours.samples == 2
-    assert ours.subjects == 0.5
-    assert ours.description_chars == (14 + 2) / 2
-    assert ours.description_entities == 1
-
-
-def test_queries_are_means_over_the_samples_that_have_one() -> None:
-    ours = measure(TOY)
-
-    assert (ours.query_chars, ours.query_entities) == (9, 1)
+    assert statistics.samples == 2
+    assert statistics.subjects == 0.5
+    assert statistics.description_chars == (14 + 2) / 2
+    assert statistics.description_entities == 1
+    assert (statistics.query_chars, statistics.query_entities) == (9, 1)
 
 
-def test_a_set_without_queries_and_entities() -> None:
-    ours = measure(TOY[1:])
+def test_a_set_without_queries_and_entities_has_zeros() -> None:
+    statistics = measure(TOY[1:])
 
-    assert (ours.query_chars, ours.query_entities) == (0, 0)
-    assert "| PER        | 0 (0.0%) |" in to_markdown(ours, None)
+    assert (statistics.query_chars, statistics.query_entities) == (0, 0)
+    assert "| PER        | 0 (0.0%) |" in to_markdown(statistics, None)
 
 
-def test_types_are_counted_and_those_that_do_not_occur_are_0() -> None:
+def test_all_types_are_counted() -> None:
     assert measure(TOY).types == NONE | {PiiType.PER: 1, PiiType.DEM: 1}
 
 
-def test_a_category_counts_once_and_only_if_it_is_one_of_the_55() -> None:
+def test_distinct_categories_of_the_taxonomy_are_counted() -> None:
     entities = [
         {"text": "Ann Lee", "type": "PER", "category": "Full Name"},
         {"text": "32", "type": "DEM", "category": "Age"},
@@ -80,7 +73,7 @@ def test_lengths_are_in_code_points() -> None:
     assert measure([make_sample(description="𝒜é", subjects=[], related=[])]).description_chars == 2
 
 
-def test_the_tables_of_the_paper(published: dict[str, Statistics]) -> None:
+def test_the_tables_of_the_paper_are_loaded(published: dict[str, Statistics]) -> None:
     assert list(published) == ["single", "multi", "hard", "distract"]
     multi = published["multi"]
     assert (multi.samples, multi.subjects, multi.query_entities) == (1228, 2, 2.06)
@@ -91,16 +84,16 @@ def test_the_tables_of_the_paper(published: dict[str, Statistics]) -> None:
     assert {paper.categories for paper in published.values()} == {None}
 
 
-def test_the_counts_of_the_paper_are_its_means_but_for_hard(
+def test_only_the_printed_mean_of_hard_contradicts_its_counts(
     published: dict[str, Statistics],
 ) -> None:
-    off = {
+    contradictions = {
         name
         for name, paper in published.items()
         if abs(sum(paper.types.values()) / paper.samples - paper.description_entities) > 0.05
     }
 
-    assert off == {"hard"}
+    assert contradictions == {"hard"}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +104,7 @@ def test_the_counts_of_the_paper_are_its_means_but_for_hard(
         ("paper_dataset_statistics.csv", "mean_subjects", "subjects"),
     ],
 )
-def test_a_table_of_another_format(tmp_path: Path, name: str, old: str, new: str) -> None:
+def test_a_broken_table_is_an_error(tmp_path: Path, name: str, old: str, new: str) -> None:
     shutil.copytree(PUBLISHED, tmp_path, dirs_exist_ok=True)
     path = tmp_path / name
     path.write_text(path.read_text().replace(old, new))
@@ -120,7 +113,7 @@ def test_a_table_of_another_format(tmp_path: Path, name: str, old: str, new: str
         published_statistics(tmp_path)
 
 
-def test_a_table_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_table_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match="No such file"):
         published_statistics(tmp_path)
 
@@ -132,12 +125,10 @@ def test_a_table_that_is_not_there(tmp_path: Path) -> None:
 def test_the_difference_is_relative(
     ours: float, paper: float | None, difference: float | None
 ) -> None:
-    found = Comparison("x", ours, paper).difference
-
-    assert found == (None if difference is None else pytest.approx(difference))
+    assert Comparison("x", ours, paper).difference == pytest.approx(difference)
 
 
-def test_every_figure_is_compared_with_its_own(published: dict[str, Statistics]) -> None:
+def test_every_statistic_is_compared_with_its_counterpart(published: dict[str, Statistics]) -> None:
     single = published["single"]
     longer = replace(single, description_chars=single.description_chars * 1.1)
 
@@ -150,7 +141,7 @@ def test_every_figure_is_compared_with_its_own(published: dict[str, Statistics])
     assert {row.difference for row in types} == {0}
 
 
-def test_the_tables_of_a_set_that_the_paper_has() -> None:
+def test_tables_of_a_set_with_counterpart() -> None:
     paper = Statistics(4, 1, 10, 2, 10, 1, NONE | {PiiType.PER: 4, PiiType.DEM: 4})
 
     assert to_markdown(measure(TOY), paper).splitlines() == [
@@ -177,7 +168,7 @@ def test_the_tables_of_a_set_that_the_paper_has() -> None:
     ]
 
 
-def test_the_tables_of_a_set_that_the_paper_lacks() -> None:
+def test_tables_of_a_set_without_counterpart() -> None:
     lines = to_markdown(measure(TOY), None).splitlines()
 
     assert lines[0] == "| per sample              |   ours |"
@@ -188,7 +179,9 @@ def test_the_tables_of_a_set_that_the_paper_lacks() -> None:
     ("name", "descriptions", "queries"),
     [("single", 0.03, 0.05), ("multi", 0.03, 0.05), ("distract", 0.1, 0.1)],
 )
-def test_the_means_are_near_the_papers(name: str, descriptions: float, queries: float) -> None:
+def test_our_means_are_close_to_those_of_the_paper(
+    name: str, descriptions: float, queries: float
+) -> None:
     ours, paper = measure(load_dataset(name).samples), published_statistics()[name]
 
     assert (ours.samples, ours.subjects) == (paper.samples, paper.subjects)
@@ -199,7 +192,7 @@ def test_the_means_are_near_the_papers(name: str, descriptions: float, queries: 
         assert ours.types == pytest.approx(paper.types, rel=0.03)
 
 
-def test_every_measured_goal_of_quality_is_met() -> None:
+def test_the_readme_reports_every_quality_goal_as_met() -> None:
     lines = (DATA / "README.md").read_text(encoding="utf-8").splitlines()
     with_goal = [line for line in lines if line.startswith("|") and "≤" in line]
 

@@ -1,5 +1,3 @@
-"""Formats and values of the categories."""
-
 from __future__ import annotations
 
 import pytest
@@ -21,9 +19,9 @@ from pii_bench.datasets.value_formats import (
 from pii_bench.taxonomy import TYPE_OF_CATEGORY
 
 
-# The standard's example, and the number that all card networks use in tests.
+# The example of the standard, and a common test card.
 @pytest.mark.parametrize("digits", ["79927398713", "4111111111111111"])
-def test_luhn(digits: str) -> None:
+def test_luhn_accepts_only_the_right_check_digit(digits: str) -> None:
     assert luhn_holds(digits)
     assert not luhn_holds(digits[:-1] + str((int(digits[-1]) + 1) % 10))
 
@@ -32,7 +30,7 @@ def test_luhn(digits: str) -> None:
     ("text", "expected"),
     [("192.0.2.1", True), ("2001:db8::1", True), ("300.1.1.1", False), ("fe80::1%eth0", False)],
 )
-def test_ip_addresses(text: str, expected: bool) -> None:
+def test_ip_addresses_are_recognised(text: str, expected: bool) -> None:
     assert is_ip_address(text) is expected
 
 
@@ -51,12 +49,12 @@ def test_ip_addresses(text: str, expected: bool) -> None:
         ("₹1,20,000", "₹", 120_000),
     ],
 )
-def test_amounts(text: str, currency: str, value: float) -> None:
+def test_amounts_are_parsed(text: str, currency: str, value: float) -> None:
     assert parse_amount(text) == Amount(currency, value)
 
 
 @pytest.mark.parametrize("text", ["2,180", "$", "$2,18", "$1,2345", "R2", "ISO 9001", "$5%", "$-5"])
-def test_no_amounts(text: str) -> None:
+def test_other_texts_are_no_amounts(text: str) -> None:
     assert parse_amount(text) is None
 
 
@@ -70,16 +68,16 @@ def test_percentages_have_two_decimals() -> None:
     ("text", "days"),
     [("41 days", 41), ("180d", 180), ("36 hours", 1.5), ("720 minutes", 0.5), ("43200 s", 0.5)],
 )
-def test_durations_in_days(text: str, days: float) -> None:
+def test_durations_are_parsed_in_days(text: str, days: float) -> None:
     assert parse_days(text) == days
 
 
 @pytest.mark.parametrize("text", ["two days", "3 weeks", "days", "1.5 days"])
-def test_no_durations(text: str) -> None:
+def test_other_texts_are_no_durations(text: str) -> None:
     assert parse_days(text) is None
 
 
-def test_heights_in_metres() -> None:
+def test_heights_are_parsed_in_metres() -> None:
     assert parse_metres("193 cm") == 1.93
     assert parse_metres("5'10\"") == pytest.approx(1.778)
     assert parse_metres("5 ft 10 in") == pytest.approx(1.778)
@@ -87,7 +85,7 @@ def test_heights_in_metres() -> None:
     assert parse_metres("1.93 m") is None
 
 
-def test_weights_in_kilograms() -> None:
+def test_weights_are_parsed_in_kilograms() -> None:
     assert parse_kilograms("74 kg") == 74
     assert parse_kilograms("200 lbs") == pytest.approx(90.72, abs=0.01)
     assert parse_kilograms("11 stone") is None
@@ -109,7 +107,7 @@ def test_weights_in_kilograms() -> None:
         ("", None),
     ],
 )
-def test_schooling(text: str, rank: Rank | None) -> None:
+def test_the_highest_level_of_education_is_parsed(text: str, rank: Rank | None) -> None:
     assert parse_rank(text) is rank
 
 
@@ -195,16 +193,16 @@ BAD = {
 @pytest.mark.parametrize(
     ("category", "text"), [(name, text) for name, texts in GOOD.items() for text in texts]
 )
-def test_what_a_category_takes(category: str, text: str) -> None:
+def test_a_category_accepts_its_formats(category: str, text: str) -> None:
     assert fits(text, category)
 
 
 @pytest.mark.parametrize(
     ("category", "text"), [(name, text) for name, texts in BAD.items() for text in texts]
 )
-def test_what_a_category_refuses(category: str, text: str) -> None:
+def test_a_category_refuses_other_texts(category: str, text: str) -> None:
     assert not fits(text, category)
 
 
-def test_formats_are_of_known_categories() -> None:
+def test_formats_belong_to_known_categories() -> None:
     assert set(FORMATS) <= set(TYPE_OF_CATEGORY)

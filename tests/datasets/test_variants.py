@@ -1,5 +1,3 @@
-"""Samples of other pieces, and noise."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -25,11 +23,13 @@ from pii_bench.datasets.variants import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    Noise = Callable[[str, Random, float], str]
+
 TOWN = "Ann of New York pays $9 in York."
 
 
 def sample() -> Sample:
-    """A city inside a larger one, and again on its own."""
+    """Return a sample with a city inside a larger one, and again by itself."""
     entities = (
         Entity("Ann", "PER", None, ((0, 3),)),
         Entity("New York", "LOC", None, ((7, 15),)),
@@ -39,7 +39,7 @@ def sample() -> Sample:
     return Sample("s1", TOWN, "Where?", (Subject("A", entities),), (Related("A", "York"),), meta)
 
 
-def test_a_text_is_cut_at_every_end_of_an_annotation() -> None:
+def test_a_text_is_cut_at_the_ends_of_annotations() -> None:
     pieces = cut(sample(), public=True).pieces
 
     assert [(piece.text, len(piece.inside), piece.whole) for piece in pieces] == [
@@ -55,59 +55,56 @@ def test_a_text_is_cut_at_every_end_of_an_annotation() -> None:
     ]
 
 
-def test_annotations_hold_what_stands_in_their_place() -> None:
-    whole = cut(sample(), public=True)
+def test_annotations_get_the_new_texts_of_their_spans() -> None:
+    variant = cut(sample(), public=True).with_texts(
+        ["Bo", " of ", "Old ", "Hull", " gets ", "€8", " in ", "Hull", "!"]
+    )
 
-    made = whole.with_texts(["Bo", " of ", "Old ", "Hull", " gets ", "€8", " in ", "Hull", "!"])
-
-    assert made is not None
-    assert made.description == "Bo of Old Hull gets €8 in Hull!"
-    assert [(each.text, each.spans) for each in made.entities] == [
+    assert variant is not None
+    assert variant.description == "Bo of Old Hull gets €8 in Hull!"
+    assert [(entity.text, entity.spans) for entity in variant.entities] == [
         ("Bo", ((0, 2),)),
         ("Old Hull", ((6, 14),)),
         ("Hull", ((10, 14), (26, 30))),
     ]
-    assert made.related == (Related("A", "Hull"),)
-    assert made.meta == {"public": ["€8"]}
+    assert variant.related == (Related("A", "Hull"),)
+    assert variant.meta == {"public": ["€8"]}
 
 
 @pytest.mark.parametrize(
-    ("place", "text"), [(0, ""), (0, " "), (7, "Hull")], ids=["empty", "blank", "of two texts"]
+    ("index", "text"), [(0, ""), (0, " "), (7, "Hull")], ids=["empty", "blank", "of two texts"]
 )
-def test_an_annotation_is_one_text_and_not_empty(place: int, text: str) -> None:
-    whole = cut(sample())
-    pieces = [piece.text for piece in whole.pieces]
-    pieces[min(place, len(pieces) - 2)] = text
+def test_blank_or_ambiguous_annotations_are_refused(index: int, text: str) -> None:
+    cut_sample = cut(sample())
+    texts = [piece.text for piece in cut_sample.pieces]
+    texts[min(index, len(texts) - 2)] = text
 
-    assert whole.with_texts(pieces) is None
+    assert cut_sample.with_texts(texts) is None
 
 
-def test_what_the_text_does_not_hold_stays() -> None:
+def test_an_annotation_without_occurrence_stays() -> None:
     elsewhere = replace(sample().subjects[0].entities[0], text="Annette", spans=())
     subjects = (Subject("A", (elsewhere,)),)
-    whole = cut(replace(sample(), subjects=subjects, related=(), meta={}))
+    cut_sample = cut(replace(sample(), subjects=subjects, related=(), meta={}))
 
-    made = whole.with_texts(["Nothing."])
+    variant = cut_sample.with_texts(["Nothing."])
 
-    assert made is not None
-    assert made.entities == (elsewhere,)
+    assert variant is not None
+    assert variant.entities == (elsewhere,)
 
 
 @given(st.sampled_from(load_dataset("demo").samples), st.booleans())
-def test_the_same_pieces_are_the_same_sample(original: Sample, public: bool) -> None:
-    whole = cut(original, public=public)
+def test_unchanged_pieces_give_the_same_sample(original: Sample, public: bool) -> None:
+    cut_sample = cut(original, public=public)
 
-    assert whole.with_texts([piece.text for piece in whole.pieces]) == original
+    assert cut_sample.with_texts([piece.text for piece in cut_sample.pieces]) == original
 
-
-if TYPE_CHECKING:
-    Noise = Callable[[str, Random, float], str]
 
 ALL = (with_typos, misread, without_punctuation, in_small_letters, in_capitals)
 
 
 @pytest.mark.parametrize(
-    ("noise", "text", "told"),
+    ("noise", "text", "expected"),
     [
         (misread, "Is 501 more?", "ls SOl rn0rc?"),
         (without_punctuation, "No, Al. At 4.50, yes!", "No Al At 4.50 yes!"),
@@ -115,23 +112,20 @@ ALL = (with_typos, misread, without_punctuation, in_small_letters, in_capitals)
         (in_capitals, "Ann of Gießen", "ANN OF GIESSEN"),
     ],
 )
-def test_everything_is_changed_at_a_rate_of_one(noise: Noise, text: str, told: str) -> None:
-    assert noise(text, Random(1), 1) == told
+def test_everything_changes_at_rate_1(noise: Noise, text: str, expected: str) -> None:
+    assert noise(text, Random(1), 1) == expected
 
 
-def test_letters_alone_are_misread_by_the_table_of_letters() -> None:
+def test_digits_are_kept_with_the_table_of_letters() -> None:
     assert misread("lo 10", Random(1), 1, MISREAD) == "10 10"
 
 
 @pytest.mark.parametrize("noise", ALL)
 @given(text=st.text(), seed=st.integers())
-def test_nothing_is_changed_at_a_rate_of_nothing(noise: Noise, text: str, seed: int) -> None:
+def test_nothing_changes_at_rate_0_and_a_seed_gives_one_text(
+    noise: Noise, text: str, seed: int
+) -> None:
     assert noise(text, Random(seed), 0) == text
-
-
-@pytest.mark.parametrize("noise", ALL)
-@given(text=st.text(), seed=st.integers())
-def test_a_seed_gives_one_text(noise: Noise, text: str, seed: int) -> None:
     assert noise(text, Random(seed), 0.5) == noise(text, Random(seed), 0.5)
 
 
@@ -141,5 +135,5 @@ def test_only_letters_are_mistyped(text: str, seed: int) -> None:
 
 
 @given(text=st.text(alphabet="abcdefg", min_size=1), seed=st.integers())
-def test_a_typo_takes_at_most_a_letter_away(text: str, seed: int) -> None:
+def test_typos_never_lengthen_a_text(text: str, seed: int) -> None:
     assert len(with_typos(text, Random(seed), 0.5)) <= len(text)

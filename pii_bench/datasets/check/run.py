@@ -47,9 +47,9 @@ class Report:
     """Result of checking files.
 
     Attributes:
-        samples: Number of samples checked.
-        problems: Problems by file, in the order of the files; empty for a sound file.
-        left_out: Messages about what was not checked because it would take too long.
+        samples: number of samples checked.
+        problems: problems by file, in the order of the files; empty for a sound file.
+        left_out: messages about what was not checked because it would take too long.
     """
 
     samples: int
@@ -77,12 +77,12 @@ def check_files(
     single, multi and their train sets in the same folder.
 
     Args:
-        paths: The files.
-        watch: Passes the samples of a file on, and may report progress.
-        budget: Limit of the search for near-duplicates; None for the default.
+        paths: the files.
+        watch: passes the samples of a file on, and may report progress.
+        budget: limit of the search for near-duplicates; None for the default.
 
     Raises:
-        InputFileError: A file cannot be read, is no JSON Lines, or is empty.
+        InputFileError: a file cannot be read, is no JSON Lines, or is empty.
     """
     problems: dict[Path, list[Problem]] = {path: [] for path in paths}
     files = {path: _read(path, problems[path]) for path in problems}

@@ -73,8 +73,8 @@ def set_problems(name: str, samples: Sequence[Sample]) -> Iterator[Problem]:
     The first two apply only to our own sets, not to perturbed ones.
 
     Args:
-        name: Name of the file without its suffix.
-        samples: All samples of the file.
+        name: name of the file without its suffix.
+        samples: all samples of the file.
     """
     if name in OUR_SETS and perturbation_of(samples[0]) is None:
         if samples[0].meta.get("canary") != CANARY:
@@ -252,8 +252,8 @@ class SearchBudget:
         most: 5-grams to compare over all texts. Each text has an equal share and what earlier
             texts left, and is compared with at least `_LEAST_COMPARED` texts.
         spent: 5-grams compared.
-        texts: Texts searched for.
-        incomplete: Texts not compared with every candidate.
+        texts: texts searched for.
+        incomplete: texts not compared with every candidate.
     """
 
     most: int = 300_000_000
@@ -315,7 +315,7 @@ def duplicate_problems(
 
 def near_earlier(
     texts: Iterable[str],
-    may_be_near: Callable[[int, int], bool] | None = None,
+    ignore: Callable[[int, int], bool] | None = None,
     limit: float = NEAR,
     budget: SearchBudget | None = None,
 ) -> Iterator[tuple[int, int, float]]:
@@ -331,10 +331,10 @@ def near_earlier(
     similar texts is compared with only one.
 
     Args:
-        texts: The texts.
-        may_be_near: Whether to ignore the overlap of two texts, the earlier one first.
-        limit: Overlap above which two texts are near, 0 to 1.
-        budget: Limits the search and records its progress; None for no limit. Texts that share
+        texts: the texts.
+        ignore: whether to skip a pair of texts, given the earlier one first.
+        limit: overlap above which two texts are near, 0 to 1.
+        budget: limits the search and records its progress; None for no limit. Texts that share
             the rarest 5-grams are compared first.
     """
     originals, copies = _Index(), _Index()
@@ -350,7 +350,7 @@ def near_earlier(
                 budget.incomplete += 1
                 break
             budget.spent += cost
-            if overlap > limit and (may_be_near is None or not may_be_near(earlier, number)):
+            if overlap > limit and (ignore is None or not ignore(earlier, number)):
                 near = earlier, number, overlap
                 break
         if near is None:
@@ -365,9 +365,9 @@ class _Grams:
     """The 5-grams of a text that occur in other texts too, as numbers.
 
     Attributes:
-        size: Size of the whole set.
-        ordered: The numbers, the rarest first.
-        prefix: How many of them are among the rarest that a near text must share.
+        size: size of the whole set.
+        ordered: the numbers, the rarest first.
+        prefix: how many of them are among the rarest that a near text must share.
     """
 
     size: int

@@ -22,9 +22,9 @@ class Problem:
     """A violation of a rule by a sample.
 
     Attributes:
-        sample_id: Id of the sample; "line N" if the line is no sample.
-        rule: Name of the rule, lower case with hyphens.
-        reason: Explanation, which may quote the sample.
+        sample_id: id of the sample; "line N" if the line is no sample.
+        rule: name of the rule, lower case with hyphens.
+        reason: explanation, which may quote the sample.
     """
 
     sample_id: str

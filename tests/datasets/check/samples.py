@@ -1,4 +1,4 @@
-"""Samples for the checker, built from texts and categories."""
+"""Builders of samples for tests of the checks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.check.text import Problem
 
 Facts = dict[str, str]
-"""Text of an entity to its category."""
+"""Category of each entity by its text."""
 
 
 def build(
@@ -25,7 +25,7 @@ def build(
     sample_id: str = "s1",
     **meta: Any,
 ) -> Sample:
-    """A sample whose entities are annotated wherever their text stands."""
+    """Return a sample whose entities are annotated at all occurrences of their text."""
     return Sample(
         id=sample_id,
         description=description,
@@ -53,11 +53,11 @@ ANN_TEXT = "Ann Lee is 32 and works as a potter."
 
 
 def ann(**changes: Any) -> Sample:
-    """A sample without a fault."""
+    """Return a sample without faults."""
     return build(ANN_TEXT, ANN, **({"related": [("A", "potter")]} | changes))
 
 
 def grid(size: int) -> list[str]:
-    """Texts of two phrases, each in a row and a column of others: 5 of 14 5-grams are theirs."""
+    """Return texts of two phrases, each shared with other texts: 5 of 14 5-grams are common."""
     phrases = [" ".join(f"{letter}{n}" for letter in "abcdefghi") for n in range(2 * size)]
     return [f"{one} {two}" for one in phrases[:size] for two in phrases[size:]]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from hypothesis import given
@@ -17,7 +17,12 @@ from pii_bench.datasets.check.annotations import (
 from pii_bench.datasets.sample import Entity, Sample, Subject
 from tests.datasets.check.samples import ANN, ann, build, rules
 
-_WRITTEN_LIKE_NOTHING_ELSE: Final = frozenset(
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pii_bench.datasets.check.text import Problem
+
+_CATEGORIES_WITH_PATTERN: Final = frozenset(
     {
         *("Account Balance", "Annual Bonus", "Bank Account", "Credit Card", "Credit Limit", "Date"),
         *("Debt Ratio", "Driver's License", "Email Address", "Employee ID", "IP Address"),
@@ -33,8 +38,9 @@ def holding(description: str, *entities: Entity) -> Sample:
     return Sample("s1", description, None, (Subject("A", entities),), ())
 
 
-def test_a_sound_sample_passes() -> None:
-    assert rules(span_problems, ann()) == []
+@pytest.mark.parametrize("check", [span_problems, format_problems, query_problems, leak_problems])
+def test_a_sound_sample_passes(check: Callable[[Sample], Iterator[Problem]]) -> None:
+    assert rules(check, ann()) == []
 
 
 @pytest.mark.parametrize(
@@ -46,7 +52,7 @@ def test_a_sound_sample_passes() -> None:
         ("is Ann Lee.", None, "span-complete", "'Ann Lee' at [11, 18] is not annotated"),
     ],
 )
-def test_spans_are_exact_and_complete(
+def test_inexact_repeated_and_missing_spans_are_problems(
     text: str, span: tuple[int, int] | None, rule: str, reason: str
 ) -> None:
     spans = ((0, 7), span) if span else ((0, 7),)
@@ -55,7 +61,7 @@ def test_spans_are_exact_and_complete(
     assert [(p.rule, p.reason) for p in span_problems(sample)] == [(rule, reason)]
 
 
-def test_an_occurrence_inside_a_longer_entity_is_annotated() -> None:
+def test_an_occurrence_inside_a_longer_entity_is_complete() -> None:
     hull = Entity("Hull", "LOC", spans=((22, 26),))
     university = Entity("University of Hull", "ORG", spans=((0, 18),))
 
@@ -63,19 +69,19 @@ def test_an_occurrence_inside_a_longer_entity_is_annotated() -> None:
     assert rules(span_problems, holding("University of Hull in Hull", hull)) == ["span-complete"]
 
 
-def test_an_occurrence_that_another_subject_has_is_annotated() -> None:
+def test_an_occurrence_annotated_for_another_subject_is_complete() -> None:
     first = Subject("A", (Entity("Hull", "LOC", spans=((0, 4),)),))
     second = Subject("B", (Entity("Hull", "LOC", spans=((9, 13),)),))
 
     assert rules(span_problems, Sample("s1", "Hull and Hull", None, (first, second), ())) == []
 
 
-def test_an_entity_without_spans_stands_somewhere() -> None:
+def test_an_entity_without_spans_must_occur() -> None:
     assert rules(span_problems, holding("Ann is here.", Entity("Ann", "PER"))) == []
     assert rules(span_problems, holding("Anna is here.", Entity("Ann", "PER"))) == ["span-complete"]
 
 
-def test_spans_overlap_only_where_one_holds_the_other() -> None:
+def test_overlapping_spans_are_a_problem_unless_one_contains_the_other() -> None:
     sample = build("At old Hull pier.", {"old Hull": "City/Region", "Hull pier": "Landmark"})
 
     (problem,) = span_problems(sample)
@@ -85,27 +91,27 @@ def test_spans_overlap_only_where_one_holds_the_other() -> None:
     )
 
 
-SPANS = st.tuples(st.integers(0, 8), st.integers(1, 5)).map(lambda each: (each[0], sum(each)))
+SPANS = st.tuples(st.integers(0, 8), st.integers(1, 5)).map(lambda pair: (pair[0], sum(pair)))
 
 
 @given(st.sets(SPANS, max_size=8))
-def test_each_span_that_crosses_an_earlier_one_is_named(spans: set[tuple[int, int]]) -> None:
+def test_each_span_that_crosses_an_earlier_one_is_reported(spans: set[tuple[int, int]]) -> None:
     crossing = {
         second for first in spans for second in spans if first[0] < second[0] < first[1] < second[1]
     }
     entities = [Entity("x" * (end - start), "PER", spans=((start, end),)) for start, end in spans]
-    found = [
+    reasons = [
         problem.reason
         for problem in span_problems(holding("x" * 13, *entities))
         if problem.rule == "span-overlap"
     ]
 
-    assert sorted(int(reason.rpartition(" ")[2]) for reason in found) == sorted(
+    assert sorted(int(reason.rpartition(" ")[2]) for reason in reasons) == sorted(
         start for start, _ in crossing
     )
 
 
-def test_a_subject_has_an_entity_once() -> None:
+def test_a_repeated_entity_is_a_problem() -> None:
     sample = ann()
     (subject,) = sample.subjects
     twice = replace(subject, entities=(*subject.entities, subject.entities[1]))
@@ -145,20 +151,20 @@ def test_a_subject_has_an_entity_once() -> None:
         ({"query": " "}, "query-empty", "the query has no text"),
     ],
 )
-def test_a_fault_of_the_query(changes: dict[str, Any], rule: str, reason: str) -> None:
-    found = [(problem.rule, problem.reason) for problem in query_problems(ann(**changes))]
+def test_faults_of_the_query_are_problems(changes: dict[str, Any], rule: str, reason: str) -> None:
+    (problem,) = query_problems(ann(**changes))
 
-    assert found == [(rule, reason)]
+    assert (problem.rule, problem.reason) == (rule, reason)
 
 
 @pytest.mark.parametrize(
     "query", ["Is pottery sound?", "Would 1,320 or 2032 do?", "Is an annual lee shore safe?"]
 )
-def test_words_that_are_no_value(query: str) -> None:
+def test_a_query_may_contain_longer_words(query: str) -> None:
     assert rules(query_problems, ann(query=query)) == []
 
 
-def test_a_handle_stands_nowhere_without_its_sign() -> None:
+def test_a_handle_without_its_sign_is_a_name() -> None:
     facts = {"@moss77": "Social Media Handle", "32": "Age"}
     sample = build("@moss77, moss77 is 32.", facts, query="Is moss77 old?", related=[("A", "32")])
 
@@ -166,7 +172,7 @@ def test_a_handle_stands_nowhere_without_its_sign() -> None:
     assert rules(leak_problems, sample) == ["name-leak"]
 
 
-def test_more_than_three_needs_are_for_conversations() -> None:
+def test_only_conversations_need_more_than_three_entities() -> None:
     facts = {"32": "Age", "Hull": "City/Region", "O+": "Blood Type", "gout": "Medical Condition"}
     text = "Ann Lee, 32, of Hull, O+, has gout."
     needs = [("A", fact) for fact in facts]
@@ -178,7 +184,7 @@ def test_more_than_three_needs_are_for_conversations() -> None:
     assert rules(query_problems, joined) == []
 
 
-def test_one_thing_that_two_people_share_may_be_needed_of_both() -> None:
+def test_a_shared_entity_may_be_needed_for_both_people() -> None:
     both = build(
         "Both live in Hull.",
         {"Hull": "City/Region"},
@@ -189,7 +195,7 @@ def test_one_thing_that_two_people_share_may_be_needed_of_both() -> None:
     assert rules(query_problems, both) == []
 
 
-def test_without_a_query_nothing_is_asked() -> None:
+def test_a_sample_without_query_passes() -> None:
     assert rules(query_problems, ann(query=None, related=[])) == []
 
 
@@ -218,7 +224,7 @@ def test_without_a_query_nothing_is_asked() -> None:
         ("made 6.85% of it", "percentage '6.85%'"),
     ],
 )
-def test_what_looks_like_pii_is_a_leak(text: str, what: str) -> None:
+def test_unannotated_pii_is_a_leak(text: str, what: str) -> None:
     (problem,) = leak_problems(build(text))
 
     assert problem.rule == "leak"
@@ -233,21 +239,21 @@ def test_what_looks_like_pii_is_a_leak(text: str, what: str) -> None:
         "meet @ noon; 10 % off; a cm or two",
     ],
 )
-def test_numbers_that_are_not_personal(text: str) -> None:
+def test_other_numbers_are_no_leak(text: str) -> None:
     assert rules(leak_problems, build(text)) == []
 
 
-def test_a_full_stop_behind_a_date_is_none_of_it() -> None:
+def test_a_full_stop_after_a_date_is_not_part_of_it() -> None:
     sample = replace(build("It was on 14 January."), meta={"public": ["14 January"]})
 
     assert rules(leak_problems, sample) == []
 
 
-def test_what_is_annotated_in_part_leaks() -> None:
+def test_pii_annotated_in_part_is_a_leak() -> None:
     assert rules(leak_problems, holding("pay $2,180.50", Entity("$2,180", "QUANTITY"))) == ["leak"]
 
 
-def test_what_is_public_is_no_leak_and_what_is_not_is() -> None:
+def test_only_public_values_are_no_leak() -> None:
     sample = replace(build("£3.20 a loaf, £900 a month"), meta={"public": ["£3.20"]})
 
     (problem,) = leak_problems(sample)
@@ -261,32 +267,27 @@ def test_what_is_public_is_no_leak_and_what_is_not_is() -> None:
         ("Ann Lee came. Ms Lee's bag stayed.", "Lee"),
     ],
 )
-def test_a_part_of_a_name_alone_is_a_leak(description: str, part: str) -> None:
+def test_a_part_of_a_name_by_itself_is_a_leak(description: str, part: str) -> None:
     (problem,) = leak_problems(build(description, {"Ann Lee": "Full Name"}))
 
     assert problem.rule == "name-leak"
-    assert (
-        problem.reason == f"{part!r} of a person's name stands alone at {description.rfind(part)}"
-    )
+    place = description.rfind(part)
+    assert problem.reason == f"{part!r} of a person's name stands alone at {place}"
 
 
-def test_parts_of_names_that_are_no_leak() -> None:
+def test_particles_nicknames_and_shared_names_are_no_leak() -> None:
     description = "Ann van Lee met Bo Lee by the van on an annual leave, with Captain Fig, captain."
     first, second = {"Ann van Lee": "Full Name", "Captain Fig": "Nickname"}, {"Bo Lee": "Full Name"}
 
     assert rules(leak_problems, build(description, first, second)) == []
 
 
-def test_a_sample_without_leaks_passes() -> None:
-    assert rules(leak_problems, ann()) == []
-
-
-def test_every_value_that_is_written_like_nothing_else_is_found_without_its_annotation() -> None:
+def test_removed_annotations_of_values_with_a_pattern_are_found() -> None:
     missed = [
         (sample.id, entity.category)
         for sample in load_dataset("demo").samples
         for entity in sample.entities
-        if entity.category in _WRITTEN_LIKE_NOTHING_ELSE
+        if entity.category in _CATEGORIES_WITH_PATTERN
         and "leak" not in rules(leak_problems, without(sample, entity))
     ]
 
@@ -305,19 +306,19 @@ def of_category(text: str, category: str | None, pii_type: str) -> Sample:
     return holding(text, Entity(text, pii_type, category))
 
 
-def test_a_text_is_in_a_form_of_its_category() -> None:
+def test_a_text_without_a_format_of_its_category_is_a_problem() -> None:
     (problem,) = format_problems(of_category("300.1.1.1", "IP Address", "CODE"))
 
     assert (problem.rule, problem.reason) == ("format", "'300.1.1.1' is no IP Address")
 
 
-def test_a_category_belongs_to_its_type() -> None:
+def test_a_category_of_another_type_is_a_problem() -> None:
     (problem,) = format_problems(of_category("32", "Age", "CODE"))
 
     assert (problem.rule, problem.reason) == ("category", "'32': Age is of type DEM, not CODE")
 
 
-def test_a_category_is_one_of_the_taxonomy() -> None:
+def test_an_unknown_category_is_a_problem() -> None:
     assert rules(format_problems, of_category("7", "Shoe Size", "DEM")) == ["category"]
 
 
@@ -325,11 +326,7 @@ def test_a_foreign_entity_has_no_format() -> None:
     assert rules(format_problems, of_category("anything at all", None, "CODE")) == []
 
 
-def test_a_sound_sample_is_in_form() -> None:
-    assert rules(format_problems, ann()) == []
-
-
-def test_a_version_in_other_forms_has_no_format() -> None:
+def test_a_perturbed_sample_has_no_format() -> None:
     mark = {"kind": "ocr", "dataset": "single", "source": "single-1"}
     sample = replace(of_category("3l", "Age", "DEM"), meta={"perturbation": mark})
 

@@ -6,7 +6,7 @@ from pii_bench.datasets.check.consistency import RELATION_RULES, RULES, consiste
 from pii_bench.datasets.sample import Entity, Sample, Subject
 from tests.datasets.check.samples import Facts, build, rules
 
-# By rule: what stays, what violates it, and how it is kept by the narrowest margin.
+# By rule: facts that stay, a fact that breaks it, and one that keeps it by the smallest margin.
 PERSON: dict[str, list[tuple[str, str, str]]] = {
     "schooling-takes-years": [
         ("Academic Degree = PhD in History", "Age = 23", "Age = 24"),
@@ -60,7 +60,7 @@ PERSON: dict[str, list[tuple[str, str, str]]] = {
     ],
 }
 
-# By rule: relation, what violates it about the elder and the younger, and what keeps it.
+# By rule: relation, category, values of both people that break it, and values that keep it.
 PAIR: dict[str, list[tuple[str, str, tuple[str, str], tuple[str, str]]]] = {
     "elder-is-older": [
         ("parent-child", "Age", ("57", "40"), ("58", "40")),
@@ -76,50 +76,50 @@ PAIR: dict[str, list[tuple[str, str, tuple[str, str], tuple[str, str]]]] = {
 }
 
 
-def facts(*told: str) -> Facts:
-    """What is told of a person, such as "Age = 23; Gender = man", by value."""
-    pairs = (fact.partition(" = ") for each in told for fact in each.split("; "))
+def facts(*descriptions: str) -> Facts:
+    """Parse facts such as "Age = 23; Gender = man"."""
+    pairs = (fact.partition(" = ") for text in descriptions for fact in text.split("; "))
     return {value: category for category, _, value in pairs}
 
 
-def telling(*people: Facts, relation: str | None = None) -> Sample:
+def sample_about(*people: Facts, relation: str | None = None) -> Sample:
     text = "; ".join(fact for facts in people for fact in facts)
     return build(text, *people, relation=relation)
 
 
 @pytest.mark.parametrize(
-    ("rule", "stays", "violated", "kept"),
+    ("rule", "stays", "broken", "kept"),
     [(rule, *row) for rule, rows in PERSON.items() for row in rows],
 )
-def test_a_rule_about_one_person(rule: str, stays: str, violated: str, kept: str) -> None:
-    assert rules(consistency_problems, telling(facts(stays, violated))) == [rule]
-    assert rules(consistency_problems, telling(facts(stays, kept))) == []
+def test_rules_about_one_person(rule: str, stays: str, broken: str, kept: str) -> None:
+    assert rules(consistency_problems, sample_about(facts(stays, broken))) == [rule]
+    assert rules(consistency_problems, sample_about(facts(stays, kept))) == []
 
 
 @pytest.mark.parametrize(
-    ("rule", "relation", "category", "violated", "kept"),
+    ("rule", "relation", "category", "broken", "kept"),
     [(rule, *row) for rule, rows in PAIR.items() for row in rows],
 )
-def test_a_rule_between_two_people(
-    rule: str, relation: str, category: str, violated: tuple[str, str], kept: tuple[str, str]
+def test_rules_about_two_people(
+    rule: str, relation: str, category: str, broken: tuple[str, str], kept: tuple[str, str]
 ) -> None:
-    def found(values: tuple[str, str], relation: str | None) -> list[str]:
+    def problems(values: tuple[str, str], relation: str | None) -> list[str]:
         people = ({value: category} for value in values)
-        return rules(consistency_problems, telling(*people, relation=relation))
+        return rules(consistency_problems, sample_about(*people, relation=relation))
 
-    assert found(violated, relation) == [rule]
-    assert found(kept, relation) == []
-    assert found(violated, "friends") == []
-    assert found(violated, None) == []
+    assert problems(broken, relation) == [rule]
+    assert problems(kept, relation) == []
+    assert problems(broken, "friends") == []
+    assert problems(broken, None) == []
 
 
-def test_every_rule_is_violated_above() -> None:
+def test_every_rule_is_tested() -> None:
     named = {rule.__name__.replace("_", "-") for rule in (*RULES, *RELATION_RULES)}
 
     assert PERSON.keys() | PAIR.keys() == named
 
 
-def test_a_shared_span_has_one_meaning() -> None:
+def test_two_meanings_of_a_shared_span_are_a_problem() -> None:
     company, charity = (
         Entity("Quiet Lines", "ORG", category, ((0, 11),)) for category in ("Company Name", "NGO")
     )
@@ -132,9 +132,9 @@ def test_a_shared_span_has_one_meaning() -> None:
     assert problem.reason == "'Quiet Lines' is Company Name and NGO on one span"
 
 
-def test_amounts_of_two_currencies_do_not_compare() -> None:
-    month = telling({"$2,000": "Monthly Income", "SEK 20,000": "Monthly Expenses"})
-    pair = telling(
+def test_amounts_in_two_currencies_are_not_compared() -> None:
+    month = sample_about({"$2,000": "Monthly Income", "SEK 20,000": "Monthly Expenses"})
+    pair = sample_about(
         {"$2,000": "Monthly Income"},
         {"SEK 20,000": "Monthly Income"},
         relation="supervisor-report",
@@ -144,7 +144,7 @@ def test_amounts_of_two_currencies_do_not_compare() -> None:
     assert rules(consistency_problems, pair) == []
 
 
-def test_a_reason_names_the_subject_and_the_values() -> None:
-    (problem,) = consistency_problems(telling({}, {"19": "Age", "PhD": "Academic Degree"}))
+def test_reasons_name_the_subject_and_the_values() -> None:
+    (problem,) = consistency_problems(sample_about({}, {"19": "Age", "PhD": "Academic Degree"}))
 
     assert problem.reason == "subject B: 'PhD' at 19 years"

@@ -20,23 +20,27 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
 
 
-def found(report: Report) -> list[tuple[str, str, str]]:
-    return [(path.name, p.sample_id, p.rule) for path, own in report.problems.items() for p in own]
+def problems(report: Report) -> list[tuple[str, str, str]]:
+    return [
+        (path.name, problem.sample_id, problem.rule)
+        for path, of_file in report.problems.items()
+        for problem in of_file
+    ]
 
 
 def write(path: Path, *samples: Sample) -> Path:
     return write_lines(path, map(sample_to_record, samples))
 
 
-def test_demo_has_no_problem() -> None:
+def test_demo_has_no_problems() -> None:
     report = check_files([DATASETS["demo"].path])
 
     assert report.samples == 12
-    assert found(report) == []
+    assert problems(report) == []
     assert check_samples(load_dataset("demo").samples) == []
 
 
-def test_a_sample_is_checked_by_every_rule_for_one_sample() -> None:
+def test_a_sample_is_checked_by_all_rules_for_single_samples() -> None:
     sample = build(
         "Ann Lee, 19, PhD, call Ann or write to a@b.example, flat 7b.",
         {"Ann Lee": "Full Name", "19": "Age", "PhD": "Academic Degree", "7b": "Credit Score"},
@@ -60,7 +64,7 @@ def test_a_sample_is_checked_by_every_rule_for_one_sample() -> None:
         ({"subjects": [{"id": "A"}]}, "'entities' is missing"),
     ],
 )
-def test_a_line_that_is_no_sample_does_not_end_the_check(
+def test_a_broken_line_is_a_problem_and_the_rest_is_checked(
     tmp_path: Path, changes: dict[str, Any], reason: str
 ) -> None:
     lines = [sample_record("s1", **changes), sample_record("s2", query="Is 32 old?"), {"id": 3}]
@@ -68,7 +72,7 @@ def test_a_line_that_is_no_sample_does_not_end_the_check(
 
     report = check_files([path])
 
-    assert found(report) == [
+    assert problems(report) == [
         ("theirs.jsonl", "s1", "record"),
         ("theirs.jsonl", "line 3", "record"),
         ("theirs.jsonl", "s2", "query-value"),
@@ -77,48 +81,50 @@ def test_a_line_that_is_no_sample_does_not_end_the_check(
     assert report.samples == 1
 
 
-def test_an_id_comes_once(tmp_path: Path) -> None:
+def test_a_repeated_id_is_a_problem(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "theirs.jsonl", [sample_record(), sample_record()])
 
     (problem,) = check_files([path]).problems[path]
     assert (problem.rule, problem.reason) == ("record", "the id is already used on line 1")
 
 
-def test_a_file_without_lines_is_an_error(tmp_path: Path) -> None:
+def test_an_empty_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match="no samples in it"):
         check_files([write_lines(tmp_path / "theirs.jsonl", [])])
 
 
-def test_sources_are_in_the_files_or_next_to_them(tmp_path: Path) -> None:
+def test_sources_are_searched_in_the_files_and_next_to_them(tmp_path: Path) -> None:
     single = write(tmp_path / "single.jsonl", ann(sample_id="single-1", canary=CANARY))
     hard = write(
         tmp_path / "hard.jsonl", ann(sample_id="hard-1", hard_of="single-1", canary=CANARY)
     )
 
-    assert found(check_files([single, hard])) == []
-    assert found(check_files([hard])) == []
+    assert problems(check_files([single, hard])) == []
+    assert problems(check_files([hard])) == []
     single.unlink()
-    assert found(check_files([hard])) == [("hard.jsonl", "hard-1", "source-missing")]
+    assert problems(check_files([hard])) == [("hard.jsonl", "hard-1", "source-missing")]
 
 
 def test_files_are_checked_against_each_other(tmp_path: Path) -> None:
     first = write(tmp_path / "one.jsonl", ann(sample_id="a"))
     second = write(tmp_path / "two.jsonl", ann(sample_id="b"))
 
-    assert found(check_files([first, second, first])) == [("two.jsonl", "b", "duplicate")]
+    assert problems(check_files([first, second, first])) == [("two.jsonl", "b", "duplicate")]
 
 
-def test_what_was_left_out_is_told(tmp_path: Path) -> None:
+def test_an_incomplete_search_for_duplicates_is_reported(tmp_path: Path) -> None:
     samples = [build(text, sample_id=str(n)) for n, text in enumerate(grid(12))]
     path = write(tmp_path / "theirs.jsonl", *samples)
 
-    (told,) = check_files([path], budget=SearchBudget(most=0)).left_out
+    (message,) = check_files([path], budget=SearchBudget(most=0)).left_out
 
-    assert re.fullmatch(r"near-duplicates: \d+ of 144 descriptions share 5-grams with so .*", told)
+    assert re.fullmatch(
+        r"near-duplicates: \d+ of 144 descriptions share 5-grams with so .*", message
+    )
     assert check_files([path]).left_out == ()
 
 
-def test_our_sets_have_the_canary(tmp_path: Path) -> None:
+def test_a_set_of_ours_without_canary_has_a_problem(tmp_path: Path) -> None:
     path = write(tmp_path / "single.jsonl", ann())
 
-    assert found(check_files([path])) == [("single.jsonl", "s1", "canary")]
+    assert problems(check_files([path])) == [("single.jsonl", "s1", "canary")]

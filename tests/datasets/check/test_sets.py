@@ -1,5 +1,3 @@
-"""What samples of one set or several must share, and must not."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -50,8 +48,8 @@ PAIR = build(
 SOURCES = {sample.id: sample for sample in (*FIVE, PAIR)}
 
 
-def made(source: Sample, **meta: Any) -> Sample:
-    return replace(source, id="made-1", meta=meta)
+def derived(source: Sample, **meta: Any) -> Sample:
+    return replace(source, id="derived-1", meta=meta)
 
 
 def conversation(**changes: Any) -> Sample:
@@ -66,17 +64,17 @@ def conversation(**changes: Any) -> Sample:
 
 def twin(kind: str, query: str, *needs: tuple[str, str], source: Sample = PAIR) -> Sample:
     related = tuple(Related(*need) for need in needs)
-    return replace(made(source, twin_of=source.id, twin=kind), query=query, related=related)
+    return replace(derived(source, twin_of=source.id, twin=kind), query=query, related=related)
 
 
-def found(sample: Sample) -> list[tuple[str, str]]:
+def problems(sample: Sample) -> list[tuple[str, str]]:
     return [(problem.rule, problem.reason) for problem in source_problems(sample, SOURCES)]
 
 
-def test_samples_that_follow_from_their_sources() -> None:
+def test_samples_that_match_their_sources_pass() -> None:
     for sample in (
         PAIR,
-        made(PAIR, hard_of="multi-1"),
+        derived(PAIR, hard_of="multi-1"),
         conversation(),
         twin("second", "Where do I live?", ("A", "Hull")),
         twin("paraphrase", "Is my age great?", ("A", "32")),
@@ -85,20 +83,20 @@ def test_samples_that_follow_from_their_sources() -> None:
         twin("other", "Does he age well?", ("B", "40")),
         twin("other-again", "Is he past his prime?", ("B", "40")),
     ):
-        assert found(sample) == []
+        assert problems(sample) == []
 
 
 @pytest.mark.parametrize(
     "meta", [{"hard_of": "multi-9"}, {"twin_of": "multi-9"}, {"joined": ["multi-1", "multi-9"]}]
 )
-def test_a_source_is_known(meta: dict[str, Any]) -> None:
-    assert found(made(PAIR, **meta)) == [
+def test_an_unknown_source_is_a_problem(meta: dict[str, Any]) -> None:
+    assert problems(derived(PAIR, **meta)) == [
         ("source-missing", "multi-9 is neither in the files nor next to them")
     ]
 
 
-def version(**changes: Any) -> Sample:
-    """The same in small letters."""
+def perturbed(**changes: Any) -> Sample:
+    """Return PAIR in lower case."""
     sample = build(
         "ann lee, 32, and bo roe, 40, of hull.",
         {"ann lee": "Full Name", "32": "Age", "hull": "City/Region"},
@@ -110,39 +108,39 @@ def version(**changes: Any) -> Sample:
     return replace(sample, **changes)
 
 
-def test_a_version_has_the_labels_and_needs_of_its_source() -> None:
+def test_a_perturbed_sample_has_the_labels_and_needs_of_its_source() -> None:
     fault = ("perturbation-source", "subjects, labels or what is needed differ from multi-1")
 
-    assert found(version()) == []
-    assert found(version(related=(Related("A", "hull"),))) == [fault]
-    assert found(version(subjects=version().subjects[:1])) == [fault]
+    assert problems(perturbed()) == []
+    assert problems(perturbed(related=(Related("A", "hull"),))) == [fault]
+    assert problems(perturbed(subjects=perturbed().subjects[:1])) == [fault]
 
 
-def test_the_source_of_a_version_may_be_elsewhere() -> None:
+def test_the_source_of_a_perturbed_sample_may_be_unknown() -> None:
     mark = {"kind": "typos", "dataset": "mine", "source": "mine-1"}
 
-    assert found(version(meta={"perturbation": mark})) == []
+    assert problems(perturbed(meta={"perturbation": mark})) == []
 
 
-def test_a_version_of_a_twin_is_kin_of_both() -> None:
+def test_a_perturbed_twin_derives_from_both() -> None:
     mark = {"kind": "typos", "dataset": "twins", "source": "twin-1"}
-    sample = made(PAIR, twin="second", twin_of="multi-1", perturbation=mark)
+    sample = derived(PAIR, twin="second", twin_of="multi-1", perturbation=mark)
 
     assert origins(sample) == {"twin-1", "multi-1"}
     assert is_derived(sample)
 
 
-def test_a_file_of_versions_is_no_set_of_ours() -> None:
-    assert list(set_problems("multi", [version()])) == []
-    assert list(set_problems("single", [version()])) == []
+def test_rules_of_our_sets_do_not_apply_to_perturbed_ones() -> None:
+    assert list(set_problems("multi", [perturbed()])) == []
+    assert list(set_problems("single", [perturbed()])) == []
 
 
-def test_a_sample_has_several_versions_of_different_kinds() -> None:
+def test_a_sample_may_be_perturbed_once_by_each_kind() -> None:
     mark = {"kind": "typos", "dataset": "multi", "source": "multi-1"}
-    other = version(id="multi-1.typos", meta={"perturbation": mark})
+    other = perturbed(id="multi-1.typos", meta={"perturbation": mark})
 
-    assert list(set_problems("mine", [version(), other])) == []
-    assert [each.rule for each in set_problems("mine", [other, replace(other, id="2")])] == [
+    assert list(set_problems("mine", [perturbed(), other])) == []
+    assert [problem.rule for problem in set_problems("mine", [other, replace(other, id="2")])] == [
         "source-twice",
         "source-twice",
     ]
@@ -152,27 +150,27 @@ def test_a_sample_has_several_versions_of_different_kinds() -> None:
     ("part", "value"),
     [("description", "Ann."), ("query", "Why?"), ("subjects", PAIR.subjects[:1]), ("related", ())],
 )
-def test_a_hard_sample_is_its_source(part: str, value: object) -> None:
-    sample = replace(made(PAIR, hard_of="multi-1"), **{part: value})  # type: ignore[arg-type]
+def test_a_hard_sample_that_differs_from_its_source_is_a_problem(part: str, value: object) -> None:
+    sample = replace(derived(PAIR, hard_of="multi-1"), **{part: value})  # type: ignore[arg-type]
 
-    assert found(sample) == [("hard-source", f"{part} differs from multi-1")]
+    assert problems(sample) == [("hard-source", f"{part} differs from multi-1")]
 
 
-def test_a_conversation_joins_five() -> None:
+def test_a_conversation_has_five_sources() -> None:
     four = [source.id for source in FIVE[:4]]
 
-    assert ("distract-source", "meta.joined names 4 samples, not 5 different ones") in found(
+    assert ("distract-source", "meta.joined names 4 samples, not 5 different ones") in problems(
         conversation(meta={"joined": four})
     )
-    assert ("distract-source", "meta.joined names 5 samples, not 5 different ones") in found(
+    assert ("distract-source", "meta.joined names 5 samples, not 5 different ones") in problems(
         conversation(meta={"joined": [*four, four[0]]})
     )
 
 
-def test_a_conversation_has_the_people_of_its_texts() -> None:
+def test_a_conversation_has_the_subjects_of_its_sources() -> None:
     reason = "subjects differ from those of single-0, single-1, single-2, single-3, single-4"
 
-    assert found(conversation(subjects=conversation().subjects[1:])) == [
+    assert problems(conversation(subjects=conversation().subjects[1:])) == [
         ("distract-source", reason)
     ]
 
@@ -207,11 +205,11 @@ def test_a_conversation_has_the_people_of_its_texts() -> None:
         (twin("paraphrase", "Am I old?", ("A", "32")), "the query is that of multi-1"),
     ],
 )
-def test_a_twin_is_of_its_kind(sample: Sample, reason: str) -> None:
-    assert found(sample) == [("twin-source", reason)]
+def test_a_twin_that_does_not_match_its_kind_is_a_problem(sample: Sample, reason: str) -> None:
+    assert problems(sample) == [("twin-source", reason)]
 
 
-def test_the_first_sample_has_the_canary() -> None:
+def test_a_missing_canary_is_a_problem() -> None:
     sample = ann()
 
     (problem,) = set_problems("single", [sample])
@@ -242,20 +240,23 @@ def test_the_first_sample_has_the_canary() -> None:
         ),
     ],
 )
-def test_a_sample_is_fit_for_its_set(name: str, sample: Sample, reason: str) -> None:
+def test_a_sample_that_does_not_fit_its_set_is_a_problem(
+    name: str, sample: Sample, reason: str
+) -> None:
     (problem,) = set_problems(name, [sample])
 
     assert (problem.rule, problem.reason) == ("set-shape", reason)
 
 
-def test_a_sample_is_chosen_once_and_a_description_has_a_twin_of_each_kind() -> None:
-    kinds = [made(PAIR, twin_of="multi-1", twin=kind) for kind in ("second", "paraphrase")]
-    assert list(set_problems("other", kinds)) == []
+def test_a_source_is_used_once_but_may_have_a_twin_of_each_kind() -> None:
+    twins = [derived(PAIR, twin_of="multi-1", twin=kind) for kind in ("second", "paraphrase")]
+    hard = [derived(PAIR, hard_of="multi-1")] * 2
+    reason = "another sample is made of multi-1 as well"
 
-    first, again = made(PAIR, hard_of="multi-1"), made(PAIR, hard_of="multi-1")
-
-    found = [(problem.rule, problem.reason) for problem in set_problems("other", [first, again])]
-    assert found == [("source-twice", "another sample is made of multi-1 as well")] * 2
+    assert list(set_problems("other", twins)) == []
+    assert [(problem.rule, problem.reason) for problem in set_problems("other", hard)] == [
+        ("source-twice", reason)
+    ] * 2
 
 
 def reported(*files: Sequence[Sample]) -> list[tuple[int, str, str]]:
@@ -267,13 +268,13 @@ def grams(text: str) -> set[tuple[str, ...]]:
     return {tuple(words[n : n + 5]) for n in range(len(words) - 4)}
 
 
-def test_equal_descriptions_within_and_across_files() -> None:
+def test_equal_descriptions_are_reported_within_and_across_files() -> None:
     first, second, third = (build("One and two.", sample_id=name) for name in "abc")
 
     assert reported([first, second], [third]) == [(0, "b", "duplicate"), (1, "c", "duplicate")]
 
 
-def test_a_set_may_ask_several_things_of_one_description() -> None:
+def test_a_set_may_have_several_queries_about_one_description() -> None:
     one = build("One and two.", sample_id="a", query="How old am I?")
     two = build("One and two.", sample_id="b", query="Where do I live?")
     again = build("One and two.", sample_id="c", query="Where do I live?")
@@ -286,38 +287,36 @@ def test_a_set_may_ask_several_things_of_one_description() -> None:
 @pytest.mark.parametrize(
     ("texts", "near"),
     [
-        # Each has four 5-grams; the second shares three of the first, the third two of either.
+        # Each has four 5-grams; the second shares three with the first, the third two with each.
         (["a b c d e f g h", "a b c d e f g x", "a b c d e f x y"], [(0, 1, 0.75)]),
-        # The shorter one decides.
+        # Overlap is relative to the shorter text.
         (["a b c d e f g h i j k l m", "a b c d e"], [(0, 1, 1.0)]),
         (["One, two: three four. Five!", "one two three FOUR five"], [(0, 1, 1.0)]),
         (["a b c d", "a b c d"], []),
         ([], []),
     ],
 )
-def test_texts_are_near_with_more_than_half_of_their_5_grams_in_common(
+def test_texts_are_near_if_they_share_more_than_half_of_their_5_grams(
     texts: list[str], near: list[tuple[int, int, float]]
 ) -> None:
     assert list(near_earlier(texts)) == near
-    # Few texts are all compared however little is allowed.
+    # A few texts are all compared, whatever the budget.
     assert list(near_earlier(texts, budget=SearchBudget(most=0))) == near
 
 
-def test_values_are_blanked_before_texts_are_compared() -> None:
+def test_texts_are_compared_without_their_values() -> None:
     def about(name: str, job: str, sample_id: str) -> Sample:
         text = f"{name} has worked here as a {job} since spring"
         return build(text, {name: "Full Name", job: "Occupation"}, sample_id=sample_id)
 
-    (found,) = duplicate_problems(
+    ((file, problem),) = duplicate_problems(
         [[about("Ann Lee", "potter", "a")], [about("Bo Roe", "usher", "b")]]
     )
-    assert found[0] == 1
-    assert found[1].rule == "near-duplicate"
-    assert found[1].sample_id == "b"
-    assert found[1].reason == "1.00 of its word 5-grams are those of a"
+    assert (file, problem.sample_id, problem.rule) == (1, "b", "near-duplicate")
+    assert problem.reason == "1.00 of its word 5-grams are those of a"
 
 
-def test_samples_made_from_one_another_are_expected_to_be_alike() -> None:
+def test_samples_derived_from_one_another_may_be_similar() -> None:
     text = "the tide gauge drifted and nobody caught it until the port did"
     source = build(text, sample_id="single-1")
     other = build(text, sample_id="single-2")
@@ -331,14 +330,14 @@ def test_samples_made_from_one_another_are_expected_to_be_alike() -> None:
     assert reported([other], [joined]) == [(1, "distract-1", "near-duplicate")]
 
 
-def test_one_id_in_two_files_makes_no_kin() -> None:
+def test_equal_ids_in_two_files_do_not_excuse_duplicates() -> None:
     assert reported([build("One.", sample_id="1")], [build("One.", sample_id="1")]) == [
         (1, "1", "duplicate")
     ]
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=12).map(" ".join), max_size=8))
-def test_texts_near_to_an_earlier_one_are_those_of_the_definition(texts: list[str]) -> None:
+def test_the_search_finds_all_texts_near_to_an_earlier_one(texts: list[str]) -> None:
     sets = [grams(text) for text in texts]
     near = {
         (left, right)
@@ -348,18 +347,18 @@ def test_texts_near_to_an_earlier_one_are_those_of_the_definition(texts: list[st
         and sets[right]
         and len(sets[left] & sets[right]) / min(len(sets[left]), len(sets[right])) > NEAR
     }
-    passing = {pair for pair in near if sum(pair) % 3 == 0}
+    ignored = {pair for pair in near if sum(pair) % 3 == 0}
 
     found = list(near_earlier(texts))
-    others = list(near_earlier(texts, lambda left, right: (left, right) in passing))
+    others = list(near_earlier(texts, lambda left, right: (left, right) in ignored))
 
     assert {(left, right) for left, right, _ in found} <= near
     assert [right for _, right, _ in found] == sorted({right for _, right in near})
-    assert {(left, right) for left, right, _ in others} <= near - passing
-    assert [right for _, right, _ in others] == sorted({right for _, right in near - passing})
+    assert {(left, right) for left, right, _ in others} <= near - ignored
+    assert [right for _, right, _ in others] == sorted({right for _, right in near - ignored})
 
 
-def test_of_many_that_are_alike_each_is_told_once() -> None:
+def test_each_of_many_similar_texts_is_reported_once() -> None:
     samples = [
         build(f"the tide gauge {n} drifted and nobody caught it at the old port", sample_id=str(n))
         for n in range(3000)
@@ -371,7 +370,7 @@ def test_of_many_that_are_alike_each_is_told_once() -> None:
     assert {problem.reason for _, problem in found} == {"0.56 of its word 5-grams are those of 0"}
 
 
-def test_a_bound_on_the_search_is_told_where_it_was_reached() -> None:
+def test_a_search_over_budget_is_incomplete() -> None:
     enough, little = SearchBudget(), SearchBudget(most=0)
 
     assert list(near_earlier(grid(12), budget=enough)) == []
@@ -383,7 +382,7 @@ def test_a_bound_on_the_search_is_told_where_it_was_reached() -> None:
     assert 0 < little.spent < enough.spent
 
 
-def test_at_the_bound_those_with_the_rarest_5_grams_are_compared_first() -> None:
+def test_texts_with_the_rarest_5_grams_are_compared_first() -> None:
     texts = grid(12)
     again = f"{texts[0]} once more"
 
@@ -396,9 +395,7 @@ def test_at_the_bound_those_with_the_rarest_5_grams_are_compared_first() -> None
     st.lists(st.lists(st.sampled_from("ab"), max_size=12).map(" ".join), max_size=60),
     st.integers(0, 1000),
 )
-def test_what_a_bounded_search_finds_is_near_and_all_where_it_was_not_incomplete(
-    texts: list[str], most: int
-) -> None:
+def test_a_search_within_budget_finds_all_near_texts(texts: list[str], most: int) -> None:
     budget = SearchBudget(most)
 
     found = {right for _, right, _ in near_earlier(texts, budget=budget)}

@@ -32,36 +32,36 @@ def test_occurrences_are_whole_words(text: str, within: str, spans: list[tuple[i
     assert list(occurrences(text, within)) == spans
 
 
-def test_spans_cover_together() -> None:
+def test_spans_together_cover_what_no_single_one_holds() -> None:
     assert Cover([(4, 9), (0, 5)]).covers((0, 9))
     assert not Cover([(4, 9), (0, 5)]).holds((0, 9))
     assert not Cover([(5, 9), (0, 4)]).covers((0, 9))
 
 
-_SPANS = st.tuples(st.integers(0, 8), st.integers(1, 4)).map(lambda each: (each[0], sum(each)))
+_SPANS = st.tuples(st.integers(0, 8), st.integers(1, 4)).map(lambda pair: (pair[0], sum(pair)))
 
 
 @given(st.lists(_SPANS), _SPANS)
-def test_a_cover_answers_as_its_spans_do(spans: list[Span], span: Span) -> None:
-    held = {place for start, end in spans for place in range(start, end)}
+def test_a_cover_equals_a_search_of_its_spans(spans: list[Span], span: Span) -> None:
+    covered = {place for start, end in spans for place in range(start, end)}
 
     assert Cover(spans).holds(span) == any(
         start <= span[0] and span[1] <= end for start, end in spans
     )
-    assert Cover(spans).covers(span) == held.issuperset(range(*span))
+    assert Cover(spans).covers(span) == covered.issuperset(range(*span))
 
 
-def test_entities_are_blanked_by_their_type() -> None:
+def test_entities_are_replaced_by_their_type() -> None:
     text = "Ann Lee, of the University of Hull, lives in Hull."
     facts = {"Ann Lee": "Full Name", "University of Hull": "Educational Institution"}
 
-    # The town inside the university's name is not blanked apart from it.
+    # Hull inside the university's name has no placeholder of its own.
     assert blanked(build(text, facts | {"Hull": "City/Region"})) == (
         "<PER>, of the <ORG>, lives in <LOC>."
     )
 
 
-def test_an_entity_without_spans_is_blanked_wherever_it_stands() -> None:
+def test_an_entity_without_spans_is_replaced_at_all_occurrences() -> None:
     subject = Subject("A", (Entity("Ann", "PER"),))
 
     assert blanked(Sample("s", "Ann met Anna and Ann.", None, (subject,), ())) == (
@@ -69,7 +69,7 @@ def test_an_entity_without_spans_is_blanked_wherever_it_stands() -> None:
     )
 
 
-def test_spans_that_overlap_leave_nothing_behind() -> None:
+def test_overlapping_spans_have_one_placeholder() -> None:
     entities = (
         Entity("old Hull", "LOC", spans=((3, 11),)),
         Entity("Hull pier", "ORG", spans=((7, 16),)),
@@ -85,7 +85,7 @@ _ENTITIES = st.tuples(st.text("XYZ", min_size=1, max_size=6), st.sampled_from(("
 
 
 @given(st.lists(st.tuples(_FILLERS, _ENTITIES)), _FILLERS)
-def test_blanking_keeps_the_rest_of_the_text(
+def test_text_outside_entities_is_kept(
     pieces: list[tuple[str, tuple[str, str]]], tail: str
 ) -> None:
     text, expected = "", ""
