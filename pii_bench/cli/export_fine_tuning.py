@@ -23,38 +23,38 @@ if TYPE_CHECKING:
 
 
 def add_targets(parser: argparse._ActionsContainer) -> None:
-    """What is learnt."""
+    """Add --task: the tasks to train on."""
     parser.add_argument(
         "--task",
         nargs="+",
         choices=[str(target) for target in Target],
         default=[str(Target.QUERY_RELATED)],
-        help="what is learnt; rewriting: the description with tags where the query does not need "
-        "what is there (default: query-related)",
+        help="tasks to train on; rewriting: the description with tags instead of the values that "
+        "the query does not need (default: query-related)",
     )
 
 
 DESCRIPTION: Final = (
-    "Write prompts with gold answers as JSON Lines to fine-tune a chat model on, checked against "
-    "the limits that the service documents, and say what the training would cost. Makes no call."
+    "Write prompts with gold answers as JSON Lines to fine-tune a chat model on. Checks the limits "
+    "of the service and estimates the cost of the training. Makes no call."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument(
         "--for",
         dest="form",
         required=True,
-        choices=[str(each) for each in Format],
-        help="the service that reads the file; transformers: TRL's prompt and completion",
+        choices=[str(form) for form in Format],
+        help="the service that reads the file; transformers: TRL's prompt and completion format",
     )
     parser.add_argument(
         "--out",
         type=Path,
         required=True,
         metavar="FILE",
-        help="where to write; FILE.gz: compressed",
+        help="file to write; FILE.gz is compressed",
     )
     add_targets(parser)
     parser.add_argument(
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=list(TRAIN),
         metavar="DATASET",
-        help=f"{DATASET_HELP}; of ours those for training alone (default: {' '.join(TRAIN)})",
+        help=f"{DATASET_HELP}; of ours, only those for training (default: {' '.join(TRAIN)})",
     )
     add_limit(parser, "examples")
     parser.add_argument(
@@ -70,62 +70,62 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=positive,
         default=3,
         metavar="N",
-        help="times that every example is learnt, for the price (default: %(default)s)",
+        help="number of epochs, for the cost estimate (default: %(default)s)",
     )
     parser.add_argument(
         "--tokenizer",
         type=Path,
         metavar="FILE",
-        help="tokenizer.json of the model, to count tokens (default: estimate them)",
+        help="tokenizer.json of the model, to count tokens exactly (default: estimate them)",
     )
     add_gzip(parser)
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Write the file, and print what is in it and what it would cost.
+    """Write the file, and print its size and the cost of the training.
 
     Raises:
-        PiiBenchError: a limit is passed, a dataset is not for training, missing or broken, the
-            tokenizer cannot be read, or the file cannot be written.
+        PiiBenchError: a limit of the service is exceeded, a dataset is broken or not for training,
+            the tokenizer cannot be read, or the file cannot be written.
     """
     form = Format(arguments.form)
-    count = None if arguments.tokenizer is None else _token_counter(arguments.tokenizer)
+    count_tokens = None if arguments.tokenizer is None else _token_counter(arguments.tokenizer)
     examples = training_examples(arguments.dataset, arguments.task)[: arguments.limit]
-    made = tuning_file(examples, form, count)
-    size = len(encode(made.text))
-    out, compress = _out(arguments)
+    file = tuning_file(examples, form, count_tokens)
+    size = len(encode(file.text))
+    out: Path = arguments.out
+    compress = arguments.gzip or out.suffix == ".gz"
+    if compress and out.suffix != ".gz":
+        out = out.with_name(f"{out.name}.gz")
     log_big(size, out, compressed=compress)
-    write_whole(out, made.text, compress=compress)
-    usd = training_usd(made.tokens, arguments.epochs, form)
+    write_whole(out, file.text, compress=compress)
+    usd = training_usd(file.tokens, arguments.epochs, form)
     if notice := SERVICES[form].notice:
         log(notice)
     if arguments.json:
-        said = {"examples": made.examples, "bytes": size, "tokens": asdict(made.tokens)}
-        echo_json([said | {"usd": {model: asdict(price) for model, price in usd.items()}}])
+        row = {
+            "examples": file.examples,
+            "bytes": size,
+            "tokens": asdict(file.tokens),
+            "usd": {model: asdict(price) for model, price in usd.items()},
+        }
+        echo_json([row])
         return True
-    echo(f"{made.examples:,} examples, {size:,} bytes, {_range(made.tokens)} tokens: {out}")
+    echo(f"{file.examples:,} examples, {size:,} bytes, {_range(file.tokens)} tokens: {out}")
     if usd:
         rows = [(model, _range(price, ".2f")) for model, price in usd.items()]
         header = ("model", f"USD for {arguments.epochs} epochs")
         echo(markdown_table(header, rows, ("left", "right")))
-    if count is None:
-        echo("low / expected / high; high is a bound. --tokenizer counts tokens.")
+    if count_tokens is None:
+        echo("low / expected / high; high is a bound. --tokenizer counts tokens exactly.")
     return True
-
-
-def _out(arguments: argparse.Namespace) -> tuple[Path, bool]:
-    """Where to write, and whether to compress: asked for, or told by the name."""
-    out: Path = arguments.out
-    if out.suffix == ".gz":
-        return out, True
-    return (out.with_name(f"{out.name}.gz"), True) if arguments.gzip else (out, False)
 
 
 def _range(figure: Range[int] | Range[float], form: str = ",") -> str:
     if figure.low == figure.high:
         return format(figure.low, form)
-    return " / ".join(format(each, form) for each in (figure.low, figure.expected, figure.high))
+    return f"{figure.low:{form}} / {figure.expected:{form}} / {figure.high:{form}}"
 
 
 def _token_counter(path: Path) -> Callable[[str], int]:
@@ -134,6 +134,6 @@ def _token_counter(path: Path) -> Callable[[str], int]:
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:
-        # The library raises no class of its own.
-        raise InputFileError(path, f"no tokenizer: {error}") from error
+        # The library raises plain exceptions.
+        raise InputFileError(path, f"not a tokenizer: {error}") from error
     return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)

@@ -19,68 +19,72 @@ if TYPE_CHECKING:
     from pii_bench.web.settings import Settings
 
 DESCRIPTION: Final = (
-    "Serve the web application: masking in the browser, and an API. On this machine alone it "
-    "needs no accounts; anywhere else (--host) it needs an owner, who adds the other accounts."
+    "Serve the web application: masking in the browser, and an API. On this machine only, it needs "
+    "no accounts; with another --host it needs an owner, who adds the other accounts."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    parser.add_argument("--host", default="127.0.0.1", help="bind to (default: %(default)s)")
-    parser.add_argument("--port", type=positive, default=8300, help="default: %(default)s")
+    """Add the command's arguments."""
+    parser.add_argument("--host", default="127.0.0.1", help="bind address (default: %(default)s)")
+    parser.add_argument("--port", type=positive, default=8300, help="(default: %(default)s)")
     parser.add_argument(
         "--allow-host",
         action="append",
         default=[],
         metavar="NAME",
-        help="another name under which browsers reach it, as behind a proxy; may be given again",
+        help="another host name of the application, as behind a proxy; may be given several times",
     )
     parser.add_argument(
         "--database",
         default="pii-bench.sqlite",
         metavar="FILE",
-        help="SQLite file, or an SQLAlchemy URL (default: %(default)s)",
+        help="SQLite file or SQLAlchemy URL (default: %(default)s)",
     )
     parser.add_argument(
         "--model",
         default=DEFAULT_SYSTEM,
         metavar="SYSTEM",
-        help="what masks; any that `pii-bench mask` takes (default: %(default)s)",
+        help="the system that masks, as for `pii-bench mask` (default: %(default)s)",
     )
-    parser.add_argument(
-        "--base-url", metavar="URL", help="where the chat model of --model is reached"
-    )
+    parser.add_argument("--base-url", metavar="URL", help="endpoint of the chat model of --model")
     parser.add_argument(
         "--upstream",
         metavar="NAME",
-        help="openai, deepseek or a base URL: who answers POST /v1/chat/completions, masked "
-        "(default: none; the key of a URL is in PII_BENCH_API_KEY)",
+        help="openai, deepseek or a base URL: the service that answers POST /v1/chat/completions "
+        "with masked messages (default: none; the key for a URL is read from PII_BENCH_API_KEY)",
     )
     parser.add_argument(
-        "--workers", type=positive, default=2, help="processes that mask (default: %(default)s)"
+        "--workers",
+        type=positive,
+        default=2,
+        help="masking processes (default: %(default)s)",
     )
     add_results(parser)
     group = parser.add_argument_group("instead of serving").add_mutually_exclusive_group()
     group.add_argument(
-        "--add-owner", metavar="NAME", help="make an owner's account; the password is asked for"
+        "--add-owner", metavar="NAME", help="create an owner's account; asks for the password"
     )
     group.add_argument(
-        "--backup", type=Path, metavar="FILE", help="copy the database, also while it is served"
+        "--backup", type=Path, metavar="FILE", help="copy the database, even while it is served"
     )
     group.add_argument(
-        "--restore", type=Path, metavar="FILE", help="make the database of a copy; stop it first"
+        "--restore",
+        type=Path,
+        metavar="FILE",
+        help="restore the database from a copy; stop it first",
     )
     parser.add_argument(
-        "--force", action="store_true", help="replace the file that --backup or --restore writes"
+        "--force", action="store_true", help="let --backup or --restore replace a file"
     )
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Serve until interrupted, or make an account, a copy or a database of one.
+    """Serve until interrupted; or create an account, or copy or restore the database.
 
     Raises:
         MissingExtraError: the extra `web` is not installed.
-        PiiBenchError: wrong arguments, a database that cannot be used, or no owner.
+        PiiBenchError: wrong arguments, the database cannot be used, or there is no owner.
     """
     if find_spec("fastapi") is None:
         raise MissingExtraError("the web application", "pip install 'pii-bench[web]'")
@@ -121,8 +125,8 @@ def _serve(settings: Settings) -> None:
     app.state.web.masker.start()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    log(f"pii-bench serve: http://{host}:{settings.port} (Ctrl+C ends it)")
-    # Its access log would hold query strings.
+    log(f"pii-bench serve: http://{host}:{settings.port} (Ctrl+C to stop)")
+    # The access log would contain query strings.
     uvicorn.run(
         app,
         host=settings.host,

@@ -189,7 +189,7 @@ def test_tokens_are_counted_by_a_tokenizer(ten: Path, tmp_path: Path, capsys: Ca
 
     none = ("--tokenizer", str(ten))
     assert main(["export", "fine-tuning", "--for", "mistral", *of(ten, out), *none]) == 2
-    assert f"{ten}: no tokenizer" in capsys.readouterr().err
+    assert f"{ten}: not a tokenizer" in capsys.readouterr().err
 
 
 def test_test_sets_are_not_learnt_from(capsys: Capsys) -> None:
