@@ -38,14 +38,15 @@ if TYPE_CHECKING:
 anything: Any = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
 
 
-@pytest.mark.parametrize("value", [0, 1, 2**53])
-def test_counts(value: object) -> None:
-    assert is_count(value)
-
-
-@pytest.mark.parametrize("value", [True, False, -1, 2**53 + 1, 10**400, 7.0, "7", None, [7]])
-def test_what_is_no_count(value: object) -> None:
-    assert not is_count(value)
+@pytest.mark.parametrize(
+    ("value", "valid"),
+    [
+        *((value, True) for value in (0, 1, 2**53)),
+        *((value, False) for value in (True, False, -1, 2**53 + 1, 10**400, 7.0, "7", None, [7])),
+    ],
+)
+def test_counts_are_integers_in_a_range(value: object, valid: bool) -> None:
+    assert is_count(value) is valid
 
 
 @pytest.mark.parametrize(
@@ -54,11 +55,11 @@ def test_what_is_no_count(value: object) -> None:
         ("32", Usage(11, 7)),
         ("32", Usage(11, 7, reasoning_tokens=6, cached_tokens=11)),
         ("32", Usage(MOST_TOKENS, MOST_TOKENS)),
-        # A model that says nothing may write nothing.
+        # An empty answer may have no tokens.
         ("", Usage(11, 0)),
     ],
 )
-def test_usage_that_can_be_true_is_kept(text: str, usage: Usage) -> None:
+def test_possible_usage_is_kept(text: str, usage: Usage) -> None:
     assert Completion(text, usage=usage).usage == usage
 
 
@@ -67,35 +68,31 @@ def test_usage_that_can_be_true_is_kept(text: str, usage: Usage) -> None:
     [
         ("32", None, (True, 7)),
         ("32", None, (11, False)),
-        # Nothing is asked in no tokens, and nothing is written in none.
+        # No request and no answer has zero tokens.
         ("32", None, (0, 7)),
         ("", None, (0, 0)),
         ("32", None, (11, 0)),
         ("", "A place.", (11, 0)),
     ],
 )
-def test_usage_that_cannot_be_true_is_unknown(
+def test_impossible_usage_is_unknown(
     text: str, reasoning: str | None, counts: tuple[Any, Any]
 ) -> None:
     assert Completion(text, reasoning=reasoning, usage=Usage(*counts)).usage is None
 
 
-@pytest.mark.parametrize("cached", [True, 12])
-def test_cached_tokens_outside_of_the_input_are_as_if_not_reported(cached: Any) -> None:
-    usage = Completion("32", usage=Usage(11, 7, cached_tokens=cached)).usage
-    assert usage == Usage(11, 7, cached_tokens=0)
-
-
-def test_reasoning_tokens_that_are_no_count_are_as_if_not_reported() -> None:
-    usage = Completion("32", usage=Usage(11, 7, reasoning_tokens=-1)).usage
-    assert usage == Usage(11, 7, reasoning_tokens=0)
+@pytest.mark.parametrize(
+    "details", [{"cached_tokens": True}, {"cached_tokens": 12}, {"reasoning_tokens": -1}]
+)
+def test_impossible_details_of_usage_are_0(details: dict[str, Any]) -> None:
+    assert Completion("32", usage=Usage(11, 7, **details)).usage == Usage(11, 7)
 
 
 @given(st.text(), st.builds(Usage, anything, anything, anything, anything))
-def test_whatever_is_counted_a_completion_holds_counts_or_nothing(text: str, usage: Usage) -> None:
+def test_usage_is_valid_or_none(text: str, usage: Usage) -> None:
     kept = Completion(text, usage=usage).usage
     if kept is not None:
-        assert all(is_count(each) for each in astuple(kept))
+        assert all(map(is_count, astuple(kept)))
         assert 0 <= kept.cached_tokens <= kept.input_tokens
         assert kept.output_tokens > 0 or not text
 
@@ -112,12 +109,7 @@ completions = st.builds(
 )
 
 
-@given(completions)
-def test_a_completion_comes_back_from_json(completion: Completion) -> None:
-    assert decode_completion(json.loads(json.dumps(encode_completion(completion)))) == completion
-
-
-def test_all_that_is_known_is_kept() -> None:
+def test_the_keys_of_a_completion() -> None:
     completion = Completion("32", Finish.LENGTH, "gpt-4o-2024-08-06", Usage(11, 7))
 
     assert encode_completion(completion) == {
@@ -132,32 +124,11 @@ def test_only_the_text_is_required() -> None:
     assert decode_completion({"text": "32"}) == Completion("32", Finish.UNKNOWN)
 
 
-@pytest.mark.parametrize(
-    ("record", "what"),
-    [
-        ({}, "record: 'text' is missing"),
-        ({"text": None}, "record: 'text' must be a string, not null"),
-        (
-            {"text": "", "finish": "done"},
-            "record: 'finish' is 'done' (allowed: stop, length, refusal, filter, unknown)",
-        ),
-        ({"text": "", "model": 4}, "record: 'model' must be a string, not a whole number"),
-        ({"text": "", "usage": 18}, "record: 'usage' must be an object, not a whole number"),
-        ({"text": "", "usage": {"input_tokens": 11}}, "usage: 'output_tokens' is missing"),
-    ],
-)
-def test_a_record_that_is_no_completion(record: dict[str, object], what: str) -> None:
-    with pytest.raises(RecordError) as caught:
-        decode_completion(record)
-
-    assert str(caught.value) == what
-
-
-draws = st.lists(completions, min_size=1, max_size=3).map(lambda each: Draws(tuple(each)))
+draws = st.lists(completions, min_size=1, max_size=3).map(lambda items: Draws(tuple(items)))
 
 
 @given(completions | draws)
-def test_a_response_comes_back_from_json(response: ModelResponse) -> None:
+def test_a_response_survives_json(response: ModelResponse) -> None:
     assert decode_response(json.loads(json.dumps(encode_response(response)))) == response
 
 
@@ -171,20 +142,28 @@ def test_one_completion_is_stored_without_draws() -> None:
 
 
 @pytest.mark.parametrize(
-    ("record", "what"),
+    ("record", "message"),
     [
+        ({}, "record: 'text' is missing"),
+        ({"text": None}, "record: 'text' must be a string, not null"),
+        (
+            {"text": "", "finish": "done"},
+            "record: 'finish' is 'done' (allowed: stop, length, refusal, filter, unknown)",
+        ),
+        ({"text": "", "model": 4}, "record: 'model' must be a string, not a whole number"),
+        ({"text": "", "usage": 18}, "record: 'usage' must be an object, not a whole number"),
+        ({"text": "", "usage": {"input_tokens": 11}}, "usage: 'output_tokens' is missing"),
         ({"draws": []}, "'draws' must not be empty"),
         ({"draws": "32"}, "record: 'draws' must be a list, not a string"),
         ({"draws": ["32"]}, "record: draws[0] must be an object, not a string"),
         ({"draws": [{"text": "32"}, {}]}, "draws[1]: 'text' is missing"),
-        ({}, "record: 'text' is missing"),
     ],
 )
-def test_a_record_that_is_no_response(record: dict[str, object], what: str) -> None:
+def test_a_record_that_is_not_valid(record: dict[str, object], message: str) -> None:
     with pytest.raises(RecordError) as caught:
         decode_response(record)
 
-    assert str(caught.value) == what
+    assert str(caught.value) == message
 
 
 def replay(folder: Path, *records: object) -> ReplayModel:
@@ -202,7 +181,7 @@ def test_each_sample_has_its_answer(tmp_path: Path) -> None:
     assert [ask(model, "s2"), ask(model, "s1"), ask(model, "s1")] == ["two", "one", "one"]
 
 
-def test_an_answer_to_one_prompt_goes_before_one_to_any(tmp_path: Path) -> None:
+def test_an_answer_to_a_prompt_precedes_one_to_any_prompt(tmp_path: Path) -> None:
     model = replay(
         tmp_path,
         {"id": "s1", "text": "any"},
@@ -214,7 +193,7 @@ def test_an_answer_to_one_prompt_goes_before_one_to_any(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("sample_id", "prompt"), [("s1", "naive"), ("s2", "detection")])
-def test_a_sample_without_answer_is_a_failed_call(
+def test_a_sample_without_an_answer_is_a_failed_call(
     tmp_path: Path, sample_id: str, prompt: str
 ) -> None:
     model = replay(tmp_path, {"id": "s1", "prompt": "detection", "text": "detected"})
@@ -241,7 +220,7 @@ def test_the_file_of_a_run_is_a_replay_file(tmp_path: Path) -> None:
         ask(model, "s2")
 
 
-def test_each_draw_has_the_answer_of_its_place(tmp_path: Path) -> None:
+def test_each_draw_has_its_answer(tmp_path: Path) -> None:
     model = replay(tmp_path, {"id": "s1", "draws": [{"text": "one"}, {"text": "two"}]})
 
     assert [ask(model, "s1", draw=draw) for draw in (1, 0)] == ["two", "one"]
@@ -251,23 +230,23 @@ def test_each_draw_has_the_answer_of_its_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line", [{"text": "one"}, {"draws": [{"text": "one"}]}, {"prompt": "naive", "text": "one"}]
 )
-def test_one_answer_is_no_second_draw(tmp_path: Path, line: dict[str, object]) -> None:
+def test_a_single_answer_is_only_the_first_draw(tmp_path: Path, line: dict[str, object]) -> None:
     model = replay(tmp_path, {"id": "s1", **line})
 
     with pytest.raises(CallError, match=r"^no_stored_response$"):
         ask(model, "s1", draw=1)
 
 
-def test_it_is_named_by_its_file(tmp_path: Path) -> None:
-    assert replay(tmp_path, {"id": "s1", "text": "one"}).name == "replay/answers"
-
-
-def test_its_identity_is_what_it_answers(tmp_path: Path) -> None:
+def test_the_name_is_that_of_the_file_and_the_identity_depends_on_the_answers(
+    tmp_path: Path,
+) -> None:
     line = {"id": "s1", "text": "one", "finish": "stop"}
-    identity = replay(tmp_path, line).identity
+    model = replay(tmp_path, line)
+    identity = model.identity
 
+    assert model.name == "replay/answers"
     assert identity["answers"].startswith("sha256:")
-    assert replay(tmp_path, line | {"note": "read by nobody"}).identity == identity
+    assert replay(tmp_path, line | {"note": "ignored"}).identity == identity
     for change in (
         {"id": "s2"},
         {"text": "two"},
@@ -279,7 +258,7 @@ def test_its_identity_is_what_it_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("record", "what"),
+    ("record", "message"),
     [
         ({"text": "Ann"}, "record: 'id' is missing"),
         ({"id": "s2"}, "record: 'text' is missing"),
@@ -291,15 +270,15 @@ def test_its_identity_is_what_it_answers(tmp_path: Path) -> None:
         ("Ann", "a line must be a JSON object, not a string"),
     ],
 )
-def test_a_broken_line_is_named_and_its_text_is_not_told(
-    tmp_path: Path, record: object, what: str
+def test_an_error_names_the_line_without_its_text(
+    tmp_path: Path, record: object, message: str
 ) -> None:
     with pytest.raises(InputFileError) as caught:
         replay(tmp_path, {"id": "s1", "text": "Ann"}, record)
 
-    assert str(caught.value) == f"{tmp_path / 'answers.jsonl'}:2: {what}"
+    assert str(caught.value) == f"{tmp_path / 'answers.jsonl'}:2: {message}"
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match=r"gone\.jsonl: No such file or directory$"):
         ReplayModel(tmp_path / "gone.jsonl")

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("request_", "tokens"),
     [
-        # 700 / 5; 700 / 3.5 + 10 for the turns; 700 / 1 + 500 for what a provider adds.
+        # 700 / 5; 700 / 3.5 + 10 for the turns; 700 / 1 + 500 for the provider's text.
         (make_request(text="a" * 700), Range(140, 210, 1200)),
-        # Every turn counts, in bytes and not in characters.
+        # All turns count, in bytes and not in characters.
         (
             replace(
                 make_request(), messages=(Message("system", "b" * 350), Message("user", "a" * 350))
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         (make_request(text="\ud800"), Range(1, 11, 503)),
     ],
 )
-def test_tokens_of_a_request_by_its_bytes(request_: Request, tokens: Range[int]) -> None:
+def test_input_tokens_depend_on_the_bytes(request_: Request, tokens: Range[int]) -> None:
     assert input_tokens(request_) == tokens
 
 
@@ -62,7 +62,7 @@ def test_tokens_of_a_request_by_its_bytes(request_: Request, tokens: Range[int])
         ("rewrite", 3500, Range(50, 400, 2048)),
     ],
 )
-def test_what_detection_and_a_rewriting_write_grows_with_the_text(
+def test_answers_of_detection_and_rewriting_grow_with_the_text(
     prompt: str, size: int, tokens: Range[int]
 ) -> None:
     request = make_request(text="a" * size, prompt=prompt, max_tokens=2048)
@@ -83,10 +83,10 @@ def test_what_detection_and_a_rewriting_write_grows_with_the_text(
         ("json", 10, 150),
         ("json+ai4privacy+5-shot", 10, 150),
         ("naive+schema", 5, 40),
-        ("of-somebody-else", 1, 500),
+        ("unknown", 1, 500),
     ],
 )
-def test_what_a_strategy_writes_does_not_depend_on_the_text(
+def test_answers_of_other_strategies_do_not_depend_on_the_text(
     prompt: str, low: int, expected: int
 ) -> None:
     request = make_request(text="a" * 1000, prompt=prompt, max_tokens=2048)
@@ -94,11 +94,11 @@ def test_what_a_strategy_writes_does_not_depend_on_the_text(
     assert output_tokens(request) == Range(low, expected, 2048)
 
 
-def test_every_strategy_has_its_own_figure() -> None:
-    unknown = output_tokens(make_request(prompt="of-somebody-else", max_tokens=2048))
+def test_every_strategy_has_an_estimate() -> None:
+    default = output_tokens(make_request(prompt="unknown", max_tokens=2048))
 
     for name in STRATEGIES:
-        assert output_tokens(make_request(prompt=name, max_tokens=2048)) != unknown
+        assert output_tokens(make_request(prompt=name, max_tokens=2048)) != default
 
 
 def test_reasoning_counts_as_output() -> None:
@@ -107,7 +107,7 @@ def test_reasoning_counts_as_output() -> None:
     assert output_tokens(request, reasons=True) == Range(105, 1040, 2048)
 
 
-def test_no_answer_is_longer_than_allowed() -> None:
+def test_answers_are_not_longer_than_allowed() -> None:
     assert output_tokens(make_request(max_tokens=30)) == Range(5, 30, 30)
 
 
@@ -142,19 +142,19 @@ PRICE = Price(
     [
         (Usage(1_000_000, 100_000), PRICE, False, 2 + 1),
         (Usage(1_000_000, 0, cached_tokens=400_000), PRICE, False, 1.2 + 0.2),
-        # What is not known costs the more.
+        # Unknown prices are replaced by the higher one.
         (Usage(1_000_000, 0, cached_tokens=400_000), replace(PRICE, cached_input=None), False, 2),
         (Usage(1_000_000, 100_000), replace(PRICE, batch_factor=None), True, 3),
-        # Reasoning is a part of the output.
+        # Reasoning is part of the output.
         (Usage(0, 100_000, reasoning_tokens=90_000), PRICE, False, 1),
         (Usage(1_000_000, 100_000), PRICE, True, 1.5),
     ],
 )
-def test_what_a_call_costs(usage: Usage, price: Price, batched: bool, usd: float) -> None:
+def test_the_cost_of_a_call(usage: Usage, price: Price, batched: bool, usd: float) -> None:
     assert cost(usage, price, batched) == pytest.approx(usd)
 
 
-def test_a_cap_without_a_price_is_refused_and_says_what_to_give() -> None:
+def test_a_cap_needs_a_price() -> None:
     with pytest.raises(PiiBenchError, match=r"--max-usd 5.*unknown.*--price IN,OUT"):
         Ledger(None, 5.0)
 
@@ -167,7 +167,7 @@ def test_without_a_price_the_cost_is_unknown() -> None:
     assert ledger.spent_usd is None
 
 
-def test_a_call_that_might_pass_the_cap_with_those_in_flight_is_refused() -> None:
+def test_a_call_that_might_exceed_the_cap_is_refused() -> None:
     ledger = Ledger(DOLLAR_A_TOKEN, 1199.0)
     ledger.reserve(make_request())  # 500 of input, 100 of output
 
@@ -180,7 +180,7 @@ def test_a_call_that_might_pass_the_cap_with_those_in_flight_is_refused() -> Non
     )
 
 
-def test_a_call_that_just_fits_is_made() -> None:
+def test_a_call_may_reach_the_cap() -> None:
     ledger = Ledger(DOLLAR_A_TOKEN, 1200.0)
 
     ledger.reserve(make_request())
@@ -190,7 +190,7 @@ def test_a_call_that_just_fits_is_made() -> None:
 
 
 @pytest.mark.parametrize(("usage", "usd"), [(None, 600), (Usage(10, 5), 15), (NOTHING, 0)])
-def test_a_call_is_reserved_at_its_worst_and_settled_at_its_usage(
+def test_a_call_reserves_the_highest_cost_and_settles_its_usage(
     usage: Usage | None, usd: float
 ) -> None:
     ledger = Ledger(DOLLAR_A_TOKEN)
@@ -210,7 +210,7 @@ def test_a_call_that_was_not_made_costs_nothing() -> None:
     assert (ledger.reserved_usd, ledger.spent_usd) == (0, 0)
 
 
-def test_rounding_leaves_nothing_reserved() -> None:
+def test_rounding_leaves_no_reservation() -> None:
     # 0.1 + 0.2 - 0.1 - 0.2 is 2.8e-17.
     ledger = Ledger(replace(PRICE, input=0.0, output=1e5))
     reservations = [ledger.reserve(make_request(max_tokens=tokens)) for tokens in (1, 2)]
@@ -221,7 +221,7 @@ def test_rounding_leaves_nothing_reserved() -> None:
     assert ledger.reserved_usd == 0
 
 
-def test_a_call_of_a_batch_is_reserved_and_settled_at_the_price_of_a_batch() -> None:
+def test_a_batch_has_its_own_price() -> None:
     ledger = Ledger(replace(DOLLAR_A_TOKEN, batch_factor=0.5), 300.0)
 
     reservation = ledger.reserve(make_request(), batched=True)
@@ -232,7 +232,7 @@ def test_a_call_of_a_batch_is_reserved_and_settled_at_the_price_of_a_batch() -> 
 
 
 @pytest.mark.parametrize(("used", "made"), [(100, True), (101, False)])
-def test_a_call_waits_where_those_in_flight_may_leave_room(used: int, made: bool) -> None:
+def test_a_call_waits_for_those_in_flight_if_they_may_leave_room(used: int, made: bool) -> None:
     async def scenario() -> tuple[float, bool]:
         ledger = Ledger(DOLLAR_A_TOKEN, 700.0)
         first = ledger.reserve(make_request())
@@ -246,7 +246,7 @@ def test_a_call_waits_where_those_in_flight_may_leave_room(used: int, made: bool
     assert run(scenario()) == (5, made)
 
 
-def test_a_call_that_cannot_fit_any_more_is_refused_at_once() -> None:
+def test_a_call_that_cannot_fit_is_refused_at_once() -> None:
     async def scenario() -> float:
         ledger = Ledger(DOLLAR_A_TOKEN, 1000.0)
         ledger.settle(ledger.reserve(make_request()), Usage(401, 0))
@@ -263,13 +263,13 @@ def test_a_call_that_cannot_fit_any_more_is_refused_at_once() -> None:
     st.lists(
         st.tuples(
             st.floats(0, 9),  # seconds
-            st.sampled_from(["answer", "unknown", "turned away", "not made"]),
-            st.floats(0, 1),  # how much of the worst case is used
+            st.sampled_from(["answer", "unknown", "refused", "not made"]),
+            st.floats(0, 1),  # used share of the reservation
         ),
         max_size=25,
     ),
 )
-def test_calls_at_the_same_time_never_pass_the_cap_and_all_end(
+def test_concurrent_calls_never_exceed_the_cap_and_all_end(
     cap: float, calls: list[tuple[float, str, float]]
 ) -> None:
     ledger = Ledger(DOLLAR_A_TOKEN, cap)
@@ -285,7 +285,7 @@ def test_calls_at_the_same_time_never_pass_the_cap_and_all_end(
             return False
         check()
         await asyncio.sleep(seconds)
-        usages = {"answer": Usage(int(500 * used), int(100 * used)), "turned away": NOTHING}
+        usages = {"answer": Usage(int(500 * used), int(100 * used)), "refused": NOTHING}
         if outcome == "not made":
             ledger.release(reservation)
         else:
@@ -298,7 +298,7 @@ def test_calls_at_the_same_time_never_pass_the_cap_and_all_end(
 
     made = run(scenario())
     assert ledger.reserved_usd == 0
-    # Whoever was refused had less than one call's worst case left.
+    # A call is only refused if less than its highest cost is left.
     if not all(made):
         assert ledger.spent_usd is not None
         assert ledger.spent_usd + 600 > cap
@@ -308,26 +308,22 @@ def test_calls_at_the_same_time_never_pass_the_cap_and_all_end(
 REQUESTS = [make_request("s1", text="a" * 700), make_request("s2", text="b" * 700)]
 
 
-def test_calls_tokens_and_cost_are_summed_over_the_requests() -> None:
-    found = estimate(REQUESTS, PRICE)
+def test_an_estimate_sums_calls_tokens_and_cost() -> None:
+    total = estimate(REQUESTS, PRICE)
 
-    assert (found.calls, found.input_tokens, found.output_tokens) == (
+    assert (total.calls, total.input_tokens, total.output_tokens) == (
         2,
         Range(280, 420, 2400),
         Range(10, 80, 200),
     )
     # 280 * 2 + 10 * 10 = 660 millionths of a dollar, and so on.
-    assert found.usd is not None
-    assert found.usd.low == pytest.approx(0.00066)
-    assert found.usd.expected == pytest.approx(0.00164)
-    assert found.usd.high == pytest.approx(0.0068)
-
-
-def test_a_batch_costs_its_part() -> None:
-    found = estimate(REQUESTS, PRICE, batched=True)
-
-    assert found.usd is not None
-    assert found.usd.high == pytest.approx(0.0034)
+    assert total.usd is not None
+    assert (total.usd.low, total.usd.expected, total.usd.high) == pytest.approx(
+        (0.00066, 0.00164, 0.0068)
+    )
+    batch = estimate(REQUESTS, PRICE, batched=True)
+    assert batch.usd is not None
+    assert batch.usd.high == pytest.approx(0.0034)
 
 
 def test_the_cost_is_unknown_without_a_price() -> None:
@@ -340,7 +336,7 @@ def test_no_requests_cost_nothing() -> None:
     assert estimate([], PRICE) == Estimate(0, nothing, nothing, Range(0, 0, 0))
 
 
-def test_a_cap_at_the_highest_cost_refuses_no_call() -> None:
+def test_no_call_is_refused_if_the_cap_is_the_highest_cost() -> None:
     high = estimate(REQUESTS, PRICE).usd
     assert high is not None
     ledger = Ledger(PRICE, high.high + 1e-12)

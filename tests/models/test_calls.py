@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Highest(Random):
-    """Draws the highest number that may come."""
+    """Always draws the maximum."""
 
     def uniform(self, a: float, b: float) -> float:
         return max(a, b)
@@ -43,32 +43,32 @@ def waits(retry: Retry, error: CallError) -> list[float | CallError]:
     return [retry.decide(attempt, error) for attempt in range(1, retry.attempts)]
 
 
-def test_the_longest_wait_doubles_from_attempt_to_attempt_up_to_a_minute() -> None:
+def test_the_maximum_wait_doubles_up_to_a_minute() -> None:
     retry = Retry(attempts=8, random=Highest())
 
     assert waits(retry, CallError("timeout")) == [2, 4, 8, 16, 32, 60, 60]
 
 
-def test_a_wait_that_the_server_asks_for_is_never_shortened() -> None:
+def test_a_wait_of_the_server_is_never_shortened() -> None:
     error = CallError("rate_limit", retry_after=30.0)
 
     assert waits(Retry(random=Highest()), error) == [32, 34, 38, 46]
 
 
 @pytest.mark.parametrize("kind", ["bad_request", "bad_response", "expired", SKIPPED_BUDGET])
-def test_a_failure_that_will_not_pass_is_not_tried_again(kind: str) -> None:
+def test_permanent_failures_are_not_retried(kind: str) -> None:
     error = CallError(kind, "HTTP 400")
 
     assert Retry().decide(1, error) is error
 
 
-def test_a_wait_of_two_minutes_is_waited() -> None:
+def test_a_wait_of_two_minutes_is_accepted() -> None:
     outcome = Retry(random=Highest()).decide(1, CallError("overloaded", retry_after=120.0))
 
     assert outcome == 122
 
 
-def test_the_last_failure_tells_how_many_attempts_were_made() -> None:
+def test_the_last_failure_has_the_number_of_attempts() -> None:
     retry = Retry(attempts=3)
 
     assert str(retry.decide(3, CallError("timeout"))) == "timeout: 3 attempts"
@@ -101,15 +101,15 @@ ENDPOINT = "http://127.0.0.1:8080/v1"
 def lose(
     watch: ConnectionWatch, kind: str = "connection", *, at: float = 0.0, last: bool = True
 ) -> None:
-    """An attempt fails."""
+    """Record a failed attempt."""
     watch.failed(CallError(kind), ENDPOINT, at, last=last)
 
 
-def test_calls_in_a_row_without_a_connection_end_the_run() -> None:
+def test_consecutive_calls_without_a_connection_end_the_run() -> None:
     watch = ConnectionWatch(most=3)
     lose(watch)
     lose(watch)
-    # An attempt that is made again is no call, and one that was not made tells nothing.
+    # Neither an attempt that is retried nor a skipped call counts.
     lose(watch, last=False)
     lose(watch, SKIPPED_BUDGET)
 
@@ -117,7 +117,7 @@ def test_calls_in_a_row_without_a_connection_end_the_run() -> None:
         lose(watch)
 
 
-def test_an_answer_between_them_begins_the_row_again() -> None:
+def test_a_response_resets_the_count() -> None:
     watch = ConnectionWatch(most=2)
     for _ in range(5):
         lose(watch)
@@ -125,7 +125,7 @@ def test_an_answer_between_them_begins_the_row_again() -> None:
 
 
 @pytest.mark.parametrize("kind", ["server_error", "rate_limit", "timeout", "bad_request"])
-def test_who_fails_otherwise_is_there(kind: str) -> None:
+def test_other_failures_reset_the_count(kind: str) -> None:
     watch = ConnectionWatch(most=2, patience=30.0)
     for time in range(0, 200, 20):
         lose(watch, at=time)
@@ -142,7 +142,7 @@ def test_half_a_minute_without_a_connection_ends_the_run() -> None:
         lose(watch, at=131.0, last=False)
 
 
-def test_a_model_without_an_endpoint_is_named_too() -> None:
+def test_a_model_without_an_endpoint_has_a_message_too() -> None:
     with pytest.raises(ProviderRefusedError, match="no connection to the model"):
         ConnectionWatch(most=1).failed(CallError("connection"), None, 0.0, last=True)
 
@@ -151,7 +151,7 @@ ANSWER = Completion("yes", usage=Usage(10, 1))
 
 
 class NoJitter(Random):
-    """Waits no longer than the server asks."""
+    """Always draws the minimum."""
 
     def uniform(self, a: float, b: float) -> float:
         return min(a, b)
@@ -169,7 +169,7 @@ def guard(
 
 
 def script(*outcomes: Completion | CallError | Exception) -> Callable[[int], Completion]:
-    """The outcome of each call; the last one's for those that follow."""
+    """Return a function from the number of a call to its outcome; the last one repeats."""
 
     def answer(number: int) -> Completion:
         outcome = outcomes[min(number, len(outcomes) - 1)]
@@ -186,7 +186,7 @@ async def ask(model: GuardedModel, requests: Sequence[Request]) -> list[Completi
     )
 
 
-def test_it_is_named_and_told_apart_as_the_model_in_it() -> None:
+def test_name_identity_and_endpoint_are_those_of_the_inner_model() -> None:
     inner = TimedModel()
     model = guard(inner)
 
@@ -199,7 +199,7 @@ def test_it_is_named_and_told_apart_as_the_model_in_it() -> None:
     assert inner.closed
 
 
-def test_an_answer_is_given_as_it_came_and_paid() -> None:
+def test_an_answer_is_unchanged_and_paid() -> None:
     model = guard(TimedModel(script(ANSWER)))
 
     answer = run(model.complete(make_request()))
@@ -209,7 +209,7 @@ def test_an_answer_is_given_as_it_came_and_paid() -> None:
     assert model.ledger.spent_usd == 11
 
 
-def test_where_nobody_is_the_third_call_is_the_last() -> None:
+def test_the_third_call_without_a_connection_ends_the_run() -> None:
     inner = TimedModel(script(CallError("connection")))
     outcomes = run(ask(guard(inner), [make_request(f"s{n}") for n in range(6)]))
 
@@ -219,27 +219,26 @@ def test_where_nobody_is_the_third_call_is_the_last() -> None:
 
 @pytest.mark.parametrize("seconds", [0.0, 10.0])
 def test_a_dead_server_ends_a_run_within_a_minute(seconds: float) -> None:
-    """One call at a time, waits that are as long as they may be, and slow attempts."""
+    """With one call at a time, the longest waits, and slow attempts."""
 
-    async def ask_in_turn() -> float:
-        inner = TimedModel(script(CallError("connection")), seconds=seconds)
-        model = GuardedModel(
-            inner, Retry(random=Highest()), Pace(AdaptiveLimit(1)), Ledger(DOLLAR_A_TOKEN)
-        )
+    inner = TimedModel(script(CallError("connection")), seconds=seconds)
+    retry, pace = Retry(random=Highest()), Pace(AdaptiveLimit(1))
+    model = GuardedModel(inner, retry, pace, Ledger(DOLLAR_A_TOKEN))
+
+    async def ask_in_turn() -> None:
         for number in range(100):
             with suppress(CallError):
                 await model.complete(make_request(f"s{number}"))
-        return now()
 
-    async def timed() -> float:
+    async def scenario() -> float:
         with pytest.raises(ProviderRefusedError):
             await ask_in_turn()
         return now()
 
-    assert 30 <= run(timed()) <= 60
+    assert 30 <= run(scenario()) <= 60
 
 
-def test_what_is_raised_in_the_end_keeps_no_earlier_error_alive() -> None:
+def test_the_last_error_does_not_reference_earlier_ones() -> None:
     inner = TimedModel(script(CallError("timeout")))
 
     with pytest.raises(CallError, match="timeout: 5 attempts") as caught:
@@ -249,7 +248,7 @@ def test_what_is_raised_in_the_end_keeps_no_earlier_error_alive() -> None:
     assert caught.value.__context__ is None
 
 
-def test_a_refusal_of_every_call_passes_at_once_and_costs_nothing() -> None:
+def test_a_refusal_is_not_retried_and_costs_nothing() -> None:
     inner = TimedModel(script(ProviderRefusedError("no quota")))
     model = guard(inner)
 
@@ -273,9 +272,7 @@ def test_a_refusal_of_every_call_passes_at_once_and_costs_nothing() -> None:
         ("bad_response", 600),
     ],
 )
-def test_a_failed_attempt_that_may_have_been_charged_counts_at_its_worst(
-    kind: str, usd: float
-) -> None:
+def test_a_failure_that_may_have_been_charged_costs_the_most(kind: str, usd: float) -> None:
     model = guard(TimedModel(script(CallError(kind), CallError("bad_request"))))
 
     with pytest.raises(CallError, match=r"^bad_re(quest|sponse)$"):
@@ -284,7 +281,7 @@ def test_a_failed_attempt_that_may_have_been_charged_counts_at_its_worst(
     assert model.ledger.spent_usd == usd
 
 
-def test_a_call_that_is_given_up_counts_at_its_worst_and_gives_its_place_back() -> None:
+def test_a_cancelled_call_costs_the_most_and_frees_its_slot() -> None:
     model = guard(TimedModel())
 
     async def scenario() -> None:
@@ -298,7 +295,7 @@ def test_a_call_that_is_given_up_counts_at_its_worst_and_gives_its_place_back() 
     assert model.pace.in_flight == 0
 
 
-def test_a_call_that_is_given_up_before_it_was_sent_costs_nothing() -> None:
+def test_a_call_that_is_cancelled_before_it_is_sent_costs_nothing() -> None:
     inner = TimedModel()
     model = guard(inner, limit=1)
 
@@ -318,7 +315,7 @@ def test_a_call_that_is_given_up_before_it_was_sent_costs_nothing() -> None:
     assert model.ledger.spent_usd == 11
 
 
-def test_a_waiting_retry_leaves_its_place_to_others() -> None:
+def test_a_waiting_retry_has_no_slot() -> None:
     inner = TimedModel(script(CallError("server_error", retry_after=60.0), ANSWER))
     model = guard(inner, limit=1)
 
@@ -329,8 +326,8 @@ def test_a_waiting_retry_leaves_its_place_to_others() -> None:
     assert inner.asked_at == [0, 1, 61]
 
 
-def test_refusals_halve_the_calls_at_a_time_and_every_request_is_answered() -> None:
-    """A server that serves two at a time."""
+def test_refusals_lower_the_concurrency_until_all_requests_are_answered() -> None:
+    """With a server that accepts two concurrent calls."""
 
     class Busy(TimedModel):
         async def complete(self, request: Request) -> Completion:
@@ -348,7 +345,7 @@ def test_refusals_halve_the_calls_at_a_time_and_every_request_is_answered() -> N
     assert inner.peak == 2
 
 
-def test_a_wait_longer_than_two_minutes_ends_every_call_without_asking_again() -> None:
+def test_a_wait_longer_than_two_minutes_ends_all_calls() -> None:
     inner = TimedModel(script(CallError("rate_limit", "HTTP 429", retry_after=3600.0)))
     model = guard(inner, limit=1)
 
@@ -363,7 +360,7 @@ def test_a_wait_longer_than_two_minutes_ends_every_call_without_asking_again() -
     ]
 
 
-def test_a_cap_is_not_passed_and_the_rest_is_skipped() -> None:
+def test_calls_beyond_the_cap_are_skipped() -> None:
     inner = TimedModel(script(Completion("yes", usage=Usage(100, 50))))
     model = guard(inner, ledger=Ledger(DOLLAR_A_TOKEN, 1000.0))
 
@@ -376,7 +373,7 @@ def test_a_cap_is_not_passed_and_the_rest_is_skipped() -> None:
     assert [answer.kind for answer in skipped] == [SKIPPED_BUDGET] * 7
 
 
-def test_what_the_cap_skips_waits_for_no_pace() -> None:
+def test_skipped_calls_do_not_wait_for_the_pace() -> None:
     model = guard(TimedModel(), rate=RateLimit(requests=1), ledger=Ledger(DOLLAR_A_TOKEN, 599.0))
 
     async def scenario() -> float:
@@ -386,7 +383,7 @@ def test_what_the_cap_skips_waits_for_no_pace() -> None:
     assert run(scenario()) == 0
 
 
-def test_a_minute_in_which_every_call_is_refused_costs_no_answer() -> None:
+def test_all_requests_are_answered_after_a_minute_of_refusals() -> None:
     class Exhausted(TimedModel):
         async def complete(self, request: Request) -> Completion:
             if now() < 60:
@@ -407,13 +404,11 @@ OWN: Final = Price(1.0, 5.0, date(2026, 3, 1), "--price")
     [
         (CallPolicy(concurrency=2), [0, 0, 1, 1]),
         (CallPolicy(requests_per_minute=30), [0, 2, 4, 6]),
-        # A call takes more than the token of a second: the next one waits for what it used.
+        # A call uses more than one second of tokens: the next one waits for them.
         (CallPolicy(tokens_per_minute=60), [0, 11, 22, 33]),
     ],
 )
-def test_the_users_limits_of_calls_at_a_time_and_in_a_minute_are_kept(
-    policy: CallPolicy, starts: list[float]
-) -> None:
+def test_the_limits_of_the_user_are_kept(policy: CallPolicy, starts: list[float]) -> None:
     model = TimedModel()
 
     async def all_at_once() -> None:
@@ -428,7 +423,7 @@ def test_the_users_limits_of_calls_at_a_time_and_in_a_minute_are_kept(
     ("own", "listed", "price"),
     [(OWN, LISTED, OWN), (None, LISTED, LISTED), (OWN, None, OWN), (None, None, None)],
 )
-def test_the_users_price_stands_in_the_place_of_the_tables(
+def test_the_price_of_the_user_overrides_the_table(
     own: Price | None, listed: Price | None, price: Price | None
 ) -> None:
     guarded = CallPolicy(price=own).guard(TimedModel(), listed)
@@ -436,7 +431,7 @@ def test_the_users_price_stands_in_the_place_of_the_tables(
     assert guarded.ledger.price == price
 
 
-def test_a_cap_is_kept() -> None:
+def test_the_cap_of_the_user_is_kept() -> None:
     # A call may take 600 tokens.
     guarded = CallPolicy(max_usd=599.0).guard(TimedModel(), DOLLAR_A_TOKEN)
 

@@ -1,4 +1,4 @@
-"""How many calls are made at a time and in a minute."""
+"""Concurrent calls and calls per minute."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from pii_bench.models.calls import AdaptiveLimit, Pace, RateLimit
 from tests.models.simulated import now, run
 
 ANSWER = Completion("yes")
-TOO_MANY = CallError("rate_limit")  # names no wait
+TOO_MANY = CallError("rate_limit")  # without a wait
 
 
 async def call(pace: Pace, seconds: float = 1.0, *, tokens: int = 0) -> float:
-    """Make one call that succeeds; when it started."""
-    place = await pace.enter(tokens)
+    """Make one successful call; return its start."""
+    slot = await pace.enter(tokens)
     start = now()
     await asyncio.sleep(seconds)
-    pace.leave(place, ANSWER)
+    pace.leave(slot, ANSWER)
     return start
 
 
 async def starts(pace: Pace, calls: int, seconds: float = 1.0, *, tokens: int = 0) -> list[float]:
-    """When each of many calls started that wanted to start at once."""
+    """Make calls at once; return their starts."""
     return await asyncio.gather(*(call(pace, seconds, tokens=tokens) for _ in range(calls)))
 
 
-def test_refusals_of_one_round_trip_halve_the_limit_once() -> None:
+def test_the_refusals_of_one_round_halve_the_limit_once() -> None:
     limit = AdaptiveLimit(8)
     started_in = limit.round
 
@@ -44,7 +44,7 @@ def test_refusals_of_one_round_trip_halve_the_limit_once() -> None:
     assert limit.allowed == 2
 
 
-def test_as_many_successes_as_the_limit_raise_it_by_one() -> None:
+def test_as_many_answers_as_the_limit_raise_it_by_one() -> None:
     limit = AdaptiveLimit(8)
     limit.pushed_back(limit.round)  # to 4
 
@@ -58,7 +58,7 @@ def test_as_many_successes_as_the_limit_raise_it_by_one() -> None:
     assert limit.allowed == 8
 
 
-def test_successes_from_before_the_limit_was_halved_do_not_raise_it() -> None:
+def test_answers_from_an_earlier_round_do_not_raise_the_limit() -> None:
     limit = AdaptiveLimit(2)
     started_in = limit.round
     limit.pushed_back(started_in)
@@ -68,7 +68,7 @@ def test_successes_from_before_the_limit_was_halved_do_not_raise_it() -> None:
     assert limit.allowed == 1
 
 
-def test_calls_that_may_start_together_start_in_one_turn_of_the_loop_after_another() -> None:
+def test_each_call_is_sent_before_the_next_one_starts() -> None:
     async def scenario() -> list[str]:
         pace, seen = Pace(AdaptiveLimit(3)), list[str]()
 
@@ -99,18 +99,18 @@ def test_the_limit_stays_between_one_and_its_maximum(
         assert 1 <= limit.allowed <= maximum
 
 
-def test_calls_beyond_the_limit_wait_in_the_order_in_which_they_came() -> None:
+def test_calls_beyond_the_limit_wait_in_order() -> None:
     assert run(starts(Pace(AdaptiveLimit(2)), 5)) == [0, 0, 1, 1, 2]
 
 
-def test_a_refusal_holds_new_calls_for_as_long_as_the_server_asks() -> None:
+def test_a_refusal_holds_calls_as_long_as_the_server_asks() -> None:
     async def scenario() -> list[float]:
         pace = Pace(AdaptiveLimit(4))
-        place = await pace.enter(0)
-        pace.leave(place, CallError("overloaded", retry_after=30.0))
+        slot = await pace.enter(0)
+        pace.leave(slot, CallError("overloaded", retry_after=30.0))
         return await starts(pace, 3)
 
-    # The limit is 2, and the 2 successes at 31 s raise it.
+    # The limit is 2, and the 2 answers at 31 s raise it.
     assert run(scenario()) == [30, 30, 31]
 
 
@@ -125,23 +125,23 @@ def test_a_shorter_hold_does_not_shorten_a_longer_one() -> None:
     assert run(scenario()) == [30]
 
 
-def test_a_failure_that_is_no_refusal_neither_holds_nor_halves() -> None:
+def test_other_failures_neither_hold_calls_nor_halve_the_limit() -> None:
     async def scenario() -> list[float]:
         pace = Pace(AdaptiveLimit(2))
-        place = await pace.enter(0)
-        pace.leave(place, CallError("server_error", retry_after=30.0))
+        slot = await pace.enter(0)
+        pace.leave(slot, CallError("server_error", retry_after=30.0))
         return await starts(pace, 2)
 
     assert run(scenario()) == [0, 0]
 
 
 async def refusals(pace: Pace, calls: int) -> list[float]:
-    """When each of many calls started, one after the other, that were all refused at once."""
+    """Make calls one after another that are all refused; return their starts."""
     started = []
     for _ in range(calls):
-        place = await pace.enter(0)
+        slot = await pace.enter(0)
         started.append(now())
-        pace.leave(place, TOO_MANY)
+        pace.leave(slot, TOO_MANY)
     return started
 
 
@@ -149,27 +149,25 @@ async def refusals(pace: Pace, calls: int) -> list[float]:
     ("limit", "starts"),
     [
         (1, [0, 1, 3, 7, 15, 31, 63, 127, 127, 127]),
-        # 4, 2 and 1 at a time; refused at 1 there is nothing left to lower.
+        # The limit falls from 4 to 2 and 1; calls are held after the next refusal.
         (4, [0, 0, 0, 1]),
     ],
 )
-def test_refusals_without_a_wait_lower_the_limit_to_one_and_then_hold_calls_ever_longer(
-    limit: int, starts: list[float]
-) -> None:
+def test_refusals_at_a_limit_of_one_hold_calls_ever_longer(limit: int, starts: list[float]) -> None:
     assert run(refusals(Pace(AdaptiveLimit(limit)), len(starts))) == starts
 
 
-def test_late_refusals_from_before_the_limit_fell_to_one_hold_nothing() -> None:
+def test_refusals_from_an_earlier_round_hold_no_calls() -> None:
     async def scenario() -> list[float]:
         pace = Pace(AdaptiveLimit(2))
-        for place in [await pace.enter(0), await pace.enter(0)]:
-            pace.leave(place, TOO_MANY)
+        for slot in [await pace.enter(0), await pace.enter(0)]:
+            pace.leave(slot, TOO_MANY)
         return await refusals(pace, 2)
 
     assert run(scenario()) == [0, 1]
 
 
-def test_an_answer_ends_the_growth_of_holds() -> None:
+def test_an_answer_resets_the_hold() -> None:
     async def scenario() -> list[float]:
         pace = Pace(AdaptiveLimit(1))
         before = await refusals(pace, 3)
@@ -179,24 +177,24 @@ def test_an_answer_ends_the_growth_of_holds() -> None:
     assert run(scenario()) == [0, 1, 3, 7, 8]
 
 
-def test_no_call_is_sent_while_the_server_asks_to_wait_longer_than_two_minutes() -> None:
+def test_calls_fail_while_the_server_asks_to_wait_longer_than_two_minutes() -> None:
     async def scenario() -> tuple[list[float | None], float]:
         pace = Pace(AdaptiveLimit(1))
-        place = await pace.enter(0)
+        slot = await pace.enter(0)
         waiting = asyncio.create_task(pace.enter(0))
         await asyncio.sleep(0)
-        pace.leave(place, CallError("rate_limit", retry_after=600.0))
-        told: list[float | None] = []
+        pace.leave(slot, CallError("rate_limit", retry_after=600.0))
+        waits: list[float | None] = []
         for entering in (waiting, pace.enter(0)):
             with pytest.raises(CallError) as caught:
                 await entering
-            told.append(caught.value.retry_after)
+            waits.append(caught.value.retry_after)
         await asyncio.sleep(500)
         await pace.enter(0)
-        return told, now()
+        return waits, now()
 
-    told, entered_at = run(scenario())
-    assert told == [600, 600]
+    waits, entered_at = run(scenario())
+    assert waits == [600, 600]
     assert entered_at == 600
 
 
@@ -213,13 +211,13 @@ def test_a_cancelled_waiter_gives_its_turn_to_the_next() -> None:
     assert run(scenario()) == 1
 
 
-def test_a_place_that_comes_together_with_a_cancellation_is_given_back() -> None:
+def test_a_slot_granted_during_a_cancellation_is_freed() -> None:
     async def scenario() -> tuple[int, float]:
         pace = Pace(AdaptiveLimit(1))
-        place = await pace.enter(0)
+        slot = await pace.enter(0)
         waiting = asyncio.create_task(pace.enter(0))
         await asyncio.sleep(0)
-        pace.leave(place, ANSWER)
+        pace.leave(slot, ANSWER)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
         return pace.in_flight, await call(pace)
@@ -241,7 +239,7 @@ def test_a_cancelled_head_of_the_queue_does_not_hold_a_smaller_call() -> None:
     assert run(scenario()) == 9
 
 
-def test_many_requests_a_minute_start_a_second_at_a_time() -> None:
+def test_up_to_one_second_of_requests_start_at_once() -> None:
     pace = Pace(AdaptiveLimit(999), RateLimit(requests=600))  # 10 a second
 
     began = run(starts(pace, 12))
@@ -250,16 +248,16 @@ def test_many_requests_a_minute_start_a_second_at_a_time() -> None:
     assert began[10:] == pytest.approx([0.1, 0.2])
 
 
-def test_a_call_larger_than_a_second_of_tokens_delays_what_follows() -> None:
+def test_a_call_with_more_tokens_than_one_second_delays_the_next() -> None:
     pace = Pace(AdaptiveLimit(99), RateLimit(tokens=6000))  # 100 a second, as many saved
 
     # Each takes 500; the next starts when 100 are saved again.
     assert run(starts(pace, 3, tokens=500)) == [0, 5, 10]
 
 
-# Of 100 saved up and 500 taken 400 are owed; or 100, or 600.
+# Of 100 saved and 500 taken, 400 are owed; after the correction 100 or 600.
 @pytest.mark.parametrize(("used", "start"), [(Usage(150, 50), 2), (Usage(500, 200), 7)])
-def test_tokens_that_were_not_used_come_back_and_more_delay_what_follows(
+def test_unused_tokens_are_given_back_and_more_tokens_delay_the_next_call(
     used: Usage, start: float
 ) -> None:
     async def scenario() -> float:
@@ -270,7 +268,7 @@ def test_tokens_that_were_not_used_come_back_and_more_delay_what_follows(
     assert run(scenario()) == start
 
 
-def test_the_slower_of_two_rates_counts() -> None:
+def test_the_slower_rate_counts() -> None:
     pace = Pace(AdaptiveLimit(99), RateLimit(requests=60, tokens=600))  # 1 and 10 a second
 
     assert run(starts(pace, 3, tokens=30)) == [0, 3, 6]
@@ -286,7 +284,7 @@ def test_the_slower_of_two_rates_counts() -> None:
         max_size=40,
     ),
 )
-def test_never_more_calls_are_in_flight_than_allowed_and_all_get_their_turn(
+def test_the_limit_is_never_exceeded_and_all_calls_start(
     maximum: int, calls: list[tuple[float, str]]
 ) -> None:
     limit = AdaptiveLimit(maximum)
@@ -295,16 +293,16 @@ def test_never_more_calls_are_in_flight_than_allowed_and_all_get_their_turn(
 
     async def one(seconds: float, outcome: str) -> None:
         nonlocal entered
-        place = await pace.enter(0)
+        slot = await pace.enter(0)
         entered += 1
         assert pace.in_flight <= maximum
-        # Halved since the place was given, the limit may be below what is in flight.
-        assert pace.in_flight <= limit.allowed or place.round != limit.round
+        # If the limit was halved since then, more may be in flight.
+        assert pace.in_flight <= limit.allowed or slot.round != limit.round
         try:
             await asyncio.sleep(seconds)
         finally:
             failed = outcome not in {"answer", "cancelled"}
-            pace.leave(place, CallError(outcome, retry_after=seconds) if failed else ANSWER)
+            pace.leave(slot, CallError(outcome, retry_after=seconds) if failed else ANSWER)
 
     async def scenario() -> None:
         tasks = [asyncio.create_task(one(*each)) for each in calls]
@@ -326,7 +324,7 @@ def test_never_more_calls_are_in_flight_than_allowed_and_all_get_their_turn(
     st.floats(1, 10_000),
     st.lists(st.tuples(st.floats(0, 3), st.integers(0, 3000)), min_size=1, max_size=40),
 )
-def test_no_stretch_of_time_gets_more_tokens_than_come_in_and_are_saved(
+def test_no_period_gets_more_tokens_than_the_rate_and_the_savings(
     per_minute: float, calls: list[tuple[float, int]]
 ) -> None:
     async def scenario() -> list[tuple[float, int]]:
@@ -340,7 +338,7 @@ def test_no_stretch_of_time_gets_more_tokens_than_come_in_and_are_saved(
     started = run(scenario())
     per_second = per_minute / 60
     saved = max(1.0, per_second)
-    # A call may start on credit; so what started before the last of a stretch counts.
+    # A call may start on credit, so the last call of a period does not count.
     for first in range(len(started)):
         for last in range(first + 1, len(started)):
             seconds = started[last][0] - started[first][0]

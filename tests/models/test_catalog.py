@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 KEY: Final = "sk-planted-key-0123456789"
 
 
-def test_a_table_has_what_its_rows_say_and_the_rest_is_unknown(tmp_path: Path) -> None:
+def test_a_table_is_read_and_missing_keys_are_unknown(tmp_path: Path) -> None:
     path = tmp_path / "models.toml"
     path.write_text(
         """
@@ -91,13 +91,13 @@ KINDS: Final = {
 
 
 @pytest.mark.parametrize("card", MODELS.values(), ids=MODELS)
-def test_every_row_is_right(card: ModelCard) -> None:
+def test_every_row_is_valid(card: ModelCard) -> None:
     parts: list[ModelCard | Price] = [card, *([card.price] if card.price else [])]
     for part in parts:
         for name, kinds in KINDS[type(part)].items():
             value = getattr(part, name)
             kind = "None" if value is None else type(value).__name__
-            # A boolean is no number here, but a whole number is a price.
+            # An integer may be a price, a boolean may not.
             assert kind in kinds or (kind, kinds[0]) == ("int", "float"), name
             assert kind not in {"int", "float"} or value >= 0, name
     assert card.provider in {*PROVIDERS, "local"}
@@ -111,7 +111,7 @@ def test_every_row_is_right(card: ModelCard) -> None:
         assert MODELS[card.substitute].status is not ModelStatus.RETIRED
 
 
-def test_no_two_rows_are_of_one_model() -> None:
+def test_every_model_has_one_row() -> None:
     assert len({card.full_name for card in MODELS.values()}) == len(MODELS)
 
 
@@ -131,11 +131,11 @@ def test_no_two_rows_are_of_one_model() -> None:
         ({"needs_base_url": True, "substitute": "other"}, "needs --base-url, or use other"),
     ],
 )
-def test_the_standing_of_a_model_in_words(more: dict[str, Any], standing: str) -> None:
+def test_the_status_in_words(more: dict[str, Any], standing: str) -> None:
     assert ModelCard("small", "openai", "small-1", "https://a.example", **more).standing == standing
 
 
-def test_a_card_is_found_by_provider_and_id_together() -> None:
+def test_a_card_is_found_by_provider_and_id() -> None:
     assert find_card("openai", "gpt-4o-2024-08-06") is MODELS["gpt4o"]
     assert find_card("deepseek", "gpt-4o-2024-08-06") is None
 
@@ -162,7 +162,7 @@ def test_every_model_of_the_paper_has_a_row() -> None:
     } <= set(MODELS)
 
 
-def test_what_runs_here_costs_nothing_and_what_runs_on_ones_own_server_is_unknown() -> None:
+def test_local_models_are_free_and_the_price_on_own_servers_is_unknown() -> None:
     free = MODELS["smollm2"].price
 
     assert free is not None
@@ -187,11 +187,11 @@ class TestBaseURL:
             ("https://xn--bcher-kva.example/v1", "https://xn--bcher-kva.example/v1"),
         ],
     )
-    def test_one_form_for_one_endpoint(self, url: str, normal: str) -> None:
+    def test_is_normalised(self, url: str, normal: str) -> None:
         assert normalise_base_url(url) == normal
 
     @pytest.mark.parametrize(
-        ("url", "says"),
+        ("url", "message"),
         [
             ("", "must start with http"),
             ("localhost:8000/v1", "must start with http"),
@@ -199,7 +199,7 @@ class TestBaseURL:
             ("http://", "no valid host"),
             ("http:///v1", "no valid host"),
             ("http://a host/v1", "no valid host"),
-            # A client reads it as `localhost`; who looks at it does not.
+            # Clients read it as `localhost`.
             ("http://\u24dbocalhost/v1", "host must be ASCII"),
             ("http://b\u00fccher.example/v1", "host must be ASCII"),
             ("http://a..example/v1", "no valid host"),
@@ -217,8 +217,8 @@ class TestBaseURL:
             (f"https://example.org/v1#{KEY}", "query"),
         ],
     )
-    def test_what_is_refused_is_never_quoted(self, url: str, says: str) -> None:
-        with pytest.raises(PiiBenchError, match=says) as caught:
+    def test_an_error_does_not_quote_the_url(self, url: str, message: str) -> None:
+        with pytest.raises(PiiBenchError, match=message) as caught:
             normalise_base_url(url)
         assert KEY not in "".join(traceback.format_exception(caught.value))
 
@@ -235,7 +235,7 @@ class TestBaseURL:
         ("http://localhost.example.org", False),
     ],
 )
-def test_only_this_machine_is_loopback(endpoint: str, loopback: bool) -> None:
+def test_loopback_addresses(endpoint: str, loopback: bool) -> None:
     assert is_loopback(endpoint) is loopback
 
 
@@ -249,14 +249,14 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(variable, raising=False)
 
 
-def test_an_alias_has_a_full_name_and_a_full_name_is_itself() -> None:
+def test_aliases_and_ids_have_a_full_name() -> None:
     assert resolve("gpt4o") == "openai/gpt-4o-2024-08-06"
-    # As the leaderboard names it.
+    # The name on the leaderboard.
     assert resolve("gpt-4o-2024-08-06") == "openai/gpt-4o-2024-08-06"
     assert resolve("openai/o9") == "openai/o9"
 
 
-def test_what_can_be_written_is_listed_once() -> None:
+def test_the_accepted_names_are_unique() -> None:
     names = model_names()
 
     assert len(names) == len(set(names))
@@ -266,7 +266,7 @@ def test_what_can_be_written_is_listed_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "what"),
+    ("name", "message"),
     [
         ("gpt4", "unknown model 'gpt4'; did you mean 'gpt4o'? (allowed: "),
         ("opnai/gpt-4o", "unknown provider 'opnai'; did you mean 'openai'? (allowed: "),
@@ -282,14 +282,14 @@ def test_what_can_be_written_is_listed_once() -> None:
         ("", "unknown model '' (allowed: "),
     ],
 )
-def test_an_unknown_name_and_its_near_match(name: str, what: str) -> None:
+def test_an_unknown_name_gets_a_suggestion(name: str, message: str) -> None:
     with pytest.raises(UnknownNameError) as caught:
         build(name)
 
-    assert str(caught.value).startswith(what)
+    assert str(caught.value).startswith(message)
 
 
-def test_a_provider_without_a_model() -> None:
+def test_a_provider_needs_a_model() -> None:
     with pytest.raises(PiiBenchError, match=r"^model 'openai/': after openai/ comes the name"):
         build("openai/")
 
@@ -307,14 +307,13 @@ def test_a_provider_without_a_model() -> None:
          "https://api.mistral.ai", "MistralModel"),
     ],
 )  # fmt: skip
-def test_with_its_key_a_provider_is_asked_at_its_own_endpoint(
+def test_a_provider_needs_its_key(
     monkeypatch: pytest.MonkeyPatch, alias: str, variable: str, name: str, endpoint: str, kind: str
 ) -> None:
-    with pytest.raises(MissingKeyError, match=f"set {variable} in the environment$"):
-        build(alias)
-    monkeypatch.setenv(variable, "")
-    with pytest.raises(MissingKeyError, match=f"set {variable} in the environment$"):
-        build(alias)
+    for _ in range(2):
+        with pytest.raises(MissingKeyError, match=f"set {variable} in the environment$"):
+            build(alias)
+        monkeypatch.setenv(variable, "")
     monkeypatch.setenv(variable, "secret")
 
     model = build(alias)
@@ -333,12 +332,12 @@ def test_with_its_key_a_provider_is_asked_at_its_own_endpoint(
         ("deepseek-chat", "deepseek/deepseek-chat@localhost:8000", "OpenAICompatibleModel"),
     ],
 )
-def test_another_endpoint_needs_no_key_and_serves_what_no_provider_does(
+def test_another_endpoint_needs_no_key_and_takes_any_model(
     name: str, full_name: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for key in (None, "not sendable"):
         if key is not None:
-            # Were the provider's key taken, it would be refused: no header may hold it.
+            # This key is not valid, so using it would be an error.
             for provider in PROVIDERS.values():
                 monkeypatch.setenv(provider.key_variable, key)
         model = build(name, "http://localhost:8000")
@@ -346,7 +345,7 @@ def test_another_endpoint_needs_no_key_and_serves_what_no_provider_does(
         assert model.endpoint == "http://localhost:8000"
 
 
-def test_a_base_url_that_is_none_is_refused_without_being_shown() -> None:
+def test_an_invalid_base_url_is_refused_without_quoting_it() -> None:
     with pytest.raises(PiiBenchError, match=r"^base URL: host or port is not valid$"):
         build("openai/x", "http://[secret")
 
@@ -366,7 +365,7 @@ def test_a_retired_model_is_refused_with_its_substitute(name: str) -> None:
     ("name", "instead"),
     [("qwen2.5-7b-instruct", ""), ("deepseek-v3", ", or use 'deepseek-flash'")],
 )
-def test_open_weights_are_refused_without_a_server_of_ones_own(name: str, instead: str) -> None:
+def test_open_weights_need_a_server(name: str, instead: str) -> None:
     with pytest.raises(PiiBenchError) as caught:
         build(name)
 
@@ -377,17 +376,14 @@ def test_open_weights_are_refused_without_a_server_of_ones_own(name: str, instea
 
 
 @pytest.mark.parametrize("name", ["replay:answers.jsonl", "smollm2"])
-def test_a_model_without_endpoint_takes_no_base_url(name: str) -> None:
+def test_a_model_without_an_endpoint_takes_no_base_url(name: str) -> None:
     with pytest.raises(PiiBenchError, match=r"has no endpoint: --base-url does not apply to it$"):
         build(name, "http://localhost:8000/v1")
 
 
-def test_a_replay_is_named_with_its_path(tmp_path: Path) -> None:
+def test_a_replay_has_a_path(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "answers.jsonl", [{"id": "s1", "text": ""}])
 
     assert build(f"replay:{path}").name == "replay/answers"
-
-
-def test_a_replay_of_nothing() -> None:
     with pytest.raises(InputFileError, match="gone"):
         build("replay:gone.jsonl")

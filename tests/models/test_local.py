@@ -48,12 +48,12 @@ def task(length: int, query: str) -> str:
     )
 
 
-# With the defaults of llama.cpp, this one's answer depends on the request before it.
+# With llama.cpp's defaults, its answer depends on the previous request.
 FRAGILE = task(8, "What do they earn?")
 
 
 def installed_at(folder: Path | None) -> Callable[[str], ModuleSpec | None]:
-    """A `find_spec` that finds every package in one folder, or none."""
+    """Return a `find_spec` that finds every package in one folder, or none."""
 
     def find_spec(name: str) -> ModuleSpec | None:
         if folder is None:
@@ -96,14 +96,14 @@ class TestLocate:
         assert locate(self.weights) == tmp_path / "model.gguf"
 
     @pytest.mark.parametrize(
-        ("content", "told"),
+        ("content", "message"),
         [
             (None, "no such file; package some_weights should hold it"),
             (b"other", f"SHA-256 is {OTHER_SHA256}, pinned is {EMPTY_SHA256}"),
         ],
     )
     def test_another_file_is_refused(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, told: str
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, message: str
     ) -> None:
         path = tmp_path / "model.gguf"
         if content is not None:
@@ -111,23 +111,23 @@ class TestLocate:
         monkeypatch.setattr(importlib.util, "find_spec", installed_at(tmp_path))
         with pytest.raises(InputFileError) as caught:
             locate(self.weights)
-        assert str(caught.value) == f"{path}: {told}"
+        assert str(caught.value) == f"{path}: {message}"
 
-    def test_weights_that_are_not_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_missing_weights(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(importlib.util, "find_spec", installed_at(None))
         with pytest.raises(MissingExtraError, match=r"some_weights.*make local-model"):
             locate(self.weights)
 
 
 class TestGguf:
-    def test_is_known_by_its_hash(self, tmp_path: Path) -> None:
+    def test_hash(self, tmp_path: Path) -> None:
         path = tmp_path / "mine.gguf"
         path.write_bytes(b"GGUF and weights")
 
         assert hash_gguf(path) == hashlib.sha256(b"GGUF and weights").hexdigest()
 
     @pytest.mark.parametrize(
-        ("name", "content", "what"),
+        ("name", "content", "message"),
         [
             ("mine.gguf", b"PK zip", "not a GGUF file"),
             ("mine.gguf", b"", "not a GGUF file"),
@@ -135,8 +135,8 @@ class TestGguf:
             ("mine-00001-of-00003.gguf", b"GGUF", "one part of several: merge them"),
         ],
     )
-    def test_what_is_none_is_refused(
-        self, tmp_path: Path, name: str, content: bytes | None, what: str
+    def test_other_files_are_refused(
+        self, tmp_path: Path, name: str, content: bytes | None, message: str
     ) -> None:
         path = tmp_path / name
         if content is not None:
@@ -145,7 +145,7 @@ class TestGguf:
         with pytest.raises(InputFileError) as caught:
             hash_gguf(path)
 
-        assert str(caught.value).startswith(f"{path}: {what}")
+        assert str(caught.value).startswith(f"{path}: {message}")
 
 
 class TestConstruction:
@@ -153,14 +153,14 @@ class TestConstruction:
         with pytest.raises(UnknownNameError, match=f"did you mean '{NAME}'"):
             LocalModel("smollm2-135m")
 
-    def test_a_runtime_that_is_not_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_missing_runtime(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(importlib.util, "find_spec", installed_at(None))
         with pytest.raises(MissingExtraError, match=r"xllamacpp.*make local-model"):
             LocalModel(NAME)
 
 
 class TestCalls:
-    """Over a scripted server in the place of llama.cpp's; the rest is OpenAI's adapter's."""
+    """Against a scripted server instead of llama.cpp's."""
 
     @pytest.fixture
     def connect(
@@ -177,7 +177,7 @@ class TestCalls:
 
         return connect
 
-    def test_are_made_in_turn_without_a_key_and_answered_in_the_name_of_the_file(
+    def test_are_sequential_without_a_key_and_have_the_name_of_the_file(
         self, connect: Callable[[str, float], LocalModel], server: ProtocolServer
     ) -> None:
         server.script(completion("Halifax", delay=0.1))
@@ -187,30 +187,30 @@ class TestCalls:
         assert server.requests[0].headers["authorization"] == "Bearer none"
 
     @pytest.mark.parametrize(
-        ("reply", "told"),
+        ("reply", "message"),
         [
             (api_error(400, 400, kind="exceed_context_size_error"),
              "context: the prompt is longer than 8192 tokens"),
             (api_error(500, "some_code"), "server_error: HTTP 500 some_code"),
         ],
     )  # fmt: skip
-    def test_that_fail_keep_no_request_alive(
+    def test_failures_do_not_reference_the_request(
         self,
         connect: Callable[[str, float], LocalModel],
         server: ProtocolServer,
         reply: Reply,
-        told: str,
+        message: str,
     ) -> None:
         server.script(reply)
         failure = Calls(connect).failure_of(server.url)
-        assert str(failure) == told
+        assert str(failure) == message
         assert (failure.__cause__, failure.__context__) == (None, None)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("local_model")
 class TestRealModel:
-    def test_name_and_identity_say_what_answers_depend_on(self) -> None:
+    def test_name_and_identity(self) -> None:
         model = LocalModel(NAME)
         asyncio.run(model.close())
         assert model.name == f"local/{NAME}"
@@ -220,15 +220,15 @@ class TestRealModel:
             "context": "8192",
         }
 
-    def test_it_can_be_closed_as_soon_as_it_is_open(self) -> None:
+    def test_it_can_be_closed_at_once(self) -> None:
         code = (
             "import asyncio; from pii_bench.models.local import LocalModel\n"
             f"for _ in range(30): asyncio.run(LocalModel({NAME!r}).close())"
         )
-        # What hangs can only be killed.
+        # In a process, which can be killed if it hangs.
         subprocess.run([sys.executable, "-c", code], check=True, timeout=120)  # noqa: S603
 
-    def test_a_file_is_named_without_its_folder(self, tmp_path: Path) -> None:
+    def test_the_name_of_a_file_has_no_folder(self, tmp_path: Path) -> None:
         path = tmp_path / "mine.gguf"
         path.symlink_to(locate(WEIGHTS[NAME]))
 
@@ -245,8 +245,8 @@ class TestRealModel:
         with pytest.raises(InputFileError, match=r"cannot load it$"):
             LocalModel(str(path))
 
-    def test_answers_depend_on_the_request_alone(self) -> None:
-        asked = [
+    def test_answers_do_not_depend_on_other_requests(self) -> None:
+        requests = [
             question(text)
             for text in (
                 task(1, "Could the years at work explain it?"),
@@ -254,7 +254,7 @@ class TestRealModel:
                 task(3, "Where does her son study?"),
             )
         ]
-        assert answers(asked)[::-1] == answers(asked[::-1])
+        assert answers(requests)[::-1] == answers(requests[::-1])
 
     def test_the_number_of_threads_does_not_change_an_answer(
         self, monkeypatch: pytest.MonkeyPatch
@@ -265,7 +265,7 @@ class TestRealModel:
             texts.append(answers([question(FRAGILE)])[0].text)
         assert texts[0] == texts[1]
 
-    def test_an_answer_that_is_cut_off(self) -> None:
+    def test_a_truncated_answer(self) -> None:
         (answer,) = answers([question("Count from 1 to 100.", max_tokens=5)])
         assert answer.finish is Finish.LENGTH
         assert answer.usage is not None
@@ -275,7 +275,7 @@ class TestRealModel:
         with pytest.raises(CallError, match=r"^context: the prompt is longer than 8192 tokens$"):
             answers([question("word " * 9000)])
 
-    def test_a_cancelled_request_stops_the_model_and_leaves_it_usable(self) -> None:
+    def test_the_model_is_usable_after_a_cancelled_request(self) -> None:
         async def run() -> Completion:
             model = LocalModel(NAME)
             try:
@@ -290,10 +290,10 @@ class TestRealModel:
         assert asyncio.run(run()).text
 
     @pytest.mark.parametrize(
-        ("close", "said"),
+        ("close", "message"),
         [("await model.close()", ""), ("pass", "Unclosed client session")],
     )
-    def test_the_process_ends_in_the_middle_of_an_answer(self, close: str, said: str) -> None:
+    def test_the_process_can_end_during_an_answer(self, close: str, message: str) -> None:
         code = f"""
 import asyncio
 from pii_bench.models.local import LocalModel
@@ -313,4 +313,4 @@ asyncio.run(main())
             [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
         )
         assert (done.returncode, done.stdout) == (0, "")
-        assert done.stderr.partition("\n")[0] == said
+        assert done.stderr.partition("\n")[0] == message

@@ -1,4 +1,4 @@
-"""Fine-tuning a model so small that it is made here: two layers of eight dimensions."""
+"""Fine-tuning a tiny model with two layers of eight dimensions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ EXAMPLES = [example("abc", "c"), example("bca", "a"), example("cab", "b"), examp
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model with its tokenizer, whose tokens are characters and the marks of turns."""
+    """A folder of a model and a tokenizer with a token per character and mark of a turn."""
     path = tmp_path_factory.mktemp("model")
     marks = ["<end>", "<user>", "<assistant>"]
     names = [*marks, *"abcdefghij?\n"]
@@ -102,7 +102,7 @@ def small_model(words: int) -> Any:
     )
 
 
-def test_the_answer_and_its_end_are_learnt_and_nothing_of_the_prompt(folder: Path) -> None:
+def test_only_the_answer_and_its_end_have_labels(folder: Path) -> None:
     tokenizer, _ = load(folder)
 
     encoded = encode(tokenizer, example("ab", "ba"))
@@ -112,7 +112,7 @@ def test_the_answer_and_its_end_are_learnt_and_nothing_of_the_prompt(folder: Pat
     assert encoded["labels"] == [IGNORED] * 6 + [4, 3, 0]
 
 
-def test_shorter_examples_are_padded_and_padding_is_not_learnt() -> None:
+def test_shorter_examples_are_padded_without_labels() -> None:
     items = [
         {"input_ids": [5, 6, 7], "labels": [IGNORED, 6, 7]},
         {"input_ids": [5, 6], "labels": [IGNORED, 6]},
@@ -127,33 +127,37 @@ def test_shorter_examples_are_padded_and_padding_is_not_learnt() -> None:
     }
 
 
-def test_the_loss_is_that_of_the_answer_alone(folder: Path) -> None:
+def test_the_loss_is_that_of_the_answer(folder: Path) -> None:
     tokenizer, model = load(folder)
     batch = collate([encode(tokenizer, example("abc", "cab"))], padding=0)
 
     with torch.no_grad():
-        found = model(**batch)
+        output = model(**batch)
 
-    # By hand: every token is foretold by those before it, the four of the answer count.
-    chances = found.logits[0].log_softmax(-1)
+    # By hand: every token is predicted from the previous ones, the answer has four.
+    probabilities = output.logits[0].log_softmax(-1)
     answer = range(7, 11)
     tokens = batch["input_ids"][0]
-    expected = -sum(chances[place - 1, tokens[place]] for place in answer) / 4
+    expected = -sum(probabilities[place - 1, tokens[place]] for place in answer) / 4
     assert len(tokens) == 11
-    assert found.loss.item() == pytest.approx(expected.item(), rel=1e-5)
+    assert output.loss.item() == pytest.approx(expected.item(), rel=1e-5)
 
 
-def test_training_learns_and_writes_what_it_did(
+def test_training_lowers_the_loss_and_writes_a_log(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told: list[tuple[int, int]] = []
+    steps: list[tuple[int, int]] = []
     settings = replace(SETTINGS, steps=60, save=30)
 
     tuned = tune(
-        folder, EXAMPLES, tmp_path / "out", settings, lambda step, of, _: told.append((step, of))
+        folder,
+        EXAMPLES,
+        tmp_path / "out",
+        settings,
+        lambda step, of, _: steps.append((step, of)),
     )
 
-    assert told == [(step, 60) for step in range(1, 61)]
+    assert steps == [(step, 60) for step in range(1, 61)]
     assert capsys.readouterr().out == ""
     assert tuned.last_loss < tuned.first_loss
     rows = rows_of(tmp_path / "out")
@@ -163,7 +167,7 @@ def test_training_learns_and_writes_what_it_did(
     assert log["settings"]["seed"] == 13
     assert log["base"] == {folder.name: sha256_of_folder(folder)}
     assert log["model"] == {"merged": sha256_of_folder(tuned.model)}
-    # <user> ... <end> \n <assistant> x <end>: nine tokens each, two of them learnt.
+    # <user> ... <end> \n <assistant> x <end>: nine tokens each, two of them with labels.
     assert {
         key: log["data"][key] for key in ("examples", "left_out", "tokens", "answer_tokens")
     } == {
@@ -176,7 +180,7 @@ def test_training_learns_and_writes_what_it_did(
     assert served(**collate([encode(load(folder)[0], EXAMPLES[0])], 0)).loss < tuned.first_loss
 
 
-def test_the_same_seed_learns_the_same(folder: Path, tmp_path: Path) -> None:
+def test_training_is_reproducible(folder: Path, tmp_path: Path) -> None:
     for name in ("one", "two"):
         tune(folder, EXAMPLES, tmp_path / name, SETTINGS, lambda *_: None)
 
@@ -184,7 +188,7 @@ def test_the_same_seed_learns_the_same(folder: Path, tmp_path: Path) -> None:
     assert one == two
 
 
-def test_what_was_interrupted_goes_on_and_ends_the_same(folder: Path, tmp_path: Path) -> None:
+def test_an_interrupted_training_has_the_same_result(folder: Path, tmp_path: Path) -> None:
     def stop(step: int, *_: object) -> None:
         if step == 3:
             raise KeyboardInterrupt
@@ -200,10 +204,8 @@ def test_what_was_interrupted_goes_on_and_ends_the_same(folder: Path, tmp_path: 
     assert whole == cut
 
 
-def test_what_is_finished_is_written_again_and_not_trained_further(
-    folder: Path, tmp_path: Path
-) -> None:
-    # Five steps end within the second round of the four examples.
+def test_a_finished_training_is_only_written_again(folder: Path, tmp_path: Path) -> None:
+    # Five steps end within the second epoch of the four examples.
     settings = replace(SETTINGS, steps=5)
     first = tune(folder, EXAMPLES, tmp_path / "out", settings, lambda *_: None)
     kept = ("loss.csv", "merged/model.safetensors")
@@ -217,14 +219,14 @@ def test_what_is_finished_is_written_again_and_not_trained_further(
     assert [read_folder(tmp_path / "out")[name] for name in kept] == files
 
 
-def test_what_was_interrupted_does_not_go_on_otherwise(folder: Path, tmp_path: Path) -> None:
+def test_an_interrupted_training_needs_the_same_settings(folder: Path, tmp_path: Path) -> None:
     tune(folder, EXAMPLES, tmp_path / "out", SETTINGS, lambda *_: None)
 
     with pytest.raises(PiiBenchError, match=r"out\.work was made with other settings or examples"):
         tune(folder, EXAMPLES, tmp_path / "out", replace(SETTINGS, seed=1), lambda *_: None)
 
 
-def test_examples_that_are_too_long_are_left_out(folder: Path, tmp_path: Path) -> None:
+def test_too_long_examples_are_left_out(folder: Path, tmp_path: Path) -> None:
     settings = replace(SETTINGS, longest=9)
     examples = [*EXAMPLES, example("abca", "c")]
 
@@ -233,7 +235,7 @@ def test_examples_that_are_too_long_are_left_out(folder: Path, tmp_path: Path) -
         tune(folder, EXAMPLES, tmp_path / "none", replace(SETTINGS, longest=8), lambda *_: None)
 
 
-def test_a_tokenizer_without_a_chat_template(folder: Path) -> None:
+def test_a_chat_template_is_required(folder: Path) -> None:
     tokenizer, _ = load(folder)
     tokenizer.chat_template = None
 
@@ -242,7 +244,7 @@ def test_a_tokenizer_without_a_chat_template(folder: Path) -> None:
 
 
 def gguf_of(model: Any, path: Path, architecture: str = "llama") -> Path:
-    """The model as a GGUF file, in which heads are laid out as llama.cpp wants them."""
+    """Write the model as a GGUF file, with llama.cpp's layout of heads."""
     config, writer = model.config, gguf.GGUFWriter(path, architecture)
     writer.add_block_count(config.num_hidden_layers)
     writer.add_context_length(config.max_position_embeddings)
@@ -273,13 +275,13 @@ def read_gguf(path: Path) -> Any:
     return AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name)
 
 
-def test_a_tuned_gguf_file_says_what_the_model_with_adapters_says(tmp_path: Path) -> None:
+def test_a_tuned_gguf_file_has_the_output_of_the_adapted_model(tmp_path: Path) -> None:
     torch.manual_seed(1)
     model = small_model(15)
     base = gguf_of(model, tmp_path / "base.gguf")
     adapted = adapt(model, SETTINGS)
     with torch.no_grad():
-        # Adapters begin as nothing.
+        # New adapters are zero.
         for name, weight in adapted.named_parameters():
             if "lora_B" in name:
                 weight.normal_(std=0.5)
@@ -288,26 +290,26 @@ def test_a_tuned_gguf_file_says_what_the_model_with_adapters_says(tmp_path: Path
 
     tokens = torch.tensor([[1, 3, 4, 5, 0, 14, 2]])
     with torch.no_grad():
-        said = adapted(tokens).logits
+        expected = adapted(tokens).logits
         written = read_gguf(tmp_path / "tuned.gguf")(tokens).logits
         before = read_gguf(base)(tokens).logits
     # 16-bit floats have eleven bits.
-    assert torch.allclose(said, written, atol=0.02)
-    assert not torch.allclose(said, before, atol=0.2)
+    assert torch.allclose(expected, written, atol=0.02)
+    assert not torch.allclose(expected, before, atol=0.2)
     old, new = gguf.GGUFReader(base), gguf.GGUFReader(tmp_path / "tuned.gguf")
     assert {name: field.contents() for name, field in old.fields.items()} == {
         name: field.contents() for name, field in new.fields.items()
     }
 
 
-def test_a_gguf_file_of_another_architecture(tmp_path: Path) -> None:
+def test_another_architecture_is_refused(tmp_path: Path) -> None:
     path = gguf_of(small_model(15), tmp_path / "other.gguf", "gpt2")
 
     with pytest.raises(InputFileError, match="architecture 'gpt2' cannot be fine-tuned from GGUF"):
         load(path)
 
 
-def test_a_weight_that_the_file_lacks(tmp_path: Path) -> None:
+def test_a_missing_weight_is_an_error(tmp_path: Path) -> None:
     base = gguf_of(small_model(15), tmp_path / "base.gguf")
 
     with pytest.raises(InputFileError, match=r"has no weights model\.layers\.9\.mlp\.weight"):

@@ -38,18 +38,18 @@ def test_tokens_are_counted_or_estimated_from_bytes() -> None:
     assert tuning_file([ONE], Format.MISTRAL).tokens == Range(6, 8, 27)
 
 
-def test_openai_wants_ten_examples() -> None:
+def test_openai_requires_ten_examples() -> None:
     assert tuning_file([ONE] * 10, Format.OPENAI).examples == 10
     with pytest.raises(PiiBenchError, match=r"^9 examples; openai takes at least 10$"):
         tuning_file([ONE] * 9, Format.OPENAI)
 
 
-def test_nothing_is_no_file() -> None:
+def test_a_file_needs_an_example() -> None:
     with pytest.raises(PiiBenchError, match=r"^0 examples; transformers takes at least 1$"):
         tuning_file([], Format.TRANSFORMERS)
 
 
-def test_an_example_that_openai_would_cut_off_is_named() -> None:
+def test_openai_limits_the_length_of_an_example() -> None:
     long = Example("s2", (Message("user", "x" * 65_536),), "")
     longer = Example("s3", (Message("user", "x" * 65_537),), "")
 
@@ -61,7 +61,7 @@ def test_an_example_that_openai_would_cut_off_is_named() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", [Format.OPENAI, Format.MISTRAL])
-def test_a_file_that_is_too_large(form: Format) -> None:
+def test_the_size_of_a_file_is_limited(form: Format) -> None:
     large = Example("s1", (Message("user", "x" * 60_000_000),), "")
 
     with pytest.raises(PiiBenchError, match="takes at most 512,000,000 a file"):
@@ -76,7 +76,7 @@ def test_prices_are_per_token_and_epoch() -> None:
     )
 
 
-def test_a_job_of_mistral_costs_four_dollars_at_least() -> None:
+def test_a_job_of_mistral_costs_at_least_four_dollars() -> None:
     tokens = Range(1_000_000, 2_000_000, 5_000_000)
 
     assert training_usd(tokens, 1, Format.MISTRAL)["open-mistral-nemo"] == Range(4.0, 4.0, 5.0)
