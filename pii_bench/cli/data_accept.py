@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 
 DESCRIPTION: Final = (
-    "Judge written texts against their commissions, by the checker, and against what is "
-    "recorded; record those without a problem in data/texts. Exit code 1 when any is refused."
+    "Check written texts against their commissions, the rules of `data check` and the recorded "
+    "texts. Record those without a problem in data/texts. Exit code 1 if any is refused."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
+    """Add the command's arguments."""
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="written texts")
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Record what was written where it is sound; print what is wrong with the rest.
+    """Record the texts without a problem, and print the problems of the others.
 
     Returns:
-        Whether every sample was recorded.
+        True if every text was recorded.
 
     Raises:
         PiiBenchError: a file cannot be read, or a text cannot be recorded.
@@ -39,6 +39,6 @@ def run(arguments: argparse.Namespace) -> bool:
             echo(f"{verdict.id}: {problem.rule}: {problem.reason}")
         if not verdict.problems:
             echo(f"{verdict.id}: recorded ({verdict.chars} characters, {verdict.wanted} wanted)")
-    kept = sum(not verdict.problems for verdict in verdicts)
-    echo(f"recorded {kept} of {len(verdicts)}")
-    return kept == len(verdicts)
+    recorded = sum(not verdict.problems for verdict in verdicts)
+    echo(f"recorded {recorded} of {len(verdicts)}")
+    return recorded == len(verdicts)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
-
-from tabulate import tabulate
 
 from pii_bench.cli.options import WRITTEN_SETS, add_json
 from pii_bench.cli.terminal import echo, echo_json
@@ -13,60 +12,69 @@ from pii_bench.construction.readings import agreement, faults
 from pii_bench.construction.recorded import Recorded
 from pii_bench.datasets.publish import README, replace_block
 from pii_bench.datasets.readings import FINISHED, READINGS, Reading, load_readings, version_of
+from pii_bench.escaping import markdown_table
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pii_bench.construction.readings import Agreement
     from pii_bench.datasets.sample import Sample
 
+_HEADER: Final = (
+    *("set", "group", "readings", "F1", "exact", "kappa, gold", "kappa, readers"),
+    *("ambiguous", "unlisted per 100", "text, 1 to 5", "query, 1 to 5"),
+)
+
 DESCRIPTION: Final = (
-    "Show, from the first readings, F1 and kappa of readers against gold and each other, what "
-    "they found ambiguous or unlisted, and how natural: by set, kind of text and way of "
-    "reference."
+    "Show the agreement of blind readers with gold and with each other on first readings: F1, "
+    "kappa, ambiguous and unlisted PII, naturalness; by set, kind of text and way of reference."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument("sets", choices=WRITTEN_SETS, nargs="+", metavar="SET")
     output = parser.add_mutually_exclusive_group()
     output.add_argument(
-        "--disputed", action="store_true", help="list what keeps recorded samples from passing"
+        "--disputed", action="store_true", help="list the disputes that keep samples from passing"
     )
     output.add_argument(
-        "--write", action="store_true", help="put the table into data/README.md too"
+        "--write", action="store_true", help="write the table into data/README.md too"
     )
     add_json(output)
     parser.add_argument(
         "--finished",
         action="store_true",
-        help="of readings by a third reader, who saw samples drawn from the finished sets",
+        help="use the readings of the third reader, who reads samples of the finished sets",
     )
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Print agreement on first readings by set, register and way of reference, or disputes.
+    """Print the agreement on first readings, or the disputes.
 
     Raises:
-        PiiBenchError: no set has readings, or a file is broken.
+        PiiBenchError: a set has no readings, or a file is broken.
     """
     recorded = Recorded.load()
-    found: list[tuple[str, str, Agreement]] = []
+    results: list[tuple[str, str, Agreement]] = []
     for name in arguments.sets:
         samples = {sample.id: sample for sample in recorded.samples(name)}
         readings = load_readings(name, FINISHED if arguments.finished else READINGS)
         if arguments.disputed:
             _print_disputed(samples, readings, 1 if name.startswith(("train-", "dev-")) else 2)
             continue
-        firsts = [r for r in readings if r.round == 1 and r.id in samples]
-        found += [(name, group, agreement(own)) for group, own in _groups(firsts, samples)]
+        firsts = [reading for reading in readings if reading.round == 1 and reading.id in samples]
+        for group, members in _groups(firsts, samples).items():
+            results.append((name, group, agreement(members)))
     if arguments.json:
-        echo_json([{"set": name, "group": group, **asdict(own)} for name, group, own in found])
+        echo_json(
+            [{"set": name, "group": group, **asdict(result)} for name, group, result in results]
+        )
     elif not arguments.disputed:
-        rows = [[name, group, *_row(own)] for name, group, own in found]
-        table = tabulate(rows, headers=_HEADERS, tablefmt="pipe", disable_numparse=True)
+        table = markdown_table(
+            _HEADER, [[name, group, *_cells(result)] for name, group, result in results]
+        )
         echo(table)
         if arguments.write:
             replace_block("finished" if arguments.finished else "agreement", table, README)
@@ -74,50 +82,57 @@ def run(arguments: argparse.Namespace) -> bool:
     return True
 
 
-_HEADERS = (
-    *("set", "group", "readings", "F1", "exact", "kappa, gold", "kappa, readers"),
-    *("ambiguous", "unlisted per 100", "text, 1 to 5", "query, 1 to 5"),
-)
-
-
 def _groups(
-    firsts: Sequence[Reading], samples: Mapping[str, Sample]
-) -> Iterable[tuple[str, Sequence[Reading]]]:
-    """All readings of a set, then those of each way of reference and kind of text."""
-    groups: dict[str, list[Reading]] = {"all": list(firsts)} if firsts else {}
+    readings: Sequence[Reading], samples: Mapping[str, Sample]
+) -> Mapping[str, Sequence[Reading]]:
+    """Return all readings, then those of each way of reference, register and template."""
+    groups: dict[str, list[Reading]] = {"all": list(readings)} if readings else {}
     for key in ("reference", "register", "template"):
-        own = [reading for reading in firsts if key in samples[reading.id].meta]
-        for reading in sorted(own, key=lambda r: str(samples[r.id].meta[key])):
-            groups.setdefault(str(samples[reading.id].meta[key]), []).append(reading)
-    return groups.items()
+        values = [
+            (str(samples[reading.id].meta[key]), reading)
+            for reading in readings
+            if key in samples[reading.id].meta
+        ]
+        for value, reading in sorted(values, key=itemgetter(0)):
+            groups.setdefault(value, []).append(reading)
+    return groups
 
 
-def _row(found: Agreement) -> list[str]:
+def _cells(result: Agreement) -> list[str]:
     return [
-        f"{found.readings:,}",
-        f"{found.f1:.3f}",
-        f"{found.exact:.1%}",
-        *("" if k is None else f"{k:.3f}" for k in (found.kappa_gold, found.kappa_readers)),
-        f"{found.ambiguous:.1%}",
-        f"{found.unlisted:.1f}",
-        f"{found.text:.2f}",
-        f"{found.query:.2f}",
+        f"{result.readings:,}",
+        f"{result.f1:.3f}",
+        f"{result.exact:.1%}",
+        _kappa(result.kappa_gold),
+        _kappa(result.kappa_readers),
+        f"{result.ambiguous:.1%}",
+        f"{result.unlisted:.1f}",
+        f"{result.text:.2f}",
+        f"{result.query:.2f}",
     ]
 
 
+def _kappa(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
 def _print_disputed(samples: dict[str, Sample], readings: Sequence[Reading], wanted: int) -> None:
-    own: dict[str, list[Reading]] = {}
+    """Print the disputes on the current version of each sample, of which `wanted` are read."""
+    current: dict[str, list[Reading]] = {}
     for reading in readings:
         if reading.id in samples and version_of(samples[reading.id]) == reading.version:
-            own.setdefault(reading.id, []).append(reading)
+            current.setdefault(reading.id, []).append(reading)
     passed = 0
-    for key in sorted(own):
-        found = [fault for reading in own[key] for fault in faults(reading)]
-        for fault in found:
-            echo(f"{key}: {fault}")
-        for reading in own[key] if found else ():
-            if reading.remark:
-                echo(f"{key}: reader {reading.reader} remarks: {reading.remark}")
-        passed += not found and len(own[key]) >= wanted
-    unread = sum(len(own.get(key, ())) < wanted for key in samples)
+    for sample_id in sorted(current):
+        of_sample = current[sample_id]
+        disputes = [fault for reading in of_sample for fault in faults(reading)]
+        for dispute in disputes:
+            echo(f"{sample_id}: {dispute}")
+        if disputes:
+            for reading in of_sample:
+                if reading.remark:
+                    echo(f"{sample_id}: reader {reading.reader} remarks: {reading.remark}")
+        elif len(of_sample) >= wanted:
+            passed += 1
+    unread = sum(len(current.get(sample_id, ())) < wanted for sample_id in samples)
     echo(f"{len(samples)} recorded, {passed} passed, {unread} lack readings")

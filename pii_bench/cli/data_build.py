@@ -18,26 +18,33 @@ if TYPE_CHECKING:
 
 
 DESCRIPTION: Final = (
-    "Build every set from the recorded texts, the same bytes on any machine, and pin it in its "
-    "card."
+    "Build every set from the recorded texts and write its hash into its card. The result has the "
+    "same bytes on any machine."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     add_data_folder(parser)
     parser.add_argument(
         "--writer",
         metavar="MODEL",
-        help="let a chat model write texts from the commissions, into DIR/built (see run --model)",
+        help="instead, let this chat model write texts from the commissions into DIR/built",
     )
     parser.add_argument(
-        "--set", choices=WRITTEN_SETS, default="single", help="with --writer (%(default)s)"
+        "--set",
+        choices=WRITTEN_SETS,
+        default="single",
+        help="set that --writer writes (default: %(default)s)",
     )
     parser.add_argument(
-        "--limit", type=positive, default=20, metavar="N", help="with --writer (%(default)s)"
+        "--limit",
+        type=positive,
+        default=20,
+        metavar="N",
+        help="number of texts that --writer writes (default: %(default)s)",
     )
-    add_max_usd(parser, "with --writer: make no call that might pass this sum")
+    add_max_usd(parser, "cap on the cost of --writer: make no call that might exceed it")
     add_calls(parser)
 
 
@@ -45,14 +52,14 @@ def run(arguments: argparse.Namespace) -> bool:
     """Build every set, or let a chat model write the first texts of one.
 
     Returns:
-        Whether everything was built or written.
+        True if no text was refused.
 
     Raises:
         PiiBenchError: texts of a set are missing, or the chat model cannot be asked.
         ResultsError: a set cannot be written.
     """
     if arguments.writer:
-        return _build_by_model(arguments)
+        return _write_texts(arguments)
     for path, samples in build_all(arguments.data).items():
         echo(f"{path}: {samples} samples")
     publish(arguments.data)
@@ -60,7 +67,7 @@ def run(arguments: argparse.Namespace) -> bool:
 
 
 def build_all(data: Path) -> dict[Path, int]:
-    """Write every set; the files, each with its number of samples."""
+    """Write every set, and return the number of samples in each file."""
     written = {}
     for name, samples in build_sets(Recorded.load()).items():
         path = DATASETS[name].path_in(data)
@@ -69,8 +76,8 @@ def build_all(data: Path) -> dict[Path, int]:
     return written
 
 
-def _build_by_model(arguments: argparse.Namespace) -> bool:
-    """Say what was refused and why; whether every commission brought a text."""
+def _write_texts(arguments: argparse.Namespace) -> bool:
+    """Let a chat model write texts, and log the refused ones; True if none was refused."""
     from pii_bench.construction.commissions import ORDERS
     from pii_bench.construction.model_writer import write_with_model
     from pii_bench.models.calls import CallPolicy
@@ -99,6 +106,6 @@ def _build_by_model(arguments: argparse.Namespace) -> bool:
     for sample_id, reasons in report.refused.items():
         for reason in reasons or ("no answer came: run again",):
             log(f"{sample_id}: {reason}")
-    where = f": {report.path}" if report.accepted else ""
-    echo(f"accepted {len(report.accepted)}, refused {len(report.refused)}{where}")
+    path = f": {report.path}" if report.accepted else ""
+    echo(f"accepted {len(report.accepted)}, refused {len(report.refused)}{path}")
     return not report.refused

@@ -15,38 +15,37 @@ if TYPE_CHECKING:
 
 
 DESCRIPTION: Final = (
-    "Find faults in dataset files, ours or others in our format: annotations, formats, leaks, "
-    "queries, consistency, duplicates. What is found is shown with the texts in question, and "
-    "said is what was left out since it would take too long. "
-    "Exit code 2 when there is any."
+    "Find faults in dataset files in our format: annotations, formats, leaks, queries, "
+    "consistency, duplicates. Prints each problem with the texts it concerns, and the checks that "
+    "were left out because they would take too long. Exit code 2 if there is a problem."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="JSON Lines")
+    """Add the command's arguments."""
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="JSON Lines files")
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Check dataset files; print each problem, and how many there are of each rule.
+    """Check dataset files, and print each problem and the number of problems for each rule.
 
     Raises:
-        CheckFailedError: there is one.
+        CheckFailedError: there is a problem.
         InputFileError: a file cannot be read.
     """
     report = check_files(
         arguments.files, lambda samples: log_progress(samples, "samples checked", of=len(samples))
     )
-    found = [(path, problem) for path, own in report.problems.items() for problem in own]
-    for path, problem in found:
+    problems = [(path, problem) for path, of_file in report.problems.items() for problem in of_file]
+    for path, problem in problems:
         echo(f"{path}: {problem.sample_id}: {problem.rule}: {problem.reason}")
     for line in report.left_out:
         echo(line)
-    if not found:
+    if not problems:
         echo(f"no problems in {report.samples} samples")
         return True
     echo()
-    for rule, count in Counter(problem.rule for _, problem in found).most_common():
+    for rule, count in Counter(problem.rule for _, problem in problems).most_common():
         echo(f"{rule}: {count}")
-    faulty = {(path, problem.sample_id) for path, problem in found}
-    raise CheckFailedError(len(found), len(faulty))
+    faulty = {(path, problem.sample_id) for path, problem in problems}
+    raise CheckFailedError(len(problems), len(faulty))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -35,40 +36,44 @@ if TYPE_CHECKING:
 
 
 DESCRIPTION: Final = (
-    "Write commissions, a file for each portion of twelve: people, facts and values, voice, "
-    "length, and what is to be asked."
+    "Write the commissions that tell a writer what to write, a file for each portion of twelve "
+    "texts: people, facts and values, voice, length, and the topic of the query."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument("set", choices=WRITTEN_SETS)
     parser.add_argument("portions", type=positive, nargs="+", metavar="PORTION", help="from 1")
     parser.add_argument(
-        "--out", type=Path, default=Path("build/commissions"), metavar="DIR", help="(%(default)s)"
+        "--out",
+        type=Path,
+        default=Path("build/commissions"),
+        metavar="DIR",
+        help="folder to write to (default: %(default)s)",
     )
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Write the commissions of portions of a set, a file each: `<out>/<set>-<portion>.txt`.
+    """Write each portion of a set to `<out>/<set>-<portion>.txt`.
 
     Raises:
         PiiBenchError: the set has no such portion, or a file cannot be written.
     """
     name: str = arguments.set
-    size, told = _told(name)
-    last = -(-size // PORTION)
+    size, write_sheet = _sheets(name)
+    last = math.ceil(size / PORTION)
     for portion in arguments.portions:
         if not 1 <= portion <= last:
             raise PiiBenchError(f"{name} has portions 1 to {last}, not {portion}")
         path = arguments.out / f"{name}-{portion:03d}.txt"
-        write_whole(path, told(portion))
+        write_whole(path, write_sheet(portion))
         echo(str(path))
     return True
 
 
-def _told(name: str) -> tuple[int, Callable[[int], str]]:
-    """How many texts a set has, and what tells a writer about a portion of it."""
+def _sheets(name: str) -> tuple[int, Callable[[int], str]]:
+    """Return the number of texts of a set, and a function that renders one portion."""
     if name in ORDERS:
         return ORDERS[name].size, partial(commission_sheet, ORDERS[name])
     if name == FRONTIER:

@@ -19,46 +19,48 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
 
 DESCRIPTION: Final = (
-    "Write versions of a dataset's samples, by kind: "
+    "Write versions of a dataset's samples. Kinds: "
     + "; ".join(f"{name}, {kind.what}" for name, kind in KINDS.items())
-    + ". Annotations are carried along, and each version is checked. --dataset FILE runs them, and "
-    "`analyse` compares them with the originals where the same system ran on both."
+    + ". The annotations are adapted, and each version is checked. Run a system on both datasets "
+    "(--dataset FILE), and `analyse` compares them."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument("dataset", metavar="DATASET", help=DATASET_HELP)
     parser.add_argument(
         "--kind",
         dest="kinds",
         default=",".join(KINDS),
         metavar="KIND,...",
-        help="which, separated by commas (default: all)",
+        help="kinds of versions, separated by commas (default: all)",
     )
     defaults = ", ".join(f"{name} {kind.rate:g}" for name, kind in KINDS.items() if kind.rate < 1)
     parser.add_argument(
         "--rate",
         type=share,
         metavar="SHARE",
-        help="of the letters, words, marks or values that a kind can change "
+        help="share of the letters, words, marks or values to change "
         f"(default: {defaults}, others 1)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of every draw (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
     parser.add_argument(
         "--limit", type=positive, metavar="N", help="at most N versions of each kind"
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE.jsonl")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="FILE.jsonl", help="file to write"
+    )
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Write versions of samples, and print how many there are of each kind.
+    """Write versions of samples, and print the number of each kind.
 
     Raises:
-        UnknownNameError: no such kind or dataset.
+        UnknownNameError: there is no such kind or dataset.
         InputFileError: the dataset is broken.
-        PiiBenchError: there is no version, or it would replace the dataset.
+        PiiBenchError: nothing can be changed, or the output would replace the dataset.
         ResultsError: the file cannot be written.
     """
     kinds = list(dict.fromkeys(name.strip() for name in arguments.kinds.split(",")))
@@ -69,10 +71,10 @@ def run(arguments: argparse.Namespace) -> bool:
     out: Path = arguments.out
     if out.exists() and out.resolve() == Path(dataset.source.rpartition(":")[2]).resolve():
         raise PiiBenchError(f"{out} is the dataset itself: give another --out")
-    made: list[Sample] = []
-    cells: list[list[object]] = []
+    samples: list[Sample] = []
+    rows: list[list[object]] = []
     for kind in log_progress(kinds, "kinds written", of=len(kinds)):
-        found = versions(
+        result = versions(
             dataset.samples,
             kind,
             of=dataset.name,
@@ -80,17 +82,17 @@ def run(arguments: argparse.Namespace) -> bool:
             rate=arguments.rate,
             limit=arguments.limit,
         )
-        made += found.samples
-        cells.append([kind, len(found.samples), *(found.unfit.get(why, 0) for why in Unfit)])
+        samples += result.samples
+        rows.append([kind, len(result.samples), *(result.unfit.get(why, 0) for why in Unfit)])
     for fault in dataset.faults:
         log(f"{arguments.dataset}: {fault}")
-    if not made:
+    if not samples:
         raise PiiBenchError(f"{', '.join(kinds)}: nothing to change in {dataset.name}")
-    write_native(out, made)
+    write_native(out, samples)
     if arguments.json:
         names = ("kind", "versions", "nothing_to_change", "breaks_a_rule")
-        echo_json([dict(zip(names, row, strict=True)) for row in cells])
+        echo_json([dict(zip(names, row, strict=True)) for row in rows])
         return True
-    echo(markdown_table(["Kind", "Versions", "Nothing to change", "Breaks a rule"], cells))
-    echo(f"\n{len(made)} samples: {out}")
+    echo(markdown_table(["Kind", "Versions", "Nothing to change", "Breaks a rule"], rows))
+    echo(f"\n{len(samples)} samples: {out}")
     return True

@@ -27,58 +27,60 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pii_bench.datasets.sample import Sample
-
 _MEASURED: Final = ("single", "multi")
 _TRIVIAL: Final = ("all", "random", "keyword", "embedding")
 _WORDS: Final = 50
+
 DESCRIPTION: Final = (
-    "Measure single and multi: how alike their texts are, and how far systems get that "
-    "understand nothing. The figures go into README.md next to the sets too."
+    "Measure how alike the texts of single and multi are, and how well trivial systems score on "
+    "them. Updates the README.md next to the sets."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     add_data_folder(parser)
     add_json(parser)
     parser.add_argument(
         "--compare",
         metavar="DATASET",
-        help="print the most frequent words with those of a dataset, such as capid:PATH",
+        help="also print the most frequent words, next to those of this dataset (capid:PATH...)",
     )
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Print the quality of single and multi and write it into the README next to them.
+    """Print the measures of single and multi, and write them into the README next to them.
 
     Raises:
-        InputFileError: a set is broken, or the README has no place for the figures.
-        UnknownNameError: `--compare` names no dataset.
+        InputFileError: a set is broken, or the README has no markers for the table.
+        UnknownNameError: there is no dataset of the name in `--compare`.
         ResultsError: the README cannot be written.
     """
     data: Path = arguments.data
     other: str | None = arguments.compare
     if not all((data / f"{name}.jsonl").exists() for name in _MEASURED):
-        log(f"{data}: the sets are not there and are built first")
+        log(f"{data}: the sets do not exist and are built first")
         build_all(data)
     sets = {name: read_native(data / f"{name}.jsonl") for name in _MEASURED}
     measures = text_measures(sets)
     measures += [trivial_measure(build_relevance(name), sets) for name in _TRIVIAL]
     table = render(measures)
-    words = {} if other is None else _frequent({**sets, other: load_dataset(other).samples})
+    words: dict[str, Sequence[tuple[str, float]]] = {}
+    if other is not None:
+        for name, samples in {**sets, other: load_dataset(other).samples}.items():
+            words[name] = frequent_words(map(blanked, samples), _WORDS)
     if arguments.json:
-        measured = [
-            {"measure": each.name, "set": name, "value": value, "goal": each.goal}
-            for each in measures
-            for name, value in each.values.items()
+        rows: list[dict[str, object]] = [
+            {"measure": measure.name, "set": name, "value": value, "goal": measure.goal}
+            for measure in measures
+            for name, value in measure.values.items()
         ]
-        shares = [
+        rows += [
             {"measure": "share of texts", "set": name, "word": word, "value": share}
-            for name, own in words.items()
-            for word, share in own
+            for name, shares in words.items()
+            for word, share in shares
         ]
-        echo_json([*measured, *shares])
+        echo_json(rows)
     else:
         echo(table)
         if words:
@@ -88,15 +90,11 @@ def run(arguments: argparse.Namespace) -> bool:
     return True
 
 
-def _frequent(sets: Mapping[str, Sequence[Sample]]) -> dict[str, Sequence[tuple[str, float]]]:
-    """The most frequent words of each set, with the share of texts that hold them."""
-    return {name: frequent_words(map(blanked, samples), _WORDS) for name, samples in sets.items()}
-
-
-def _print_words(found: Mapping[str, Sequence[tuple[str, float]]]) -> None:
-    rows = zip(
-        *([f"{word} {share:.1%}" for word, share in own] for own in found.values()), strict=False
-    )
+def _print_words(words: Mapping[str, Sequence[tuple[str, float]]]) -> None:
+    columns = {
+        name: [f"{word} {share:.1%}" for word, share in shares] for name, shares in words.items()
+    }
+    rows = zip(*columns.values(), strict=False)
     echo()
-    echo(f"share of texts that hold a word of {LONG} letters and more:")
-    echo(tabulate(rows, headers=[*found], disable_numparse=True))
+    echo(f"share of texts that contain a word of {LONG} letters or more:")
+    echo(tabulate(rows, headers=list(columns), disable_numparse=True))

@@ -16,28 +16,29 @@ if TYPE_CHECKING:
 
 
 DESCRIPTION: Final = (
-    "Record a reader's answers in data/readings: a line for each sample, `ID.VERSION | 2, 5 | what "
-    "is unlisted | yes or no: ambiguous | text 1-5 | query 1-5 | remark`."
+    "Record a reader's answers in data/readings. Each line answers one sample: `ID.VERSION | "
+    "numbers of the needed entities | PII that is not listed | ambiguous: yes or no | text 1-5 | "
+    "query 1-5 | remark`."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument("set", choices=WRITTEN_SETS)
-    parser.add_argument("answers", type=Path, metavar="FILE")
+    parser.add_argument("answers", type=Path, metavar="FILE", help="file of answers")
     add_reader(parser)
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Record what a reader answered.
+    """Record a reader's answers.
 
     Raises:
-        PiiBenchError: a line is no answer, or the readings cannot be written.
+        PiiBenchError: a line is not an answer, or the readings cannot be written.
     """
     name: str = arguments.set
     samples = {sample.id: sample for sample in Recorded.load().samples(name)}
     folder = folder_of(arguments.reader)
     known = load_readings(name, folder)
-    found = parse_answers(arguments.answers, samples, known, arguments.reader)
-    echo(f"recorded {record_readings(name, found, folder)} of {len(found)} readings")
+    readings = parse_answers(arguments.answers, samples, known, arguments.reader)
+    echo(f"recorded {record_readings(name, readings, folder)} of {len(readings)} readings")
     return True

@@ -18,37 +18,41 @@ if TYPE_CHECKING:
 
 
 DESCRIPTION: Final = (
-    "Write a reader's sheet: texts, queries and entities in random order, without types and "
-    "gold, of samples whose recorded version this reader has not read."
+    "Write a sheet for a blind reader: texts, queries and entities in random order, without types "
+    "and gold, of the samples that this reader has not read in their recorded version."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument("set", choices=WRITTEN_SETS)
     parser.add_argument("portions", type=positive, nargs="+", metavar="PORTION", help="from 1")
     add_reader(parser)
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="file to write")
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Write what a reader is to read of some portions: versions that they have not read.
+    """Write the unread samples of some portions.
 
     Raises:
         PiiBenchError: nothing is left to read, or a file cannot be read or written.
     """
     name, reader = arguments.set, arguments.reader
-    read = {(r.id, r.version) for r in load_readings(name, folder_of(reader)) if r.reader == reader}
+    already_read = {
+        (reading.id, reading.version)
+        for reading in load_readings(name, folder_of(reader))
+        if reading.reader == reader
+    }
     recorded = Recorded.load()
-    wanted = [
+    samples = [
         sample
         for marked_id, marked in sorted(recorded.sets[name].items())
         if portion_of(marked_id) in arguments.portions
         for sample in recorded.samples_of(marked)
-        if (sample.id, version_of(sample)) not in read
+        if (sample.id, version_of(sample)) not in already_read
     ]
-    if not wanted:
-        raise PiiBenchError(f"{name}: nothing is left to read there for reader {reader}")
-    write_whole(arguments.out, sheet(wanted, reader))
-    echo(f"{arguments.out}: {len(wanted)} samples")
+    if not samples:
+        raise PiiBenchError(f"{name}: nothing is left to read in these portions for {reader}")
+    write_whole(arguments.out, sheet(samples, reader))
+    echo(f"{arguments.out}: {len(samples)} samples")
     return True

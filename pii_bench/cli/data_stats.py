@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     from pii_bench.datasets.statistics import Statistics
 
 DESCRIPTION: Final = (
-    "Show the statistics of datasets, with those of the paper's sets of the same names."
+    "Show the statistics of datasets, next to those of the paper's sets of the same names."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     add_dataset(parser)
-    parser.add_argument("--write", action="store_true", help="put them into data/README.md too")
+    parser.add_argument("--write", action="store_true", help="update data/README.md too")
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Print the statistics of datasets, with those of the paper's sets.
+    """Print the statistics of datasets, next to those of the paper's sets.
 
     Raises:
-        UnknownNameError: neither a name nor a file.
-        InputFileError: a file is absent or broken.
-        ResultsError: the dataset card cannot be written.
+        UnknownNameError: the dataset is neither a name nor a file.
+        InputFileError: a file is missing or broken.
+        ResultsError: data/README.md cannot be written.
     """
     published = published_statistics()
     measured = {
@@ -55,18 +55,19 @@ def run(arguments: argparse.Namespace) -> bool:
             [
                 {"dataset": name, **row}
                 for name, ours in measured.items()
-                for row in _stats_rows(ours, published.get(name))
+                for row in _records(ours, published.get(name))
             ]
         )
     else:
         echo(markdown)
     if arguments.write:
         replace_block("statistics", markdown, README)
-        (log if arguments.json else echo)(f"\nwritten: {README}")
+        report = log if arguments.json else echo
+        report(f"\nwritten: {README}")
     return True
 
 
-def _stats_rows(ours: Statistics, paper: Statistics | None) -> Iterator[dict[str, object]]:
+def _records(ours: Statistics, paper: Statistics | None) -> Iterator[dict[str, object]]:
     for table, compared in (("per sample", compare_means), ("entities", compare_types)):
         for row in compared(ours, paper):
             yield {"table": table, **asdict(row), "difference": row.difference}

@@ -19,15 +19,14 @@ if TYPE_CHECKING:
 
 
 DESCRIPTION: Final = (
-    "Show encoders that `train encoder` wrote side by side: head, data, augmentation, and "
-    "figures on dev."
+    "Compare encoders that `train encoder` wrote: head, training data, augmentation, dev scores."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    parser.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="of weights")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the table there as CSV")
+    """Add the command's arguments."""
+    parser.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="folders of weights")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="CSV file for the table")
     add_json(parser)
 
 
@@ -35,7 +34,7 @@ def run(arguments: argparse.Namespace) -> bool:
     """Print a row for each folder.
 
     Raises:
-        PiiBenchError: a folder has no log of training, or the file cannot be written.
+        PiiBenchError: a folder has no training log, or the file cannot be written.
     """
     rows = [asdict(read_trained(folder)) for folder in arguments.folders]
     header = [field.name for field in fields(Trained)]

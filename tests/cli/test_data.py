@@ -164,7 +164,7 @@ def test_sets_that_are_not_there_are_built_first(
     assert main(["data", "quality"]) == 0
 
     output = capsys.readouterr()
-    assert output.err == "data: the sets are not there and are built first\n"
+    assert output.err == "data: the sets do not exist and are built first\n"
     assert "| distinct words" in output.out
 
 
