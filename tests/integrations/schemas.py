@@ -1,4 +1,4 @@
-"""The schemas of Every Eval Ever 0.3.0, as their authors released them (MIT, see LICENSE there)."""
+"""Validation against the schemas of Every Eval Ever 0.3.0 (MIT, see their LICENSE)."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _FOLDER: Final = Path(__file__).with_name("every_eval_ever")
 
 
 def valid_run(path: Path) -> dict[str, Any]:
-    """Read the JSON file of a run; it must be of its schema."""
+    """Read and validate the JSON file of a run."""
     document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     _validator("eval.schema.json").validate(document)
     return document
 
 
 def valid_samples(run: Path) -> list[dict[str, Any]]:
-    """Read the samples beside the JSON file of a run; every line must be of its schema."""
+    """Read and validate the samples of a run."""
     return [valid_sample(line) for line in read_lines(run.with_name(f"{run.stem}_samples.jsonl"))]
 
 
 def valid_sample(line: dict[str, Any]) -> dict[str, Any]:
-    """A line of samples; it must be of its schema."""
+    """Validate a line of samples."""
     _validator("instance_level_eval.schema.json").validate(line)
     return line
 

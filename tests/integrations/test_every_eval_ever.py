@@ -33,7 +33,7 @@ def results(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tiny(tmp_path: Path) -> Dataset:
-    """A file of the user's: Ann Lee, 32, and Bo Ray, 40, who ask about their ages."""
+    """A user's file: Ann Lee, 32, and Bo Ray, 40, who ask about their ages."""
     return tiny_dataset(tmp_path / "mine.jsonl")
 
 
@@ -41,7 +41,7 @@ def export(results: Path, **evaluator: Any) -> Exported:
     return export_runs(results, results.parent / "out", Evaluator(**evaluator), created=1700000000)
 
 
-def one(results: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def export_one(results: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     (path,) = export(results).files
     return valid_run(path), valid_samples(path)
 
@@ -53,12 +53,10 @@ def scores_by_metric(run: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def test_a_run_has_the_figures_of_its_rows_and_the_scores_of_its_samples(
-    results: Path, tiny: Dataset
-) -> None:
+def test_a_run_has_the_scores_of_its_rows_and_samples(results: Path, tiny: Dataset) -> None:
     store_run(results / "runs", tiny, "naive", NAIVE)
 
-    run, samples = one(results)
+    run, samples = export_one(results)
 
     assert scores_by_metric(run) == {
         "query-related.f1": 0.5,
@@ -87,13 +85,13 @@ def test_the_size_is_announced_before_anything_is_written(results: Path, tiny: D
 
     export_runs(results, out, Evaluator(), created=1, announce=announce)
 
-    # The lines of an estimate lack the ids of their file and model.
+    # The estimate does not include the ids of run and model.
     written = [line for path in out.rglob("*.jsonl") for line in path.read_bytes().splitlines()]
     size = sum(map(len, written))
-    assert [round(each / size, 1) for each in announced] == [0.9]
+    assert [round(estimate / size, 1) for estimate in announced] == [0.9]
 
 
-def test_masking_stands_in_the_run_that_it_is_composed_in(results: Path, tiny: Dataset) -> None:
+def test_masking_is_in_the_run_of_the_related_spans(results: Path, tiny: Dataset) -> None:
     store_run(results / "runs", tiny, "detection", {"s1": ANN, "s2": BO})
     store_run(results / "runs", tiny, "naive", NAIVE)
 
@@ -114,7 +112,7 @@ def test_masking_stands_in_the_run_that_it_is_composed_in(results: Path, tiny: D
     } == scores[1]
 
 
-def test_every_figure_that_is_a_mean_is_the_mean_of_its_lines(results: Path) -> None:
+def test_every_mean_is_the_mean_of_its_lines(results: Path) -> None:
     demo = load_dataset("demo")
     detected = {sample.id: detection_answer(sample) for sample in demo.samples}
     related = {sample.id: related_answer(sample) for sample in demo.samples}
@@ -141,7 +139,7 @@ def test_every_figure_that_is_a_mean_is_the_mean_of_its_lines(results: Path) -> 
 def test_the_headline_has_its_interval(results: Path, tiny: Dataset) -> None:
     store_run(results / "runs", tiny, "naive", NAIVE)
 
-    run, _ = one(results)
+    run, _ = export_one(results)
 
     headline, *others = (result["score_details"] for result in run["evaluation_results"])
     assert headline["uncertainty"] == {
@@ -157,9 +155,7 @@ def test_the_headline_has_its_interval(results: Path, tiny: Dataset) -> None:
     assert not any("uncertainty" in other for other in others)
 
 
-def test_the_texts_of_a_file_and_what_is_answered_to_them_stay_here(
-    results: Path, tiny: Dataset
-) -> None:
+def test_texts_and_answers_of_a_file_are_not_exported(results: Path, tiny: Dataset) -> None:
     store_run(results / "runs", tiny, "detection", {"s1": ANN, "s2": BO})
     store_run(results / "runs", tiny, "naive", NAIVE | {"s2": "I cannot tell Bo's age."})
 
@@ -174,11 +170,11 @@ def test_the_texts_of_a_file_and_what_is_answered_to_them_stay_here(
         assert b"Bo" not in content
 
 
-def test_our_own_datasets_are_exported_with_their_texts(results: Path) -> None:
+def test_our_datasets_are_exported_with_their_texts(results: Path) -> None:
     demo = load_dataset("demo")
     store_run(results / "runs", demo, "naive", {"demo-0001": "### Answer: ['Halifax']"})
 
-    _, samples = one(results)
+    _, samples = export_one(results)
 
     first, sample = samples[0], demo.samples[0]
     assert first["input"]["raw"] == f"{sample.description}\n\n{sample.query}"
@@ -193,19 +189,19 @@ def test_our_own_datasets_are_exported_with_their_texts(results: Path) -> None:
     }
 
 
-def test_the_answers_of_a_replay_stay_here(results: Path) -> None:
+def test_answers_of_a_replay_are_not_exported(results: Path) -> None:
     demo = load_dataset("demo")
     answers = {"demo-0001": '### Answer: ["somebody"]'}
     store_run(results / "runs", demo, "naive", answers, model="replay/answers")
 
-    _, samples = one(results)
+    _, samples = export_one(results)
 
     assert samples[0]["input"]["raw"].startswith(demo.samples[0].description)
     assert samples[0]["output"] == {"raw": []}
     assert all(b"somebody" not in file for file in read_folder(results.parent / "out").values())
 
 
-def test_a_masking_line_holds_what_is_masked_and_both_answers(results: Path) -> None:
+def test_a_line_of_masking_has_the_masked_spans_and_both_answers(results: Path) -> None:
     demo = load_dataset("demo")
     sample = demo.samples[0]
     store_run(results / "runs", demo, "detection", {sample.id: detection_answer(sample)})
@@ -220,18 +216,18 @@ def test_a_masking_line_holds_what_is_masked_and_both_answers(results: Path) -> 
     assert line["output"]["raw"] == [detection_answer(sample), related_answer(sample)]
 
 
-def test_a_failure_of_the_model_scores_0_and_is_named(results: Path) -> None:
+def test_a_malformed_answer_scores_0(results: Path) -> None:
     demo = load_dataset("demo")
     store_run(results / "runs", demo, "naive", {"demo-0001": "no answer here"})
 
-    _, samples = one(results)
+    _, samples = export_one(results)
 
     assert samples[0]["evaluation"] == {"score": 0.0, "is_correct": False}
     assert samples[0]["error"] == "malformed"
     assert samples[0]["answer_attribution"] == []
 
 
-def test_a_call_that_failed_has_no_line_and_the_run_says_so(results: Path, tiny: Dataset) -> None:
+def test_a_failed_call_has_no_line_and_the_run_is_incomplete(results: Path, tiny: Dataset) -> None:
     store_run(results / "runs", tiny, "naive", {"s1": NAIVE["s1"], "s2": FAILED})
 
     exported = export(results)
@@ -247,7 +243,7 @@ def test_a_call_that_failed_has_no_line_and_the_run_says_so(results: Path, tiny:
     assert {line["sample_id"] for line in valid_samples(path)} == {"s1"}
 
 
-def test_a_run_without_any_score_is_left_out(results: Path, tiny: Dataset) -> None:
+def test_a_run_without_scores_is_left_out(results: Path, tiny: Dataset) -> None:
     store_run(results / "runs", tiny, "naive", {"s1": FAILED, "s2": FAILED})
 
     exported = export(results)
@@ -258,20 +254,18 @@ def test_a_run_without_any_score_is_left_out(results: Path, tiny: Dataset) -> No
     assert reason.endswith(": no sample is scored")
 
 
-def test_a_run_points_to_its_samples_as_the_shared_repository_wants_it(
-    results: Path, tiny: Dataset
-) -> None:
+def test_a_run_refers_to_its_samples(results: Path, tiny: Dataset) -> None:
     store_run(results / "runs", tiny, "naive", NAIVE)
 
     (path,) = export(results).files
     run, samples = valid_run(path), valid_samples(path)
 
-    beside = path.with_name(f"{path.stem}_samples.jsonl")
+    lines = path.with_name(f"{path.stem}_samples.jsonl")
     assert run["detailed_evaluation_results"] == {
         "format": "jsonl",
-        "file_path": beside.relative_to(results.parent / "out").as_posix(),
+        "file_path": lines.relative_to(results.parent / "out").as_posix(),
         "hash_algorithm": "sha256",
-        "checksum": sha256_of(beside),
+        "checksum": sha256_of(lines),
         "total_rows": len(samples),
     }
     assert path.parent == results.parent / "out" / "data" / "pii_bench" / "fake" / "one"
@@ -288,7 +282,7 @@ def test_a_run_points_to_its_samples_as_the_shared_repository_wants_it(
         ("spacy", ("unknown", "spacy")),
     ],
 )
-def test_the_folders_of_a_model_are_names_that_any_file_system_takes(
+def test_the_folders_of_a_model_are_portable_names(
     results: Path, tiny: Dataset, model: str, folders: tuple[str, str]
 ) -> None:
     store_run(results / "runs", tiny, "naive", NAIVE, model=model)
@@ -298,7 +292,7 @@ def test_the_folders_of_a_model_are_names_that_any_file_system_takes(
     assert path.parts[-3:-1] == folders
 
 
-def test_a_later_export_takes_the_place_of_an_earlier(results: Path, tiny: Dataset) -> None:
+def test_a_later_export_replaces_an_earlier_one(results: Path, tiny: Dataset) -> None:
     store_run(results / "runs", tiny, "naive", NAIVE)
     export(results)
     before = read_folder(results.parent / "out")
@@ -312,9 +306,7 @@ def test_a_later_export_takes_the_place_of_an_earlier(results: Path, tiny: Datas
     assert scores_by_metric(valid_run(path))["query-related.f1"] == 1.0
 
 
-def test_runs_that_differ_in_a_setting_alone_have_files_of_their_own(
-    results: Path, tiny: Dataset
-) -> None:
+def test_runs_with_different_settings_have_different_files(results: Path, tiny: Dataset) -> None:
     store_run(results / "runs", tiny, "naive", NAIVE)
     (cold,) = export(results).files
     store_run(results / "runs", tiny, "naive", NAIVE, settings={"temperature": 0.7})
@@ -324,13 +316,13 @@ def test_runs_that_differ_in_a_setting_alone_have_files_of_their_own(
     assert valid_run(cold)["evaluation_id"] != valid_run(warm)["evaluation_id"]
 
 
-def test_settings_have_their_places_and_an_unsent_temperature_is_null(
+def test_settings_have_their_fields_and_no_temperature_is_null(
     results: Path, tiny: Dataset
 ) -> None:
     settings = {"temperature": None, "max_tokens": 2048, "endpoint": "http://127.0.0.1:1"}
     store_run(results / "runs", tiny, "self-cot", NAIVE, settings=settings)
 
-    run, _ = one(results)
+    run, _ = export_one(results)
 
     assert run["evaluation_results"][0]["generation_config"] == {
         "generation_args": {"temperature": None, "max_tokens": 2048},
@@ -342,32 +334,30 @@ def test_settings_have_their_places_and_an_unsent_temperature_is_null(
     }
 
 
-def test_a_setting_of_a_plug_in_that_is_no_number_is_told_as_text(
-    results: Path, tiny: Dataset
-) -> None:
+def test_invalid_settings_of_a_plug_in_become_text(results: Path, tiny: Dataset) -> None:
     settings = {"temperature": "warm", "max_tokens": 0}
     store_run(results / "runs", tiny, "naive", NAIVE, settings=settings)
 
-    run, _ = one(results)
+    run, _ = export_one(results)
 
     config = run["evaluation_results"][0]["generation_config"]
     assert config["generation_args"] == {}
     assert config["additional_details"]["temperature"] == "warm"
 
 
-def test_who_ran_it_is_unknown_unless_told(results: Path, tiny: Dataset) -> None:
+def test_the_evaluator_is_unknown_by_default(results: Path, tiny: Dataset) -> None:
     store_run(results / "runs", tiny, "naive", NAIVE)
 
-    def told(**evaluator: Any) -> tuple[str, str]:
+    def source(**evaluator: Any) -> tuple[str, str]:
         (path,) = export(results, **evaluator).files
-        source = valid_run(path)["source_metadata"]
-        return source["source_organization_name"], source["evaluator_relationship"]
+        metadata = valid_run(path)["source_metadata"]
+        return metadata["source_organization_name"], metadata["evaluator_relationship"]
 
-    assert told() == ("unknown", "other")
-    assert told(organization="A Lab", relationship="first_party") == ("A Lab", "first_party")
+    assert source() == ("unknown", "other")
+    assert source(organization="A Lab", relationship="first_party") == ("A Lab", "first_party")
 
 
-def test_reference_runs_are_told_as_those_of_the_project(results: Path, tiny: Dataset) -> None:
+def test_the_project_is_the_evaluator_of_reference_runs(results: Path, tiny: Dataset) -> None:
     for model in ("bilstm-crf", "presidio"):
         store_run(results / "reference", tiny, "naive", NAIVE, model=model)
 
@@ -385,39 +375,41 @@ def test_reference_runs_are_told_as_those_of_the_project(results: Path, tiny: Da
 SMOLLM2 = f"sha256:{WEIGHTS['smollm2-135m-instruct'].sha256}"
 
 
-def card(model: str, to: str = THIS_MACHINE, **settings: Any) -> SystemCard:
+def make_card(model: str, to: str = THIS_MACHINE, **settings: Any) -> SystemCard:
     return SystemCard(model, "naive", "", Task.QUERY_RELATED, False, settings, unmasked_text_to=to)
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("card", "expected"),
     [
         pytest.param(
-            card("openai/gpt-5", "openai", endpoint="https://api.openai.com/v1"),
+            make_card("openai/gpt-5", "openai", endpoint="https://api.openai.com/v1"),
             ModelIdentity("openai/gpt-5", "openai/gpt-5", "externally_managed", platform="openai"),
             id="a provider's own endpoint",
         ),
         pytest.param(
-            card("openai/tiny@127.0.0.1:8000", endpoint="http://127.0.0.1:8000/v1"),
+            make_card("openai/tiny@127.0.0.1:8000", endpoint="http://127.0.0.1:8000/v1"),
             ModelIdentity("unknown/tiny", "openai/tiny@127.0.0.1:8000", "self_deployed"),
-            id="the protocol of a server here is no developer",
+            id="the protocol of a server on this machine",
         ),
         pytest.param(
-            card("openai/acme/tiny@gpu.example", "openai (x)", endpoint="https://gpu.example/v1"),
+            make_card(
+                "openai/acme/tiny@gpu.example", "openai (x)", endpoint="https://gpu.example/v1"
+            ),
             ModelIdentity("acme/tiny", "openai/acme/tiny@gpu.example"),
-            id="a name of Hugging Face on a server elsewhere",
+            id="a name of Hugging Face on another server",
         ),
         pytest.param(
-            card("openai/deepseek-ai/DeepSeek-V3@gpu", "openai (x)", endpoint="http://gpu"),
+            make_card("openai/deepseek-ai/DeepSeek-V3@gpu", "openai (x)", endpoint="http://gpu"),
             ModelIdentity(
                 "deepseek-ai/DeepSeek-V3",
                 "openai/deepseek-ai/DeepSeek-V3@gpu",
                 availability="open_weights",
             ),
-            id="weights that the table of models knows as open",
+            id="open weights in the table of models",
         ),
         pytest.param(
-            card("local/smollm2-135m-instruct", weights=SMOLLM2, runtime="xllamacpp 1.2"),
+            make_card("local/smollm2-135m-instruct", weights=SMOLLM2, runtime="xllamacpp 1.2"),
             ModelIdentity(
                 "unknown/smollm2-135m-instruct",
                 "local/smollm2-135m-instruct",
@@ -428,44 +420,44 @@ def card(model: str, to: str = THIS_MACHINE, **settings: Any) -> SystemCard:
             id="the packaged model",
         ),
         pytest.param(
-            card("local/smollm2-135m-instruct", weights="sha256:0", runtime="xllamacpp 1.2"),
+            make_card("local/smollm2-135m-instruct", weights="sha256:0", runtime="xllamacpp 1.2"),
             ModelIdentity(
                 "unknown/smollm2-135m-instruct",
                 "local/smollm2-135m-instruct",
                 "self_deployed",
                 engine=("xllamacpp", "1.2"),
             ),
-            id="a file that only has its name",
+            id="another file with the name of the packaged model",
         ),
         pytest.param(
-            card("bilstm-crf"),
+            make_card("bilstm-crf"),
             ModelIdentity("pii_bench/bilstm-crf", "bilstm-crf", "self_deployed", "open_weights"),
             id="our tagger",
         ),
         pytest.param(
-            card("presidio"),
+            make_card("presidio"),
             ModelIdentity("unknown/presidio", "presidio", "self_deployed"),
-            id="a detector of others",
+            id="a detector of another project",
         ),
         pytest.param(
-            card("replay/answers"),
+            make_card("replay/answers"),
             ModelIdentity("unknown/answers", "replay/answers"),
             id="a replay",
         ),
         pytest.param(
-            card("acme/masker", "unknown"),
+            make_card("acme/masker", "unknown"),
             ModelIdentity("acme/masker", "acme/masker"),
             id="a plug-in",
         ),
     ],
 )
-def test_nothing_is_said_of_a_model_that_its_card_does_not_tell(
-    told: SystemCard, expected: ModelIdentity
+def test_the_identity_of_a_model_comes_from_its_card(
+    card: SystemCard, expected: ModelIdentity
 ) -> None:
-    assert identify(told) == expected
+    assert identify(card) == expected
 
 
-def test_what_is_unknown_is_left_out_of_the_document_where_it_may_be() -> None:
+def test_unknown_values_are_left_out() -> None:
     assert ModelIdentity("unknown/presidio", "presidio").document() == {
         "name": "presidio",
         "id": "unknown/presidio",
@@ -473,7 +465,7 @@ def test_what_is_unknown_is_left_out_of_the_document_where_it_may_be() -> None:
     }
 
 
-def test_what_is_known_stands_in_the_document() -> None:
+def test_known_values_are_included() -> None:
     known = ModelIdentity(
         "acme/tiny", "tiny", "self_deployed", "open_weights", "acme", ("engine", "1.2")
     )

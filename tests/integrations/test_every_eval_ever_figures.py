@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 ANN_LEE = Prediction(Status.OK, subjects=((("Ann Lee", "PER"), ("32", "DEM")),), related=("32",))
 
 
-def test_every_column_of_the_leaderboard_is_described_once() -> None:
+def test_every_column_of_the_leaderboard_has_a_description() -> None:
     assert tuple(METRICS) == rows.METRICS
     assert len({metric.id for metric in METRICS.values()}) == len(METRICS)
 
 
-def test_only_a_share_of_mistakes_is_better_when_it_is_lower() -> None:
+def test_only_rates_of_errors_are_better_when_lower() -> None:
     assert [name for name, metric in METRICS.items() if metric.lower_is_better] == [
         *("hallucination_rate", "collateral", "leak_readable", "leak_restated", "leak_part"),
     ]
@@ -44,7 +44,7 @@ def lines(
     metrics: Mapping[str, float] | None = None,
     prediction: Prediction = ANN_LEE,
 ) -> list[dict[str, Any]]:
-    """The lines of Ann Lee's sample, as one of a dataset that ships."""
+    """Return the lines of one sample of a dataset that ships."""
     demo = Dataset("demo", "demo", "0" * 64, (make_sample(),))
     row = Row(Source.RUN, "m", "naive", "demo", task, False, metrics or {"f1": 1.0})
     predictions = {"s1": prediction}
@@ -54,7 +54,7 @@ def lines(
     return [valid_sample(line) for line in sample_lines(scored, head, "id")]
 
 
-def test_metrics_that_a_row_does_not_show_have_no_lines() -> None:
+def test_only_metrics_of_the_row_have_lines() -> None:
     shown = lines(Task.DETECTION, metrics={"ent_f1": 1.0, "micro_ent_f1": 1.0})
 
     assert [line["evaluation_result_id"] for line in shown] == ["id#detection.ent_f1"]
@@ -73,7 +73,7 @@ def test_metrics_that_a_row_does_not_show_have_no_lines() -> None:
         (Task.MASKING, "Ann Lee is 32.\n\nAm I old?", ["Ann Lee"], '["Ann Lee"]'),
     ],
 )
-def test_each_task_has_its_input_its_right_answer_and_what_was_read(
+def test_each_task_has_input_reference_and_answer(
     task: Task, raw: str, reference: list[str], answer: str
 ) -> None:
     metrics = {"strict_f1": 1.0} if task is Task.DETECTION else None
@@ -83,14 +83,14 @@ def test_each_task_has_its_input_its_right_answer_and_what_was_read(
     assert line["answer_attribution"][0]["extracted_value"] == answer
 
 
-def test_the_hash_is_over_input_and_reference_in_the_shared_form() -> None:
+def test_the_hash_includes_input_and_reference() -> None:
     (line,) = lines(Task.QUERY_RELATED)
 
     written = rb'{"raw":"Ann Lee is 32.\n\nAm I old?","reference":["32"]}'
     assert line["sample_hash"] == hashlib.sha256(written).hexdigest()
 
 
-def test_tokens_are_those_of_all_draws() -> None:
+def test_tokens_are_summed_over_the_draws() -> None:
     draws = [Completion("", usage=Usage(10, 2, 1, 4)), Completion("", usage=Usage(10, 3))]
 
     (line,) = lines(Task.QUERY_RELATED, *draws)
@@ -104,19 +104,19 @@ def test_tokens_are_those_of_all_draws() -> None:
     }
 
 
-def test_tokens_that_nobody_counted_are_unknown() -> None:
+def test_tokens_are_unknown_if_one_completion_has_none() -> None:
     (line,) = lines(Task.QUERY_RELATED, Completion("", usage=Usage(10, 2)), Completion(""))
 
     assert line["token_usage"] is None
 
 
-def test_reasoning_that_came_apart_stands_apart() -> None:
+def test_reasoning_is_separate() -> None:
     (line,) = lines(Task.QUERY_RELATED, Completion("said", reasoning="thought"))
 
     assert line["output"] == {"raw": ["said"], "reasoning_trace": ["thought"]}
 
 
-def test_a_text_that_is_related_in_another_writing_is_not_masked() -> None:
+def test_a_related_text_in_another_form_is_not_masked() -> None:
     subjects = ((("Ann  Lee", "PER"), ("32", "DEM")),)
     read = Prediction(Status.OK, subjects=subjects, related=("Ann Lee",))
 
@@ -129,10 +129,10 @@ def test_a_text_that_is_related_in_another_writing_is_not_masked() -> None:
     st.sampled_from([Task.DETECTION, Task.QUERY_RELATED]),
     st.text() | st.from_regex(r'### Answer: \[("[^"]*", )*"32"\]|Subject1\{"[^"]*": "PER"\}'),
 )
-def test_any_answer_makes_lines_of_the_schema_that_survive_json(task: Task, answer: str) -> None:
+def test_any_answer_makes_valid_lines_that_survive_json(task: Task, answer: str) -> None:
     completion = Completion(answer)
     metrics = {"strict_f1": 0.0, "f1": 0.0}
 
-    found = lines(task, completion, metrics=metrics, prediction=read_response(task, completion))
+    made = lines(task, completion, metrics=metrics, prediction=read_response(task, completion))
 
-    assert json.loads(json.dumps(found, ensure_ascii=False)) == found
+    assert json.loads(json.dumps(made, ensure_ascii=False)) == made

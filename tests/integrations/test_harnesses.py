@@ -1,4 +1,4 @@
-"""Inspect AI and lm-evaluation-harness for real, with a server whose answers are partly right."""
+"""The real Inspect AI and lm-evaluation-harness, with a server whose answers are partly right."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ if TYPE_CHECKING:
     from tests.protocol_server import ReceivedRequest
 
 MODEL: Final = "gpt-4o"
-"""A name to which Inspect talks by Chat Completions; one that it does not know, it does not."""
+"""Inspect uses Chat Completions only for models that it knows."""
 
 Scores = dict[str, dict[str, float]]
-"""Sample id to metric to value."""
+"""By sample id and metric."""
 
 
 def script(server: ProtocolServer, cut: str) -> None:
-    """Answer naive and detection prompts about demo.
+    """Script answers to the naive and detection prompts about demo.
 
     Args:
-        server: what is asked.
+        server: the server.
         cut: the answer that ends at the limit of tokens.
     """
     replies: dict[str, Reply] = {}
     for number, sample in enumerate(load_dataset("demo").samples):
         related = [related.text for related in sample.related]
-        asked = load_prompt(get_strategy("naive")).messages(sample)[0].content
-        replies[asked] = _reply(number, "### Answer: ", related, cut)
-        asked = load_prompt(DETECTION).messages(sample)[0].content
-        replies[asked] = _detected(number, sample)
+        question = load_prompt(get_strategy("naive")).messages(sample)[0].content
+        replies[question] = _reply(number, related, cut)
+        question = load_prompt(DETECTION).messages(sample)[0].content
+        replies[question] = _detection_reply(number, sample)
 
     def answer(request: ReceivedRequest) -> Reply:
         match request.body:
@@ -59,19 +59,19 @@ def script(server: ProtocolServer, cut: str) -> None:
                 "max_tokens": 2048,
             } if content in replies:
                 return replies[content]
-        # An error that no client asks again after.
+        # An error that no client retries.
         return api_error(400, "not_scripted")
 
     server.script(answer)
 
 
 def our_scores(server: ProtocolServer, task: Task, folder: Path) -> tuple[Scores, dict[str, float]]:
-    """Run `pii-bench run` against the server; the scores of each sample, and the row's means."""
-    asked = ("--task", task, "--dataset", "demo", "--results", str(folder))
-    where = ("--model", f"openai/{MODEL}", "--base-url", f"{server.url}/v1")
-    assert main(["run", *where, *asked]) == 0
-    asked_last = Task.DETECTION if task is Task.DETECTION else Task.QUERY_RELATED
-    (run,) = (run for run in read_runs(folder).runs if run.task is asked_last)
+    """Run `pii-bench run` against the server; return the samples' scores and the row's means."""
+    data = ("--task", task, "--dataset", "demo", "--results", str(folder))
+    model = ("--model", f"openai/{MODEL}", "--base-url", f"{server.url}/v1")
+    assert main(["run", *model, *data]) == 0
+    last_task = Task.DETECTION if task is Task.DETECTION else Task.QUERY_RELATED
+    (run,) = (run for run in read_runs(folder).runs if run.task is last_task)
     predictions = run.masking if task is Task.MASKING else run.predictions
     assert predictions is not None
     evaluation = evaluate(task, run.dataset.samples, predictions)
@@ -81,11 +81,12 @@ def our_scores(server: ProtocolServer, task: Task, folder: Path) -> tuple[Scores
 
 
 def means_of(scores: Scores, means: Mapping[str, float]) -> dict[str, float]:
-    """Those of some figures that are means of the samples' scores."""
+    """Return the means that the samples have scores for."""
     return {name: means[name] for name in next(iter(scores.values()))}
 
 
-def _reply(number: int, marker: str, texts: list[str], cut: str) -> Reply:
+def _reply(number: int, texts: list[str], cut: str) -> Reply:
+    marker = "### Answer: "
     right = json.dumps(texts, ensure_ascii=False)
     guillemets = ", ".join(f"«{text}»" for text in texts)
     replies = (
@@ -101,10 +102,10 @@ def _reply(number: int, marker: str, texts: list[str], cut: str) -> Reply:
     return replies[number % len(replies)]
 
 
-def _detected(number: int, sample: Sample) -> Reply:
+def _detection_reply(number: int, sample: Sample) -> Reply:
     lines = [
-        f"Subject{place}{json.dumps({e.text: e.type for e in subject.entities[number % 3 :]})}"
-        for place, subject in enumerate(sample.subjects, start=1)
+        f"Subject{index}{json.dumps({e.text: e.type for e in subject.entities[number % 3 :]})}"
+        for index, subject in enumerate(sample.subjects, start=1)
     ]
     return completion("\n".join(lines))
 
@@ -129,7 +130,7 @@ def needs(package: str, extra: str) -> None:
 
 
 def run(*command: str, cwd: Path, **variables: str) -> None:
-    done = subprocess.run(  # noqa: S603 -- our own interpreter and arguments
+    done = subprocess.run(  # noqa: S603 -- trusted arguments
         [sys.executable, "-m", *command],
         check=False,
         capture_output=True,
@@ -191,11 +192,11 @@ def assert_same(
 ) -> None:
     assert theirs[0] == ours[0]
     assert theirs[1] == pytest.approx(ours[1], abs=1e-12)
-    # Neither all right nor all wrong, or equal scores would say little.
+    # If all were right or all wrong, equal scores would prove little.
     assert 0 < ours[1]["recall"] < 1
 
 
-@pytest.mark.parametrize("task", [each for each in Task if each is not Task.REWRITE])
+@pytest.mark.parametrize("task", [task for task in Task if task is not Task.REWRITE])
 def test_inspect_ai_gives_the_scores_of_our_runner(
     task: Task, server: ProtocolServer, tmp_path: Path
 ) -> None:

@@ -16,12 +16,12 @@ RIGHT: Final = {
 
 
 def yaml_of(task: str) -> str:
-    """The file of a task, as text: nothing here that reads YAML is ours to count on."""
+    """Return the file of a task as text, because no YAML parser is installed for certain."""
     return (FOLDER / f"pii_bench_{task.replace('-', '_')}.yaml").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("task", RIGHT)
-def test_the_metrics_of_a_task_are_those_that_its_documents_are_scored_by(task: str) -> None:
+def test_a_task_has_the_metrics_of_its_documents(task: str) -> None:
     document = {"id": "demo-0001", "dataset": "demo", "task": task, "strategy": "naive"}
 
     scores = functions.score(document, [RIGHT[task]])
@@ -30,15 +30,15 @@ def test_the_metrics_of_a_task_are_those_that_its_documents_are_scored_by(task: 
 
 
 @pytest.mark.parametrize("task", RIGHT)
-def test_a_task_calls_functions_that_are_there(task: str) -> None:
-    named = re.findall(r"!function functions\.(\w+)", yaml_of(task))
+def test_a_task_calls_existing_functions(task: str) -> None:
+    names = re.findall(r"!function functions\.(\w+)", yaml_of(task))
 
-    assert named == ["documents", "score"]
-    assert all(callable(getattr(functions, name)) for name in named)
+    assert names == ["documents", "score"]
+    assert all(callable(getattr(functions, name)) for name in names)
 
 
 @pytest.mark.parametrize("task", RIGHT)
-def test_a_task_is_sampled_as_by_our_runner_and_stops_nowhere_before(task: str) -> None:
+def test_a_task_has_the_sampling_of_our_runner_and_no_stop_sequence(task: str) -> None:
     yaml = yaml_of(task)
 
     assert f"  task: {task}\n" in yaml
@@ -46,7 +46,7 @@ def test_a_task_is_sampled_as_by_our_runner_and_stops_nowhere_before(task: str) 
     assert "  until: []\n" in yaml
 
 
-def test_a_document_is_scored_against_its_own_gold() -> None:
+def test_a_document_is_scored_against_its_gold() -> None:
     document = {
         "id": "demo-0001",
         "dataset": "demo",

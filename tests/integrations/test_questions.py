@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def ann(tmp_path: Path) -> str:
-    """A file of Ann Lee, 32, who asks about her age, and of Ann Lee who asks nothing."""
+    """A file with a sample of Ann Lee, 32, who asks about her age, and one without a query."""
     silent = sample_record("silent", query=None, related=[])
     return str(write_lines(tmp_path / "ann.jsonl", [sample_record("s1"), silent]))
 
 
-def test_each_task_asks_its_prompts_in_order(ann: str) -> None:
+def test_each_task_has_its_prompts_in_order(ann: str) -> None:
     naive = load_prompt(get_strategy("naive"))
     detection = load_prompt(DETECTION)
 
-    asked = {task: load_questions(ann, task, "naive").prompts for task in Task}
+    prompts = {task: load_questions(ann, task, "naive").prompts for task in Task}
 
-    assert asked == {
+    assert prompts == {
         Task.DETECTION: (detection,),
         Task.QUERY_RELATED: (naive,),
         Task.MASKING: (detection, naive),
@@ -39,7 +39,7 @@ def test_each_task_asks_its_prompts_in_order(ann: str) -> None:
     }
 
 
-def test_a_question_is_what_our_runner_sends(ann: str) -> None:
+def test_questions_are_those_of_our_runner(ann: str) -> None:
     questions = load_questions(ann, "masking", "naive-choice")
     sample = questions.samples["s1"]
 
@@ -49,10 +49,10 @@ def test_a_question_is_what_our_runner_sends(ann: str) -> None:
     )
 
 
-def test_only_detection_asks_about_a_sample_without_a_query(ann: str) -> None:
-    asked = {task: list(load_questions(ann, task, "naive").samples) for task in Task}
+def test_only_detection_includes_samples_without_a_query(ann: str) -> None:
+    samples = {task: list(load_questions(ann, task, "naive").samples) for task in Task}
 
-    assert asked == {
+    assert samples == {
         Task.DETECTION: ["s1", "silent"],
         Task.QUERY_RELATED: ["s1"],
         Task.MASKING: ["s1"],
@@ -60,12 +60,12 @@ def test_only_detection_asks_about_a_sample_without_a_query(ann: str) -> None:
     }
 
 
-def test_an_unknown_task_is_named_with_the_nearest(ann: str) -> None:
+def test_an_unknown_task_gets_a_suggestion(ann: str) -> None:
     with pytest.raises(UnknownNameError, match=r"'maskin'; did you mean 'masking'\?"):
         load_questions(ann, "maskin", "naive")
 
 
-def test_detection_may_be_asked_in_labels(ann: str) -> None:
+def test_detection_also_takes_the_strategy_json(ann: str) -> None:
     questions = load_questions(ann, "detection", "json")
 
     answer = Completion('{"PII": {"PER": ["Ann Lee"], "DEM": ["32"]}}')
@@ -76,14 +76,14 @@ def test_detection_may_be_asked_in_labels(ann: str) -> None:
         load_questions(ann, "masking", "json")
 
 
-def test_a_strategy_that_draws_several_times_is_refused(ann: str) -> None:
+def test_a_strategy_with_several_draws_is_refused(ann: str) -> None:
     with pytest.raises(
         PiiBenchError, match=r"draws several times.*\(allowed: naive, .*, json, rewrite\)"
     ):
         load_questions(ann, "query-related", "self-consistency-vote")
 
 
-def test_an_answer_is_read_and_scored_as_our_runner_does(ann: str) -> None:
+def test_an_answer_is_parsed_and_scored(ann: str) -> None:
     questions = load_questions(ann, "query-related", "naive")
 
     scored = score_answers(questions, "s1", [Completion("### Answer: ['32', 'Ann Lee']")])
@@ -109,7 +109,7 @@ def test_masking_composes_both_answers(ann: str) -> None:
     )
 
 
-def test_why_a_model_stopped_counts(ann: str) -> None:
+def test_a_truncated_answer_scores_0(ann: str) -> None:
     questions = load_questions(ann, "query-related", "naive")
     cut = '### Answer: ["32", "An'
 
@@ -119,12 +119,12 @@ def test_why_a_model_stopped_counts(ann: str) -> None:
     assert scored.metrics["f1"] == 0.0
 
 
-def test_an_answer_too_few_is_an_error(ann: str) -> None:
+def test_a_missing_answer_is_an_error(ann: str) -> None:
     with pytest.raises(ValueError, match="shorter"):
         score_answers(load_questions(ann, "masking", "naive"), "s1", [Completion(ANN)])
 
 
-def test_a_sample_has_the_figures_of_its_task_that_are_means() -> None:
+def test_a_sample_has_scores_for_the_means_of_its_task() -> None:
     prediction = Prediction(Status.OK, related=("32", "Ann Lee"))
     score = score_sample(Task.QUERY_RELATED, make_sample(), prediction)
 
@@ -136,7 +136,7 @@ def test_a_sample_has_the_figures_of_its_task_that_are_means() -> None:
     }
 
 
-def test_a_failed_detection_scores_0_in_all() -> None:
+def test_a_failed_detection_scores_0() -> None:
     score = score_sample(Task.DETECTION, make_sample(), Prediction(Status.REFUSED))
 
     assert sample_metrics(Task.DETECTION, score) == dict.fromkeys(
