@@ -1,8 +1,8 @@
 """The command line.
 
 Each command is a module named after it (`data check`: `pii_bench.cli.data_check`) with a
-`DESCRIPTION`, `add_arguments` and `run`, which returns False if the result is incomplete. Only the
-module of the given command is imported.
+`DESCRIPTION`, `add_arguments` and `run`, which returns False if the result is incomplete and raises
+a `PiiBenchError` for wrong arguments or input. Only the module of the given command is imported.
 """
 
 from __future__ import annotations

@@ -46,10 +46,6 @@ def run(arguments: argparse.Namespace) -> bool:
 
     Returns:
         True if no stored run was left out.
-
-    Raises:
-        InputFileError: a stored run is broken.
-        ResultsError: a file cannot be written.
     """
     evaluated = read_evaluated(arguments.results)
     log_left_out(evaluated.left_out)

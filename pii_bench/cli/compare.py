@@ -82,10 +82,6 @@ def run(arguments: argparse.Namespace) -> bool:
 
     Returns:
         True if every line covers all samples of its dataset.
-
-    Raises:
-        PiiBenchError: a name matches no rows or several systems, both names match the same rows,
-            or there is no sample in common.
     """
     collection = collect(arguments.results)
     log_left_out(collection.left_out)

@@ -32,9 +32,6 @@ def run(arguments: argparse.Namespace) -> bool:
 
     Returns:
         True if every answer belongs to a sample and every sample has an answer.
-
-    Raises:
-        PiiBenchError: the dataset or the answers are broken.
     """
     dataset = load_dataset(arguments.dataset)
     log_faults(dataset)

@@ -125,10 +125,6 @@ def run(arguments: argparse.Namespace) -> bool:
 
     Returns:
         True if no stored run was left out.
-
-    Raises:
-        PiiBenchError: there is no row of that dataset and task.
-        UnknownNameError: an option names a system that has no row.
     """
     stored = read_runs(arguments.results)
     log_left_out(stored.left_out)

@@ -29,9 +29,6 @@ def run(arguments: argparse.Namespace) -> bool:
 
     Returns:
         True if every text was recorded.
-
-    Raises:
-        PiiBenchError: a file cannot be read, or a text cannot be recorded.
     """
     verdicts = accept([marked for path in arguments.files for marked in read_marked(path)])
     for verdict in verdicts:

@@ -51,11 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Print the agreement on first readings, or the disputes.
-
-    Raises:
-        PiiBenchError: a set has no readings, or a file is broken.
-    """
+    """Print the agreement on first readings, or the disputes."""
     recorded = Recorded.load()
     results: list[tuple[str, str, Agreement]] = []
     for name in arguments.sets:

@@ -53,10 +53,6 @@ def run(arguments: argparse.Namespace) -> bool:
 
     Returns:
         True if no text was refused.
-
-    Raises:
-        PiiBenchError: texts of a set are missing, or the chat model cannot be asked.
-        ResultsError: a set cannot be written.
     """
     if arguments.writer:
         return _write_texts(arguments)

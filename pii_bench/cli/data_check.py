@@ -27,12 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Check dataset files, and print each problem and the number of problems for each rule.
-
-    Raises:
-        CheckFailedError: there is a problem.
-        InputFileError: a file cannot be read.
-    """
+    """Check dataset files, and print each problem and the number of problems for each rule."""
     report = check_files(
         arguments.files, lambda samples: log_progress(samples, "samples checked", of=len(samples))
     )

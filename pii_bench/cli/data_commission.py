@@ -55,11 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Write each portion of a set to `<out>/<set>-<portion>.txt`.
-
-    Raises:
-        PiiBenchError: the set has no such portion, or a file cannot be written.
-    """
+    """Write each portion of a set to `<out>/<set>-<portion>.txt`."""
     name: str = arguments.set
     size, write_sheet = _sheets(name)
     last = math.ceil(size / PORTION)

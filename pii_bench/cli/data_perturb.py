@@ -55,14 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Write versions of samples, and print the number of each kind.
-
-    Raises:
-        UnknownNameError: there is no such kind or dataset.
-        InputFileError: the dataset is broken.
-        PiiBenchError: nothing can be changed, or the output would replace the dataset.
-        ResultsError: the file cannot be written.
-    """
+    """Write versions of samples, and print the number of each kind."""
     kinds = list(dict.fromkeys(name.strip() for name in arguments.kinds.split(",")))
     for name in kinds:
         if name not in KINDS:

@@ -49,13 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Print the measures of single and multi, and write them into the README next to them.
-
-    Raises:
-        InputFileError: a set is broken, or the README has no markers for the table.
-        UnknownNameError: there is no dataset of the name in `--compare`.
-        ResultsError: the README cannot be written.
-    """
+    """Print the measures of single and multi, and write them into the README next to them."""
     data: Path = arguments.data
     other: str | None = arguments.compare
     if not all((data / f"{name}.jsonl").exists() for name in _MEASURED):

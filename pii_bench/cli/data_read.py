@@ -30,11 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Record a reader's answers.
-
-    Raises:
-        PiiBenchError: a line is not an answer, or the readings cannot be written.
-    """
+    """Record a reader's answers."""
     name: str = arguments.set
     samples = {sample.id: sample for sample in Recorded.load().samples(name)}
     folder = folder_of(arguments.reader)

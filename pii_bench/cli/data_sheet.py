@@ -32,11 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Write the unread samples of some portions.
-
-    Raises:
-        PiiBenchError: nothing is left to read, or a file cannot be read or written.
-    """
+    """Write the unread samples of some portions."""
     name, reader = arguments.set, arguments.reader
     already_read = {
         (reading.id, reading.version)

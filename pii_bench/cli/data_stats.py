@@ -36,13 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Print the statistics of datasets, next to those of the paper's sets.
-
-    Raises:
-        UnknownNameError: the dataset is neither a name nor a file.
-        InputFileError: a file is missing or broken.
-        ResultsError: data/README.md cannot be written.
-    """
+    """Print the statistics of datasets, next to those of the paper's sets."""
     published = published_statistics()
     measured = {
         dataset.name: measure(dataset.samples) for dataset in load_datasets(arguments.dataset)

@@ -76,11 +76,6 @@ def run(arguments: argparse.Namespace) -> bool:
 
     Returns:
         True if no run was left out.
-
-    Raises:
-        PiiBenchError: there is no query-related run.
-        InputFileError: a run is broken.
-        ResultsError: a table cannot be written.
     """
     stored = read_runs(arguments.results)
     runs = query_runs(stored.runs)

@@ -42,9 +42,6 @@ def run(arguments: argparse.Namespace) -> bool:
 
     Returns:
         True if every run was exported with the scores of all its samples.
-
-    Raises:
-        PiiBenchError: there is no run, a stored run is broken, or a file cannot be written.
     """
     out, compress = arguments.out, arguments.gzip
     exported = export_runs(

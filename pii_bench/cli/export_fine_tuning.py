@@ -83,12 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Write the file, and print its size and the cost of the training.
-
-    Raises:
-        PiiBenchError: a limit of the service is exceeded, a dataset is broken or not for training,
-            the tokenizer cannot be read, or the file cannot be written.
-    """
+    """Write the file, and print its size and the cost of the training."""
     form = Format(arguments.form)
     count_tokens = None if arguments.tokenizer is None else _token_counter(arguments.tokenizer)
     examples = training_examples(arguments.dataset, arguments.task)[: arguments.limit]

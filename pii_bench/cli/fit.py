@@ -38,14 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Fit the thresholds of relevance systems on the dev sets.
-
-    Raises:
-        UnknownNameError: a system has no threshold to fit.
-        InputFileError: a set is missing or broken.
-        MissingExtraError: a system needs an extra that is not installed.
-        ResultsError: the file cannot be written.
-    """
+    """Fit the thresholds of relevance systems on the dev sets."""
     names = arguments.systems or [name for name in FITTED if not FITTED[name].extra]
     sets = [arguments.data / f"dev-{name}.jsonl" for name in ("single", "multi")]
     for name, fitted in fit_thresholds(names, sets, arguments.out).items():

@@ -55,9 +55,6 @@ def run(arguments: argparse.Namespace) -> bool:
 
     Returns:
         True if the run is complete and no score is too low.
-
-    Raises:
-        PiiBenchError: wrong arguments or input, or the system cannot be run.
     """
     minimums = [Least.parse(text) for text in arguments.min]
     baseline = read_baseline(arguments.baseline) if arguments.baseline else {}

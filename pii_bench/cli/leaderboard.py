@@ -39,9 +39,6 @@ def run(arguments: argparse.Namespace) -> bool:
 
     Returns:
         True if no stored run was left out.
-
-    Raises:
-        UnknownNameError: there is no such table, or runs cannot fill it.
     """
     if arguments.table is not None:
         return _print_paper_table(arguments)

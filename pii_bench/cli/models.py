@@ -36,11 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Print the models that have an alias.
-
-    Raises:
-        UnknownNameError: no model has this provider.
-    """
+    """Print the models that have an alias."""
     providers = list(dict.fromkeys(card.provider for card in MODELS.values()))
     if arguments.provider is not None and arguments.provider not in providers:
         raise UnknownNameError("provider", arguments.provider, providers)
@@ -61,11 +57,11 @@ def _row(card: ModelCard) -> list[str]:
     return [
         card.alias,
         card.full_name,
-        _amount(price.input if price else None),
-        _amount(price.output if price else None),
+        _or_unknown(price.input if price else None, "g"),
+        _or_unknown(price.output if price else None, "g"),
         str(price.date) if price else "",
-        _count(card.context),
-        _count(card.max_output),
+        _or_unknown(card.context, ","),
+        _or_unknown(card.max_output, ","),
         "yes" if card.reasons else "no",
         card.standing,
     ]
@@ -76,19 +72,15 @@ def _sources(card: ModelCard) -> Iterator[str]:
     yield f"  {_dated(card.source, card.date)}"
     if price := card.price:
         written = "" if price.cache_write is None else f", {price.cache_write:g} to write"
-        cached = f"cached input {_amount(price.cached_input)}{written}"
+        cached = f"cached input {_or_unknown(price.cached_input, 'g')}{written}"
         batch = "none" if price.batch_factor is None else f"x{price.batch_factor:g}"
         yield f"  price: {_dated(price.source, price.date)}; {cached}; batch {batch}"
     if not card.accepts_temperature:
         yield "  takes no temperature"
 
 
-def _amount(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:g}"
-
-
-def _count(value: int | None) -> str:
-    return "unknown" if value is None else f"{value:,}"
+def _or_unknown(value: float | None, form: str) -> str:
+    return "unknown" if value is None else format(value, form)
 
 
 def _dated(source: str, date: dt.date | None) -> str:

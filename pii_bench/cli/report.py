@@ -56,11 +56,6 @@ def run(arguments: argparse.Namespace) -> bool:
 
     Returns:
         True if no stored run was left out.
-
-    Raises:
-        UnknownNameError: there is no such dataset, or no stored run of such a system.
-        PiiBenchError: a name matches several systems, or a stored run is broken.
-        ResultsError: the file cannot be written.
     """
     texts = Texts(arguments.texts)
     out = arguments.out or arguments.results / FILE

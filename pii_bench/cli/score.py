@@ -68,9 +68,6 @@ def run(arguments: argparse.Namespace) -> bool:
 
     Returns:
         True if every sample could be scored.
-
-    Raises:
-        PiiBenchError: the dataset or the predictions are broken, or the name is taken.
     """
     if arguments.name is not None:
         check_name(arguments.name)

@@ -80,12 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Serve until interrupted; or create an account, or copy or restore the database.
-
-    Raises:
-        MissingExtraError: the extra `web` is not installed.
-        PiiBenchError: wrong arguments, the database cannot be used, or there is no owner.
-    """
+    """Serve until interrupted; or create an account, or copy or restore the database."""
     if find_spec("fastapi") is None:
         raise MissingExtraError("the web application", "pip install 'pii-bench[web]'")
     from pii_bench.web.settings import Settings

@@ -68,11 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Print the scores of each detector, and write them.
-
-    Raises:
-        PiiBenchError: a name is wrong, a file cannot be read, or an extra is not installed.
-    """
+    """Print the scores of each detector, and write them."""
     source = dataset_source(arguments)
     stream = open_documents(source)
     detectors: list[Detector] = [build_local(name, arguments.label_map) for name in arguments.model]

@@ -143,13 +143,7 @@ def _add_lora(parser: argparse._ActionsContainer) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Train the given network.
-
-    Raises:
-        PiiBenchError: a dataset or checkpoint is missing, broken or not for training, or the files
-            cannot be written.
-        MissingExtraError: the extra that training needs is not installed.
-    """
+    """Train the given network."""
     if arguments.network == "bilstm-crf":
         _train_bilstm_crf(arguments)
     elif arguments.network == "encoder":

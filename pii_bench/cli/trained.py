@@ -31,11 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Print a row for each folder.
-
-    Raises:
-        PiiBenchError: a folder has no training log, or the file cannot be written.
-    """
+    """Print a row for each folder."""
     rows = [asdict(read_trained(folder)) for folder in arguments.folders]
     header = [field.name for field in fields(Trained)]
     if arguments.json:
