@@ -199,13 +199,9 @@ class DatasetStream:
 
 @dataclass(frozen=True, slots=True)
 class DocumentStream:
-    """A dataset as texts with labelled spans.
+    """A dataset as texts with labelled spans; `labels` gives the meaning of each label.
 
-    Attributes:
-        name: see `Dataset`.
-        sha256: See `Dataset`.
-        labels: meaning of each label.
-        read: yields the documents and reports what does not fit to a `Misfits`.
+    `read` yields the documents and adds what does not fit to a `Misfits`.
     """
 
     name: str

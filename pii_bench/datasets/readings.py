@@ -43,8 +43,7 @@ class Reading:
         needed: texts of the entities that the reader considers needed.
         unlisted: personal information that is not among the entities.
         ambiguous: whether reasonable people could choose differently.
-        text: how natural the description is, 1 to 5.
-        query: how natural the query is, 1 to 5.
+        text: how natural the description is, 1 to 5; `query` likewise.
         remark: comment of the reader, or empty.
     """
 

@@ -47,7 +47,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """A related entity: one that the query needs."""
+    """An entity that the query needs."""
 
     subject: str
     text: str
@@ -93,14 +93,9 @@ def reasons_of(sample: Sample) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Perturbation:
-    """The origin of a perturbed sample (`pii-bench data perturb`).
+    """The origin of a perturbed sample: the sample `source` of `dataset`.
 
-    The subjects and entities of the perturbed sample are in the order of the original.
-
-    Attributes:
-        kind: kind of perturbation.
-        dataset: dataset of the original.
-        source: id of the original.
+    The subjects and entities of both are in the same order.
     """
 
     kind: str

@@ -377,14 +377,7 @@ def _parse_offsets(
 ) -> tuple[str, list[LabelledSpan]]:
     """Parse a row whose spans are objects with offsets.
 
-    Args:
-        row: the row.
-        reasons: collects why spans are left out.
-        text: key of the text.
-        spans: key of the spans.
-        value: key of the value of a span, which may be missing.
-        ends: keys of start and end of a span.
-        label: key of the label of a span.
+    The other arguments are the keys of the row and of a span, whose value may be missing.
     """
     whole = get(row, text, str)
     labelled: list[LabelledSpan] = []

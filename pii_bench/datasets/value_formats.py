@@ -15,6 +15,8 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.scorer.writings import MONTH_NAMES, NUMBER_VALUES
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -161,10 +163,7 @@ def _like(*patterns: str, flags: int = re.ASCII) -> Predicate:
     return lambda text: any(pattern.fullmatch(text) for pattern in compiled)
 
 
-_ONES: Final = (
-    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen"
-    "|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
-)
+_ONES: Final = "|".join(word for word in NUMBER_VALUES if word != "zero")
 _NUMBER_WORD: Final = rf"(?:{_ONES}|zero|hundred|thousand|lakh|crore|million|half|quarter|dozen)"
 # "four thousand two hundred", "twenty-five", "a hundred and fifty", "two and a half"
 _IN_WORDS: Final = rf"(?:an? )?{_NUMBER_WORD}(?:(?:[ -]|,? and (?:a )?){_NUMBER_WORD})*"
@@ -172,10 +171,6 @@ _IN_WORDS: Final = rf"(?:an? )?{_NUMBER_WORD}(?:(?:[ -]|,? and (?:a )?){_NUMBER_
 _IN_DIGITS: Final = r"\d+(?:[.,  '’]\d{2,3})*(?:[.,]\d{1,2})?[½¼¾]?"
 _NUMBER: Final = rf"(?:{_IN_DIGITS}|{_IN_WORDS})"
 
-_MONTHS: Final = (
-    "January|February|March|April|May|June|July|August|September|October|November|December"
-    "|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Sep|Oct|Nov|Dec"
-)
 _WEEKDAYS: Final = (
     "Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday|Mon|Tues?|Wed|Thurs?|Thu|Fri|Sat|Sun"
 )
@@ -189,9 +184,9 @@ _YEAR: Final = r"(?:(?:19|20)\d{2}|['’]\d{2})"
 
 # A day, or a month with its year, such as "3 March 2024", "March 3rd", "03/04/2021", "May 2019".
 _FREE_DATE: Final = _like(
-    rf"(?:(?:{_WEEKDAYS})\.?,? )?{_DAY}(?: of)?[ -](?:{_MONTHS})\.?(?:,?[ -]{_YEAR})?",
-    rf"(?:(?:{_WEEKDAYS})\.?,? )?(?:{_MONTHS})\.?[ -]{_DAY}(?:,?[ -]{_YEAR})?",
-    rf"(?:{_MONTHS})\.? (?:of )?{_YEAR}",
+    rf"(?:(?:{_WEEKDAYS})\.?,? )?{_DAY}(?: of)?[ -](?:{MONTH_NAMES})\.?(?:,?[ -]{_YEAR})?",
+    rf"(?:(?:{_WEEKDAYS})\.?,? )?(?:{MONTH_NAMES})\.?[ -]{_DAY}(?:,?[ -]{_YEAR})?",
+    rf"(?:{MONTH_NAMES})\.? (?:of )?{_YEAR}",
     r"(?:0?[1-9]|[12]\d|3[01])([./-])(?:0?[1-9]|1[0-2])\1(?:(?:19|20)\d{2}|\d{2})",
     r"(?:0?[1-9]|1[0-2])([/-])(?:0?[1-9]|[12]\d|3[01])\1(?:(?:19|20)\d{2}|\d{2})",
     r"(?:19|20)\d{2}([./])(?:0?[1-9]|1[0-2])\1(?:0?[1-9]|[12]\d|3[01])",

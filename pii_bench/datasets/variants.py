@@ -43,10 +43,8 @@ class CutSample:
     """A sample cut into pieces.
 
     Attributes:
-        sample: the sample.
         spans: spans of each annotation; empty if the text does not contain it.
         edges: offsets where the pieces begin, and the end of the text.
-        pieces: the pieces.
     """
 
     sample: Sample

@@ -30,12 +30,7 @@ _FLOAT64_INTEGERS = 2**53
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The entities of one person.
-
-    Attributes:
-        entities: normalised (text, type) pairs.
-        texts: their texts.
-    """
+    """The entities of one person as normalised (text, type) pairs, and their texts."""
 
     entities: frozenset[tuple[str, str]]
     texts: frozenset[str]
@@ -57,12 +52,7 @@ def match(predicted: Sequence[Subject], gold: Sequence[Subject]) -> tuple[Pair, 
     problem is therefore solved in an order that depends on the entities alone: the order of
     the arguments changes no score, and swapping the sides only swaps precision and recall.
 
-    Args:
-        predicted: subjects with at least one entity each.
-        gold: subjects with at least one entity each.
-
-    Returns:
-        Sorted pairs of indices (predicted, gold).
+    Subjects have at least one entity each. The pairs of indices (predicted, gold) are sorted.
     """
     predicted_order, gold_order = _canonical_order(predicted), _canonical_order(gold)
     left = [predicted[i] for i in predicted_order]

@@ -283,20 +283,13 @@ def resolve_claims(
 ) -> list[Claim]:
     """Return the parts of claims to mask, in order and without overlaps.
 
-    - A kept value stays wherever it occurs, also within or across a claim, with one exception:
-      inside a claim it stays only if it occurs nowhere else. So keeping the age 32 does not
-      reveal two digits of a masked number.
+    - The spans of a kept value stay readable, also within or across a claim, with one exception:
+      a span inside a claim stays only if the value occurs nowhere else. So keeping the age 32
+      does not reveal two digits of a masked number.
     - Of overlapping claims the longest wins, then the earliest, then the lowest rank, then the
       first label. The order of `claims` does not matter.
-    - The rest of a claim next to a kept value or a longer claim is masked as well.
-
-    Args:
-        text: the text.
-        claims: the spans to mask.
-        kept: the spans of each value that stays readable.
-
-    Returns:
-        Claims without white space at their ends.
+    - The rest of a claim next to a kept value or a longer claim is masked, without white space at
+      its ends.
     """
     ordered = sorted(set(claims))
     taken = bytearray(len(text))
@@ -346,12 +339,7 @@ class _FoldedText:
     """
 
     def __init__(self, text: str, fold: Callable[[str], str]) -> None:
-        """Fold a text.
-
-        Args:
-            text: the original.
-            fold: maps a character, with all combining marks that follow it, to its normal form.
-        """
+        """Fold a text; `fold` maps a character and its combining marks to a normal form."""
         characters = set(text)
         table = {ord(character): fold(character) for character in characters}
         pieces: list[str] = []
@@ -457,12 +445,7 @@ def _verbatim(value: str, text: str) -> Iterator[Span]:
 
 
 def _group_pattern(characters: set[str], table: dict[int, str]) -> re.Pattern[str]:
-    """Return a pattern of the groups that do not fold character by character.
-
-    Args:
-        characters: all characters of the text.
-        table: their normal forms.
-    """
+    """Return a pattern of the groups of characters that `table` does not fold one by one."""
     not_single = [c for c in characters if len(table[ord(c)]) != 1]
     silent = "".join(re.escape(c) for c in not_single if not table[ord(c)])
     joining = silent + "".join(re.escape(c) for c in characters if _is_combining(c))
@@ -537,7 +520,7 @@ def _case_allows(value: str, shown: str) -> bool:
 
 
 @lru_cache(maxsize=1 << 14)
-def _is_join(pair: str) -> bool:
+def _is_same_word(pair: str) -> bool:
     """Return whether two adjacent characters belong to the same word."""
     return tokenize(pair) == [Token(0, 2)]
 
@@ -549,7 +532,7 @@ def _is_inside_word(text: str, position: int, *, underscore: bool = False) -> bo
     while before > max(0, position - _MOST_MARKS) and _is_combining(text[before]):
         before -= 1
     pair = text[before] + text[position]
-    return _is_join(pair) and (underscore or "_" not in pair)
+    return _is_same_word(pair) and (underscore or "_" not in pair)
 
 
 def _cuts_word(text: str, span: Span, *, underscore: bool = False) -> bool:

@@ -50,12 +50,9 @@ class MaskedTextScore:
 
 @dataclass(frozen=True, slots=True)
 class GoldText:
-    """A distinct gold text.
+    """A distinct gold text, normalised, with its sorted spans (none in some foreign data).
 
-    Attributes:
-        text: the normalised text.
-        needed: whether any related entity has this text.
-        spans: its sorted occurrences; empty in some foreign data.
+    It is needed if any related entity has this text.
     """
 
     text: str
@@ -83,8 +80,11 @@ class Judgement:
 class GoldTexts:
     """The gold texts of one description, against which maskings of it are judged.
 
-    Attributes:
-        texts: the distinct texts, in the order of the entities.
+    `entities` are (text, spans) of the gold entities, and `related` are texts. Entities with one
+    text are one unit; blank texts are dropped.
+
+    Raises:
+        PiiBenchError: a span is outside the description, or `related` is one string.
     """
 
     def __init__(
@@ -93,16 +93,6 @@ class GoldTexts:
         entities: Iterable[tuple[str, Iterable[Span]]],
         related: Iterable[str],
     ) -> None:
-        """Group entities by text.
-
-        Args:
-            description: the text.
-            entities: (text, spans) of the gold entities; blank texts are dropped.
-            related: texts of the related entities.
-
-        Raises:
-            PiiBenchError: a span is outside the description, or `related` is one string.
-        """
         needed = text_set(related)
         spans_by_text: defaultdict[str, set[Span]] = defaultdict(set)
         for text, spans in entities:
@@ -117,11 +107,7 @@ class GoldTexts:
         self._other = [i for i, blank in enumerate(self._blank) if not (blank or gold[i])]
 
     def judge(self, masked: Iterable[Span]) -> Judgement:
-        """Judge one masking, given as spans that may overlap.
-
-        Raises:
-            PiiBenchError: a span is outside the description.
-        """
+        """Judge one masking, given as spans; raises PiiBenchError for a span outside."""
         is_masked = self._mask_bytes(masked)
         hidden: list[int] = []
         readable: list[int] = []
@@ -191,9 +177,8 @@ def score_judgement(
         raise PiiBenchError("a weight is below 0; allowed: 0 and more")
     unneeded: list[tuple[float, bool]] = []
     needed: list[tuple[float, bool]] = []
-    for text, hidden, readable in zip(
-        gold.texts, judgement.hidden, judgement.readable, strict=True
-    ):
+    judged = zip(gold.texts, judgement.hidden, judgement.readable, strict=True)
+    for text, hidden, readable in judged:
         if not text.spans:
             continue
         if text.needed:
@@ -246,13 +231,7 @@ class Trace(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TextTrace:
-    """How much of one gold text a rewriting contains.
-
-    Attributes:
-        text: the gold text.
-        trace: how much of it.
-        spans: where, in code points of the rewriting.
-    """
+    """How much of one gold text a rewriting contains, and where in the rewriting."""
 
     text: GoldText = field(repr=False)
     trace: Trace
@@ -290,9 +269,9 @@ def find_traces(
     rewriting = _Words(rewritten)
     texts = [text for text in gold.texts if text.spans]
     needed = [text for text in texts if text.needed]
-    kept = [
-        span for text in needed for span in rewriting.locator.spans(text.text, Strictness.RESTATED)
-    ]
+    kept: list[Span] = []
+    for text in needed:
+        kept += rewriting.locator.spans(text.text, Strictness.RESTATED)
     unneeded_spans = [span for text in texts if not text.needed for span in text.spans]
     open_texts = [_blank_out(description, unneeded_spans), query, *(text.text for text in needed)]
     open_words = _Words("\n".join(open_texts))
@@ -322,18 +301,10 @@ def score_rewritten_text(
     query: str = "",
     weights: Mapping[str, float] | None = None,
 ) -> MaskedTextScore:
-    """Score a rewritten description.
+    """Score a rewritten description; the arguments are as for `score_masked_text`.
 
-    Args:
-        description: the original text.
-        rewritten: none for a sample without a rewriting: protection and retention are 0.
-        gold_entities: see `score_masked_text`.
-        gold_related: texts of the related entities.
-        query: words of the query do not count as leaked parts of a value.
-        weights: weight of each gold text in protection.
-
-    Raises:
-        PiiBenchError: see `score_masked_text`.
+    Words of the query do not count as leaked parts of a value. `rewritten` is None for a sample
+    without a rewriting: protection and retention are 0.
     """
     gold = GoldTexts(description, gold_entities, gold_related)
     if rewritten is None:

@@ -32,11 +32,12 @@ _SCALES: Final = ((1_000_000, "million"), (1_000, "thousand"), (100, "hundred"))
 _LIMIT: Final = 1_000_000_000
 _MOST_DIGITS: Final = 15
 """A longer run of digits is a code, not a number."""
-_VALUES: Final = {
+NUMBER_VALUES: Final = {
     **{word: number for number, word in enumerate(_ONES)},
     **{word: 10 * number for number, word in enumerate(_TENS, start=2)},
 }
-_WORD: Final = rf"(?:{'|'.join(_VALUES)}|hundred|thousand|million)"
+"""Values of the words from zero to twenty, and of the tens."""
+_WORD: Final = rf"(?:{'|'.join(NUMBER_VALUES)}|hundred|thousand|million)"
 NUMBER_WORDS: Final = re.compile(rf"\b{_WORD}(?:(?:\s+and\s+|[\s-]+){_WORD})*\b", re.IGNORECASE)
 """The longest sequence of number words."""
 
@@ -53,10 +54,9 @@ _MONTHS: Final = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
     *("October", "November", "December"),
 )
-_MONTH: Final = (
-    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
-    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
-)
+MONTH_NAMES: Final = "|".join([*_MONTHS, *(month[:3] for month in _MONTHS), "Sept"])
+"""Alternatives of a pattern: full and short names of months."""
+_MONTH: Final = rf"(?P<month>{MONTH_NAMES})\.?"
 _DAY: Final = r"(?P<day>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?"
 _YEAR: Final = r"(?P<year>(?:1[89]|20)\d\d)"
 _DATES: Final = tuple(
@@ -154,8 +154,8 @@ def from_words(text: str) -> int | None:
     total = part = 0
     words = re.split(r"[\s-]+(?:and\s+)?", text.casefold().strip())
     for word in words:
-        if word in _VALUES:
-            part += _VALUES[word]
+        if word in NUMBER_VALUES:
+            part += NUMBER_VALUES[word]
         elif word == "hundred":
             part *= 100
         elif word in {"thousand", "million"}:
@@ -200,11 +200,9 @@ def _money(value: str) -> Iterator[str]:
             before, after = value[: match.start()], value[match.end() :]
             for write in _WAYS:
                 amount = _rewrite_numbers(number, write)
-                yield f"{before}{sign}{amount}{after}"
-                yield f"{before}{amount} {name}{after}"
-                yield f"{before}{amount} {code}{after}"
-                yield f"{before}{code} {amount}{after}"
-                yield f"{before}{sign}{amount}.00{after}"
+                forms = f"{sign}{amount}", f"{amount} {name}", f"{amount} {code}"
+                for form in (*forms, f"{code} {amount}", f"{sign}{amount}.00"):
+                    yield before + form + after
 
 
 def _percentages(value: str) -> Iterator[str]:

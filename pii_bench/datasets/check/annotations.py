@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.datasets.check.text import Cover, Problem, annotated_spans, occurrences
 from pii_bench.datasets.sample import perturbation_of, reasons_of
 from pii_bench.datasets.value_formats import AMOUNT, fits
+from pii_bench.scorer.writings import MONTH_NAMES
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:
@@ -29,10 +30,7 @@ _RELATED_COUNT: Final = range(1, 4)
 # The query of a conversation is about three of the descriptions that it joins.
 _RELATED_COUNT_JOINED: Final = range(3, 10)
 
-_MONTH_NAME: Final = (
-    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"
-    r"|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\b"
-)
+_MONTH_NAME: Final = rf"(?:{MONTH_NAMES})\b"
 _MONTH: Final = rf"{_MONTH_NAME}\.?"
 _DAY: Final = r"\d{1,2}(?:st|nd|rd|th)?"
 _YEAR: Final = r"(?:,? \d{4}\b)?"

@@ -71,10 +71,7 @@ def set_problems(name: str, samples: Sequence[Sample]) -> Iterator[Problem]:
     - `source-twice`: no source or combination of sources is used twice.
 
     The first two apply only to our own sets, not to perturbed ones.
-
-    Args:
-        name: name of the file without its suffix.
-        samples: all samples of the file.
+    `name` is that of the file without its suffix.
     """
     if name in OUR_SETS and perturbation_of(samples[0]) is None:
         if samples[0].meta.get("canary") != CANARY:
@@ -262,17 +259,10 @@ class SearchBudget:
     incomplete: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Document:
-    """A sample with the number of its file."""
-
-    file: int
-    sample: Sample
-
-    def is_kin(self, other: _Document) -> bool:
-        """Return whether one was derived from the other, or both from a third sample."""
-        derived = is_derived(self.sample) or is_derived(other.sample)
-        return derived and not origins(self.sample).isdisjoint(origins(other.sample))
+def _are_kin(sample: Sample, other: Sample) -> bool:
+    """Return whether one was derived from the other, or both from a third sample."""
+    derived = is_derived(sample) or is_derived(other)
+    return derived and not origins(sample).isdisjoint(origins(other))
 
 
 def duplicate_problems(
@@ -289,28 +279,28 @@ def duplicate_problems(
     Samples derived from each other pass. `budget` limits the search for near-duplicates and
     records its progress.
     """
-    first: dict[str, _Document] = {}
+    # The number of the file and the first sample of each description.
+    first: dict[str, tuple[int, Sample]] = {}
     seen: set[tuple[str, str | None]] = set()
-    for number, samples in enumerate(files):
+    for file, samples in enumerate(files):
         for sample in samples:
-            document = _Document(number, sample)
-            other = first.setdefault(sample.description, document)
+            other_file, other = first.setdefault(sample.description, (file, sample))
             key = sample.description, sample.query
-            is_repeated = key in seen or other.file != number
+            is_repeated = key in seen or other_file != file
             seen.add(key)
-            if other is not document and is_repeated and not other.is_kin(document):
-                reason = f"the description is that of {other.sample.id}"
-                yield number, Problem(sample.id, "duplicate", reason)
-    documents = list(first.values())
+            if other is not sample and is_repeated and not _are_kin(sample, other):
+                reason = f"the description is that of {other.id}"
+                yield file, Problem(sample.id, "duplicate", reason)
+    distinct = list(first.values())
 
-    def are_kin(left: int, right: int) -> bool:
-        return documents[left].is_kin(documents[right])
+    def ignore(left: int, right: int) -> bool:
+        return _are_kin(distinct[left][1], distinct[right][1])
 
-    texts = (blanked(document.sample) for document in documents)
-    for left, right, overlap in near_earlier(texts, are_kin, budget=budget):
-        other, document = documents[left], documents[right]
-        reason = f"{overlap:.2f} of its word 5-grams are those of {other.sample.id}"
-        yield document.file, Problem(document.sample.id, "near-duplicate", reason)
+    texts = (blanked(sample) for _, sample in distinct)
+    for left, right, overlap in near_earlier(texts, ignore, budget=budget):
+        file, sample = distinct[right]
+        reason = f"{overlap:.2f} of its word 5-grams are those of {distinct[left][1].id}"
+        yield file, Problem(sample.id, "near-duplicate", reason)
 
 
 def near_earlier(
