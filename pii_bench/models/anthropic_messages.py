@@ -145,7 +145,7 @@ def request_body(model: str, request: Request) -> dict[str, Any]:
         "max_tokens": request.sampling.max_tokens,
         "messages": [message for message in messages if message["role"] != "system"],
     }
-    system = "\n\n".join(each["content"] for each in messages if each["role"] == "system")
+    system = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
     if system:
         body["system"] = system
     if request.sampling.temperature is not None:
@@ -164,13 +164,11 @@ def read_completion(body: object) -> Completion:
     Raises:
         CallError: bad_response: `body` is not a message.
     """
-    if body is None:
-        raise CallError("bad_response", "not JSON")
     match body:
         case {"content": list() as blocks, **message}:
             pass
         case _:
-            raise CallError("bad_response", "no content")
+            raise CallError("bad_response", "not JSON" if body is None else "no content")
     text, reasoning = [], []
     for block in blocks:
         match block:

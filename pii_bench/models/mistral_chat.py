@@ -30,6 +30,7 @@ from pii_bench.models.service import (
     connection_failure,
     encode_messages,
     failure_kind,
+    first_choice,
     parse_json,
     refusal,
     retry_after,
@@ -156,23 +157,17 @@ def read_completion(body: object) -> Completion:
     Raises:
         CallError: bad_response: `body` is not an answer; server_error: it is incomplete.
     """
-    if body is None:
-        raise CallError("bad_response", "not JSON")
-    match body:
-        case {"choices": [{"message": dict() as message, **choice}, *_], **answer}:
-            pass
-        case _:
-            raise CallError("bad_response", "no choices")
+    completion, choice, message = first_choice(body)
     reason = choice.get("finish_reason")
     if reason == _FAILED:
         raise CallError("server_error", "finish_reason error")
     text, reasoning = _read_content(message.get("content"))
-    model = answer.get("model")
+    model = completion.get("model")
     return Completion(
         text=text,
         finish=_FINISHES.get(str(reason), Finish.UNKNOWN),
         model=model if isinstance(model, str) else None,
-        usage=_read_usage(answer.get("usage")),
+        usage=_read_usage(completion.get("usage")),
         reasoning=reasoning or None,
     )
 

@@ -29,6 +29,7 @@ from pii_bench.models.service import (
     connection_failure,
     encode_messages,
     failure_kind,
+    first_choice,
     parse_json,
     refusal,
     retry_after,
@@ -194,13 +195,7 @@ def read_completion(body: object) -> Completion:
     Raises:
         CallError: bad_response: `body` is not a chat completion; server_error: it is incomplete.
     """
-    if body is None:
-        raise CallError("bad_response", "not JSON")
-    match body:
-        case {"choices": [{"message": dict() as message, **choice}, *_], **answer}:
-            pass
-        case _:
-            raise CallError("bad_response", "no choices")
+    completion, choice, message = first_choice(body)
     reason = choice.get("finish_reason")
     if reason == _INTERRUPTED:
         raise CallError("server_error", _INTERRUPTED)
@@ -210,12 +205,12 @@ def read_completion(body: object) -> Completion:
     if not isinstance(text, str):
         raise CallError("bad_response", "content is not text")
     reasoning = [message.get(key) for key in _REASONING_KEYS]
-    model = answer.get("model")
+    model = completion.get("model")
     return Completion(
         text=text,
         finish=finish,
         model=model if isinstance(model, str) else None,
-        usage=_read_usage(answer.get("usage")),
+        usage=_read_usage(completion.get("usage")),
         reasoning=next((part for part in reasoning if isinstance(part, str) and part), None),
     )
 

@@ -311,6 +311,18 @@ def parse_json(content: bytes | bytearray | str) -> object:
     return body
 
 
+def first_choice(body: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return a chat completion (OpenAI, Mistral), its first choice, and the choice's message.
+
+    Raises:
+        CallError: bad_response: `body` is not a chat completion.
+    """
+    match body:
+        case {"choices": [{"message": dict() as message} as choice, *_]}:
+            return body, choice, message
+    raise CallError("bad_response", "not JSON" if body is None else "no choices")
+
+
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that a server asks to wait.
 

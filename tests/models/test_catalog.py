@@ -82,11 +82,11 @@ batch_factor = 0.5
 
 
 KINDS: Final = {
-    each: {
+    cls: {
         field.name: [kind.strip() for kind in str(field.type).replace("dt.", "").split("|")]
-        for field in fields(each)
+        for field in fields(cls)
     }
-    for each in (ModelCard, Price)
+    for cls in (ModelCard, Price)
 }
 
 
