@@ -77,7 +77,7 @@ DESCRIPTION: Final = (
 class _RecordOption(argparse.Action):
     """Stores a value, and adds the option's name to the set `given`.
 
-    Without the set, a default could not be told from a value that the user gave.
+    The set distinguishes options that the user gave from those with their default value.
     """
 
     def __call__(

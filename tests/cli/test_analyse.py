@@ -55,7 +55,7 @@ def test_tables_and_figures_are_written_the_same_twice(results: Path, capsys: Ca
     assert read_folder(results / "analysis") == first
 
 
-def test_without_matplotlib_there_are_tables_and_what_installs_it(
+def test_without_matplotlib_there_are_only_tables(
     results: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.setattr(figures, "find_spec", lambda _: None)

@@ -19,14 +19,16 @@ def refused(*arguments: str) -> None:
     assert caught.value.code == 2
 
 
-def test_a_run_without_a_model_runs_the_default_masker() -> None:
+def test_the_default_model_is_the_encoder() -> None:
     assert parse_arguments(["run"]).model == "encoder"
 
 
 @pytest.mark.parametrize(
     "option", ["--model=encoder", "--strategy=naive", "--dataset=all", "--limit=5"]
 )
-def test_what_a_file_of_runs_says_is_said_there_alone(capsys: Capsys, option: str) -> None:
+def test_options_that_the_file_of_runs_sets_are_refused_next_to_it(
+    capsys: Capsys, option: str
+) -> None:
     name = option.partition("=")[0]
     for arguments in ([option, "--config=b.toml"], ["--config=b.toml", "--batch", option]):
         refused("run", *arguments)
@@ -49,13 +51,13 @@ def test_what_a_file_of_runs_says_is_said_there_alone(capsys: Capsys, option: st
         (["--local-only"], "local_only", True),
     ],
 )
-def test_how_a_chat_model_is_asked(given: list[str], name: str, value: object) -> None:
+def test_options_of_chat_models_are_parsed(given: list[str], name: str, value: object) -> None:
     parsed = parse_arguments(["run", "--model", "gpt4o", *given])
 
     assert getattr(parsed, name) == value
 
 
-def test_a_price_is_of_the_day_on_which_it_is_given() -> None:
+def test_a_price_has_todays_date() -> None:
     before = dt.datetime.now(dt.UTC).date()
     price = parse_arguments(["run", "--model", "gpt4o", "--price", "2.5,0"]).price
 
@@ -117,7 +119,7 @@ def test_help_of_a_command(capsys: Capsys, command: str) -> None:
         "export every-eval-ever --out out",
     ],
 )
-def test_results_that_are_not_there_are_refused(command: str) -> None:
+def test_missing_results_folders_are_refused(command: str) -> None:
     refused(*command.split(), "--results", "nowhere")
 
     assert list(Path().iterdir()) == []

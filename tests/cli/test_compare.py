@@ -50,7 +50,7 @@ def two_models() -> Path:
 
 
 @pytest.mark.usefixtures("two_models")
-def test_both_scores_their_difference_and_what_can_be_said_of_it(capsys: Capsys) -> None:
+def test_a_line_has_both_scores_and_their_difference(capsys: Capsys) -> None:
     assert compare("fake/one", "fake/two:naive") == 0
 
     output = capsys.readouterr()
@@ -70,7 +70,7 @@ def test_both_scores_their_difference_and_what_can_be_said_of_it(capsys: Capsys)
 
 
 @pytest.mark.usefixtures("two_models")
-def test_the_same_as_json_with_all_digits(capsys: Capsys) -> None:
+def test_the_lines_as_json_have_all_digits(capsys: Capsys) -> None:
     assert compare("fake/one", "fake/two", "--json") == 0
 
     (line,) = json.loads(capsys.readouterr().out)
@@ -133,7 +133,7 @@ def test_p_is_corrected_for_the_lines_printed(capsys: Capsys) -> None:
 
 
 @pytest.mark.usefixtures("two_models")
-def test_only_one_dataset_or_task_if_asked(capsys: Capsys) -> None:
+def test_lines_are_limited_to_a_dataset_or_task(capsys: Capsys) -> None:
     for dataset, task in [("demo", "all"), ("all", "query-related"), ("demo", "query-related")]:
         assert compare("fake/one", "fake/two", "--dataset", dataset, "--task", task) == 0
         assert len(tables(capsys.readouterr().out)[0]) == 1
@@ -150,7 +150,7 @@ def test_a_file_is_named_by_its_path_or_as_in_the_leaderboard(capsys: Capsys) ->
 
 
 @pytest.mark.usefixtures("two_models")
-def test_samples_that_one_lacks_are_left_out_and_the_table_is_incomplete(capsys: Capsys) -> None:
+def test_samples_without_both_answers_are_left_out_and_make_it_incomplete(capsys: Capsys) -> None:
     store(right() | {"demo-0001": FAILED}, "fake/three", "naive")
 
     assert compare("fake/two", "fake/three") == 1
@@ -158,7 +158,7 @@ def test_samples_that_one_lacks_are_left_out_and_the_table_is_incomplete(capsys:
 
 
 @pytest.mark.usefixtures("two_models")
-def test_a_row_of_another_source_or_that_is_told_gold_is_marked(capsys: Capsys) -> None:
+def test_sources_and_oracles_are_marked(capsys: Capsys) -> None:
     store(right(), "fake/one", "naive-choice")
     reference = RUNS.parent / "reference"
     store_run(reference, load_dataset("demo"), "naive", right(), model="fake/two")
@@ -198,7 +198,7 @@ def test_a_detector_that_names_no_subjects_is_compared_by_ent_f1(capsys: Capsys)
 
 
 @pytest.mark.usefixtures("two_models")
-def test_nothing_in_common_is_an_error_that_says_what_there_is(capsys: Capsys) -> None:
+def test_the_error_without_common_samples_lists_the_rows(capsys: Capsys) -> None:
     dataset = tiny_dataset(Path("tiny.jsonl"))
     store_run(RUNS, dataset, "naive", {"s1": WRONG}, model="fake/three")
 
@@ -224,6 +224,8 @@ def test_nothing_in_common_is_an_error_that_says_what_there_is(capsys: Capsys) -
     ],
 )
 @pytest.mark.usefixtures("two_models")
-def test_what_cannot_be_compared(capsys: Capsys, arguments: list[str], what: str) -> None:
+def test_systems_that_cannot_be_compared_are_errors(
+    capsys: Capsys, arguments: list[str], what: str
+) -> None:
     assert compare(*arguments) == 2
     assert what in capsys.readouterr().err

@@ -35,7 +35,7 @@ def rows(capsys: Capsys, *options: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_the_sums_of_the_source(capsys: Capsys) -> None:
+def test_the_published_sums_are_reproduced(capsys: Capsys) -> None:
     answered()
 
     # Of the source only the sums are known: the defaults and 15 USD per 100,000 give both.
@@ -94,7 +94,7 @@ def test_stored_tokens_are_paid_at_the_price_of_the_table(capsys: Capsys) -> Non
     assert row["usd_from"].startswith("stored tokens at 2.5 in, 10 out per million tokens, ")
 
 
-def test_what_is_unknown_stays_empty(capsys: Capsys) -> None:
+def test_unknown_costs_stay_empty(capsys: Capsys) -> None:
     answered(to="fake (https://example.org)")
 
     (row,) = rows(capsys, "--measure", "1")
@@ -143,7 +143,9 @@ def test_wrong_options_are_refused(capsys: Capsys, options: list[str], message: 
         (["--task", "rewrite"], "tiny.jsonl is stored"),
     ],
 )
-def test_what_has_no_row_is_refused(capsys: Capsys, options: list[str], message: str) -> None:
+def test_systems_and_datasets_without_rows_are_refused(
+    capsys: Capsys, options: list[str], message: str
+) -> None:
     answered()
 
     assert tiny(*options) == 2

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Capsys
 
 
-def test_a_sound_file(capsys: Capsys) -> None:
+def test_a_file_without_problems(capsys: Capsys) -> None:
     assert main(["data", "check", str(DATASETS["demo"].path)]) == 0
 
     output = capsys.readouterr()
@@ -126,7 +126,7 @@ def data() -> Path:
     return Path("data")
 
 
-def test_the_figures_are_printed_and_stand_in_the_readme(data: Path, capsys: Capsys) -> None:
+def test_the_measures_are_printed_and_written_into_the_readme(data: Path, capsys: Capsys) -> None:
     assert main(["data", "quality"]) == 0
 
     printed = capsys.readouterr().out
@@ -140,15 +140,13 @@ def test_the_figures_are_printed_and_stand_in_the_readme(data: Path, capsys: Cap
     assert figures["distinct words"][:2] == ["5", "5"]
 
 
-def test_the_most_frequent_words_beside_those_of_another_dataset(
-    data: Path, capsys: Capsys
-) -> None:
+def test_frequent_words_are_compared_with_another_dataset(data: Path, capsys: Capsys) -> None:
     assert main(["data", "quality", "--compare", str(data / "single.jsonl")]) == 0
 
     assert capsys.readouterr().out.splitlines()[-1].split() == ["lives", "100.0%"] * 3
 
 
-def test_sets_that_are_not_there_are_built_first(
+def test_missing_sets_are_built_first(
     data: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     sets = {path.name: path.read_bytes() for path in data.glob("*.jsonl")}
@@ -168,7 +166,7 @@ def test_sets_that_are_not_there_are_built_first(
     assert "| distinct words" in output.out
 
 
-def test_versions_are_a_sound_dataset(capsys: Capsys) -> None:
+def test_versions_pass_the_check(capsys: Capsys) -> None:
     out = Path("versions.jsonl")
     options = ["--kind", "typos,lower-case", "--rate", "0.5", "--seed", "1", "--limit", "5"]
 
@@ -214,7 +212,9 @@ def test_versions_run_and_are_compared_with_their_originals(capsys: Capsys) -> N
         (["one.jsonl", "--out", "./one.jsonl"], "is the dataset itself"),
     ],
 )
-def test_what_cannot_be_written_is_said(options: list[str], message: str, capsys: Capsys) -> None:
+def test_versions_that_cannot_be_written_are_errors(
+    options: list[str], message: str, capsys: Capsys
+) -> None:
     before = write_lines(Path("one.jsonl"), [sample_record()]).read_bytes()
 
     assert main(["data", "perturb", "--out", "out.jsonl", *options]) == 2

@@ -96,7 +96,9 @@ def test_a_system_with_scores_has_a_curve_and_twins_have_rates(
     assert curve.count(",inf,False,0,0,1,0\n") == 2
 
 
-def test_twice_gives_the_same_and_no_text_of_a_sample(runs_of_twins: Path, capsys: Capsys) -> None:
+def test_output_is_reproducible_and_contains_no_text_of_a_sample(
+    runs_of_twins: Path, capsys: Capsys
+) -> None:
     capsys.readouterr()
     main(["diagnose"])
     first = capsys.readouterr().out, read_folder(runs_of_twins / "diagnosis")

@@ -54,7 +54,7 @@ def counted(text: str) -> Reply:
     return completion(text, usage=(1000, 50), counts=counts)
 
 
-def test_a_dry_run_tells_what_would_be_asked_and_asks_nothing(
+def test_a_dry_run_estimates_calls_and_makes_none(
     protocol_server: ProtocolServer, capsys: Capsys, assert_golden: Callable[[str, str], None]
 ) -> None:
     assert run_chat(protocol_server, "--dry-run", *PRICE) == 0
@@ -64,7 +64,7 @@ def test_a_dry_run_tells_what_would_be_asked_and_asks_nothing(
     assert not Path("results").exists()
 
 
-def test_a_dry_run_counts_only_what_has_no_answer_yet(
+def test_a_dry_run_counts_only_missing_answers(
     protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     protocol_server.script(right(completion))
@@ -89,7 +89,7 @@ def test_a_dry_run_counts_only_what_has_no_answer_yet(
     assert [row[-1] for row in table(capsys.readouterr().out)] == ["0.00 / 0.00 / 0.00"]
 
 
-def test_a_batch_costs_its_part_and_no_key_is_needed_to_be_told_so(capsys: Capsys) -> None:
+def test_an_estimate_of_a_batch_is_half_the_price_and_needs_no_key(capsys: Capsys) -> None:
     arguments = ["run", "--model", "claude-fable-5.1", "--dataset", "demo", "--dry-run"]
 
     def expected(*options: str) -> float:
@@ -101,7 +101,7 @@ def test_a_batch_costs_its_part_and_no_key_is_needed_to_be_told_so(capsys: Capsy
     assert expected() > 0.1
 
 
-def test_a_run_stops_before_its_cap_and_a_higher_one_goes_on(
+def test_a_run_stops_before_its_cap_and_continues_with_a_higher_one(
     protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     # 100 tokens may cost 0.001 USD; an answer takes 50. After three, 0.0015 are spent, and
@@ -130,9 +130,7 @@ def test_a_run_stops_before_its_cap_and_a_higher_one_goes_on(
     assert capsys.readouterr().out.splitlines()[-1].endswith(" 1.000")
 
 
-def test_a_cap_needs_a_price_and_it_is_said_how_to_give_one(
-    protocol_server: ProtocolServer, capsys: Capsys
-) -> None:
+def test_a_cap_needs_a_price(protocol_server: ProtocolServer, capsys: Capsys) -> None:
     assert run_chat(protocol_server, "--max-usd", "5") == 2
 
     assert not Path("results").exists()
@@ -145,7 +143,7 @@ def test_a_cap_needs_a_price_and_it_is_said_how_to_give_one(
 @pytest.mark.parametrize("option", ["--max-usd", "--rpm", "--tpm"])
 @pytest.mark.parametrize("model", ["gold+all", "replay:gold.jsonl"])
 @pytest.mark.usefixtures("gold_answers")
-def test_what_calls_nobody_takes_no_cap(capsys: Capsys, model: str, option: str) -> None:
+def test_systems_without_calls_accept_no_cap(capsys: Capsys, model: str, option: str) -> None:
     assert main(["run", "--model", model, "--dataset", "demo", option, "5"]) == 2
 
     assert capsys.readouterr().err == (
@@ -153,7 +151,7 @@ def test_what_calls_nobody_takes_no_cap(capsys: Capsys, model: str, option: str)
     )
 
 
-def test_the_manifest_says_what_the_answers_took(protocol_server: ProtocolServer) -> None:
+def test_the_manifest_has_the_total_tokens_and_cost(protocol_server: ProtocolServer) -> None:
     protocol_server.script(right(counted))
 
     detect(protocol_server, *PRICE)
@@ -174,7 +172,7 @@ def test_the_manifest_says_what_the_answers_took(protocol_server: ProtocolServer
     }
 
 
-def test_samples_of_ones_own_are_estimated(protocol_server: ProtocolServer, capsys: Capsys) -> None:
+def test_a_users_dataset_is_estimated(protocol_server: ProtocolServer, capsys: Capsys) -> None:
     path = write_lines(Path("mine.jsonl"), [sample_record(query=None, related=[])])
 
     assert run_chat(protocol_server, "--dataset", str(path), "--dry-run") == 0
@@ -200,7 +198,7 @@ def counting(into: object, out: object) -> Reply:
     return completion(ANSWER, counts={"prompt_tokens": into, "completion_tokens": out})
 
 
-def test_what_is_no_count_is_stored_as_unknown_and_read_by_every_command(
+def test_invalid_token_counts_are_stored_as_unknown(
     protocol_server: ProtocolServer,
 ) -> None:
     protocol_server.script(counting(True, 7), counting(GIANT, 7), counting(11, -GIANT))
@@ -217,7 +215,7 @@ def test_what_is_no_count_is_stored_as_unknown_and_read_by_every_command(
 
 
 @pytest.mark.parametrize("counts", [(-1000, 7), (0, 7), (11, 0), (0, 0), (11, -5), (GIANT, GIANT)])
-def test_no_count_gets_past_a_cap_on_cost(
+def test_no_token_count_defeats_a_cap_on_cost(
     protocol_server: ProtocolServer, counts: tuple[int, int]
 ) -> None:
     protocol_server.script(counting(*counts))
@@ -231,7 +229,7 @@ def test_no_count_gets_past_a_cap_on_cost(
     assert kinds == ["skipped_budget"] * (12 - len(protocol_server.requests))
 
 
-def test_counts_that_an_earlier_version_stored_are_unknown_and_refuse_no_command(
+def test_invalid_counts_in_stored_runs_are_unknown(
     protocol_server: ProtocolServer,
 ) -> None:
     protocol_server.script(completion(ANSWER))

@@ -42,7 +42,7 @@ def test_runs_are_written_and_counted(tiny: Dataset, capsys: Capsys) -> None:
     assert len(valid_samples(run)) == 8
 
 
-def test_what_is_not_whole_is_named(tiny: Dataset, capsys: Capsys) -> None:
+def test_incomplete_runs_are_named(tiny: Dataset, capsys: Capsys) -> None:
     (Path("results")).mkdir()
     assert export_runs() == 2
     assert capsys.readouterr().err == "pii-bench: results: there is no run to export\n"
@@ -76,7 +76,7 @@ def test_compressed_samples_are_those_of_a_plain_export(tiny: Dataset) -> None:
     assert not archive.exists()
 
 
-def test_a_big_export_says_so_before_it_writes(
+def test_a_big_export_logs_its_size_first(
     tiny: Dataset, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     store_run(Path("results/runs"), tiny, "naive", ANSWERS)
@@ -148,7 +148,7 @@ def test_all_three_tasks_for_transformers(ten: Path, tmp_path: Path, capsys: Cap
     ("name", "options", "written"),
     [("a.jsonl", ["--gzip"], "a.jsonl.gz"), ("a.jsonl.gz", [], "a.jsonl.gz")],
 )
-def test_a_file_can_be_compressed_and_a_big_one_says_so_first(
+def test_a_file_can_be_compressed_and_a_big_one_logs_its_size_first(
     ten: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -192,14 +192,14 @@ def test_tokens_are_counted_by_a_tokenizer(ten: Path, tmp_path: Path, capsys: Ca
     assert f"{ten}: not a tokenizer" in capsys.readouterr().err
 
 
-def test_test_sets_are_not_learnt_from(capsys: Capsys) -> None:
+def test_test_sets_are_refused_for_training(capsys: Capsys) -> None:
     command = ["export", "fine-tuning", "--for", "mistral", "--out", "x", "--dataset", "hard"]
 
     assert main(command) == 2
     assert "dataset 'hard' is only for tests (allowed: train-single" in capsys.readouterr().err
 
 
-def test_a_tuned_model_of_a_provider_is_a_model_like_any_other(
+def test_a_tuned_model_of_a_provider_can_be_run(
     protocol_server: ProtocolServer,
 ) -> None:
     protocol_server.script(completion('### Answer: ["Halifax"]'))

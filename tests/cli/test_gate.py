@@ -17,7 +17,7 @@ def gate(*options: str) -> int:
     return main(["gate", "--model", "gold+gold", "--dataset", "demo", *options])
 
 
-def test_a_system_that_is_good_enough_passes_and_one_that_is_not_fails(capsys: Capsys) -> None:
+def test_a_good_system_passes_and_a_worse_one_fails(capsys: Capsys) -> None:
     assert gate("--min", "masking.h=1", "--write-baseline", "baseline.json") == 0
     assert capsys.readouterr().out == "passed: 3 rows\n"
 
@@ -29,7 +29,7 @@ def test_a_system_that_is_good_enough_passes_and_one_that_is_not_fails(capsys: C
     assert Path("results/runs").is_dir()
 
 
-def test_what_is_asked_for_is_read_before_anything_runs(capsys: Capsys) -> None:
+def test_the_minimum_is_checked_before_the_run(capsys: Capsys) -> None:
     assert gate("--min", "masking.hh=1") == 2
     assert "did you mean 'h'?" in capsys.readouterr().err
     assert not Path("results").exists()

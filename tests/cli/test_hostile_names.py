@@ -70,7 +70,7 @@ def test_a_hostile_name_stays_text(results: Path, capsys: Capsys, command: str) 
             check(path.read_text(encoding="utf-8"))
 
 
-def test_data_check_and_score_quote_it_as_text(dataset: Dataset, capsys: Capsys) -> None:
+def test_data_check_and_score_escape_hostile_names(dataset: Dataset, capsys: Capsys) -> None:
     answers = [
         {"id": sample.id, "subjects": [[{"text": "Ann Lee", "type": HOSTILE}]]}
         for sample in dataset.samples

@@ -141,7 +141,7 @@ def finish(server: ProtocolServer, results: Path, samples: int) -> dict[str, byt
     }
 
 
-def test_a_run_that_is_killed_twice_ends_as_if_it_had_never_been(
+def test_a_run_that_is_killed_twice_ends_like_an_undisturbed_one(
     protocol_server: ProtocolServer,
 ) -> None:
     moments = random.Random(20250218)
@@ -172,7 +172,7 @@ def test_runs_that_are_killed_thirty_times_end_as_if_they_had_never_been(
             break
 
 
-def test_an_interrupted_run_stops_and_says_what_is_left(protocol_server: ProtocolServer) -> None:
+def test_an_interrupted_run_logs_what_is_missing(protocol_server: ProtocolServer) -> None:
     reached = tell_at_request(protocol_server, 12, hang=True)
     run = Run(protocol_server, Path(), 20)
     assert reached.wait(timeout=60)
@@ -201,9 +201,7 @@ def run_gold(answers: Path, results: str) -> int:
     return main(["run", "--model", model, "--dataset", "demo", "--results", results])
 
 
-def test_a_full_disk_ends_a_run_and_takes_nothing_from_it(
-    gold_answers: Path, capsys: Capsys
-) -> None:
+def test_a_full_disk_ends_a_run_and_loses_no_answer(gold_answers: Path, capsys: Capsys) -> None:
     with no_file_longer_than(2500):
         assert run_gold(gold_answers, "full") == 2
 

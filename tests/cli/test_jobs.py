@@ -49,7 +49,7 @@ def detect(server: BatchServer | ProtocolServer, *options: str) -> int:
         (MistralBatches, "mistral/m"),
     ],
 )
-def test_right_answers_of_batches_are_perfect(
+def test_right_answers_of_batches_score_1(
     capsys: Capsys, monkeypatch: pytest.MonkeyPatch, protocol: Callable[[], BatchServer], model: str
 ) -> None:
     with protocol() as server:
@@ -72,7 +72,7 @@ def test_right_answers_of_batches_are_perfect(
     assert spent == [0.001104, 0.001104]
 
 
-def test_a_batch_run_says_little(batches: OpenAIBatches, capsys: Capsys) -> None:
+def test_a_batch_run_prints_little(batches: OpenAIBatches, capsys: Capsys) -> None:
     batches.looks = 1
 
     detect(batches, "--batch", "--price", "2,10")
@@ -85,7 +85,7 @@ def test_a_batch_run_says_little(batches: OpenAIBatches, capsys: Capsys) -> None
     assert "USD" not in others[0]
 
 
-def test_what_is_submitted_is_not_paid_for_again_one_by_one(
+def test_submitted_requests_are_not_paid_again_as_single_calls(
     batches: OpenAIBatches, capsys: Capsys
 ) -> None:
     batches.looks = 9
@@ -104,7 +104,7 @@ def test_what_is_submitted_is_not_paid_for_again_one_by_one(
     assert (read_folder(Path()), len(batches.requests)) == (before, calls)
 
 
-def test_batches_of_the_models_of_a_file_share_its_cap(batches: OpenAIBatches) -> None:
+def test_batches_of_a_file_of_runs_share_its_cap(batches: OpenAIBatches) -> None:
     # Three requests of the first may cost 0.003 USD: two of the second fit.
     config = Path("bench.toml")
     config.write_text(
@@ -138,7 +138,7 @@ def test_batches_of_the_models_of_a_file_share_its_cap(batches: OpenAIBatches) -
     ],
 )
 @pytest.mark.usefixtures("gold_answers")
-def test_what_has_no_batches_is_told_before_anything_is_done(
+def test_systems_without_batches_are_refused_before_any_call(
     capsys: Capsys, arguments: list[str], what: str
 ) -> None:
     assert main(["run", "--dataset", "demo", "--batch", "--model", *arguments]) == 2
@@ -147,7 +147,7 @@ def test_what_has_no_batches_is_told_before_anything_is_done(
     assert not Path("results").exists()
 
 
-def test_what_another_dataset_asked_alike_is_not_asked_again(
+def test_equal_requests_of_another_dataset_are_reused(
     protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     for name in ("one", "two"):
@@ -193,7 +193,7 @@ def answered() -> dict[str, str]:
     return {line["id"]: line["request"] for line in lines if "error" not in line}
 
 
-def test_what_two_datasets_ask_alike_is_submitted_once(
+def test_equal_requests_of_two_datasets_are_submitted_once(
     batches: OpenAIBatches,
     overlapping: tuple[str, ...],
     capsys: Capsys,
@@ -213,7 +213,7 @@ def test_what_two_datasets_ask_alike_is_submitted_once(
     assert "2 answers to the same requests are used again, from other datasets" in told
 
 
-def test_what_was_submitted_once_is_collected_for_both_datasets(
+def test_a_shared_batch_is_collected_for_both_datasets(
     batches: OpenAIBatches,
     overlapping: tuple[str, ...],
     capsys: Capsys,
@@ -237,7 +237,7 @@ def test_what_was_submitted_once_is_collected_for_both_datasets(
     assert len(answered()) == 5
 
 
-def test_what_failed_for_one_dataset_is_asked_for_the_other(
+def test_a_failure_for_one_dataset_is_retried_for_the_other(
     batches: OpenAIBatches, overlapping: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def first_fails(job: StoredJob) -> dict[str, Item]:

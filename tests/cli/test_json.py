@@ -66,7 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("command", EACH)
-def test_json_is_all_that_is_printed(
+def test_json_is_the_only_output(
     command: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.chdir(folder)
@@ -78,7 +78,7 @@ def test_json_is_all_that_is_printed(
     assert any(EACH[command].items() <= row.items() for row in rows), rows[:3]
 
 
-def test_only_these_commands_print_no_rows() -> None:
+def test_only_these_commands_have_no_json() -> None:
     # `score` is tried elsewhere, for it needs predictions.
     tried = {name for name in COMMANDS for command in EACH if f"{command} ".startswith(f"{name} ")}
 

@@ -42,7 +42,7 @@ def right(reply: Callable[[str], Reply]) -> Callable[[ReceivedRequest], Reply]:
 
 
 @pytest.mark.parametrize("speaker", [OPENAI, CLAUDE, MISTRAL], ids=lambda each: each.model)
-def test_right_answers_of_any_provider_are_perfect_but_for_subjects(
+def test_right_answers_of_any_provider_score_1_without_subjects(
     protocol_server: ProtocolServer, speaker: Speaker
 ) -> None:
     protocol_server.script(right(speaker.reply))
@@ -61,7 +61,7 @@ def test_right_answers_of_any_provider_are_perfect_but_for_subjects(
     assert all("|taxonomy:paper|" in row["signature"] for row in found)
 
 
-def test_examples_are_shown_and_make_a_condition_of_their_own(
+def test_shots_are_in_the_prompt_and_in_the_strategy(
     protocol_server: ProtocolServer,
 ) -> None:
     protocol_server.script(right(completion))
@@ -99,7 +99,7 @@ def test_labels_of_another_taxonomy_become_our_types(protocol_server: ProtocolSe
     assert row["hallucination_rate"] == "0.1429"
 
 
-def test_the_values_of_a_run_are_scored_by_their_places(
+def test_the_values_of_a_run_are_scored_as_spans(
     protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     said = {"PER": ["Mia", "Ben Ortega", "Ben", "Mia Ortega", "Zoe"], "DEM": ["41"]}
@@ -121,7 +121,7 @@ def test_the_values_of_a_run_are_scored_by_their_places(
     assert "|prompt:json@" in whole["signature"]
 
 
-def test_only_runs_of_detection_on_the_dataset_have_places(
+def test_only_detection_runs_on_the_dataset_have_spans(
     protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     protocol_server.script(completion("### Answer: []"))
@@ -152,7 +152,7 @@ def test_only_runs_of_detection_on_the_dataset_have_places(
         ("--strategy json --task query-related", "does not answer query-related"),
     ],
 )
-def test_what_does_not_apply_is_refused(capsys: Capsys, options: str, what: str) -> None:
+def test_options_that_do_not_apply_are_refused(capsys: Capsys, options: str, what: str) -> None:
     chat = () if "--model" in options else ("--model", "openai/m", "--base-url", "http://[::1]:1")
 
     assert main(["run", "--dataset", "demo", *chat, *options.split()]) == 2
@@ -161,7 +161,7 @@ def test_what_does_not_apply_is_refused(capsys: Capsys, options: str, what: str)
     assert read_folder(Path()) == {}
 
 
-def test_it_is_one_of_the_strategies_of_a_file(protocol_server: ProtocolServer) -> None:
+def test_json_is_a_strategy_of_a_file_of_runs(protocol_server: ProtocolServer) -> None:
     protocol_server.script(completion('{"PII": {}}'))
     Path("bench.toml").write_text(
         'models = ["openai/m", "gold+none"]\nstrategies = ["naive", "json"]\n'

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Capsys
 
 
-def test_it_is_made_again_from_stored_responses(capsys: Capsys) -> None:
+def test_the_leaderboard_is_built_from_stored_responses(capsys: Capsys) -> None:
     dataset = tiny_dataset(Path("tiny.jsonl"))
     results = Path("elsewhere")
     store_run(results / "runs", dataset, "detection", {"s1": ANN, "s2": BO})
@@ -33,7 +33,7 @@ def test_it_is_made_again_from_stored_responses(capsys: Capsys) -> None:
     assert [line.split(",")[0] for line in lines[-2:]] == ["reference", "run"]
 
 
-def test_without_results_the_published_figures_are_there() -> None:
+def test_without_runs_the_leaderboard_has_the_published_rows() -> None:
     assert main(["leaderboard"]) == 0
 
     lines = Path("results/leaderboard.csv").read_text(encoding="utf-8").splitlines()
@@ -47,7 +47,9 @@ def test_a_table_that_the_paper_lacks_is_refused(capsys: Capsys) -> None:
     assert "99" in capsys.readouterr().err
 
 
-def test_an_interruption_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
+def test_an_interruption_prints_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
     def interrupt(*_: object) -> NoReturn:
         raise KeyboardInterrupt
 
@@ -57,7 +59,7 @@ def test_an_interruption_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys
     assert capsys.readouterr().err == "pii-bench: interrupted\n"
 
 
-def test_what_cannot_be_read_is_left_out_and_the_rest_is_shown(capsys: Capsys) -> None:
+def test_broken_runs_are_left_out_and_the_others_are_shown(capsys: Capsys) -> None:
     dataset = tiny_dataset(Path("tiny.jsonl"))
     runs = Path("results/runs")
     store_run(runs, dataset, "detection", {"s1": ANN}, model="fake/sound")
@@ -83,7 +85,7 @@ def test_what_cannot_be_read_is_left_out_and_the_rest_is_shown(capsys: Capsys) -
     assert "fake/run" not in table
 
 
-def test_what_is_told_of_a_damaged_store_mends_it(capsys: Capsys) -> None:
+def test_the_advice_for_a_damaged_run_repairs_it(capsys: Capsys) -> None:
     asked = ["run", "--model", "gold", "--dataset", "demo"]
     assert main(asked) == 0
     (manifest,) = Path().rglob("demo.run.json")

@@ -75,7 +75,7 @@ def test_a_text_is_masked_for_a_query_and_restored(
     assert capfdbinary.readouterr() == (TEXT.encode(), b"")
 
 
-def test_what_became_of_each_text_is_listed_if_so_wished(letter: Path, capsys: Capsys) -> None:
+def test_explain_lists_each_value_and_its_tag(letter: Path, capsys: Capsys) -> None:
     assert mask(letter, "--model", system(letter.parent), "--explain") == 0
 
     assert capsys.readouterr().err.splitlines()[3:] == [
@@ -101,9 +101,7 @@ def test_the_default_system_masks_standard_input_on_this_machine(
     assert os.listdir(Path()) == []  # noqa: PTH208 -- hidden files too
 
 
-def test_what_only_the_query_holds_is_counted_too(
-    capsys: Capsys, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_values_in_the_query_are_counted(capsys: Capsys, monkeypatch: pytest.MonkeyPatch) -> None:
     pipe(monkeypatch, "The heating in the flat has been off for a week.")
 
     assert mask(query="I am ann.lee@mail.example: may I pay less rent?") == 0
@@ -113,7 +111,7 @@ def test_what_only_the_query_holds_is_counted_too(
     )
 
 
-def test_nothing_else_is_written_and_no_message_quotes_the_text(
+def test_no_other_file_is_written_and_no_message_quotes_the_text(
     letter: Path, capsys: Capsys
 ) -> None:
     name = system(letter.parent, FOUND + '\nSubject3{"Cy Orr": "PER"}')
@@ -130,9 +128,7 @@ def test_nothing_else_is_written_and_no_message_quotes_the_text(
     assert {path.name for path in letter.parent.iterdir()} == {"letter.txt", "said.jsonl"}
 
 
-def test_a_detection_that_failed_lets_nothing_pass_and_other_failures_all_masked_if_so_wished(
-    letter: Path, capsys: Capsys
-) -> None:
+def test_failed_answers_refuse_the_text_or_mask_everything(letter: Path, capsys: Capsys) -> None:
     for said, options, code, shown, told in (
         (("Ann Lee, I suppose.",), ["--on-failure", "mask-all"], 2, "", "; nothing is masked\n"),
         ((FOUND, "Hm."), ["--mapping", "mapping.json"], 2, "", "; nothing is masked\n"),
@@ -151,7 +147,7 @@ def test_a_detection_that_failed_lets_nothing_pass_and_other_failures_all_masked
     assert not (letter.parent / "mapping.json").exists()
 
 
-def test_a_server_is_asked_with_what_was_set(
+def test_options_reach_the_server(
     letter: Path, capsys: Capsys, protocol_server: ProtocolServer
 ) -> None:
     protocol_server.script(completion(FOUND), completion('### Answer: ["32"]'))
@@ -178,7 +174,7 @@ def test_a_mapping_is_not_overwritten_without_force(letter: Path, capsys: Capsys
     assert capsys.readouterr().out == MASKED
 
 
-def test_where_the_mapping_cannot_be_kept_the_masked_text_is_not_printed(
+def test_the_text_is_not_printed_if_the_mapping_cannot_be_written(
     letter: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: int) -> None:
@@ -209,7 +205,7 @@ def test_where_the_mapping_cannot_be_kept_the_masked_text_is_not_printed(
         ),
     ],
 )
-def test_an_answer_is_restored_and_what_is_not_is_told(
+def test_an_answer_is_restored_and_other_tags_are_logged(
     capsys: Capsys,
     monkeypatch: pytest.MonkeyPatch,
     answer: str,
@@ -280,7 +276,7 @@ NEVER_NEEDED = ("Ann Lee", "536-22-8719", "ann.lee@example.org", "+44 20 7946 09
 
 
 @pytest.mark.parametrize("keep", KEEP)
-def test_names_and_numbers_stay_only_where_the_query_clearly_needs_them(
+def test_identity_values_stay_readable_only_if_the_query_needs_them(
     capsys: Capsys, keep: str
 ) -> None:
     letter = Path("identity.txt")

@@ -74,7 +74,7 @@ def test_every_text_of_a_folder_is_masked(letters: Path, replay: str, capsys: Ca
     ]
 
 
-def test_files_that_are_there_are_skipped_unless_forced(
+def test_existing_files_are_skipped_unless_forced(
     letters: Path, replay: str, capsys: Capsys
 ) -> None:
     options = (letters, "--query", "Old?", "--out", "out", "--model", replay)
@@ -113,7 +113,7 @@ def test_a_column_is_masked_for_the_query_of_each_row(
 
 
 @pytest.mark.usefixtures("no_jitter")
-def test_a_text_on_which_the_system_fails_stops_a_table_which_goes_on_there(
+def test_a_failure_stops_a_table_and_the_next_run_continues_there(
     table: Path, protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     out, part = table.parent / "o.jsonl", table.parent / "o.jsonl.part"
@@ -142,7 +142,7 @@ def test_a_text_on_which_the_system_fails_stops_a_table_which_goes_on_there(
     assert "texts: 3, 1 of them masked before and not counted here" in capsys.readouterr().err
 
 
-def test_a_text_on_which_the_system_fails_stops_a_folder(
+def test_a_failure_stops_a_folder(
     letters: Path, protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     served = ("--model", "openai/m", "--base-url", protocol_server.url)
@@ -157,7 +157,7 @@ def test_a_text_on_which_the_system_fails_stops_a_folder(
     assert read_folder(letters.parent / "out") == {"a.txt": b"<Full Name> is <Age>.\r\n"}
 
 
-def test_a_table_that_is_there_is_replaced_by_force_alone(
+def test_an_existing_table_is_replaced_only_with_force(
     table: Path, replay: str, capsys: Capsys
 ) -> None:
     out, part = table.parent / "o.jsonl", table.parent / "o.jsonl.part"
@@ -179,7 +179,7 @@ def test_a_table_that_is_there_is_replaced_by_force_alone(
     assert [row["n"] for row in read_lines(out)] == [31, 32, 33]
 
 
-def test_a_bad_row_is_told_before_a_text_is_masked(
+def test_a_bad_row_is_an_error_before_any_call(
     table: Path, protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     table.write_text(table.read_text() + json.dumps({"text": 7}) + "\n")
@@ -239,7 +239,7 @@ def test_wrong_arguments(
     assert read_folder(table.parent) == before
 
 
-def test_a_system_that_is_refused_leaves_what_was_masked(table: Path, capsys: Capsys) -> None:
+def test_a_refused_system_leaves_the_masked_rows_unchanged(table: Path, capsys: Capsys) -> None:
     part = write_lines(table.parent / "o.jsonl.part", MASKED[:2])
     far = ("--model", "openai/m", "--base-url", "https://models.example/v1", "--local-only")
     options = (table, "--column", "text", "--query", "Q", "--out", "o.jsonl", "--force")

@@ -95,7 +95,7 @@ def test_a_provider_without_models(capsys: Capsys) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_the_models_as_json_with_all_that_is_known(capsys: Capsys) -> None:
+def test_the_models_as_json(capsys: Capsys) -> None:
     first, third = json.loads(shown(capsys, "--provider", "openai", "--json"))
     assert {key: first[key] for key in ("alias", "model", "context", "retirement", "date")} == {
         "alias": "first",

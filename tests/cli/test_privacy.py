@@ -117,7 +117,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(variable, key)
 
 
-def test_the_search_finds_what_is_planted() -> None:
+def test_the_search_finds_planted_keys_and_texts() -> None:
     sample = SAMPLES[3]
     cut = sample.description[20:40]
 
@@ -129,7 +129,7 @@ def test_the_search_finds_what_is_planted() -> None:
 
 @pytest.mark.parametrize("provider", CLOUD)
 @pytest.mark.parametrize("own", [True, False])
-def test_a_run_shows_nothing_and_sends_the_key_of_its_endpoint_alone(
+def test_a_run_leaks_nothing_and_sends_only_the_key_of_its_endpoint(
     provider: str,
     capsys: Capsys,
     protocol_server: ProtocolServer,
@@ -153,7 +153,7 @@ def test_a_run_shows_nothing_and_sends_the_key_of_its_endpoint_alone(
 
 @pytest.mark.parametrize("provider", CLOUD)
 @pytest.mark.parametrize("refuse", [refusal, redirect])
-def test_failed_calls_and_refusals_that_repeat_what_was_sent_show_nothing(
+def test_errors_that_repeat_the_request_leak_nothing(
     provider: str,
     refuse: Callable[[ReceivedRequest], Reply],
     capsys: Capsys,
@@ -171,7 +171,7 @@ def test_failed_calls_and_refusals_that_repeat_what_was_sent_show_nothing(
     assert leaks(output.out + output.err + stored) == []
 
 
-def test_texts_stand_in_responses_alone_and_only_as_the_model_repeats_them(
+def test_texts_are_stored_only_where_the_model_repeats_them(
     capsys: Capsys, protocol_server: ProtocolServer
 ) -> None:
     said = (SAMPLES[0].query or "")[:40]
@@ -210,7 +210,7 @@ DEVELOPER: Final = {"PYTHONDEVMODE": "1", **LOGS}
         ),
     ],
 )
-def test_switches_for_debugging_show_nothing(
+def test_debug_switches_leak_nothing(
     provider: str,
     command: tuple[str, ...],
     variables: Mapping[str, str],

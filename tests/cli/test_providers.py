@@ -111,7 +111,7 @@ def settings(request: ReceivedRequest) -> dict[str, Any]:
 
 
 @SPEAKERS
-def test_right_answers_of_any_provider_are_perfect_and_a_schema_is_a_condition_of_its_own(
+def test_right_answers_of_any_provider_score_1_with_and_without_a_schema(
     protocol_server: ProtocolServer, monkeypatch: pytest.MonkeyPatch, speaker: Speaker
 ) -> None:
     monkeypatch.setenv("PII_BENCH_API_KEY", PLANTED)
@@ -139,7 +139,7 @@ def test_right_answers_of_any_provider_are_perfect_and_a_schema_is_a_condition_o
     ]
 
 
-def test_a_vote_draws_its_own_number_of_times_at_its_own_temperature(
+def test_a_vote_has_its_own_number_of_draws_and_temperature(
     protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     protocol_server.script(right(completion))
@@ -164,9 +164,7 @@ def test_the_temperature_may_be_left_to_the_provider(protocol_server: ProtocolSe
     assert '"temperature": null' in path.read_text()
 
 
-def test_what_no_call_can_pass_stops_the_run_at_once(
-    protocol_server: ProtocolServer, capsys: Capsys
-) -> None:
+def test_a_wrong_key_stops_the_run_at_once(protocol_server: ProtocolServer, capsys: Capsys) -> None:
     refusal = anthropic_replies.failure(401, "authentication_error")
     protocol_server.script(right(CLAUDE.reply), refusal)
 
@@ -182,7 +180,7 @@ def test_what_no_call_can_pass_stops_the_run_at_once(
     assert [line["id"] for line in read_lines(path)] == ["demo-0001"]
 
 
-def test_local_only_takes_what_stays_on_this_machine(protocol_server: ProtocolServer) -> None:
+def test_local_only_accepts_systems_on_this_machine(protocol_server: ProtocolServer) -> None:
     protocol_server.script(right(completion))
 
     assert OPENAI.run(protocol_server, "--limit", "1", "--local-only") == 0
@@ -192,7 +190,7 @@ def test_local_only_takes_what_stays_on_this_machine(protocol_server: ProtocolSe
     assert recipients == {"this machine"}
 
 
-def test_a_model_that_will_not_be_there_for_long_is_told(
+def test_a_deprecated_model_is_announced(
     capsys: Capsys, monkeypatch: pytest.MonkeyPatch, protocol_server: ProtocolServer
 ) -> None:
     OPENAI.run(protocol_server, "--dry-run")

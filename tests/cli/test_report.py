@@ -40,7 +40,7 @@ def test_the_page_is_written_into_the_results(capsys: Capsys) -> None:
     assert "Halifax" in page
 
 
-def test_the_file_may_be_another_and_without_any_text() -> None:
+def test_the_page_can_have_another_name_and_no_texts() -> None:
     demo_results(Path("results"))
 
     assert report("--out", "new/page.html", "--no-texts") == 0
@@ -49,7 +49,7 @@ def test_the_file_may_be_another_and_without_any_text() -> None:
     assert not Path("results/report.html").exists()
 
 
-def test_a_users_texts_go_in_when_asked_for_and_it_is_said(capsys: Capsys) -> None:
+def test_a_users_texts_are_included_only_on_request(capsys: Capsys) -> None:
     tiny = tiny_dataset(Path("tiny.jsonl"))
     store_run(Path("results/runs"), tiny, "naive", ANSWERS)
     file = Path("results/report.html")
@@ -64,7 +64,7 @@ def test_a_users_texts_go_in_when_asked_for_and_it_is_said(capsys: Capsys) -> No
     assert "Ann Lee" in file.read_text(encoding="utf-8")
 
 
-def test_an_unknown_system_leaves_the_page_as_it_was(capsys: Capsys) -> None:
+def test_an_unknown_system_leaves_the_page_unchanged(capsys: Capsys) -> None:
     demo_results(Path("results"))
     page = Path("results/report.html")
     page.write_text("before", encoding="utf-8")

@@ -41,7 +41,7 @@ def run(*options: object) -> int:
     return main(["run", "--task", "rewrite", *map(str, options)])
 
 
-def test_rewritings_are_scored_by_what_they_still_tell(three: Path, capsys: Capsys) -> None:
+def test_rewritten_texts_are_scored_by_what_they_reveal(three: Path, capsys: Capsys) -> None:
     model = scripted(
         three.parent, s1="The person is thirty-two.", s2="Ann is 32.", s3="A person of some age."
     )
@@ -69,7 +69,7 @@ def test_rewritings_are_scored_by_what_they_still_tell(three: Path, capsys: Caps
         (("--model", "REPLAY", "--output", "schema"), "'rewrite' has no schema"),
     ],
 )
-def test_what_cannot_rewrite_is_refused(
+def test_systems_that_cannot_rewrite_are_refused(
     three: Path, options: tuple[str, ...], message: str, capsys: Capsys
 ) -> None:
     given = [scripted(three.parent, s1="x") if each == "REPLAY" else each for each in options]
@@ -79,7 +79,7 @@ def test_what_cannot_rewrite_is_refused(
     assert message in capsys.readouterr().err
 
 
-def test_rewritings_made_elsewhere_are_scored(three: Path, capsys: Capsys) -> None:
+def test_rewritten_texts_made_elsewhere_are_scored(three: Path, capsys: Capsys) -> None:
     lines = [{"id": f"s{number}", "rewritten": "Somebody is 32."} for number in (1, 2, 3)]
     predictions = write_lines(three.parent / "mine.jsonl", lines)
 
@@ -103,7 +103,7 @@ def mask(*options: object) -> int:
     return main(["mask", "--rewrite", "--query", QUERY, *map(str, options)])
 
 
-def test_a_text_is_written_anew_and_what_is_left_is_counted(letter: Path, capsys: Capsys) -> None:
+def test_a_text_is_rewritten_and_revealed_values_are_counted(letter: Path, capsys: Capsys) -> None:
     written = "I earn 41,000 dollars in Oslo. Ask Ann."
 
     assert mask(letter, "--model", scripted(letter.parent, text=written)) == 0
@@ -117,7 +117,7 @@ def test_a_text_is_written_anew_and_what_is_left_is_counted(letter: Path, capsys
     assert {path.name for path in letter.parent.iterdir()} == {"letter.txt", "said.jsonl"}
 
 
-def test_what_became_of_each_value_is_listed_if_so_wished(letter: Path, capsys: Capsys) -> None:
+def test_explain_lists_what_the_new_text_reveals(letter: Path, capsys: Capsys) -> None:
     assert mask(letter, "--model", scripted(letter.parent, text="Ask Ann."), "--explain") == 0
 
     lines = capsys.readouterr().err.splitlines()
@@ -125,7 +125,7 @@ def test_what_became_of_each_value_is_listed_if_so_wished(letter: Path, capsys: 
     assert ["PER", "Ann", "Lee", "in", "part"] in [line.split() for line in lines]
 
 
-def test_a_corpus_is_written_anew(letter: Path, capsys: Capsys) -> None:
+def test_a_corpus_is_rewritten(letter: Path, capsys: Capsys) -> None:
     folder = letter.parent / "in"
     folder.mkdir()
     letter.rename(folder / "letter.txt")
@@ -137,7 +137,7 @@ def test_a_corpus_is_written_anew(letter: Path, capsys: Capsys) -> None:
     assert "texts: 1" in capsys.readouterr().err
 
 
-def test_nothing_is_printed_where_the_model_fails_and_no_message_quotes(
+def test_nothing_is_printed_if_the_model_fails_and_no_message_quotes(
     letter: Path, capsys: Capsys
 ) -> None:
     assert mask(letter, "--model", scripted(letter.parent, text=" ")) == 2
@@ -164,7 +164,7 @@ def test_nothing_is_printed_where_the_model_fails_and_no_message_quotes(
         (("--unmask", "--mapping", "m.json"), "--unmask does not use --query"),
     ],
 )
-def test_what_it_has_no_use_for_is_refused(
+def test_options_that_rewriting_does_not_use_are_refused(
     letter: Path, options: tuple[str, ...], message: str, capsys: Capsys
 ) -> None:
     given = [scripted(letter.parent, text="x") if each == "M" else each for each in options]

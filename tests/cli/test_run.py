@@ -60,7 +60,7 @@ def test_the_main_job_from_gold_answers_is_perfect(gold_answers: Path, capsys: C
     ]
 
 
-def test_a_second_run_asks_nothing_and_changes_nothing(gold_answers: Path, capsys: Capsys) -> None:
+def test_a_second_run_makes_no_call_and_changes_nothing(gold_answers: Path, capsys: Capsys) -> None:
     run(f"replay:{gold_answers}")
     before = read_folder(Path("results"))
     first = capsys.readouterr()
@@ -107,7 +107,7 @@ def test_after_a_limit_only_the_rest_is_asked(gold_answers: Path, capsys: Capsys
     ]
 
 
-def test_an_incomplete_run_says_what_is_left_and_the_next_one_does_only_that(
+def test_the_next_run_asks_only_the_failed_samples(
     capsys: Capsys, protocol_server: ProtocolServer
 ) -> None:
     failing = api_error(400, "bad_thing")
@@ -126,7 +126,7 @@ def test_an_incomplete_run_says_what_is_left_and_the_next_one_does_only_that(
     assert "| 12/12" in capsys.readouterr().out
 
 
-def test_no_more_calls_at_a_time_than_asked_for(protocol_server: ProtocolServer) -> None:
+def test_concurrency_limits_the_calls_in_flight(protocol_server: ProtocolServer) -> None:
     protocol_server.script(lambda _: completion("### Answer: []", delay=0.02))
     url = f"{protocol_server.url}/v1"
 
@@ -136,7 +136,7 @@ def test_no_more_calls_at_a_time_than_asked_for(protocol_server: ProtocolServer)
     assert 1 < protocol_server.peak <= 3
 
 
-def test_a_setting_changed_and_changed_back_buys_nothing_again(
+def test_a_setting_changed_back_reuses_its_answers(
     protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     protocol_server.script(answer_nothing)
@@ -180,7 +180,7 @@ def test_a_setting_changed_and_changed_back_buys_nothing_again(
     ],
 )
 @pytest.mark.usefixtures("gold_answers")
-def test_wrong_arguments_are_told_before_anything_is_done(
+def test_wrong_arguments_are_refused_before_any_call(
     capsys: Capsys, arguments: list[str], what: str
 ) -> None:
     assert run(*arguments) == 2
@@ -191,7 +191,7 @@ def test_wrong_arguments_are_told_before_anything_is_done(
     assert not Path("results").exists()
 
 
-def test_annotation_faults_are_counted_and_told(capsys: Capsys) -> None:
+def test_annotation_faults_are_counted_and_logged(capsys: Capsys) -> None:
     label = {"type": "health", "relevance": "1"}
     line = {"context": "Mo has gout.", "question": "Why?", "piis": {"gout": label, "flu": label}}
     dataset = write_lines(Path("test.jsonl"), [line])
@@ -237,7 +237,7 @@ def test_a_detector_alone_only_detects(capsys: Capsys) -> None:
     assert capsys.readouterr().err == "pii-bench: system 'gold' does not answer query-related\n"
 
 
-def test_the_papers_rows_stand_beside_ours(capsys: Capsys) -> None:
+def test_the_papers_rows_are_shown_next_to_ours(capsys: Capsys) -> None:
     assert main(["run", "--all", "--model", "gold+gold", "--dataset", "hard", "--limit", "1"]) == 0
 
     shown = capsys.readouterr().out
@@ -277,7 +277,7 @@ def systems():
         ),
     ],
 )
-def test_samples_on_which_the_code_of_a_plug_in_fails_are_named_and_the_run_goes_on(
+def test_samples_on_which_a_plug_in_fails_are_logged_and_the_run_continues(
     capsys: Capsys, monkeypatch: pytest.MonkeyPatch, place: str, told: list[str]
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])

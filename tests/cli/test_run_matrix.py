@@ -47,7 +47,7 @@ def headings(told: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("gold_answers")
-def test_every_cell_is_run_and_one_summary_tells_of_all(config: Path, capsys: Capsys) -> None:
+def test_every_cell_runs_and_one_summary_is_printed(config: Path, capsys: Capsys) -> None:
     assert run(config) == 0
 
     output = capsys.readouterr()
@@ -78,7 +78,7 @@ def test_every_cell_is_run_and_one_summary_tells_of_all(config: Path, capsys: Ca
     assert "can still be read" not in output.out
 
 
-def test_a_cell_is_what_one_run_makes_of_it() -> None:
+def test_a_cell_has_the_same_results_as_a_single_run() -> None:
     assert run(write(Path(), 'models = ["gold+keyword"]', "limit = 3")) == 0
 
     alone = ["run", "--model", "gold+keyword", "--dataset", "demo", "--limit", "3"]
@@ -87,7 +87,7 @@ def test_a_cell_is_what_one_run_makes_of_it() -> None:
     assert read_folder(Path("alone")) == read_folder(Path("results"))
 
 
-def test_a_cell_that_cannot_run_is_told_and_the_next_one_goes_on(capsys: Capsys) -> None:
+def test_a_cell_that_cannot_run_is_logged_and_the_next_one_runs(capsys: Capsys) -> None:
     config = write(Path(), 'models = ["openai/m", "replay:gone.jsonl", "gold+none"]')
 
     assert run(config) == 1
@@ -106,7 +106,7 @@ def test_a_cell_that_cannot_run_is_told_and_the_next_one_goes_on(capsys: Capsys)
     assert "gold+none, oracle" in output.out
 
 
-def test_where_no_cell_can_run_there_is_no_leaderboard(capsys: Capsys) -> None:
+def test_without_a_runnable_cell_there_is_no_leaderboard(capsys: Capsys) -> None:
     assert run(write(Path(), 'models = ["openai/m"]')) == 1
 
     assert capsys.readouterr().out == ""
@@ -136,7 +136,7 @@ def test_a_provider_that_refuses_one_model_answers_the_next(
     assert "gold+none, oracle" in output.out
 
 
-def test_one_sum_is_the_cap_of_all_cells(protocol_server: ProtocolServer, capsys: Capsys) -> None:
+def test_all_cells_share_the_cap(protocol_server: ProtocolServer, capsys: Capsys) -> None:
     # 100 tokens may cost 0.001 USD; an answer takes 50. After the first model 0.0017 are left:
     # two calls of the second bring it to 0.001, and a third might bring it to 0.002.
     protocol_server.script(right(lambda text: completion(text, usage=(900, 50))))
@@ -155,7 +155,7 @@ def test_one_sum_is_the_cap_of_all_cells(protocol_server: ProtocolServer, capsys
     assert told.splitlines()[-1] == "1 of 3 are incomplete: openai/b; run again to continue"
 
 
-def test_a_dry_run_estimates_every_cell_and_what_cells_share_once(
+def test_a_dry_run_estimates_shared_calls_once(
     protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     config = write(
@@ -181,7 +181,7 @@ def test_a_dry_run_estimates_every_cell_and_what_cells_share_once(
     assert not Path("results").exists()
 
 
-def test_a_dry_run_tells_of_a_cell_that_could_not_run(capsys: Capsys) -> None:
+def test_a_dry_run_logs_a_cell_that_cannot_run(capsys: Capsys) -> None:
     config = write(Path(), 'models = ["replay:gone.jsonl", "gold+none"]')
 
     assert run(config, "--dry-run") == 1
@@ -191,7 +191,7 @@ def test_a_dry_run_tells_of_a_cell_that_could_not_run(capsys: Capsys) -> None:
     assert "| gold " in output.out
 
 
-def test_the_command_line_goes_before_the_file() -> None:
+def test_the_command_line_overrides_the_file() -> None:
     config = write(Path(), 'models = ["gold+none"]', 'results = "there"', 'task = "detection"')
 
     assert run(config, "--results", "here", "--task", "all") == 0
@@ -201,7 +201,7 @@ def test_the_command_line_goes_before_the_file() -> None:
     assert not Path("there").exists()
 
 
-def test_a_dataset_that_two_names_stand_for_is_run_once(capsys: Capsys) -> None:
+def test_a_dataset_with_two_names_runs_once(capsys: Capsys) -> None:
     label = {"type": "health", "relevance": "1"}
     line = {"context": "Mo has gout.", "question": "Why?", "piis": {"gout": label, "flu": label}}
     write_lines(Path("test.jsonl"), [line])
@@ -221,7 +221,7 @@ def test_a_dataset_that_two_names_stand_for_is_run_once(capsys: Capsys) -> None:
         (['models = ["gold"]'], '["demo", "gone.jsonl"]', "gone.jsonl: No such file"),
     ],
 )
-def test_a_wrong_file_is_told_before_anything_is_asked(
+def test_a_wrong_file_is_refused_before_any_call(
     capsys: Capsys, lines: list[str], datasets: str, what: str
 ) -> None:
     write(Path(), *lines, datasets=datasets)

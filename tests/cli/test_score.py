@@ -77,7 +77,7 @@ def test_named_predictions_are_kept_and_enter_the_leaderboard(capsys: Capsys) ->
         assert main(command) == 0, command
 
 
-def test_a_name_is_checked_before_anything_is_read(capsys: Capsys) -> None:
+def test_the_name_is_checked_before_the_files_are_read(capsys: Capsys) -> None:
     missing = str(Path("missing.jsonl"))
 
     assert main(["score", missing, "--dataset", "demo", "--name", "a/b"]) == 2
@@ -92,7 +92,9 @@ def test_a_name_is_checked_before_anything_is_read(capsys: Capsys) -> None:
 @pytest.mark.parametrize(
     ("part", "task"), [("subjects", "detection"), ("related", "query-related")]
 )
-def test_only_what_the_file_answers_is_scored(capsys: Capsys, part: str, task: str) -> None:
+def test_only_the_tasks_that_the_file_answers_are_scored(
+    capsys: Capsys, part: str, task: str
+) -> None:
     answers = [{"id": p["id"], part: p[part]} for p in gold_predictions()]
 
     assert score(write_lines(Path("mine.jsonl"), answers)) == 0
@@ -158,7 +160,7 @@ def test_stored_answers_are_converted_and_scored(capsys: Capsys) -> None:
     assert capsys.readouterr().out.count("1.000") == 12
 
 
-def test_faults_of_the_annotation_are_told(capsys: Capsys) -> None:
+def test_annotation_faults_are_logged(capsys: Capsys) -> None:
     faulty = CAPID_LINE | {"piis": ANSWERED | {"gout": ANSWERED["asthma"]}}
     dataset = write_lines(Path("test.jsonl"), [faulty])
     outputs = write_lines(Path("outputs.jsonl"), [CAPID_ANSWER])
@@ -190,7 +192,7 @@ def test_answers_without_types_have_no_strict_f1(capsys: Capsys) -> None:
     assert '"type": null' in Path("mine.jsonl").read_text()
 
 
-def test_what_does_not_join_is_told(capsys: Capsys) -> None:
+def test_answers_and_samples_that_do_not_match_are_logged(capsys: Capsys) -> None:
     assert convert(Path(), CAPID_ANSWER | {"question": "Why?"}) == 1
 
     assert capsys.readouterr().err.splitlines() == [
@@ -212,7 +214,7 @@ def test_a_partial_file_needs_a_flag_and_is_counted(capsys: Capsys) -> None:
         assert "partial: 2 of 12 samples have a prediction and are scored\n" in output.err
 
 
-def test_types_that_are_none_of_the_seven_are_told(capsys: Capsys) -> None:
+def test_unknown_types_are_logged(capsys: Capsys) -> None:
     line = {"id": "demo-0001", "subjects": [[{"text": "Ann", "type": "NAME"}]]}
     path = write_lines(Path("mine.jsonl"), [line])
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Capsys
 
 
-def test_an_owner_is_added_by_a_line_of_standard_input(
+def test_an_owner_is_added_with_a_password_from_standard_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("a good password\n"))
@@ -45,7 +45,7 @@ def test_an_owner_is_added_by_a_line_of_standard_input(
         (["--backup", "x"], "no such database"),
     ],
 )
-def test_what_is_wrong_is_said_before_it_serves(
+def test_wrong_options_are_refused_before_serving(
     options: list[str], what: str, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("a good password\n"))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FULL = Path("/dev/full")
 
 
-def test_rows_as_json_are_json_and_move_no_cursor(capsys: Capsys) -> None:
+def test_json_output_has_no_control_characters(capsys: Capsys) -> None:
     name = "\x1b[2J\x7f\x9b\u202e\ud800é"
 
     echo_json([{"model": name}])
@@ -49,7 +49,7 @@ def test_rows_as_json_are_json_and_move_no_cursor(capsys: Capsys) -> None:
     ],
 )
 @pytest.mark.usefixtures("own_folder")
-def test_a_run_that_is_left_out_is_told_and_the_rest_is_there(
+def test_a_run_that_is_left_out_is_logged_and_the_others_are_shown(
     capsys: Capsys, command: str, code: int
 ) -> None:
     dataset, runs = tiny_dataset(Path("tiny.jsonl")), Path("results/runs")
@@ -67,7 +67,7 @@ def test_a_run_that_is_left_out_is_told_and_the_rest_is_there(
 
 @pytest.mark.skipif(not FULL.exists(), reason="the system has no /dev/full")
 @pytest.mark.parametrize("command", [["models"], ["data", "stats", "--dataset", "demo"]])
-def test_a_full_disk_under_standard_output_is_told(command: list[str]) -> None:
+def test_a_full_disk_under_standard_output_is_an_error(command: list[str]) -> None:
     with FULL.open("wb") as full:
         done = subprocess.run(  # noqa: S603 -- our own interpreter and code
             [*COMMAND, *command],
@@ -83,7 +83,7 @@ def test_a_full_disk_under_standard_output_is_told(command: list[str]) -> None:
     )
 
 
-def test_what_the_encoding_of_a_terminal_lacks_is_told_by_its_number() -> None:
+def test_characters_that_the_encoding_lacks_are_escaped() -> None:
     done = subprocess.run(  # noqa: S603 -- our own interpreter and code
         [*COMMAND, "score", "gone.jsonl", "--dataset", "é\u4e8c.jsonl"],
         capture_output=True,
@@ -97,7 +97,9 @@ def test_what_the_encoding_of_a_terminal_lacks_is_told_by_its_number() -> None:
     )
 
 
-def test_a_long_reading_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
+def test_progress_is_logged_every_ten_seconds(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
     seconds: Iterator[float] = iter([0.0, 4.0, 11.0, 11.0, 12.0, 30.0, 30.0])
     monkeypatch.setattr("pii_bench.cli.terminal.time.monotonic", lambda: next(seconds))
 
@@ -127,14 +129,14 @@ def shown(
 
 
 @pytest.mark.parametrize("label", ["naive on demo", f"detection on {'a-long-name-' * 5}[v1]"])
-def test_without_a_terminal_there_are_plain_lines_of_any_length(label: str) -> None:
+def test_without_a_terminal_progress_is_printed_as_plain_lines(label: str) -> None:
     *lines, last = shown(label=label).splitlines()
 
     assert lines == [f"{label}: 1 of 3 answered before", f"{label}: asking about 2"]
     assert last.startswith(f"{label}: 3 of 3 done, 1 failed, ")
 
 
-def test_where_nothing_is_asked_little_is_shown() -> None:
+def test_a_run_without_calls_prints_little() -> None:
     assert shown(done=3) == "naive on demo: 3 of 3 answered before\n"
     assert shown(done=0, total=0) == ""
 
@@ -147,7 +149,7 @@ def test_on_a_terminal_there_is_a_bar() -> None:
     assert "1 failed" in bar
 
 
-def test_what_is_spent_is_shown_where_there_is_a_price() -> None:
+def test_the_cost_is_shown_if_the_price_is_known() -> None:
     price = Price(2.5, 10.0, date(2026, 1, 1), "test")
 
     assert shown(ledger=Ledger(price)).endswith(", 0.0050 USD\n")
@@ -156,7 +158,7 @@ def test_what_is_spent_is_shown_where_there_is_a_price() -> None:
         assert "USD" not in shown(terminal=terminal, ledger=Ledger(None))
 
 
-def test_batches_that_run_are_told() -> None:
+def test_running_batches_are_shown() -> None:
     file = StringIO()
     with RunProgress(Console(file=file)) as progress:
         progress.label("naive on demo")
@@ -182,14 +184,14 @@ def gone_on_with(*, terminal: bool) -> str:
     return file.getvalue()
 
 
-def test_a_run_that_goes_on_is_announced_once() -> None:
+def test_a_resumed_run_is_announced_once() -> None:
     *announced, end = gone_on_with(terminal=False).splitlines()
 
     assert announced == ["naive: asking about 3", "detection: asking about 3"]
     assert end.startswith("naive: 3 of 3 done, 0 failed, ")
 
 
-def test_a_run_that_goes_on_keeps_its_bar() -> None:
+def test_a_resumed_run_keeps_its_bar() -> None:
     bars = gone_on_with(terminal=True).splitlines()
 
     last = [bar for bar in bars if "naive" in bar or "detection" in bar][-2:]

@@ -41,7 +41,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return asked
 
 
-def test_the_sets_of_data_build_are_learnt_from_and_each_epoch_is_shown(
+def test_the_tagger_trains_on_the_built_sets_and_prints_each_epoch(
     tmp_path: Path, asked: list[object], capsys: Capsys
 ) -> None:
     assert main(["train", "--data", str(tmp_path), "--out", str(tmp_path / "model")]) == 0
@@ -62,14 +62,14 @@ def test_the_sets_of_data_build_are_learnt_from_and_each_epoch_is_shown(
     ("options", "folder", "spelling"),
     [([], "bilstm-crf", True), (["--words-alone"], "bilstm-crf-words", False)],
 )
-def test_each_tagger_goes_where_it_ships(
+def test_each_tagger_has_its_own_default_folder(
     asked: list[object], options: list[str], folder: str, *, spelling: bool
 ) -> None:
     assert main(["train", *options]) == 0
     assert asked[2:] == [Path("data/models") / folder, Settings(spelling=spelling)]
 
 
-def test_sets_that_are_not_built(tmp_path: Path, capsys: Capsys) -> None:
+def test_training_without_built_sets_is_an_error(tmp_path: Path, capsys: Capsys) -> None:
     pytest.importorskip("torch", reason="the extra `train` is not installed")
 
     assert main(["train", "--data", str(tmp_path), "--out", str(tmp_path / "model")]) == 2
@@ -77,7 +77,7 @@ def test_sets_that_are_not_built(tmp_path: Path, capsys: Capsys) -> None:
     assert "dev-single.jsonl: No such file" in capsys.readouterr().err
 
 
-def test_thresholds_are_fitted_on_dev_alone(tmp_path: Path, capsys: Capsys) -> None:
+def test_thresholds_are_fitted_on_dev(tmp_path: Path, capsys: Capsys) -> None:
     entities = [
         {"text": "$900", "type": "QUANTITY", "category": "Monthly Income"},
         {"text": "York", "type": "LOC", "category": "City/Region"},
@@ -128,12 +128,12 @@ def test_training_without_its_extra(
     assert "-m pip install -e '.[lora]'`" in capsys.readouterr().err
 
 
-def test_a_base_that_is_not_there(capsys: Capsys) -> None:
+def test_a_missing_base_model_is_an_error(capsys: Capsys) -> None:
     assert main(["train", "lora", "--base", "smollm2-135m-instrukt"]) == 2
     assert "smollm2-135m-instrukt: no such file or folder" in capsys.readouterr().err
 
 
-def test_a_base_that_is_no_model(tmp_path: Path, capsys: Capsys) -> None:
+def test_a_base_that_is_not_a_model_is_an_error(tmp_path: Path, capsys: Capsys) -> None:
     base = write_lines(tmp_path / "base.gguf", [{}])
 
     assert main(["train", "lora", "--base", str(base)]) == 2
@@ -141,7 +141,7 @@ def test_a_base_that_is_no_model(tmp_path: Path, capsys: Capsys) -> None:
 
 
 @pytest.mark.parametrize("rate", ["0", "2", "x"])
-def test_a_learning_rate_that_is_none(rate: str, capsys: Capsys) -> None:
+def test_wrong_learning_rates_are_refused(rate: str, capsys: Capsys) -> None:
     with pytest.raises(SystemExit):
         main(["train", "lora", "--learning-rate", rate])
     assert "must be a number above 0 and at most 1" in capsys.readouterr().err

@@ -79,7 +79,7 @@ def figures(row: dict[str, str]) -> tuple[str, str, str]:
     return row["privacy"], row["utility"], row["balanced"]
 
 
-def test_answers_and_verdicts_become_figures(
+def test_answers_and_verdicts_become_scores(
     protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     protocol_server.script(reply)
@@ -116,7 +116,7 @@ def test_answers_and_verdicts_become_figures(
         assert not re.search("Ann|Am I old|young|Who knows|Ratings", text)
 
 
-def test_a_second_run_asks_nothing_and_figures_are_made_again_without_any_model(
+def test_a_second_run_makes_no_call_and_scores_need_no_model(
     protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     protocol_server.script(reply)
@@ -137,7 +137,7 @@ def test_a_second_run_asks_nothing_and_figures_are_made_again_without_any_model(
     assert len(protocol_server.requests) == asked
 
 
-def test_a_larger_limit_goes_on(protocol_server: ProtocolServer) -> None:
+def test_a_larger_limit_asks_only_the_new_samples(protocol_server: ProtocolServer) -> None:
     protocol_server.script(reply)
 
     assert utility(protocol_server, "--limit", 1)
@@ -150,7 +150,7 @@ def test_a_larger_limit_goes_on(protocol_server: ProtocolServer) -> None:
 
 
 @pytest.mark.usefixtures("no_jitter")
-def test_an_answer_that_fails_is_missing_and_asked_again(
+def test_a_failed_answer_is_missing_and_retried(
     protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     protocol_server.script(reply, api_error(400), reply)
@@ -163,7 +163,7 @@ def test_an_answer_that_fails_is_missing_and_asked_again(
     assert rows()["no-mask"]["no_answer"] == "0"
 
 
-def test_a_refusal_stops_the_run_and_what_arrived_is_kept(protocol_server: ProtocolServer) -> None:
+def test_a_refusal_stops_the_run_and_keeps_the_answers(protocol_server: ProtocolServer) -> None:
     protocol_server.script(reply, reply, api_error(401))
 
     with pytest.raises(ProviderRefusedError):
@@ -175,7 +175,7 @@ def test_a_refusal_stops_the_run_and_what_arrived_is_kept(protocol_server: Proto
     assert len(protocol_server.requests) == asked + 4
 
 
-def test_an_interrupted_run_says_what_is_missing(
+def test_an_interrupted_study_logs_what_is_missing(
     protocol_server: ProtocolServer, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     protocol_server.script(reply)
@@ -195,7 +195,7 @@ def test_an_interrupted_run_says_what_is_missing(
     assert told.out == ""
 
 
-def test_a_complete_run_of_the_system_is_not_asked_again(protocol_server: ProtocolServer) -> None:
+def test_a_complete_run_of_the_masker_is_reused(protocol_server: ProtocolServer) -> None:
     lines = [{"id": name, "text": '### Answer: ["32"]'} for name in ("s1", "s2")]
     lines += [
         {"id": name, "prompt": "detection", "text": 'Subject1{"Ann Lee": "PER"}'}
@@ -229,7 +229,7 @@ def test_a_complete_run_of_the_system_is_not_asked_again(protocol_server: Protoc
         (["--rewrite", "--model", "openai/m", "--strategy", "naive"], "does not use --strategy"),
     ],
 )
-def test_what_is_wrong_is_said_before_anything_is_asked(
+def test_wrong_options_are_refused_before_any_call(
     protocol_server: ProtocolServer, options: list[str], what: str
 ) -> None:
     with pytest.raises(PiiBenchError, match=re.escape(what)):
@@ -248,7 +248,7 @@ def test_what_is_wrong_is_said_before_anything_is_asked(
         (["--rewrite"], "need an --answerer"),
     ],
 )
-def test_a_chat_model_must_answer(options: list[str], what: str) -> None:
+def test_an_answerer_must_be_a_chat_model(options: list[str], what: str) -> None:
     with pytest.raises(PiiBenchError, match=what):
         utility(None, *options)
 
@@ -257,7 +257,7 @@ def test_a_chat_model_must_answer(options: list[str], what: str) -> None:
     "options",
     [("--weight", "1.1"), ("--weight", "nan"), ("--max-usd", "0"), ("--embedder", "none")],
 )
-def test_options_that_mean_nothing(options: tuple[str, str]) -> None:
+def test_values_out_of_range_are_refused(options: tuple[str, str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         utility(None, *options)
 
@@ -275,7 +275,7 @@ AWAY = "http://models.example/v1"
         ([*HERE, "--judge", "mistral/m"], "mistral/m"),
     ],
 )
-def test_local_only_refuses_who_is_elsewhere_before_it_asks_for_a_key(
+def test_local_only_refuses_remote_models_before_they_need_a_key(
     options: list[str], refused: str
 ) -> None:
     with pytest.raises(PiiBenchError, match=f"^--local-only: system '{refused}' "):
