@@ -291,12 +291,13 @@ def open_documents(source: str) -> DocumentStream:
         UnknownNameError: the source is neither a name nor a file.
         InputFileError: see `open_dataset`.
     """
-    from pii_bench.datasets.span_files import SPAN_FORMATS, Document, read_documents, span_source
+    from pii_bench.datasets.span_files import Document, read_documents, span_source
 
     if (spans := span_source(source)) is not None:
-        labels = SPAN_FORMATS[spans.format].labels()
         name, sha256 = _name_and_hash(spans)
-        return DocumentStream(name, sha256, labels, lambda misfits: read_documents(spans, misfits))
+        return DocumentStream(
+            name, sha256, spans.labels, lambda misfits: read_documents(spans, misfits)
+        )
     dataset, labels = open_dataset(source), taxonomy("paper")
 
     def read(misfits: Misfits) -> Iterator[Document]:

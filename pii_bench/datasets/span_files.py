@@ -21,7 +21,7 @@ import re
 import warnings
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -80,9 +80,8 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class SpanFormat:
-    """A format of rows; `language` is that of rows which do not name theirs."""
+    """A parser of rows; `language` is that of rows which do not name theirs."""
 
-    labels: Callable[[], Mapping[str, Meaning]]
     parse: Parse
     language: str | None = None
 
@@ -95,8 +94,8 @@ class SpanSource:
         format: a name of `SPAN_FORMATS`.
         path: a file, or a folder of files.
         language: keep only rows of this language, a code or an English name.
-        split: keep only rows of this split. Rows that do not name theirs belong to the split
-            that the name of their file or folder starts with.
+        split: keep only rows of this split. Rows that do not name theirs have that of the folder
+            or the first part of the file name.
     """
 
     format: str
@@ -109,6 +108,11 @@ class SpanSource:
         """Name of the dataset in results, with the filters."""
         parts = (self.format, self.path.stem, self.language, self.split)
         return "-".join(part for part in parts if part)
+
+    @property
+    def labels(self) -> Mapping[str, Meaning]:
+        """Meaning of each label of the format."""
+        return any_taxonomy() if self.format == BIO else taxonomy(self.format)
 
 
 class Misfits(BadLines):
@@ -163,7 +167,7 @@ def read_documents(source: SpanSource, misfits: Misfits) -> Iterator[Document]:
         MissingExtraError: pyarrow is not installed.
     """
     span_format = SPAN_FORMATS[source.format]
-    labels = span_format.labels()
+    labels = source.labels
 
     @cache
     def canonical(label: str) -> str:
@@ -208,7 +212,7 @@ def read_samples(source: SpanSource, misfits: Misfits) -> Iterator[Sample]:
 
     Spans whose label has none of our types are left out and counted. Raises as `read_documents`.
     """
-    labels = SPAN_FORMATS[source.format].labels()
+    labels = source.labels
     for document in read_documents(source, misfits):
         entities: dict[tuple[str, str, str | None], list[tuple[int, int]]] = {}
         for start, end, label in joined(document, labels):
@@ -309,6 +313,17 @@ def _gretel(row: Row, reasons: list[str]) -> tuple[str, list[LabelledSpan]]:
             raise RecordError("entity: 'types' is empty")
         values.append((get(entity, "entity", str, "entity"), types[0]))
     return text, _locate(text, values, reasons)
+
+
+def _presidio_research(row: Row, reasons: list[str]) -> tuple[str, list[LabelledSpan]]:
+    return _parse_offsets(
+        row,
+        reasons,
+        text="full_text",
+        value="entity_value",
+        ends=("start_position", "end_position"),
+        label="entity_type",
+    )
 
 
 def _spia(row: Row, reasons: list[str]) -> tuple[str, list[LabelledSpan]]:
@@ -441,22 +456,12 @@ def _literal(text: str) -> object:
 
 SPAN_FORMATS: Final[Mapping[str, SpanFormat]] = MappingProxyType(
     {
-        "ai4privacy": SpanFormat(partial(taxonomy, "ai4privacy"), _ai4privacy),
-        "nemotron": SpanFormat(partial(taxonomy, "nemotron"), _parse_offsets, "en"),
-        "gretel": SpanFormat(partial(taxonomy, "gretel"), _gretel, "en"),
-        "presidio-research": SpanFormat(
-            partial(taxonomy, "presidio-research"),
-            partial(
-                _parse_offsets,
-                text="full_text",
-                value="entity_value",
-                ends=("start_position", "end_position"),
-                label="entity_type",
-            ),
-            "en",
-        ),
-        "spia": SpanFormat(partial(taxonomy, "spia"), _spia, "en"),
-        BIO: SpanFormat(any_taxonomy, _bio),
+        "ai4privacy": SpanFormat(_ai4privacy),
+        "nemotron": SpanFormat(_parse_offsets, "en"),
+        "gretel": SpanFormat(_gretel, "en"),
+        "presidio-research": SpanFormat(_presidio_research, "en"),
+        "spia": SpanFormat(_spia, "en"),
+        BIO: SpanFormat(_bio),
     }
 )
-"""The formats by the prefix of `--dataset`."""
+"""The formats by the prefix of `--dataset`. Except for BIO, each has a taxonomy of its name."""
