@@ -46,6 +46,11 @@ def table() -> Path:
     return write_lines(Path("rows.jsonl"), ROWS)
 
 
+def behind(server: ProtocolServer) -> tuple[str, ...]:
+    """The options of a chat model behind a server."""
+    return ("--model", "openai/m", "--base-url", server.url)
+
+
 def mask(*options: object) -> int:
     return main(["mask", *map(str, options)])
 
@@ -98,10 +103,19 @@ def test_a_column_is_masked_for_the_query_of_each_row(
     protocol_server.script(
         *(completion(said) for each in needed for said in (FOUND, f"### Answer: {each}"))
     )
-    served = ("--model", "openai/m", "--base-url", protocol_server.url)
 
     assert (
-        mask(table, "--column", "text", "--query-column", "ask", "--out", "o.jsonl", *served) == 0
+        mask(
+            table,
+            "--column",
+            "text",
+            "--query-column",
+            "ask",
+            "--out",
+            "o.jsonl",
+            *behind(protocol_server),
+        )
+        == 0
     )
 
     texts = [row["text"] for row in read_lines(table.parent / "o.jsonl")]
@@ -117,8 +131,7 @@ def test_a_failure_stops_a_table_and_the_next_run_continues_there(
     table: Path, protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     out, part = table.parent / "o.jsonl", table.parent / "o.jsonl.part"
-    served = ("--model", "openai/m", "--base-url", protocol_server.url)
-    options = (table, "--column", "text", "--query", "Old?", "--out", out, *served)
+    options = (table, "--column", "text", "--query", "Old?", "--out", out, *behind(protocol_server))
     failed = Reply(status=400, body={"error": {"message": "Ann Lee is 32."}})
     protocol_server.script(completion(FOUND), completion("### Answer: []"), failed)
 
@@ -145,9 +158,16 @@ def test_a_failure_stops_a_table_and_the_next_run_continues_there(
 def test_a_failure_stops_a_folder(
     letters: Path, protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
-    served = ("--model", "openai/m", "--base-url", protocol_server.url)
     protocol_server.script(completion(FOUND), completion("Hm."), completion("Ann Lee, I think."))
-    options = ("--query", "Old?", "--out", "out", *served, "--on-failure", "mask-all")
+    options = (
+        "--query",
+        "Old?",
+        "--out",
+        "out",
+        *behind(protocol_server),
+        "--on-failure",
+        "mask-all",
+    )
 
     assert mask(letters, *options) == 2
 
@@ -183,9 +203,13 @@ def test_a_bad_row_is_an_error_before_any_call(
     table: Path, protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     table.write_text(table.read_text() + json.dumps({"text": 7}) + "\n")
-    served = ("--model", "openai/m", "--base-url", protocol_server.url)
 
-    assert mask(table, "--column", "text", "--query", "Q", "--out", "o.jsonl", *served) == 2
+    assert (
+        mask(
+            table, "--column", "text", "--query", "Q", "--out", "o.jsonl", *behind(protocol_server)
+        )
+        == 2
+    )
 
     assert f"pii-bench: {table}:4: record: 'text' must be a string" in capsys.readouterr().err
     assert protocol_server.requests == []

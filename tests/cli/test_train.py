@@ -109,35 +109,34 @@ def test_a_system_without_a_threshold_cannot_be_fitted(tmp_path: Path, capsys: C
     assert "did you mean 'keyword'?" in capsys.readouterr().err
 
 
-def test_training_the_tagger_without_its_extra(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+@pytest.mark.parametrize(
+    ("arguments", "module", "hint"),
+    [
+        ([], "pii_bench.systems.tagger.train", "-m pip install 'pii-bench[train]'`"),
+        (["lora", "--base", "."], "pii_bench.models.lora", "-m pip install -e '.[lora]'`"),
+    ],
+)
+def test_training_without_its_extra_says_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capsys, arguments: list[str], module: str, hint: str
 ) -> None:
-    monkeypatch.setitem(sys.modules, "pii_bench.systems.tagger.train", None)
+    monkeypatch.setitem(sys.modules, module, None)
 
-    assert main(["train"]) == 2
-    assert "-m pip install 'pii-bench[train]'`" in capsys.readouterr().err
-
-
-def test_training_without_its_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
-) -> None:
-    monkeypatch.setitem(sys.modules, "peft", None)
-    monkeypatch.delitem(sys.modules, "pii_bench.models.lora", raising=False)
-
-    assert main(["train", "lora", "--base", str(tmp_path)]) == 2
-    assert "-m pip install -e '.[lora]'`" in capsys.readouterr().err
+    assert main(["train", *arguments]) == 2
+    assert hint in capsys.readouterr().err
 
 
-def test_a_missing_base_model_is_an_error(capsys: Capsys) -> None:
-    assert main(["train", "lora", "--base", "smollm2-135m-instrukt"]) == 2
-    assert "smollm2-135m-instrukt: no such file or folder" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("base", "message"),
+    [
+        ("smollm2-135m-instrukt", "smollm2-135m-instrukt: no such file or folder"),
+        ("base.gguf", "base.gguf: not a GGUF file"),
+    ],
+)
+def test_a_wrong_base_model_is_an_error(capsys: Capsys, base: str, message: str) -> None:
+    write_lines(Path("base.gguf"), [{}])
 
-
-def test_a_base_that_is_not_a_model_is_an_error(tmp_path: Path, capsys: Capsys) -> None:
-    base = write_lines(tmp_path / "base.gguf", [{}])
-
-    assert main(["train", "lora", "--base", str(base)]) == 2
-    assert f"{base}: not a GGUF file" in capsys.readouterr().err
+    assert main(["train", "lora", "--base", base]) == 2
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("rate", ["0", "2", "x"])
