@@ -213,9 +213,10 @@ def _write(
     digest = _digest(manifest, run.source)
     evaluation_id = f"{PROJECT}/{model.id}/{digest.hex()[:16]}"
     # The format of a random UUID, which the repository requires, but reproducible.
-    name = str(uuid.UUID(bytes=digest[16:], version=4))
-    folder = f"data/{PROJECT}/{'/'.join(_folders(model))}"
-    samples, path = out / folder / f"{name}_samples.jsonl", out / folder / f"{name}.json"
+    stem = str(uuid.UUID(bytes=digest[16:], version=4))
+    developer, _, name = model.id.partition("/")
+    folder = f"data/{PROJECT}/{_portable(developer)}/{_portable(name)}"
+    samples, path = out / folder / f"{stem}_samples.jsonl", out / folder / f"{stem}.json"
     head = {
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": evaluation_id,
@@ -263,12 +264,8 @@ def _digest(manifest: Manifest, source: Source) -> bytes:
     return hashlib.sha256(canonical.encode()).digest()
 
 
-def _folders(model: ModelIdentity) -> tuple[str, str]:
-    developer, _, name = model.id.partition("/")
-    return _portable(developer), _portable(name)
-
-
 def _portable(name: str) -> str:
+    """Return a folder name that is valid on every file system."""
     return re.sub(r"[^A-Za-z0-9._+-]", "_", name).rstrip(".") or UNKNOWN
 
 

@@ -151,14 +151,14 @@ METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
             "mean over samples.",
         ),
         **{
-            f"leak_{how}": Metric(
-                f"pii_bench.leak_{how}",
-                f"Leak, {told}",
+            f"leak_{name}": Metric(
+                f"pii_bench.leak_{name}",
+                f"Leak, {manner}",
                 "share",
-                f"Share of all texts not needed that a rewriting tells {told}.",
+                f"Share of all texts not needed that a rewriting tells {manner}.",
                 lower_is_better=True,
             )
-            for how, told in (
+            for name, manner in (
                 ("readable", "as written"),
                 ("restated", "in another form"),
                 ("part", "in part"),

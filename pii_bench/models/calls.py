@@ -107,7 +107,8 @@ class ConnectionWatch:
             return
         if self._since is None:
             self._since = now
-        self._failed_calls += last
+        if last:
+            self._failed_calls += 1
         if now - self._since >= self.patience:
             when = f"for {now - self._since:.0f} s"
         elif self._failed_calls >= self.most:
