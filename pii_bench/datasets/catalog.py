@@ -265,7 +265,12 @@ def open_dataset(source: str) -> DatasetStream:
             pass
         name, sha256 = _name_and_hash(spans)
         return DatasetStream(
-            name, source, sha256, misfits.messages(), lambda: read_samples(spans, Misfits()), False
+            name,
+            source,
+            sha256,
+            misfits.messages(),
+            lambda: read_samples(spans, Misfits()),
+            names_subjects=False,
         )
     prefix, colon, rest = source.partition(":")
     if colon and prefix in FOREIGN_FORMATS:

@@ -280,10 +280,7 @@ def test_a_mention_that_is_not_at_its_offsets_is_a_fault(
         ({"doc_id": "001-1"}, "'doc_id' '001-1' comes twice"),
         ({"text": None}, "record: 'text' must be a string, not null"),
         ({"annotations": {}}, "record: 'annotations' has no annotator"),
-        (
-            {"annotations": {"a1": {}}},
-            "a1: 'entity_mentions' is missing",
-        ),
+        ({"annotations": {"a1": {}}}, "a1: 'entity_mentions' is missing"),
         (
             {"annotations": {"a1": {"entity_mentions": [MO | {"entity_type": "PERSONS"}]}}},
             (

@@ -196,13 +196,13 @@ def test_publishing_without_a_set_is_an_error(data: Path) -> None:
 @pytest.fixture
 def metadata(tmp_path: Path) -> dict[str, Any]:
     """Return the metadata of two sets, which are also written to the folder."""
+    pins = {
+        name: {name: Pin.of(write_lines(tmp_path / f"{name}.jsonl", [sample_record()]))}
+        for name in ("one", "two")
+    }
     cards = [
-        make_card(name=name, version=version, released=released, pins={name: Pin.of(path)})
-        for name, version, released in (
-            ("one", "1.10.0", "2026-12-01"),
-            ("two", "1.9.0", "2026-11-20"),
-        )
-        for path in [write_lines(tmp_path / f"{name}.jsonl", [sample_record()])]
+        make_card(name="one", version="1.10.0", released="2026-12-01", pins=pins["one"]),
+        make_card(name="two", version="1.9.0", released="2026-11-20", pins=pins["two"]),
     ]
     (tmp_path / "croissant.json").write_text(json.dumps(croissant(cards)), encoding="utf-8")
     return croissant(cards)

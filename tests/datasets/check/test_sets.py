@@ -178,10 +178,7 @@ def test_a_conversation_has_the_subjects_of_its_sources() -> None:
 @pytest.mark.parametrize(
     ("sample", "reason"),
     [
-        (
-            twin("second", "How old am I?", ("A", "32")),
-            "needs what multi-1 needs",
-        ),
+        (twin("second", "How old am I?", ("A", "32")), "needs what multi-1 needs"),
         (
             twin("paraphrase", "Where do I live?", ("A", "Hull")),
             "needs something else than multi-1",
@@ -190,10 +187,7 @@ def test_a_conversation_has_the_subjects_of_its_sources() -> None:
             twin("turned", "How old am I?", ("A", "32")),
             "asks about the person that multi-1 asks about",
         ),
-        (
-            twin("turned", "Who is he?", ("B", "Bo Roe")),
-            "asks for other things than multi-1",
-        ),
+        (twin("turned", "Who is he?", ("B", "Bo Roe")), "asks for other things than multi-1"),
         (
             twin("third", "Is he old?", ("B", "40")),
             "meta.twin is none of second, paraphrase, turned, one, other",
@@ -227,11 +221,7 @@ def test_a_missing_canary_is_a_problem() -> None:
             build("Ann Lee, or Moss.", {"Ann Lee": "Full Name", "Moss": "Nickname"}, canary=CANARY),
             "subject A has 2 names, not 1",
         ),
-        (
-            "single",
-            build("32", {"32": "Age"}, canary=CANARY),
-            "subject A has 0 names, not 1",
-        ),
+        ("single", build("32", {"32": "Age"}, canary=CANARY), "subject A has 0 names, not 1"),
         ("hard", ann(canary=CANARY), "only meta.hard_of may say what it was made from"),
         (
             "single",
