@@ -272,30 +272,30 @@ def score_detection(predicted: RawSubjects | None, gold: RawSubjects) -> Detecti
         PiiBenchError: an entity is not a (text, type) pair.
     """
     golds = _with_entities(gold)
-    predictions = _with_entities(predicted or ())
-    predicted_subjects, gold_subjects = list(predictions.values()), list(golds.values())
+    gold_subjects = list(golds.values())
+    gold_size = sum(len(subject.entities) for subject in gold_subjects)
+    gold_texts = _pool(gold_subjects)
+    if predicted is None:
+        counts = Counts(gold=gold_size), Counts(gold=len(gold_texts))
+        return DetectionScore(ZERO, ZERO, ZERO, ZERO, (), *counts)
+    predictions = _with_entities(predicted)
+    predicted_subjects = list(predictions.values())
     pairs = match(predicted_subjects, gold_subjects)
     matched = [(predicted_subjects[i], gold_subjects[j]) for i, j in pairs]
-    entity_counts = Counts.of(_pool(predicted_subjects), _pool(gold_subjects))
-    strict_counts = Counts(
-        sum(len(p.entities & g.entities) for p, g in matched),
-        sum(len(p.entities) for p in predicted_subjects),
-        sum(len(g.entities) for g in gold_subjects),
-    )
-
-    def mean(values: Sequence[PRF]) -> PRF:
-        if predicted is None:
-            return ZERO
-        return _mean(values, len(predicted_subjects), len(gold_subjects))
-
+    sizes = len(predicted_subjects), len(gold_subjects)
+    entity_counts = Counts.of(_pool(predicted_subjects), gold_texts)
     predicted_indices, gold_indices = list(predictions), list(golds)
     return DetectionScore(
-        strict=mean([Counts.of(p.entities, g.entities).prf for p, g in matched]),
-        entity=ZERO if predicted is None else entity_counts.prf,
-        entity_matched=mean([Counts.of(p.texts, g.texts).prf for p, g in matched]),
-        rouge_l=mean([rouge_l_of_entities(p.entities, g.entities) for p, g in matched]),
+        strict=_mean([Counts.of(p.entities, g.entities).prf for p, g in matched], *sizes),
+        entity=entity_counts.prf,
+        entity_matched=_mean([Counts.of(p.texts, g.texts).prf for p, g in matched], *sizes),
+        rouge_l=_mean([rouge_l_of_entities(p.entities, g.entities) for p, g in matched], *sizes),
         matching=tuple((predicted_indices[i], gold_indices[j]) for i, j in pairs),
-        strict_counts=strict_counts,
+        strict_counts=Counts(
+            sum(len(p.entities & g.entities) for p, g in matched),
+            sum(len(subject.entities) for subject in predicted_subjects),
+            gold_size,
+        ),
         entity_counts=entity_counts,
     )
 

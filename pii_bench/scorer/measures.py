@@ -15,7 +15,7 @@ from rapidfuzz.distance import LCSseq
 from pii_bench.scorer.text import text_set, tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Iterable, Sequence
     from collections.abc import Set as AbstractSet
 
 
@@ -120,10 +120,6 @@ def micro(counts: Iterable[Counts]) -> PRF | None:
     return None if total.empty else total.prf
 
 
-if TYPE_CHECKING:
-    TextsByType = Mapping[str, AbstractSet[str]]
-
-
 def similarity(a: str, b: str) -> float:
     """Return the F-measure, 0 to 1, of the longest common subsequence of two texts' tokens.
 
@@ -145,24 +141,13 @@ def rouge_l_of_texts(predicted: AbstractSet[str], gold: AbstractSet[str]) -> PRF
 
     1 if both sets are empty, 0 if one is. Texts are normalised.
     """
-    return _score({"": predicted} if predicted else {}, {"": gold} if gold else {})
+    return rouge_l_of_entities({(text, "") for text in predicted}, {(text, "") for text in gold})
 
 
 def rouge_l_of_entities(
     predicted: AbstractSet[tuple[str, str]], gold: AbstractSet[tuple[str, str]]
 ) -> PRF:
     """Return `rouge_l_of_texts` with similarity 0 for texts of different types."""
-    return _score(_by_type(predicted), _by_type(gold))
-
-
-def _by_type(entities: AbstractSet[tuple[str, str]]) -> TextsByType:
-    texts: defaultdict[str, set[str]] = defaultdict(set)
-    for text, kind in entities:
-        texts[kind].add(text)
-    return texts
-
-
-def _score(predicted: TextsByType, gold: TextsByType) -> PRF:
     if not predicted and not gold:
         return PERFECT
     if not predicted or not gold:
@@ -170,12 +155,13 @@ def _score(predicted: TextsByType, gold: TextsByType) -> PRF:
     return PRF.harmonic(_mean_best(predicted, gold), _mean_best(gold, predicted))
 
 
-def _mean_best(texts: TextsByType, others: TextsByType) -> float:
-    best = [
-        _best(text, others.get(kind, frozenset()))
-        for kind, texts_of_kind in texts.items()
-        for text in texts_of_kind
-    ]
+def _mean_best(
+    entities: AbstractSet[tuple[str, str]], others: AbstractSet[tuple[str, str]]
+) -> float:
+    texts: defaultdict[str, set[str]] = defaultdict(set)
+    for text, kind in others:
+        texts[kind].add(text)
+    best = [_best(text, texts[kind]) for text, kind in entities]
     # fsum does not depend on the order of the set.
     return fsum(best) / len(best)
 
