@@ -1,4 +1,4 @@
-"""`pii-bench` as a process of its own."""
+"""Runs `pii-bench` in a separate process."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ COMMAND: Final = (sys.executable, "-c", _CODE)
 
 
 def environment(**variables: str) -> Mapping[str, str]:
-    """Ours, without any key, and with the package of this checkout."""
+    """Return our environment without keys, with the package of this checkout."""
     ours = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     return ours | {"PYTHONPATH": str(REPOSITORY)} | variables

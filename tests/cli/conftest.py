@@ -1,4 +1,4 @@
-"""Answers, folders and servers for the commands."""
+"""Answers, folders and servers for the tests of commands."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def protocol_server() -> Iterator[ProtocolServer]:
 
 @pytest.fixture
 def no_jitter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait before another attempt no longer than the server asks."""
+    """Wait between attempts no longer than the server asks."""
     monkeypatch.setattr(calls, "Retry", partial(Retry, first_wait=0.0))
 
 
 @pytest.fixture
 def gold_answers(own_folder: Path) -> Path:
-    """A replay file that answers every prompt about demo rightly."""
+    """A replay file with the right answer to every prompt about demo."""
     samples = load_dataset("demo").samples
     answers = [
         *({"id": s.id, "prompt": "detection", "text": detection_answer(s)} for s in samples),
@@ -68,7 +68,7 @@ def gold_answers(own_folder: Path) -> Path:
 
 
 def run_chat(server: ProtocolServer | BatchServer, *options: str, dataset: str = "demo") -> int:
-    """Run a chat model behind a server that speaks OpenAI's protocol; `options` may say another."""
+    """Run a chat model behind a server that speaks OpenAI's protocol; `options` come last."""
     base_url = f"{server.url}/v1"
     asked = ("--model", "openai/m", "--base-url", base_url, "--dataset", dataset)
     return main(["run", *asked, *options])
@@ -88,29 +88,29 @@ def related_answer(sample: Sample) -> str:
 
 
 def leaderboard_rows(source: str = "run") -> list[dict[str, str]]:
-    """The rows of results/leaderboard.csv that are of one source."""
+    """Return the rows of results/leaderboard.csv with this source."""
     with Path("results/leaderboard.csv").open(encoding="utf-8", newline="") as file:
         return [row for row in csv.DictReader(file) if row["source"] == source]
 
 
 def table_lines(shown: str) -> list[list[str]]:
-    """The cells of each line of the tables in a text, their headers included."""
+    """Return the cells of the tables in a text, line by line, with the headers."""
     lines = [line for line in shown.splitlines() if re.match(r"\|(?![-:]+\|)", line)]
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
 
 
 def right(reply: Callable[[str], Reply]) -> Callable[[ReceivedRequest], Reply]:
-    """A step of a `ProtocolServer` whose replies are made of right answers."""
+    """Return a step for a `ProtocolServer` that replies with the right answer."""
     return lambda request: reply(answer_to(request.body))
 
 
 def right_items(job: StoredJob) -> dict[str, Item]:
-    """The outcomes of a batch whose requests are all answered rightly."""
+    """Return the right answer to each request of a batch."""
     return {name: Item(text=answer_to(body)) for name, body in job.requests.items()}
 
 
 def answer_to(body: Mapping[str, Any]) -> str:
-    """The right answer to a request, which must hold one message of the user and no other."""
+    """Return the right answer to a request, which must have one user message."""
     (message,) = body["messages"]
     assert message["role"] == "user"
     return _answers()[message["content"]]

@@ -27,7 +27,7 @@ def compare(*arguments: str) -> int:
 
 
 def right(wrong: int = 0) -> dict[str, str | list[str] | Failure]:
-    """Answers to the queries of demo, the first few wrong."""
+    """Return answers to the queries of demo, the first `wrong` of them wrong."""
     samples = load_dataset("demo").samples
     return {s.id: WRONG if n < wrong else related_answer(s) for n, s in enumerate(samples)}
 
@@ -37,13 +37,13 @@ def store(answers: Mapping[str, str | list[str] | Failure], model: str, prompt: 
 
 
 def tables(output: str) -> list[list[list[str]]]:
-    """The cells of every table, without its header."""
+    """Return the cells of each table without its header."""
     return [table_lines(block)[1:] for block in output.split("\n\n") if block.startswith("|")]
 
 
 @pytest.fixture
 def two_models() -> Path:
-    """One right on all 12 queries of demo, the other on the last 4."""
+    """One model is right on all 12 queries of demo, the other on the last 4."""
     store(right(), "fake/one", "naive")
     store(right(wrong=8), "fake/two", "naive")
     return Path()

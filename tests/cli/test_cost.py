@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def answered(*, model: str = "fake/one", to: str = "this machine") -> None:
-    """Detection and query of both samples, which mask as they should."""
+    """Store the right detection and query answers of both samples."""
     dataset = tiny_dataset(Path("tiny.jsonl"))
     runs = Path("results/runs")
     store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO}, model=model, unmasked_text_to=to)
@@ -25,7 +25,7 @@ def answered(*, model: str = "fake/one", to: str = "this machine") -> None:
 
 
 def tiny(*options: str) -> int:
-    """The command on that dataset, which is named by its path."""
+    """Run the command on that dataset."""
     return main(["cost", "--dataset", "tiny.jsonl", *options])
 
 

@@ -19,7 +19,7 @@ TABLES = ["errors.csv", "leak-curve.csv", "leak.csv", "twins.csv"]
 
 
 def cells(output: str, title: str) -> list[list[str]]:
-    """The lines of the table under a title."""
+    """Return the cells of the table under a title."""
     _, _, after = output.partition(f"\n{title}\n\n")
     return table_lines(after.partition("\n\n")[0])
 
@@ -106,9 +106,9 @@ def test_output_is_reproducible_and_contains_no_text_of_a_sample(
     main(["diagnose"])
 
     assert (capsys.readouterr().out, read_folder(runs_of_twins / "diagnosis")) == first
-    told = first[0] + "".join(map(bytes.decode, first[1].values()))
+    output = first[0] + "".join(map(bytes.decode, first[1].values()))
     texts = [text for held in PEOPLE.values() for text, _, _ in held if not text.isdigit()]
-    assert not [text for text in texts if text in told]
+    assert not [text for text in texts if text in output]
 
 
 def test_without_answers_to_queries_there_is_nothing_to_diagnose(capsys: Capsys) -> None:
@@ -116,5 +116,5 @@ def test_without_answers_to_queries_there_is_nothing_to_diagnose(capsys: Capsys)
     store_run(Path("results/runs"), dataset, "detection", {"s1": ANN})
 
     assert main(["diagnose"]) == 2
-    told = "pii-bench: results: no answers to queries are stored there\n"
-    assert capsys.readouterr().err == told
+    message = "pii-bench: results: no answers to queries are stored there\n"
+    assert capsys.readouterr().err == message

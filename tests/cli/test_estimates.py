@@ -1,4 +1,4 @@
-"""What a run costs: told before, kept under a cap, and added up after."""
+"""The cost of a run: estimates, caps and totals."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def related(server: ProtocolServer, *options: str) -> int:
 
 
 def table(shown: str) -> list[list[str]]:
-    """The printed table without its header."""
+    """Return the cells of the printed table without its header."""
     return table_lines(shown)[1:]
 
 
@@ -46,7 +46,7 @@ def totals(results: Path, prompt: str) -> dict[str, Any]:
 
 
 def counted(text: str) -> Reply:
-    """An answer of 1,000 tokens, of which 200 are cached, and 50, of which 20 are reasoning."""
+    """Return an answer with 1,000 tokens in (200 cached) and 50 out (20 reasoning)."""
     counts = {
         "prompt_tokens_details": {"cached_tokens": 200},
         "completion_tokens_details": {"reasoning_tokens": 20},

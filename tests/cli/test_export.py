@@ -83,11 +83,11 @@ def test_a_big_export_logs_its_size_first(
     monkeypatch.setattr(terminal, "BIG", 1000)
     Path("out").touch()
 
-    # A file is where the folder should be: what is told was told before.
+    # A file where the folder should be: the size was logged before the failure.
     assert export_runs("--gzip") == 2
 
-    told, failed = capsys.readouterr().err.splitlines()
-    assert told == "about 0 MB of samples for out: before they are compressed"
+    size, failed = capsys.readouterr().err.splitlines()
+    assert size == "about 0 MB of samples for out: before they are compressed"
     assert "cannot be written" in failed
 
 
@@ -96,7 +96,7 @@ TUNED = "ft:gpt-4.1-nano-2025-04-14:acme::abc123"
 
 @pytest.fixture
 def ten(tmp_path: Path) -> Path:
-    """Ten people of whom only the number differs."""
+    """Ten samples that differ only in a number."""
     return write_lines(
         tmp_path / "ten.jsonl",
         [
@@ -117,15 +117,15 @@ def test_a_file_for_openai_with_tokens_and_prices(
     assert [turn["role"] for turn in first] == ["user", "assistant"]
     assert "Description:\nAnn Lee is 32. No 0.\n\nQuery:\nAm I old?\n" in first[0]["content"]
     assert first[1]["content"] == '### Answer: ["32"]'
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     texts = [sum(len(turn["content"]) for turn in line["messages"]) for line in read_lines(out)]
     # A token a byte is the bound; all is ASCII.
     size, bound = out.stat().st_size, sum(texts)
-    assert told.out.startswith(f"10 examples, {size:,} bytes, ")
-    assert f" / {bound:,} tokens: {out}\n" in told.out
-    assert "USD for 2 epochs" in told.out
-    assert f" / {bound * 2 * 1.5 / 1e6:.2f} |\n| gpt-4o-2024-08-06" in told.out
-    assert told.err == "OpenAI lets no new users fine-tune (guide of 2026-05-07)\n"
+    assert output.out.startswith(f"10 examples, {size:,} bytes, ")
+    assert f" / {bound:,} tokens: {out}\n" in output.out
+    assert "USD for 2 epochs" in output.out
+    assert f" / {bound * 2 * 1.5 / 1e6:.2f} |\n| gpt-4o-2024-08-06" in output.out
+    assert output.err == "OpenAI lets no new users fine-tune (guide of 2026-05-07)\n"
 
 
 def test_all_three_tasks_for_transformers(ten: Path, tmp_path: Path, capsys: Capsys) -> None:
@@ -161,8 +161,8 @@ def test_a_file_can_be_compressed_and_a_big_one_logs_its_size_first(
     command = ["export", "fine-tuning", "--for", "mistral"]
     assert main([*command, *of(ten, tmp_path / "plain.jsonl")]) == 0
     plain = (tmp_path / "plain.jsonl").read_bytes()
-    told = f"about 0 MB of samples for {tmp_path / 'plain.jsonl'}: --gzip compresses them\n"
-    assert capsys.readouterr().err.startswith(told)
+    message = f"about 0 MB of samples for {tmp_path / 'plain.jsonl'}: --gzip compresses them\n"
+    assert capsys.readouterr().err.startswith(message)
 
     assert main([*command, *of(ten, tmp_path / name), *options]) == 0
 

@@ -23,9 +23,9 @@ def test_a_good_system_passes_and_a_worse_one_fails(capsys: Capsys) -> None:
 
     lacking = ["gate", "--model", "gold+none", "--dataset", "demo"]
     assert main([*lacking, "--min", "masking.protection=1", "--baseline", "baseline.json"]) == 1
-    told = capsys.readouterr().out.splitlines()
-    assert told[0].startswith("demo, query-related: f1 is 0.")
-    assert told[1].startswith("demo, masking: h is 0.")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("demo, query-related: f1 is 0.")
+    assert lines[1].startswith("demo, masking: h is 0.")
     assert Path("results/runs").is_dir()
 
 

@@ -1,4 +1,4 @@
-"""Names that a server, a manifest or a file of samples made up, through every command."""
+"""Hostile names from servers, manifests and samples, in every command."""
 
 from __future__ import annotations
 

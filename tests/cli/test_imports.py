@@ -1,4 +1,4 @@
-"""What commands import: nothing heavy that they do not use."""
+"""Commands import no heavy package that they do not use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that end in the middle, and what the next run makes of it."""
+"""Runs that are interrupted, and the runs that continue them."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ QUESTIONS: Final = {
 
 
 def question(request: ReceivedRequest) -> tuple[str, str]:
-    """The prompt and the sample that a request is about."""
+    """Return the prompt name and sample id of a request."""
     return QUESTIONS[request.body["messages"][-1]["content"]]
 
 
 def answer(request: ReceivedRequest) -> Reply:
-    """The same answer to the same question, of about 1,000 characters."""
+    """Return about 1,000 characters that depend only on the question."""
     digest = hashlib.sha256("/".join(question(request)).encode()).hexdigest()
     return completion(f"小满 {digest * 15}", delay=0.005)
 
 
 def tell_at_request(server: ProtocolServer, number: int, *, hang: bool) -> threading.Event:
-    """An event that says when so many requests have come; from then on the server may hang."""
+    """Return an event that is set at a number of requests; from then on the server may hang."""
     reached = threading.Event()
 
     def step(request: ReceivedRequest) -> Reply:
@@ -62,7 +62,7 @@ def tell_at_request(server: ProtocolServer, number: int, *, hang: bool) -> threa
 
 
 class Run:
-    """`pii-bench run` on the first samples, in a process of its own."""
+    """`pii-bench run` on the first samples, in a separate process."""
 
     def __init__(self, server: ProtocolServer, results: Path, samples: int) -> None:
         arguments = ("run", "--model", "openai/m", "--base-url", f"{server.url}/v1")
@@ -81,7 +81,7 @@ class Run:
 
 
 def stored(results: Path) -> list[tuple[str, str]]:
-    """The questions whose answers are on disk as complete lines."""
+    """Return the questions with a complete line on disk."""
     found = []
     for prompt in PROMPTS:
         paths = (results / "runs").glob(f"openai--m@*/{prompt.name}/{DATASET}.jsonl")
@@ -94,10 +94,10 @@ def stored(results: Path) -> list[tuple[str, str]]:
 def run_and_kill(
     server: ProtocolServer, results: Path, samples: int, moments: random.Random, late: float = 0.0
 ) -> bool:
-    """Kill a run at a random moment after its first request; whether it was still running.
+    """Kill a run at a random moment after its first request; return True if it was still running.
 
-    Of the moments, the share `late` comes after the last request, when lines are sorted and
-    the leaderboard is written.
+    The share `late` of the moments is after the last request, when lines are sorted and the
+    leaderboard is written.
     """
     before = stored(results)
     missing = 2 * samples - len(before)
@@ -122,9 +122,9 @@ def run_and_kill(
 
 
 def finish(server: ProtocolServer, results: Path, samples: int) -> dict[str, bytes]:
-    """Run to the end; the files that are there then, but for how long each call took.
+    """Run to the end, and return the result files without the seconds of calls.
 
-    Kept scores are named by a hash of the responses, with these times.
+    Score files are left out: their names are hashes over these seconds.
     """
     server.script(answer)
     code, errors = Run(server, results, samples).end()

@@ -1,4 +1,4 @@
-"""Runs in batches, and runs that meet others in the same folder."""
+"""Runs in batches, and runs that share requests."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_equal_requests_of_another_dataset_are_reused(
 
 @pytest.fixture
 def overlapping(batches: OpenAIBatches) -> tuple[str, ...]:
-    """A run of three datasets, the last of which holds what the first two do, and one more."""
+    """A run of three datasets; the last contains the samples of the others, and one more."""
     texts = {"one": "Ann Lee.", "two": "Bob Ray.", "three": "Cy Fox."}
     hard = [
         sample_record(f"hard-{name}", description=text, subjects=[], related=[])
@@ -187,7 +187,7 @@ def overlapping(batches: OpenAIBatches) -> tuple[str, ...]:
 
 
 def answered() -> dict[str, str]:
-    """Sample id to request hash, of every answer that is stored."""
+    """Return sample id to request hash for every stored answer."""
     paths = Path().glob("results/runs/*/detection/*.jsonl")
     lines = (line for path in paths for line in read_lines(path))
     return {line["id"]: line["request"] for line in lines if "error" not in line}
@@ -208,9 +208,9 @@ def test_equal_requests_of_two_datasets_are_submitted_once(
     requests = answered()
     assert sorted(requests) == ["hard-one", "hard-three", "hard-two", "one-1", "two-1"]
     assert requests["hard-one"] == requests["one-1"] != requests["two-1"]
-    told = capsys.readouterr().err
-    assert "2 requests are in batches of other datasets: asked once" in told
-    assert "2 answers to the same requests are used again, from other datasets" in told
+    errors = capsys.readouterr().err
+    assert "2 requests are in batches of other datasets: asked once" in errors
+    assert "2 answers to the same requests are used again, from other datasets" in errors
 
 
 def test_a_shared_batch_is_collected_for_both_datasets(
@@ -260,10 +260,10 @@ def test_a_replay_answers_by_sample() -> None:
     for name in ("one", "two"):
         write_lines(Path(f"{name}.jsonl"), [sample_record(f"{name}-1")])
     answers = [{"id": f"{name}-1", "text": f'### Answer: ["{name}"]'} for name in ("one", "two")]
-    write_lines(Path("said.jsonl"), answers)
+    write_lines(Path("answers.jsonl"), answers)
     for name in ("one", "two"):
         asked = ("--dataset", f"{name}.jsonl", "--task", "query-related")
-        assert main(["run", "--model", "replay:said.jsonl", *asked]) == 0
+        assert main(["run", "--model", "replay:answers.jsonl", *asked]) == 0
 
     stored = [read_lines(path) for path in Path().glob("results/runs/*/naive/*-????????.jsonl")]
     assert sorted(line["text"] for (line,) in stored) == [each["text"] for each in answers]

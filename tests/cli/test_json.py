@@ -51,7 +51,7 @@ EACH: Final[Mapping[str, Mapping[str, object]]] = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs, and the sets that `data quality` reads, of which there is a part."""
+    """Two runs, and the first samples of the sets that `data quality` reads."""
     folder = tmp_path_factory.mktemp("json")
     (folder / "bench.toml").write_text('models = ["gold+keyword"]\ndatasets = ["demo"]\n')
     (folder / "data").mkdir()

@@ -1,4 +1,4 @@
-"""The strategy `json` through the command: any taxonomy, with and without examples."""
+"""The strategy `json` with any taxonomy, with and without examples."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SPANS += [(32, 42, "FIRSTNAME"), (52, 55, "FIRSTNAME")]
 
 
 def by_label(request: ReceivedRequest) -> dict[str, list[str]]:
-    """Gold of the demo sample that is asked about, by type."""
+    """Return the gold texts of the requested demo sample by type."""
     content = request.body["messages"][0]["content"]
     text = content.rpartition("Text:\n")[2].partition("\n\nYour object:")[0]
     (sample,) = (each for each in load_dataset("demo").samples if each.description.strip() == text)
@@ -84,8 +84,8 @@ def spans_dataset() -> str:
 
 
 def test_labels_of_another_taxonomy_become_our_types(protocol_server: ProtocolServer) -> None:
-    said = {"FIRSTNAME": ["Mia", "Ben", "Ann"], "LASTNAME": ["Ortega"], "TITLE": ["met"]}
-    protocol_server.script(completion(json.dumps({"PII": {**said, "AGE": ["41", "42"]}})))
+    values = {"FIRSTNAME": ["Mia", "Ben", "Ann"], "LASTNAME": ["Ortega"], "TITLE": ["met"]}
+    protocol_server.script(completion(json.dumps({"PII": {**values, "AGE": ["41", "42"]}})))
 
     source = spans_dataset()
     assert run_chat(protocol_server, *JSON, "--taxonomy", "ai4privacy", dataset=source) == 0
@@ -102,8 +102,8 @@ def test_labels_of_another_taxonomy_become_our_types(protocol_server: ProtocolSe
 def test_the_values_of_a_run_are_scored_as_spans(
     protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
-    said = {"PER": ["Mia", "Ben Ortega", "Ben", "Mia Ortega", "Zoe"], "DEM": ["41"]}
-    protocol_server.script(completion(json.dumps({"PII": said})))
+    values = {"PER": ["Mia", "Ben Ortega", "Ben", "Mia Ortega", "Zoe"], "DEM": ["41"]}
+    protocol_server.script(completion(json.dumps({"PII": values})))
     source = spans_dataset()
     run_chat(protocol_server, *JSON, dataset=source)
     (path,) = Path().glob("results/runs/*/json/*.run.json")
@@ -128,15 +128,15 @@ def test_only_detection_runs_on_the_dataset_have_spans(
     OPENAI.run(protocol_server, "--limit", "1")
     found = {path.parent.name: str(path) for path in Path().glob("results/runs/*/*/*.run.json")}
 
-    def told(name: str, dataset: str) -> str:
+    def last_error(name: str, dataset: str) -> str:
         capsys.readouterr()
         code = main(["spans", "--run", found[name], "--dataset", dataset])
         return f"{code} {capsys.readouterr().err.splitlines()[-1]}"
 
-    assert told("detection", spans_dataset()).startswith("2 ")
-    assert "is a run on demo, not on ai4privacy-rows-" in told("detection", spans_dataset())
-    assert "answers query-related: no places" in told("naive", "demo")
-    assert "11 documents have no answer and are left out" in told("detection", "demo")
+    assert last_error("detection", spans_dataset()).startswith("2 ")
+    assert "is a run on demo, not on ai4privacy-rows-" in last_error("detection", spans_dataset())
+    assert "answers query-related: no places" in last_error("naive", "demo")
+    assert "11 documents have no answer and are left out" in last_error("detection", "demo")
     assert main(["spans", "--dataset", "demo"]) == 2
 
 

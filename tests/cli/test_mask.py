@@ -1,4 +1,4 @@
-"""The command, with answers from a replay file where a reader must know them."""
+"""`pii-bench mask` on one text, mostly with answers from a replay file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def system(folder: Path, detection: str = FOUND, related: str = '### Answer: ["3
         {"id": "text", "prompt": "detection", "text": detection, "finish": "stop"},
         {"id": "text", "text": related, "finish": "stop"},
     ]
-    return f"replay:{write_lines(folder / 'said.jsonl', answers)}"
+    return f"replay:{write_lines(folder / 'answers.jsonl', answers)}"
 
 
 def mask(*options: object, query: str = QUERY) -> int:
@@ -118,18 +118,18 @@ def test_no_other_file_is_written_and_no_message_quotes_the_text(
 
     assert mask(letter, "--model", name, query="Is Ann Lee old, Bo Ek?") == 0
 
-    said = capsys.readouterr().err
-    assert said.splitlines()[1:] == [
+    errors = capsys.readouterr().err
+    assert errors.splitlines()[1:] == [
         "pii-bench mask: masked: 2 values at 2 places (PER 2)",
         "pii-bench mask: left readable because the query needs it (DEM 1)",
         "pii-bench mask: named by the system, but not found in the text: 1",
         "pii-bench mask: the query itself contains 2 values (PER 2): it is not masked",
     ]
-    assert {path.name for path in letter.parent.iterdir()} == {"letter.txt", "said.jsonl"}
+    assert {path.name for path in letter.parent.iterdir()} == {"letter.txt", "answers.jsonl"}
 
 
 def test_failed_answers_refuse_the_text_or_mask_everything(letter: Path, capsys: Capsys) -> None:
-    for said, options, code, shown, told in (
+    for answers, options, code, shown, message in (
         (("Ann Lee, I suppose.",), ["--on-failure", "mask-all"], 2, "", "; nothing is masked\n"),
         ((FOUND, "Hm."), ["--mapping", "mapping.json"], 2, "", "; nothing is masked\n"),
         (
@@ -140,10 +140,10 @@ def test_failed_answers_refuse_the_text_or_mask_everything(letter: Path, capsys:
             "everything that was found is masked\n",
         ),
     ):
-        assert mask(letter, "--model", system(letter.parent, *said), *options) == code
+        assert mask(letter, "--model", system(letter.parent, *answers), *options) == code
         output = capsys.readouterr()
         assert output.out == shown
-        assert output.err.endswith(told)
+        assert output.err.endswith(message)
     assert not (letter.parent / "mapping.json").exists()
 
 
@@ -168,7 +168,7 @@ def test_a_mapping_is_not_overwritten_without_force(letter: Path, capsys: Capsys
     assert mask(*options) == 2
     output = capsys.readouterr()
     assert output.out == ""
-    # Before anything is said of the text.
+    # Refused before the system is asked.
     assert output.err.startswith("pii-bench: mapping.json: is there already, ")
     assert mask(*options, "--force") == 0
     assert capsys.readouterr().out == MASKED
@@ -189,7 +189,7 @@ def test_the_text_is_not_printed_if_the_mapping_cannot_be_written(
 
 
 @pytest.mark.parametrize(
-    ("answer", "code", "restored", "told"),
+    ("answer", "code", "restored", "message"),
     [
         (
             "Dear <Full Name 1>,\nyou are not old.",
@@ -211,14 +211,14 @@ def test_an_answer_is_restored_and_other_tags_are_logged(
     answer: str,
     code: int,
     restored: str,
-    told: str,
+    message: str,
 ) -> None:
     mapping = {"format": "pii-bench-mask-1", "tags": MAPPING}
     Path("mapping.json").write_text(json.dumps(mapping))
     pipe(monkeypatch, answer)
 
     assert unmask("-") == code
-    assert capsys.readouterr() == (restored, f"pii-bench mask: {told}\n")
+    assert capsys.readouterr() == (restored, f"pii-bench mask: {message}\n")
 
 
 @pytest.mark.parametrize(

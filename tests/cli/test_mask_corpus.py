@@ -1,4 +1,4 @@
-"""Folders and tables, with answers from a replay file or a server."""
+"""`pii-bench mask` on folders and tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def replay() -> str:
         {"id": "text", "prompt": "detection", "text": FOUND, "finish": "stop"},
         {"id": "text", "text": NEEDED, "finish": "stop"},
     ]
-    return f"replay:{write_lines(Path('said/said.jsonl'), answers)}"
+    return f"replay:{write_lines(Path('said/answers.jsonl'), answers)}"
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def table() -> Path:
 
 
 def behind(server: ProtocolServer) -> tuple[str, ...]:
-    """The options of a chat model behind a server."""
+    """Return the options of a chat model behind a server."""
     return ("--model", "openai/m", "--base-url", server.url)
 
 
@@ -101,7 +101,7 @@ def test_a_column_is_masked_for_the_query_of_each_row(
     write_lines(table, [row | {"ask": f"Number {n}?"} for n, row in enumerate(ROWS)])
     needed = ("[]", '["32"]', "[]")
     protocol_server.script(
-        *(completion(said) for each in needed for said in (FOUND, f"### Answer: {each}"))
+        *(completion(text) for each in needed for text in (FOUND, f"### Answer: {each}"))
     )
 
     assert (

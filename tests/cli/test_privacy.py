@@ -1,4 +1,4 @@
-"""Keys and sample texts: planted, run past every way to end, and looked for everywhere."""
+"""Keys and sample texts are searched in all output, however a run ends."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KEYS: Final = {
 }
 SAMPLES: Final = load_dataset("demo").samples
 WINDOW: Final = 16
-"""Characters of a sample in a row that are no accident."""
+"""Length of a piece of a sample that counts as a leak, in characters."""
 
 WINDOWS: Final = frozenset(
     text[start : start + WINDOW]
@@ -45,19 +45,19 @@ CLOUD: Final = ("openai", "deepseek", "anthropic", "mistral")
 
 
 def leaks(text: str) -> list[str]:
-    """The keys and pieces of samples in a text."""
+    """Return the keys and pieces of samples in a text."""
     pieces = (text[start : start + WINDOW] for start in range(len(text) - WINDOW + 1))
     return [key for key in KEYS.values() if key in text] + [p for p in pieces if p in WINDOWS]
 
 
 def files(folder: Path) -> str:
-    """The names and contents of everything in a folder, hidden files too."""
+    """Return the names and contents of all files in a folder, hidden ones too."""
     paths = sorted(folder.rglob("*"))
     return "\n".join(f"{p}\n{_text(p) if p.is_file() else ''}" for p in paths)
 
 
 def _text(path: Path) -> str:
-    """What a file says; of kept scores, what their archive holds."""
+    """Return the content of a file; for score files, the unpacked content."""
     if path.suffix != ".npz":
         return path.read_text(encoding="utf-8")
     with zipfile.ZipFile(path) as archive:
@@ -65,19 +65,19 @@ def _text(path: Path) -> str:
 
 
 def answer(request: ReceivedRequest, text: str = "### Answer: []") -> Reply:
-    """An answer in the protocol that was spoken; Mistral's is as OpenAI's."""
+    """Return an answer in the protocol of the request; Mistral's is the same as OpenAI's."""
     return message(text) if request.path.endswith("/messages") else completion(text)
 
 
 def echo(request: ReceivedRequest) -> str:
-    """The key and the texts that a client sent."""
+    """Return the key and the texts of a request."""
     key = request.headers.get("authorization") or request.headers["x-api-key"]
     return "\n".join([key, *(turn["content"] for turn in request.body["messages"])])
 
 
 def bad_request(request: ReceivedRequest) -> Reply:
-    said = echo(request)
-    error = {"type": said, "message": said, "code": said, "param": said}
+    sent = echo(request)
+    error = {"type": sent, "message": sent, "code": sent, "param": sent}
     return Reply(status=400, body={"type": "error", "error": error, **error})
 
 
@@ -106,7 +106,7 @@ def run(model: str, *options: object) -> int:
 
 
 def sent_keys(server: ProtocolServer) -> set[str]:
-    """The variables whose keys are in what came."""
+    """Return the variables whose keys the server received."""
     came = [str([request.path, dict(request.headers), request.body]) for request in server.requests]
     return {variable for variable, key in KEYS.items() if any(key in text for text in came)}
 
@@ -174,15 +174,15 @@ def test_errors_that_repeat_the_request_leak_nothing(
 def test_texts_are_stored_only_where_the_model_repeats_them(
     capsys: Capsys, protocol_server: ProtocolServer
 ) -> None:
-    said = (SAMPLES[0].query or "")[:40]
-    protocol_server.script(lambda request: answer(request, f'### Answer: ["{said}"]'))
+    repeated = (SAMPLES[0].query or "")[:40]
+    protocol_server.script(lambda request: answer(request, f'### Answer: ["{repeated}"]'))
 
     assert run("openai/m", "--base-url", protocol_server.url, "--limit", 2) == 0
 
     found = {name for name in read_folder(Path()) if leaks(_text(Path(name)))}
     assert {name.rpartition("/")[2] for name in found} == {"demo.jsonl"}
     pieces = {piece for name in found for piece in leaks(_text(Path(name)))}
-    assert pieces == {said[start : start + WINDOW] for start in range(40 - WINDOW + 1)}
+    assert pieces == {repeated[start : start + WINDOW] for start in range(40 - WINDOW + 1)}
     output = capsys.readouterr()
     assert leaks(output.out + output.err) == []
 

@@ -1,4 +1,4 @@
-"""Every provider through the command: what is asked, and what its answers are worth."""
+"""Every provider: requests, and scores of its answers."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Speaker:
     """A model of a provider, and the protocol in which it answers.
 
     Attributes:
-        model: as `--model` takes it.
-        base: what follows the server's URL in `--base-url`.
-        path: where requests arrive.
-        settings: the body of a request beside its messages.
-        reply: an answer of a text.
-        form: how a schema is asked for.
+        model: a name as for `--model`.
+        base: the suffix of the server's URL in `--base-url`.
+        path: the path of requests.
+        settings: the body of a request without its messages.
+        reply: makes a reply with a text.
+        form: returns the part of the body that asks for a schema.
     """
 
     model: str
@@ -106,7 +106,7 @@ SPEAKERS: Final = pytest.mark.parametrize(
 
 
 def settings(request: ReceivedRequest) -> dict[str, Any]:
-    """The body of a request beside its messages."""
+    """Return the body of a request without its messages."""
     return {key: value for key, value in request.body.items() if key != "messages"}
 
 

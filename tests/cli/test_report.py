@@ -59,8 +59,8 @@ def test_a_users_texts_are_included_only_on_request(capsys: Capsys) -> None:
     assert "Ann Lee" not in file.read_text(encoding="utf-8")
 
     assert report("--texts") == 0
-    said = f"it contains the texts of {tiny.name}: the file is as private as they are\n"
-    assert said in capsys.readouterr().err
+    message = f"it contains the texts of {tiny.name}: the file is as private as they are\n"
+    assert message in capsys.readouterr().err
     assert "Ann Lee" in file.read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Texts that a chat model writes anew, with a model whose answers are in a file."""
+"""Texts that a chat model rewrites, with answers from a replay file."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ LEFT: Final = (
 LETTER: Final = "I am Ann Lee, ann.lee@mail.example, and earn 41,000 dollars in Oslo."
 
 
-def scripted(folder: Path, **said: str) -> str:
-    """A model that says this about each sample, behind the mark."""
+def scripted(folder: Path, **texts: str) -> str:
+    """Return a replay model with a rewritten text for each sample id."""
     lines = [
         {"id": name, "prompt": "rewrite", "text": f"### Text:\n{text}", "finish": "stop"}
-        for name, text in said.items()
+        for name, text in texts.items()
     ]
-    return f"replay:{write_lines(folder / 'said.jsonl', lines)}"
+    return f"replay:{write_lines(folder / 'answers.jsonl', lines)}"
 
 
 @pytest.fixture
 def three() -> Path:
-    """Ann Lee, 32, three times."""
+    """Three samples about Ann Lee, 32."""
     return write_lines(Path("three.jsonl"), [sample_record(f"s{n}") for n in (1, 2, 3)])
 
 
@@ -114,7 +114,7 @@ def test_a_text_is_rewritten_and_revealed_values_are_counted(letter: Path, capsy
         "pii-bench mask: the unmasked text goes to: this machine",
         f"pii-bench mask: {LEFT}",
     ]
-    assert {path.name for path in letter.parent.iterdir()} == {"letter.txt", "said.jsonl"}
+    assert {path.name for path in letter.parent.iterdir()} == {"letter.txt", "answers.jsonl"}
 
 
 def test_explain_lists_what_the_new_text_reveals(letter: Path, capsys: Capsys) -> None:

@@ -155,11 +155,11 @@ def test_a_setting_changed_back_reuses_its_answers(
     assert re.search(r"^\| detection +\| demo +\| +0 \|", capsys.readouterr().out, re.MULTILINE)
     assert run(*command) == 0
 
-    told = capsys.readouterr().err
+    errors = capsys.readouterr().err
     assert (
         f"detection on demo: 12 answers to the same requests are used again, from {aside}\n"
-    ) in told
-    assert "detection on demo: 12 of 12 answered before\n" in told
+    ) in errors
+    assert "detection on demo: 12 of 12 answered before\n" in errors
     assert len(protocol_server.requests) == 24
 
 
@@ -261,7 +261,7 @@ def systems():
 
 
 @pytest.mark.parametrize(
-    ("place", "told"),
+    ("place", "messages"),
     [
         # The text of demo-0001 alone names Halifax.
         (
@@ -278,7 +278,7 @@ def systems():
     ],
 )
 def test_samples_on_which_a_plug_in_fails_are_logged_and_the_run_continues(
-    capsys: Capsys, monkeypatch: pytest.MonkeyPatch, place: str, told: list[str]
+    capsys: Capsys, monkeypatch: pytest.MonkeyPatch, place: str, messages: list[str]
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "mine", raising=False)
@@ -287,5 +287,5 @@ def test_samples_on_which_a_plug_in_fails_are_logged_and_the_run_continues(
     assert run("python:mine:systems", "--task", "detection") == 0
 
     output = capsys.readouterr()
-    assert output.err.splitlines()[-len(told) :] == told
+    assert output.err.splitlines()[-len(messages) :] == messages
     assert "| 12/12" in output.out

@@ -1,4 +1,4 @@
-"""Every model of a file with every strategy on every dataset."""
+"""`pii-bench run --config`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def config() -> Path:
-    """A file of three systems, one of them a chat model, that all call no one."""
+    """A file of three systems that make no calls, one of them a chat model."""
     return write(
         Path(),
         'models = ["replay:gold.jsonl", "gold+keyword", "gold+none"]',
@@ -42,8 +42,8 @@ def at(server: ProtocolServer) -> tuple[str, ...]:
     return ("--base-url", f"{server.url}/v1")
 
 
-def headings(told: str) -> list[str]:
-    return re.findall(r"^(\d+ of \d+: .*)$", told, re.MULTILINE)
+def headings(errors: str) -> list[str]:
+    return re.findall(r"^(\d+ of \d+: .*)$", errors, re.MULTILINE)
 
 
 @pytest.mark.usefixtures("gold_answers")
@@ -93,14 +93,14 @@ def test_a_cell_that_cannot_run_is_logged_and_the_next_one_runs(capsys: Capsys) 
     assert run(config) == 1
 
     output = capsys.readouterr()
-    told = output.err.splitlines()
-    assert told[:4] == [
+    lines = output.err.splitlines()
+    assert lines[:4] == [
         "1 of 3: openai/m+naive",
         ("openai/m+naive: provider 'openai' needs a key: set OPENAI_API_KEY in the environment"),
         "2 of 3: replay:gone.jsonl+naive",
         "replay:gone.jsonl+naive: gone.jsonl: No such file or directory",
     ]
-    assert told[-1] == (
+    assert lines[-1] == (
         "2 of 3 are incomplete: openai/m+naive, replay:gone.jsonl+naive; run again to continue"
     )
     assert "gold+none, oracle" in output.out
@@ -150,9 +150,9 @@ def test_all_cells_share_the_cap(protocol_server: ProtocolServer, capsys: Capsys
 
     asked = [request.body["model"] for request in protocol_server.requests]
     assert asked == ["a", "a", "a", "b", "b"]
-    told = capsys.readouterr().err
-    assert "1 of 3 samples have no answer, skipped_budget 1;" in told
-    assert told.splitlines()[-1] == "1 of 3 are incomplete: openai/b; run again to continue"
+    errors = capsys.readouterr().err
+    assert "1 of 3 samples have no answer, skipped_budget 1;" in errors
+    assert errors.splitlines()[-1] == "1 of 3 are incomplete: openai/b; run again to continue"
 
 
 def test_a_dry_run_estimates_shared_calls_once(
@@ -209,7 +209,7 @@ def test_a_dataset_with_two_names_runs_once(capsys: Capsys) -> None:
 
     assert run(write(Path(), 'models = ["gold"]', datasets=names)) == 0
 
-    # Or its faults would be told twice.
+    # Otherwise its faults would be logged twice.
     assert len(re.findall("annotation faults left out", capsys.readouterr().err)) == 1
 
 

@@ -35,7 +35,7 @@ def score(path: Path, dataset: str = "demo") -> int:
 
 
 def cells(output: str, title: str) -> list[str]:
-    """The cells of the one row under a title."""
+    """Return the cells of the only row under a title."""
     return table_lines(output.split(f"\n{title}\n\n")[1])[1]
 
 
@@ -164,7 +164,7 @@ def test_annotation_faults_are_logged(capsys: Capsys) -> None:
     faulty = CAPID_LINE | {"piis": ANSWERED | {"gout": ANSWERED["asthma"]}}
     dataset = write_lines(Path("test.jsonl"), [faulty])
     outputs = write_lines(Path("outputs.jsonl"), [CAPID_ANSWER])
-    told = (
+    message = (
         f"capid:{dataset}: annotation faults left out: 1\n"
         "  capid-0001: phrase 2 of 'piis' is not in it\n"
     )
@@ -173,11 +173,11 @@ def test_annotation_faults_are_logged(capsys: Capsys) -> None:
     command = ["convert", "capid-outputs", str(outputs), "--dataset", f"capid:{dataset}"]
     assert main([*command, "--out", str(out)]) == 0
     output = capsys.readouterr()
-    assert output.err == told
+    assert output.err == message
     assert output.out == f"{out}: 1 predictions (ok 1)\n"
 
     assert score(out, f"capid:{dataset}") == 0
-    assert capsys.readouterr().err == told
+    assert capsys.readouterr().err == message
 
 
 def test_answers_without_types_have_no_strict_f1(capsys: Capsys) -> None:

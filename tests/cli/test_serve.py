@@ -1,4 +1,4 @@
-"""`pii-bench serve`: what it refuses, and its accounts."""
+"""`pii-bench serve`: refused options and accounts."""
 
 from __future__ import annotations
 

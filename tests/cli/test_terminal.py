@@ -116,7 +116,7 @@ def shown(
     total: int = 3,
     ledger: Ledger | None = None,
 ) -> str:
-    """What a run shows in which the first call fails and each call takes 1,000 tokens."""
+    """Return the output of a run whose first call fails; each call takes 1,000 tokens."""
     file = StringIO()
     with RunProgress(Console(file=file, force_terminal=terminal, width=100)) as progress:
         progress.label(label, ledger)
@@ -173,7 +173,7 @@ def test_running_batches_are_shown() -> None:
 
 
 def gone_on_with(*, terminal: bool) -> str:
-    """What is shown of a run that is left and gone on with, while another one starts."""
+    """Return the output of a run that is paused for another one and resumed."""
     file = StringIO()
     with RunProgress(Console(file=file, force_terminal=terminal, width=60)) as progress:
         for label, done in (("naive", 0), ("detection", 0), ("naive", 1)):

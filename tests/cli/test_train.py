@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """What training was asked for, which takes one epoch."""
+    """The arguments of a stub training that takes one epoch."""
     asked: list[object] = []
 
     def train(

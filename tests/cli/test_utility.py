@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CONDITIONS = ["no-mask", "mask-all", "mask-query-unrelated", "gold+gold"]
 ANSWERS = {"Ann Lee is 32.": "You are young at 32.", "<Full Name> is <Age>.": "Who knows?"}
-"""By what the answerer reads; the ideal's text keeps the age."""
+"""Answers by masked text; the ideal text keeps the age."""
 
 
 LOADED = cache(WordLlamaEncoder)
@@ -35,12 +35,12 @@ def embedders_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def small_set() -> Path:
-    """Ann Lee, 32, asks twice about her age."""
+    """Two samples in which Ann Lee, 32, asks about her age."""
     return write_lines(Path("set.jsonl"), [sample_record("s1"), sample_record("s2")])
 
 
 def utility(server: ProtocolServer | None = None, *options: object) -> bool:
-    """Run the command; with a server, the answerer is behind it."""
+    """Run the command; the answerer is behind the server, if one is given."""
     given: list[object] = ["--dataset", "set.jsonl", "--concurrency", 1, *options]
     if server is not None:
         given += ["--answerer", "openai/answerer", "--answerer-base-url", f"{server.url}/v1"]
@@ -50,23 +50,23 @@ def utility(server: ProtocolServer | None = None, *options: object) -> bool:
 
 
 def judge(server: ProtocolServer) -> list[str]:
-    """The options of a judge behind the same server."""
+    """Return the options of a judge behind the same server."""
     return ["--judge", "openai/judge", "--judge-base-url", f"{server.url}/v1"]
 
 
 def reply(request: ReceivedRequest) -> Reply:
-    """The answer to a masked text, or ratings: 9 for the answer that knows, 3 for the other."""
-    said = request.body["messages"][0]["content"]
-    if "### Ratings" not in said:
-        (text,) = re.findall(r"^Text:\n(.*)$", said, re.MULTILINE)
+    """Return an answer, or ratings: 3 for the answer "Who knows?", 9 for the other."""
+    prompt = request.body["messages"][0]["content"]
+    if "### Ratings" not in prompt:
+        (text,) = re.findall(r"^Text:\n(.*)$", prompt, re.MULTILINE)
         return completion(ANSWERS.get(text, "You are 32."))
-    one, other = re.findall(r"^Answer [AB]:\n(.*)$", said, re.MULTILINE)
+    one, other = re.findall(r"^Answer [AB]:\n(.*)$", prompt, re.MULTILINE)
     ratings = [3 if answer == "Who knows?" else 9 for answer in (one, other)]
     return completion("### Ratings: A={}, B={}".format(*ratings))
 
 
 def rows(measure: str = "cosine") -> dict[str, dict[str, str]]:
-    """Rows of ours by condition."""
+    """Return our rows by condition."""
     with Path("results/utility/utility.csv").open(encoding="utf-8") as file:
         return {
             row["condition"]: row
@@ -189,10 +189,10 @@ def test_an_interrupted_study_logs_what_is_missing(
 
     assert not utility(protocol_server, "--answer-tokens", 9)
 
-    told = capsys.readouterr()
-    assert told.err.count("2 of 2 samples have no answer; run again") == 3
-    assert told.err.startswith("interrupted\n")
-    assert told.out == ""
+    output = capsys.readouterr()
+    assert output.err.count("2 of 2 samples have no answer; run again") == 3
+    assert output.err.startswith("interrupted\n")
+    assert output.out == ""
 
 
 def test_a_complete_run_of_the_masker_is_reused(protocol_server: ProtocolServer) -> None:
@@ -201,17 +201,17 @@ def test_a_complete_run_of_the_masker_is_reused(protocol_server: ProtocolServer)
         {"id": name, "prompt": "detection", "text": 'Subject1{"Ann Lee": "PER"}'}
         for name in ("s1", "s2")
     ]
-    replay = f"replay:{write_lines(Path('said.jsonl'), lines)}"
+    replay = f"replay:{write_lines(Path('answers.jsonl'), lines)}"
     protocol_server.script(reply)
     utility(protocol_server, "--model", replay)
     before = read_folder(Path("results/runs"))
 
-    Path("said.jsonl").write_text("")
+    Path("answers.jsonl").write_text("")
     # It would ask again now, and get no answer.
     assert utility(protocol_server, "--model", replay)
 
     assert read_folder(Path("results/runs")) == before
-    assert figures(rows()["replay/said+naive"])[0] == "0.5000"
+    assert figures(rows()["replay/answers+naive"])[0] == "0.5000"
 
 
 @pytest.mark.parametrize(
@@ -292,13 +292,13 @@ WRITTEN = "They are 32."
 
 
 def rewriting_reply(request: ReceivedRequest) -> Reply:
-    """A text that keeps the age, and a judge who takes the shorter text whatever its place."""
-    said = request.body["messages"][0]["content"]
-    if "### Text:" in said:
+    """Return a text that keeps the age, or the verdict of a judge that prefers the shorter text."""
+    prompt = request.body["messages"][0]["content"]
+    if "### Text:" in prompt:
         return completion(f"### Text:\n{WRITTEN}")
-    if "### Better" not in said:
+    if "### Better" not in prompt:
         return reply(request)
-    one, other = re.findall(r"^Version [AB]:\n(.*)$", said, re.MULTILINE)
+    one, other = re.findall(r"^Version [AB]:\n(.*)$", prompt, re.MULTILINE)
     return completion(f"### Better: {'A' if len(one) < len(other) else 'B'}")
 
 
@@ -320,11 +320,11 @@ def test_rewritten_texts_are_answered_and_compared_in_both_orders(
     assert asked == 2 * (1 + 4 + 2 * 2 + 2)
     (condition,) = rows().keys() - {"no-mask", "mask-all", "mask-query-unrelated"}
     assert re.fullmatch(r"openai/writer@.*\+rewrite", condition)
-    # The name is gone and the age is told.
+    # The name is gone, and the age is still revealed.
     assert rows()[condition]["privacy"] == "0.5000"
     with Path("results/utility/texts.csv").open(encoding="utf-8") as file:
-        (told,) = csv.DictReader(file)
-    assert (told["condition"], told["texts"], told["win"], told["preferred"]) == (
+        (row,) = csv.DictReader(file)
+    assert (row["condition"], row["texts"], row["win"], row["preferred"]) == (
         *(condition, "2", "2"),
         "1.0000",
     )
