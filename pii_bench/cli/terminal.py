@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -121,11 +122,11 @@ def log_big(size: int, out: Path, *, compressed: bool) -> None:
 
 def throttled_log() -> Callable[[str], None]:
     """Return a function that logs a message unless it logged another in the last 2 seconds."""
-    last = -_SECONDS_BETWEEN_LINES
+    last = -math.inf
 
     def report(message: str) -> None:
         nonlocal last
-        if time.monotonic() - last >= _SECONDS_BETWEEN_LINES / 5:
+        if time.monotonic() - last >= 2.0:
             last = time.monotonic()
             log(message)
 
@@ -261,12 +262,12 @@ class RunProgress:
 
     def __enter__(self) -> Self:
         if self._bars:
-            self._bars.start()
+            self._bars.progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._bars:
-            self._bars.stop()
+            self._bars.progress.stop()
 
     def label(self, text: str, ledger: Ledger | None = None) -> None:
         """Set the name and the ledger of the run that starts next."""
@@ -341,7 +342,7 @@ class _Bars:
             TimeRemainingColumn,
         )
 
-        self._progress = Progress(
+        self.progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
@@ -352,21 +353,17 @@ class _Bars:
             console=console,
         )
         self._tasks: dict[str, TaskID] = {}
-        self._task = self._add("", total=None, visible=False)
-        self.start, self.stop = self._progress.start, self._progress.stop
+        self._task: TaskID
 
     def begin(self, label: str, done: int, total: int, *, spent: str) -> None:
         if label not in self._tasks:
-            self._tasks[label] = self._add(label, total=total, visible=True)
+            self._tasks[label] = self.progress.add_task(
+                escaping.visible(label), total=total, failed=0, rate="0.0", spent=spent
+            )
         self._task = self._tasks[label]
-        self._progress.reset(
+        self.progress.reset(
             self._task, total=total, completed=done, failed=0, rate="0.0", spent=spent
         )
 
     def advance(self, *, failed: int, rate: float, spent: str) -> None:
-        self._progress.update(self._task, advance=1, failed=failed, rate=f"{rate:.1f}", spent=spent)
-
-    def _add(self, label: str, *, total: int | None, visible: bool) -> TaskID:
-        return self._progress.add_task(
-            escaping.visible(label), total=total, visible=visible, failed=0, rate="0.0", spent=""
-        )
+        self.progress.update(self._task, advance=1, failed=failed, rate=f"{rate:.1f}", spent=spent)
