@@ -245,8 +245,8 @@ def test_agreement_is_over_all_first_readings(capsys: Capsys) -> None:
     ("name", "size", "sentence"),
     [
         ("single", 1214, None),
-        ("multi", 1228, r"all but (\d+) texts of `multi`"),
-        ("twins", 992, r"and (\d+) of\s`twins` pass"),
+        ("multi", 1228, r"All but (\d+) samples of `multi`"),
+        ("twins", 992, r"and (\d+)\sof `twins` pass"),
     ],
 )
 def test_the_data_card_says_how_many_samples_do_not_pass(
