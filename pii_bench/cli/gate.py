@@ -25,7 +25,10 @@ DESCRIPTION: Final = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument(
-        "--model", default=DEFAULT_SYSTEM, metavar="SYSTEM", help="(default: %(default)s)"
+        "--model",
+        default=DEFAULT_SYSTEM,
+        metavar="SYSTEM",
+        help="system (default: %(default)s)",
     )
     parser.add_argument("--strategy", help="a chat model's prompt (default: naive)")
     add_dataset(parser)

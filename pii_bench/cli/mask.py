@@ -67,10 +67,10 @@ _TRACES: Final = {
 }
 
 DESCRIPTION: Final = (
-    "Replace all personal information in a text that a query does not need by tags such as "
-    "<Phone Number>. If the system fails, nothing is printed and the exit code is 2. With --out, "
-    "mask a corpus: a folder of texts, or a column of a table. With --rewrite, a chat model "
-    "rewrites the text instead."
+    "Replace the personal information in a text by tags such as <Phone Number>, except what a "
+    "query needs. If the system fails, nothing is printed and the exit code is 2. With --out, mask "
+    "a corpus: a folder of texts, or a column of a table. With --rewrite, a chat model rewrites "
+    "the text instead."
 )
 
 _CORPUS: Final = (
@@ -112,7 +112,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write the values behind the tags to this file, which only you may read",
     )
     parser.add_argument(
-        "--force", action="store_true", help="replace the mapping file, or start a corpus again"
+        "--force", action="store_true", help="replace the mapping file, or start a corpus over"
     )
     parser.add_argument(
         "--unmask",

@@ -204,7 +204,7 @@ def add_filters(parser: argparse._ActionsContainer) -> None:
 def add_task(parser: argparse.ArgumentParser) -> None:
     """Add --task, by default all."""
     parser.add_argument(
-        "--task", default=ALL_TASKS, choices=TASK_CHOICES, help="(default: %(default)s)"
+        "--task", default=ALL_TASKS, choices=TASK_CHOICES, help="the task (default: %(default)s)"
     )
 
 

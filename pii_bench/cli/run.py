@@ -430,7 +430,7 @@ def _add_money(group: argparse._ArgumentGroup) -> None:
         "--price",
         type=_price,
         metavar="IN,OUT",
-        help="USD per million tokens, if `pii-bench models` lists no price or another",
+        help="USD per million tokens, instead of the price in `pii-bench models`",
     )
 
 

@@ -27,7 +27,7 @@ DESCRIPTION: Final = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("--host", default="127.0.0.1", help="bind address (default: %(default)s)")
-    parser.add_argument("--port", type=positive, default=8300, help="(default: %(default)s)")
+    parser.add_argument("--port", type=positive, default=8300, help="port (default: %(default)s)")
     parser.add_argument(
         "--allow-host",
         action="append",
