@@ -25,9 +25,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.check.sets import AGAIN, TWINS
-from pii_bench.datasets.check.text import Cover, occurrences
+from pii_bench.datasets.check.text import occurrences
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.errors import PiiBenchError
+from pii_bench.scorer.locate import Cover
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType, type_named
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from enum import StrEnum
 from functools import cached_property, lru_cache
 from heapq import merge
 from itertools import accumulate
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from pii_bench.scorer.text import Token, normalise, tokenize
@@ -269,6 +270,32 @@ def place_entities(
     return sorted(placed), invented
 
 
+class Cover:
+    """A set of spans that can be searched quickly."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        ordered = sorted(spans)
+        self._starts = [start for start, _ in ordered]
+        self._furthest_ends = list(accumulate((end for _, end in ordered), max))
+        self._merged: list[Span] = []
+        for start, end in ordered:
+            if self._merged and start <= self._merged[-1][1]:
+                first, last = self._merged[-1]
+                self._merged[-1] = first, max(end, last)
+            else:
+                self._merged.append((start, end))
+
+    def holds(self, span: Span) -> bool:
+        """Return whether a single span contains all of `span`."""
+        before = bisect_right(self._starts, span[0])
+        return before > 0 and self._furthest_ends[before - 1] >= span[1]
+
+    def covers(self, span: Span) -> bool:
+        """Return whether the spans together contain all of `span`."""
+        before = bisect_right(self._merged, span[0], key=itemgetter(0))
+        return before > 0 and self._merged[before - 1][1] >= span[1]
+
+
 class Claim(NamedTuple):
     """A request to mask a span with a label; of requests for the same span the lowest rank wins."""
 
@@ -292,27 +319,17 @@ def resolve_claims(
       its ends.
     """
     ordered = sorted(set(claims))
+    claimed = Cover((claim.start, claim.end) for claim in ordered)
     taken = bytearray(len(text))
-    for start, end in _kept_spans(kept, ordered):
-        taken[start:end] = b"\1" * (end - start)
+    for spans in kept:
+        for start, end in [span for span in spans if not claimed.holds(span)] or spans:
+            taken[start:end] = b"\1" * (end - start)
     granted: list[Claim] = []
     for claim in sorted(ordered, key=lambda claim: claim.start - claim.end):
         start, end, rank, label = claim
         granted += [Claim(*span, rank, label) for span in _free(text, (start, end), taken)]
         taken[start:end] = b"\1" * (end - start)
     return sorted(granted)
-
-
-def _kept_spans(kept: Iterable[Sequence[Span]], claims: Sequence[Claim]) -> Iterator[Span]:
-    starts = [claim.start for claim in claims]
-    furthest_ends = list(accumulate((claim.end for claim in claims), max))
-
-    def is_inside_claim(span: Span) -> bool:
-        before = bisect_right(starts, span[0])
-        return before > 0 and furthest_ends[before - 1] >= span[1]
-
-    for spans in kept:
-        yield from [span for span in spans if not is_inside_claim(span)] or spans
 
 
 def _free(text: str, span: Span, taken: bytearray) -> list[Span]:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import (
     Claim,
+    Cover,
     Locator,
     Strictness,
     overlap,
@@ -22,6 +23,8 @@ from pii_bench.scorer.locate import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from pii_bench.scorer.locate import Span
 
 
 def found(text: str, value: str, strictness: Strictness = Strictness.READABLE) -> list[str]:
@@ -349,6 +352,25 @@ def test_spans_overlap_if_any_two_share_a_character(
     others: tuple[tuple[int, int], ...], share: bool
 ) -> None:
     assert overlap(((0, 2), (7, 8)), others) is share
+
+
+def test_spans_together_cover_what_no_single_one_holds() -> None:
+    assert Cover([(4, 9), (0, 5)]).covers((0, 9))
+    assert not Cover([(4, 9), (0, 5)]).holds((0, 9))
+    assert not Cover([(5, 9), (0, 4)]).covers((0, 9))
+
+
+_SPANS = st.tuples(st.integers(0, 8), st.integers(1, 4)).map(lambda pair: (pair[0], sum(pair)))
+
+
+@given(st.lists(_SPANS), _SPANS)
+def test_a_cover_equals_a_search_of_its_spans(spans: list[Span], span: Span) -> None:
+    covered = {place for start, end in spans for place in range(start, end)}
+
+    assert Cover(spans).holds(span) == any(
+        start <= span[0] and span[1] <= end for start, end in spans
+    )
+    assert Cover(spans).covers(span) == covered.issuperset(range(*span))
 
 
 class TestResolveClaims:

@@ -10,9 +10,10 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.check.text import Cover, Problem, annotated_spans, occurrences
+from pii_bench.datasets.check.text import Problem, annotated_spans, occurrences
 from pii_bench.datasets.sample import perturbation_of, reasons_of
 from pii_bench.datasets.value_formats import AMOUNT, fits
+from pii_bench.scorer.locate import Cover
 from pii_bench.scorer.writings import MONTH_NAMES
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 

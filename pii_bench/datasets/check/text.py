@@ -1,18 +1,13 @@
-"""Helpers of the checks: problems, occurrences of entities, and coverage by spans."""
+"""Helpers of the checks: problems, and occurrences of entities."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
-from itertools import accumulate
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from pii_bench.scorer.locate import Strictness, locator_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from pii_bench.datasets.sample import Entity, Sample
     from pii_bench.scorer.locate import Span
 
@@ -47,32 +42,6 @@ def annotated_spans(sample: Sample) -> frozenset[Span]:
     listed = {span for entity in sample.entities for span in entity.spans}
     unlisted = {entity.text for entity in sample.entities if not entity.spans}
     return frozenset(listed).union(*(occurrences(text, sample.description) for text in unlisted))
-
-
-class Cover:
-    """A set of spans that can be searched quickly."""
-
-    def __init__(self, spans: Iterable[Span]) -> None:
-        ordered = sorted(spans)
-        self._starts = [start for start, _ in ordered]
-        self._furthest_ends = list(accumulate((end for _, end in ordered), max))
-        self._merged: list[Span] = []
-        for start, end in ordered:
-            if self._merged and start <= self._merged[-1][1]:
-                first, last = self._merged[-1]
-                self._merged[-1] = first, max(end, last)
-            else:
-                self._merged.append((start, end))
-
-    def holds(self, span: Span) -> bool:
-        """Return whether a single span contains all of `span`."""
-        before = bisect_right(self._starts, span[0])
-        return before > 0 and self._furthest_ends[before - 1] >= span[1]
-
-    def covers(self, span: Span) -> bool:
-        """Return whether the spans together contain all of `span`."""
-        before = bisect_right(self._merged, span[0], key=itemgetter(0))
-        return before > 0 and self._merged[before - 1][1] >= span[1]
 
 
 def blanked(sample: Sample) -> str:

@@ -1,17 +1,12 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.datasets.check.text import Cover, annotated_spans, blanked, occurrences
+from pii_bench.datasets.check.text import annotated_spans, blanked, occurrences
 from pii_bench.datasets.sample import Entity, Sample, Subject
 from tests.datasets.check.samples import build
-
-if TYPE_CHECKING:
-    from pii_bench.scorer.locate import Span
 
 
 @pytest.mark.parametrize(
@@ -30,25 +25,6 @@ if TYPE_CHECKING:
 )
 def test_occurrences_are_whole_words(text: str, within: str, spans: list[tuple[int, int]]) -> None:
     assert list(occurrences(text, within)) == spans
-
-
-def test_spans_together_cover_what_no_single_one_holds() -> None:
-    assert Cover([(4, 9), (0, 5)]).covers((0, 9))
-    assert not Cover([(4, 9), (0, 5)]).holds((0, 9))
-    assert not Cover([(5, 9), (0, 4)]).covers((0, 9))
-
-
-_SPANS = st.tuples(st.integers(0, 8), st.integers(1, 4)).map(lambda pair: (pair[0], sum(pair)))
-
-
-@given(st.lists(_SPANS), _SPANS)
-def test_a_cover_equals_a_search_of_its_spans(spans: list[Span], span: Span) -> None:
-    covered = {place for start, end in spans for place in range(start, end)}
-
-    assert Cover(spans).holds(span) == any(
-        start <= span[0] and span[1] <= end for start, end in spans
-    )
-    assert Cover(spans).covers(span) == covered.issuperset(range(*span))
 
 
 def test_entities_are_replaced_by_their_type() -> None:
