@@ -16,8 +16,7 @@ from scipy.stats import spearmanr
 
 from pii_bench.analysis.means import HARDER
 from pii_bench.analysis.runs import BASE, preferred
-from pii_bench.datasets.catalog import DATASETS
-from pii_bench.datasets.check.sets import OUR_SETS
+from pii_bench.datasets.catalog import DATASETS, OUR_SETS
 from pii_bench.ranking.paper_tables import published_name
 from pii_bench.ranking.rows import Source
 from pii_bench.tasks import Task

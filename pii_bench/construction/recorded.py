@@ -10,7 +10,8 @@ from pii_bench.construction.declared import FRONTIER, FRONTIER_SIZE, OTHER, OTHE
 from pii_bench.construction.derived import CONVERSATIONS, TRAIN_TWINS, TWINS, TWINS_PER_SOURCE
 from pii_bench.construction.marked import read_marked, to_samples, to_twins, write_marked
 from pii_bench.construction.pools import TEXTS
-from pii_bench.datasets.check.sets import CANARY, OUR_SETS
+from pii_bench.datasets.catalog import OUR_SETS
+from pii_bench.datasets.check.sets import CANARY
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import write_whole
 

@@ -144,7 +144,8 @@ class Entry:
         return data / f"{self.name}.jsonl"
 
 
-_SETS: Final = ("single", "multi", "hard", "distract", "twins", "frontier")
+OUR_SETS: Final = ("single", "multi", "hard", "distract", "twins", "frontier")
+"""Test sets."""
 TRAIN_DEV: Final = (
     *("train-single", "train-multi", "train-twins", "train-other"),
     *("dev-single", "dev-multi"),
@@ -153,7 +154,7 @@ TRAIN_DEV: Final = (
 
 DATASETS: Final[Mapping[str, Entry]] = MappingProxyType(
     {
-        **{name: Entry(name, name) for name in _SETS},
+        **{name: Entry(name, name) for name in OUR_SETS},
         "demo": Entry("demo", "demo", "restore it from the repository"),
         **{name: Entry(name, "train-dev") for name in TRAIN_DEV},
     }

@@ -16,6 +16,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.datasets.catalog import OUR_SETS
 from pii_bench.datasets.check.text import Problem, blanked
 from pii_bench.datasets.sample import perturbation_of
 from pii_bench.taxonomy import PiiType
@@ -33,8 +34,6 @@ CANARY: Final = "pii_bench:canary:7f0e6c1e-4b0e-4c53-9a55-2d0c3f1b8e6a"
 
 SOURCES: Final = ("single", "multi", "train-single", "train-multi")
 """Sets from which others are derived."""
-
-OUR_SETS: Final = frozenset({"single", "multi", "hard", "distract", "twins", "frontier"})
 
 TWINS: Final = ("second", "paraphrase", "turned", "one", "other")
 """Kinds of twins, the values of `meta.twin`."""
