@@ -258,10 +258,10 @@ def completion(
 def api_error(
     status: int,
     code: object = None,
+    message: str = "scripted failure",
     *,
     kind: str = "invalid_request_error",
     param: str | None = None,
-    message: str = "scripted failure",
     headers: Mapping[str, str] | None = None,
 ) -> Reply:
     """Return an error in OpenAI's format; `kind` is its `type`."""

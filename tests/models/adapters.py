@@ -46,7 +46,7 @@ class Dialect:
         cached: an answer with so many of the 11 tokens of input read from a cache.
         uncounted: an answer without usage.
         reasoned: an answer `Halifax` with the reasoning `A place.`.
-        error: an error with this status, code, message and headers.
+        error: an error with a status, a code, a message, and `headers`.
     """
 
     path: str
@@ -57,7 +57,7 @@ class Dialect:
     cached: Callable[[object], Reply]
     uncounted: Reply
     reasoned: Reply
-    error: Callable[[int, str, str, Mapping[str, str]], Reply]
+    error: Callable[..., Reply]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Adapter:
 
 
 def _chat_completions() -> Dialect:
-    completion, api_error = protocol_server.completion, protocol_server.api_error
+    completion = protocol_server.completion
     return Dialect(
         path="/v1/chat/completions",
         answer=completion,
@@ -95,9 +95,7 @@ def _chat_completions() -> Dialect:
         ),
         uncounted=completion("Halifax", usage=None),
         reasoned=completion("Halifax", extra={"reasoning_content": "A place."}),
-        error=lambda status, code, message, headers: api_error(
-            status, code, message=message, headers=headers
-        ),
+        error=protocol_server.api_error,
     )
 
 
@@ -126,9 +124,7 @@ def _messages() -> Dialect:
         ),
         uncounted=Reply(body={**blocks(answer), "usage": None}),
         reasoned=Reply(body=blocks(thinking, answer)),
-        error=lambda status, code, message, headers: anthropic_replies.failure(
-            status, code, message, headers=headers
-        ),
+        error=anthropic_replies.failure,
     )
 
 
@@ -150,9 +146,7 @@ def _mistral() -> Dialect:
         ),
         uncounted=Reply(body={**mistral_replies.answer_body("Halifax"), "usage": {}}),
         reasoned=answer([mistral_replies.thinking_chunk("A place."), chunk("Halifax")]),
-        error=lambda status, code, message, headers: mistral_replies.failure(
-            status, code, message, headers=headers
-        ),
+        error=mistral_replies.failure,
     )
 
 

@@ -188,7 +188,7 @@ class TestFailures:
             529: "server_error" if adapter.name == "mistral" else "overloaded",
         }
         error = adapter.dialect.error
-        failures = ask.failures(error(status, "some_code", "", {}) for status in kinds)
+        failures = ask.failures(error(status, "some_code") for status in kinds)
         assert failures == [f"{kind}: HTTP {status} some_code" for status, kind in kinds.items()]
         assert len(server.requests) == len(kinds)
 
@@ -200,7 +200,9 @@ class TestFailures:
         }
         error = adapter.dialect.error
         for status, kind in {429: "rate_limit", 500: "server_error"}.items():
-            failures = ask.failures(error(status, "a", "", headers) for headers in waits.values())
+            failures = ask.failures(
+                error(status, "a", headers=headers) for headers in waits.values()
+            )
             assert failures == [f"{kind}: HTTP {status} a {wait}".rstrip() for wait in waits]
 
     def test_the_body_may_be_unreadable(self, ask: Asker) -> None:
@@ -224,13 +226,21 @@ class TestFailures:
         failures = ask.failures(Reply(status=400, body=body) for body in bodies)
         assert {failure.partition(":")[0] for failure in failures} == {"bad_request"}
 
-    @pytest.mark.parametrize("status", [401, 402, 403, 404])
+    @pytest.mark.parametrize(
+        ("status", "remedy"),
+        [
+            (401, "check the API key"),
+            (402, "the account has no credit"),
+            (403, "the key may not use this model"),
+            (404, "check the model's name and the base URL"),
+        ],
+    )
     def test_failures_of_every_call_are_refusals(
-        self, adapter: Adapter, ask: Asker, server: ProtocolServer, status: int
+        self, adapter: Adapter, ask: Asker, server: ProtocolServer, status: int, remedy: str
     ) -> None:
-        refusal = ask.failure(adapter.dialect.error(status, "some_code", "", {}))
+        refusal = ask.failure(adapter.dialect.error(status, "some_code"))
         start = f"provider {adapter.name!r} refuses model 'model-test': HTTP {status} some_code: "
-        assert refusal.startswith(start)
+        assert refusal.startswith(start + remedy)
         assert len(server.requests) == 1
 
     @pytest.mark.parametrize("status", [301, 307, 308])
@@ -428,7 +438,7 @@ class TestWhatIsSent:
         for logger in ("", "anthropic", "openai", "mistralai", "httpx2", "aiohttp"):
             caplog.set_level(logging.DEBUG, logger=logger)
         ask(adapter.dialect.answer(SAMPLE_TEXT))
-        ask.failure(adapter.dialect.error(500, "some_code", SAMPLE_TEXT, {}))
+        ask.failure(adapter.dialect.error(500, "some_code", SAMPLE_TEXT))
         assert KEY not in caplog.text
         assert "Achebe" not in caplog.text
 
@@ -437,10 +447,10 @@ class TestPrivacy:
     @pytest.mark.parametrize(
         "make",
         [
-            lambda error: error(400, SAMPLE_TEXT, f"{SAMPLE_TEXT} {KEY}", {}),
-            lambda error: error(400, KEY, f"temperature {SAMPLE_TEXT} {KEY}", {}),
-            lambda error: error(401, KEY, f"wrong key {KEY}", {}),
-            lambda error: error(500, SAMPLE_TEXT, SAMPLE_TEXT, {}),
+            lambda error: error(400, SAMPLE_TEXT, f"{SAMPLE_TEXT} {KEY}"),
+            lambda error: error(400, KEY, f"temperature {SAMPLE_TEXT} {KEY}"),
+            lambda error: error(401, KEY, f"wrong key {KEY}"),
+            lambda error: error(500, SAMPLE_TEXT, SAMPLE_TEXT),
             lambda _: Reply(status=307, headers={"Location": f"http://127.0.0.1:9/{KEY}"}),
             lambda _: Reply(body=f"{SAMPLE_TEXT} {KEY}".encode()),
             lambda _: Reply(body={"choices": [{"message": {"content": {"text": SAMPLE_TEXT}}}]}),

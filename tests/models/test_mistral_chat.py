@@ -256,9 +256,6 @@ class TestErrors:
         [
             (Reply(status=401, body={"detail": "Unauthorized"}),
              "HTTP 401: check the API key, and whether its plan has quota left"),
-            (failure(402), "no credit left"),
-            (failure(403), "the key may not use this model"),
-            (failure(404), "check the model's name and the base URL"),
             (failure(400, "invalid_model", "Invalid model: model-test", code="1500"),
              "HTTP 400 invalid_model: check the model's name"),
             (failure(400, param="model", code="unknown_model"),
