@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pii_bench.datasets.check.text import occurrences, spans_of
+from pii_bench.datasets.check.text import occurrences, verbatim_spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -125,7 +125,7 @@ def cut(sample: Sample, *, public: bool = False) -> CutSample:
     """
     text = sample.description
     spans = {
-        (i, j): tuple(dict.fromkeys(spans_of(entity, text)))
+        (i, j): tuple(dict.fromkeys(verbatim_spans(entity, text)))
         for i, subject in enumerate(sample.subjects)
         for j, entity in enumerate(subject.entities)
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.check.text import Problem, spans_of
+from pii_bench.datasets.check.text import Problem, verbatim_spans
 from pii_bench.datasets.value_formats import (
     Rank,
     parse_amount,
@@ -173,7 +173,7 @@ def shared_span_has_one_meaning(sample: Sample) -> Iterator[str]:
     reported: set[str] = set()
     for subject in sample.subjects:
         for entity in subject.entities:
-            for span in spans_of(entity, sample.description):
+            for span in verbatim_spans(entity, sample.description):
                 owner, other = first.setdefault((entity.text, span), (subject.id, entity))
                 same = (other.type, other.category) == (entity.type, entity.category)
                 if owner == subject.id or same:

@@ -32,7 +32,7 @@ def occurrences(text: str, within: str) -> tuple[Span, ...]:
     return locator_of(within).spans(text, Strictness.VERBATIM)
 
 
-def spans_of(entity: Entity, description: str) -> tuple[Span, ...]:
+def verbatim_spans(entity: Entity, description: str) -> tuple[Span, ...]:
     """Return the listed spans of an entity, or else all occurrences of its text."""
     return entity.spans or occurrences(entity.text, description)
 
@@ -55,7 +55,7 @@ def blanked(sample: Sample) -> str:
         (
             (span, entity.type)
             for entity in annotations.values()
-            for span in spans_of(entity, sample.description)
+            for span in verbatim_spans(entity, sample.description)
         ),
         key=lambda item: (item[0][0], -item[0][1], item[1]),
     )
