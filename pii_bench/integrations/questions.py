@@ -30,14 +30,20 @@ if TYPE_CHECKING:
     from pii_bench.runs.evaluation import SampleScore
     from pii_bench.systems.predictions import Prediction
 
-_NO_MEANS: Final = frozenset(
+_NOT_MEANS: Final = frozenset(
     {
-        *("micro_f1", "micro_ent_f1", "hallucination_rate", "collateral", "h"),
-        *("leak_readable", "leak_restated", "leak_part"),
+        "micro_f1",
+        "micro_ent_f1",
+        "hallucination_rate",
+        "collateral",
+        "h",
+        "leak_readable",
+        "leak_restated",
+        "leak_part",
     }
 )
 
-MEAN_METRICS: Final = tuple(name for name in METRICS if name not in _NO_MEANS)
+MEAN_METRICS: Final = tuple(name for name in METRICS if name not in _NOT_MEANS)
 """The columns that are means over all scored samples. The others are computed from sums, from other
 means (H), or from the samples with a masked text (collateral)."""
 

@@ -124,7 +124,7 @@ class AnthropicModel(ServiceModel[anthropic.AsyncAnthropic]):
     def _read_failure(self, error: Exception) -> Outcome:
         if isinstance(error, anthropic.APIStatusError):
             wait = retry_after(error.response.headers)
-            return judge(error.status_code, error.body, model=self.model, wait=wait)
+            return read_error(error.status_code, error.body, model=self.model, wait=wait)
         return connection_failure(error.__cause__)
 
 
@@ -205,7 +205,9 @@ def _read_usage(usage: Any) -> Usage | None:
     )
 
 
-def judge(status: int | None, body: object, *, model: str, wait: float | None = None) -> Outcome:
+def read_error(
+    status: int | None, body: object, *, model: str, wait: float | None = None
+) -> Outcome:
     """Return what an error of the API means for the run.
 
     Args:
@@ -357,7 +359,7 @@ class AnthropicBatchService:
             case {"type": "succeeded", "message": message}:
                 return read_completion(message)
             case {"type": "errored", "error": error}:
-                return judge(None, error, model=self._model.model)
+                return read_error(None, error, model=self._model.model)
             case {"type": "expired"}:
                 return CallError("expired")
             case {"type": "canceled"}:

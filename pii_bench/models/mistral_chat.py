@@ -105,7 +105,7 @@ class MistralModel(ServiceModel[Mistral]):
     def _read_failure(self, error: Exception) -> Outcome:
         if isinstance(error, MistralError):
             wait, body = retry_after(error.headers), parse_json(error.body)
-            return judge(error.status_code, body, model=self.model, wait=wait)
+            return read_error(error.status_code, body, model=self.model, wait=wait)
         if isinstance(error, TelemetryConfigurationError):
             return ProviderRefusedError(f"provider {PROVIDER!r}: {error}")
         return connection_failure(error)
@@ -205,7 +205,7 @@ def _read_usage(usage: Any) -> Usage | None:
     return None
 
 
-def judge(
+def read_error(
     status: int, body: object, *, model: str, wait: float | None = None
 ) -> CallError | ProviderRefusedError:
     """Return what an error of the API means for the run.
@@ -366,7 +366,7 @@ class MistralBatchService(batch.FileBatchService):
                 body = parse_json(body) if isinstance(body, str) else body
                 if status == _SUCCESS:
                     return read_completion(body)
-                return judge(status, body, model=self._model.model)
+                return read_error(status, body, model=self._model.model)
         return CallError("server_error", "an error of the batch")
 
     async def _job(self, job: str) -> dict[str, Any]:

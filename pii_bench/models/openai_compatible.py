@@ -147,7 +147,7 @@ class OpenAICompatibleModel(ServiceModel[openai.AsyncOpenAI]):
 
     def _read_failure(self, error: Exception) -> Outcome:
         if isinstance(error, openai.APIStatusError):
-            return judge(
+            return read_error(
                 error.status_code,
                 error.body,
                 provider=self.provider,
@@ -218,14 +218,13 @@ def read_completion(body: object) -> Completion:
 def _read_usage(usage: Any) -> Usage | None:
     match usage:
         case {"prompt_tokens": prompt, "completion_tokens": completion}:
-            # DeepSeek has a name of its own; where both are present they are equal.
             cached = _detail(usage.get("prompt_tokens_details"), "cached_tokens")
+            reasoning = _detail(usage.get("completion_tokens_details"), "reasoning_tokens")
             return Usage(
                 input_tokens=prompt,
                 output_tokens=completion,
-                reasoning_tokens=_detail(
-                    usage.get("completion_tokens_details"), "reasoning_tokens"
-                ),
+                reasoning_tokens=reasoning,
+                # DeepSeek's own key; where both are present they are equal.
                 cached_tokens=cached or usage.get("prompt_cache_hit_tokens"),
             )
     return None
@@ -235,7 +234,7 @@ def _detail(counts: object, name: str) -> Any:
     return counts.get(name) if isinstance(counts, dict) else None
 
 
-def judge(
+def read_error(
     status: int, body: object, *, provider: str, model: str, wait: float | None = None
 ) -> Outcome:
     """Return what an error of the API means for the run.
@@ -301,7 +300,6 @@ def _is_host(endpoint: str, host: str) -> bool:
 _PAGE: Final = 100
 
 _ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
-_ABSENT: Final[Mapping[str, str]] = {"expired": "expired", "cancelled": "cancelled"}
 _ITEM_CODES: Final[Mapping[str, str]] = {
     "batch_expired": "expired",
     "batch_cancelled": "cancelled",
@@ -357,9 +355,10 @@ class OpenAIBatchService(batch.FileBatchService):
 
     def _absent(self, job: dict[str, Any]) -> CallError | ProviderRefusedError:
         status = str(job.get("status"))
+        if status in {"expired", "cancelled"}:
+            return CallError(status)
         if status != "failed":
-            kind = _ABSENT.get(status)
-            return CallError(kind) if kind else batch.absent_from_results()
+            return batch.absent_from_results()
         # The whole batch was refused, before any request was tried.
         match job.get("errors"):
             case {"data": [{"code": value}, *_]}:
@@ -406,7 +405,7 @@ class OpenAIBatchService(batch.FileBatchService):
             case {"response": {"status_code": 200, "body": body}}:
                 return read_completion(body)
             case {"response": {"status_code": int(status), "body": body}}:
-                return judge(status, body, provider=PROVIDER, model=self._model.model)
+                return read_error(status, body, provider=PROVIDER, model=self._model.model)
             case {"error": {"code": code}}:
                 kind = _ITEM_CODES.get(str(code), "server_error")
                 return CallError(kind, safe_code(code))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.errors import ProviderRefusedError
-from pii_bench.models.anthropic_messages import judge, read_completion, request_body
+from pii_bench.models.anthropic_messages import read_completion, read_error, request_body
 from pii_bench.models.base import (
     CallError,
     Completion,
@@ -116,7 +116,7 @@ class TestAnswers:
 
     def test_a_filter_error_is_an_empty_answer(self) -> None:
         reply = failure(400, text="Output blocked by content filtering policy")
-        assert judged(reply) == Completion(text="", finish=Finish.FILTER)
+        assert outcome_of(reply) == Completion(text="", finish=Finish.FILTER)
 
     @pytest.mark.parametrize(
         ("blocks", "text", "reasoning"),
@@ -175,8 +175,8 @@ class TestAnswers:
             read_completion(body)
 
 
-def judged(reply: Reply) -> Outcome:
-    return judge(reply.status, reply.body, model="model-test")
+def outcome_of(reply: Reply) -> Outcome:
+    return read_error(reply.status, reply.body, model="model-test")
 
 
 class TestErrors:
@@ -196,7 +196,7 @@ class TestErrors:
         ],
     )  # fmt: skip
     def test_failures_of_one_call(self, reply: Reply, message: str) -> None:
-        outcome = judged(reply)
+        outcome = outcome_of(reply)
         assert isinstance(outcome, CallError)
         assert str(outcome) == message
 
@@ -224,7 +224,7 @@ class TestErrors:
         ],
     )  # fmt: skip
     def test_refusals_of_every_call(self, reply: Reply, remedy: str) -> None:
-        outcome = judged(reply)
+        outcome = outcome_of(reply)
         assert isinstance(outcome, ProviderRefusedError)
         assert remedy in str(outcome)
 
@@ -243,14 +243,14 @@ class TestErrors:
         ],
     )
     def test_errors_in_a_batch_have_no_status(self, body: object, message: str) -> None:
-        outcome = judge(None, body, model="m")
+        outcome = read_error(None, body, model="m")
         assert isinstance(outcome, CallError)
         assert str(outcome) == message
 
     def test_errors_in_a_batch_may_be_filters_and_refusals(self) -> None:
         filtered = error_body("invalid_request_error", "blocked by content filtering policy")
-        assert judge(None, filtered, model="m") == Completion("", Finish.FILTER)
-        refused = judge(None, error_body("authentication_error"), model="m")
+        assert read_error(None, filtered, model="m") == Completion("", Finish.FILTER)
+        refused = read_error(None, error_body("authentication_error"), model="m")
         assert isinstance(refused, ProviderRefusedError)
 
 

@@ -16,7 +16,7 @@ from pii_bench.models.base import (
     Usage,
 )
 from pii_bench.models.batch import Absence
-from pii_bench.models.mistral_chat import MistralModel, judge, request_body
+from pii_bench.models.mistral_chat import MistralModel, read_error, request_body
 from tests.batch_protocols import MistralBatches, read_lines
 from tests.batch_server import ABSENT, Fault, Item
 from tests.mistral_replies import (
@@ -221,8 +221,8 @@ def test_connecting_takes_at_most_ten_seconds_of_the_timeout(server: ProtocolSer
     assert timeouts == [{"connect": 10.0, "read": 60.0, "write": 60.0, "pool": 60.0}]
 
 
-def judged(reply: Reply) -> Outcome:
-    return judge(reply.status, reply.body, model="model-test")
+def outcome_of(reply: Reply) -> Outcome:
+    return read_error(reply.status, reply.body, model="model-test")
 
 
 class TestErrors:
@@ -247,7 +247,7 @@ class TestErrors:
         ],
     )  # fmt: skip
     def test_failures_of_one_call(self, reply: Reply, message: str) -> None:
-        outcome = judged(reply)
+        outcome = outcome_of(reply)
         assert isinstance(outcome, CallError)
         assert str(outcome) == message
 
@@ -277,7 +277,7 @@ class TestErrors:
         ],
     )  # fmt: skip
     def test_refusals_of_every_call(self, reply: Reply, remedy: str) -> None:
-        outcome = judged(reply)
+        outcome = outcome_of(reply)
         assert isinstance(outcome, ProviderRefusedError)
         assert remedy in str(outcome)
 

@@ -18,8 +18,8 @@ from pii_bench.models.base import (
 from pii_bench.models.catalog import build_batch_service
 from pii_bench.models.openai_compatible import (
     OpenAICompatibleModel,
-    judge,
     read_completion,
+    read_error,
     request_body,
 )
 from tests.batch_protocols import OpenAIBatches, read_lines
@@ -151,7 +151,7 @@ class TestAnswers:
         ],
     )  # fmt: skip
     def test_a_filter_error_is_an_empty_answer(self, reply: Reply) -> None:
-        assert judged(reply) == Completion(text="", finish=Finish.FILTER)
+        assert outcome_of(reply) == Completion(text="", finish=Finish.FILTER)
 
     @pytest.mark.parametrize(
         ("body", "message"),
@@ -171,8 +171,8 @@ class TestAnswers:
             read_completion(body)
 
 
-def judged(reply: Reply) -> Outcome:
-    return judge(reply.status, reply.body, provider="openai", model="model-test")
+def outcome_of(reply: Reply) -> Outcome:
+    return read_error(reply.status, reply.body, provider="openai", model="model-test")
 
 
 class TestErrors:
@@ -197,7 +197,7 @@ class TestErrors:
         ],
     )  # fmt: skip
     def test_failures_of_one_call(self, reply: Reply, message: str) -> None:
-        outcome = judged(reply)
+        outcome = outcome_of(reply)
         assert isinstance(outcome, CallError)
         assert str(outcome) == message
 
@@ -213,7 +213,7 @@ class TestErrors:
         ],
     )  # fmt: skip
     def test_refusals_of_every_call(self, reply: Reply, remedy: str) -> None:
-        outcome = judged(reply)
+        outcome = outcome_of(reply)
         assert isinstance(outcome, ProviderRefusedError)
         assert remedy in str(outcome)
 
@@ -246,7 +246,7 @@ class TestErrors:
     def test_refused_parameters(
         self, status: int, param: str | None, code: str | None, message: str, remedy: str
     ) -> None:
-        outcome = judged(api_error(status, code, message=message, param=param))
+        outcome = outcome_of(api_error(status, code, message=message, param=param))
         assert isinstance(outcome, ProviderRefusedError)
         assert f"HTTP {status}" in str(outcome)
         assert remedy in str(outcome)
@@ -263,11 +263,11 @@ class TestErrors:
     )
     def test_other_parameters_are_failures_of_one_call(self, param: object, message: str) -> None:
         error = {"error": {"param": param, "message": message}}
-        assert isinstance(judged(Reply(status=400, body=error)), CallError)
+        assert isinstance(outcome_of(Reply(status=400, body=error)), CallError)
 
     def test_an_error_without_its_outer_object(self) -> None:
         error = {"object": "error", "message": "?", "type": "BadRequestError", "code": 400}
-        outcome = judge(400, error, provider="openai", model="m")
+        outcome = read_error(400, error, provider="openai", model="m")
         assert str(outcome) == "bad_request: HTTP 400 BadRequestError"
 
 
