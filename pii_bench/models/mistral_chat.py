@@ -55,8 +55,6 @@ _FINISHES: Final[Mapping[str, Finish]] = {
 # The `finish_reason` of an answer during which the servers failed.
 _FAILED: Final = "error"
 
-_SUCCESS: Final = 200
-
 _REMEDIES: Final[Mapping[int, str]] = {
     # A key whose plan is used up gets the same message as a wrong one.
     401: "check the API key, and whether its plan has quota left",
@@ -120,7 +118,7 @@ async def response_json(call: Awaitable[BaseModel]) -> object:
     try:
         response = await call
     except MistralError as error:
-        if error.status_code != _SUCCESS:
+        if error.status_code != 200:
             raise
         return parse_json(error.body)
     # With warnings it would quote what the SDK's types do not allow.
@@ -228,13 +226,8 @@ def read_error(
     remedy = _remedy(status, code, message, error)
     if remedy is not None:
         return refusal(PROVIDER, model, detail, remedy)
-    if status == _SUCCESS:
-        kind = "bad_response"
-    elif status in {429, 503} and _AT_CAPACITY in message:
-        kind = "overloaded"
-    else:
-        kind = failure_kind(status)
-    return CallError(kind, detail, retry_after=wait)
+    overloaded = status in {429, 503} and _AT_CAPACITY in message
+    return CallError("overloaded" if overloaded else failure_kind(status), detail, retry_after=wait)
 
 
 def _remedy(status: int, code: str, message: str, error: Mapping[str, Any]) -> str | None:
@@ -355,16 +348,16 @@ class MistralBatchService(batch.FileBatchService):
             return await self._client.files.download_async(file_id=file)
         except MistralError as error:
             # The SDK refuses a file with an unexpected content type.
-            if error.status_code != _SUCCESS:
+            if error.status_code != 200:
                 raise
-            return httpx2.Response(_SUCCESS, content=error.body.encode())
+            return httpx2.Response(200, content=error.body.encode())
 
     def _read_result(self, line: dict[str, Any]) -> Outcome:
         match line:
             case {"response": {"status_code": int(status), "body": body}}:
                 # The bodies of errors are strings of JSON.
                 body = parse_json(body) if isinstance(body, str) else body
-                if status == _SUCCESS:
+                if status == 200:
                     return read_completion(body)
                 return read_error(status, body, model=self._model.model)
         return CallError("server_error", "an error of the batch")

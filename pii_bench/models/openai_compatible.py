@@ -272,10 +272,12 @@ def read_error(
         remedy = _REMEDIES.get(status)
     if remedy is not None:
         return refusal(provider, model, detail, remedy)
-    if status in {503, 529}:
+    if status == 409:
+        failure = "server_error"
+    elif status in {503, 529}:
         failure = "overloaded"
     else:
-        failure = "server_error" if status == 409 else failure_kind(status)
+        failure = failure_kind(status)
     return CallError(failure, detail, retry_after=wait)
 
 
