@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from peft.tuners.lora import Linear
+from torch.nn.utils.rnn import pad_sequence
 from transformers import (
     PrinterCallback,
     Trainer,
@@ -247,17 +248,16 @@ def encode(tokenizer: Any, example: Example) -> dict[str, list[int]]:
 
 def collate(items: Sequence[dict[str, list[int]]], padding: int) -> dict[str, torch.Tensor]:
     """Pad examples to one length; each of the three tensors is (examples, tokens)."""
-    longest = max(len(item["input_ids"]) for item in items)
 
-    def padded(key: str, value: int) -> torch.Tensor:
-        rows = [item[key] + [value] * (longest - len(item[key])) for item in items]
-        return torch.tensor(rows, dtype=torch.long)
+    def padded(rows: list[list[int]], value: int) -> torch.Tensor:
+        tensors = [torch.tensor(row) for row in rows]
+        return pad_sequence(tensors, batch_first=True, padding_value=value)
 
-    lengths = torch.tensor([len(item["input_ids"]) for item in items])
+    tokens = [item["input_ids"] for item in items]
     return {
-        "input_ids": padded("input_ids", padding),
-        "labels": padded("labels", IGNORED),
-        "attention_mask": (torch.arange(longest)[None] < lengths[:, None]).long(),
+        "input_ids": padded(tokens, padding),
+        "labels": padded([item["labels"] for item in items], IGNORED),
+        "attention_mask": padded([[1] * len(row) for row in tokens], 0),
     }
 
 

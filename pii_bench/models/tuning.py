@@ -10,7 +10,7 @@ Limits and prices are those that the services documented on the dates given:
   open to new users.
 - Mistral: the last message is the assistant's, files of 512 MB, a fee of at least 4 USD per job
   (https://docs.mistral.ai/capabilities/finetuning/text_vision_finetuning, marked deprecated).
-  Prices are those of 2024-12-22, the latest ones published (Souza, "Taming LLMs", chapter on
+  Prices are those of 2024-12-22, the last ones known here (Souza, "Taming LLMs", chapter on
   preference-based alignment, from https://mistral.ai/technology).
 - transformers: TRL's conversational prompt and completion, with the loss on the completion only
   (https://huggingface.co/docs/trl/sft_trainer, "Expected dataset type and format").
