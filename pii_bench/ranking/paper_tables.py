@@ -11,7 +11,7 @@ from pii_bench.errors import UnknownNameError
 from pii_bench.escaping import markdown_table
 from pii_bench.models.catalog import MODELS, find_card
 from pii_bench.prompting.strategies import DETECTION
-from pii_bench.ranking.rows import Row, Source, undefined_metrics
+from pii_bench.ranking.rows import Row, Source
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -195,10 +195,7 @@ class _Line:
             return ""
         value = row.metrics.get(column.metric)
         if value is None:
-            undefined = undefined_metrics(
-                names_subjects=row.names_subjects, names_types=row.names_types
-            )
-            return "-" if column.metric in undefined else ""
+            return "-" if column.metric in row.undefined else ""
         if row.source.is_system and not row.complete:
             return f"{value:.3f} ({row.scored}/{row.gold})"
         theirs = self._published_value(column)

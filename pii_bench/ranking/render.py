@@ -18,7 +18,7 @@ from pii_bench.escaping import (
     visible,
 )
 from pii_bench.files import write_whole
-from pii_bench.ranking.rows import METRICS, Row, Source, source_marks, undefined_metrics
+from pii_bench.ranking.rows import METRICS, Row, Source, source_marks
 from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
@@ -234,8 +234,7 @@ def figure(row: Row, name: str) -> str:
     """A metric of a row: `-` where it is undefined, empty where it is not known."""
     if (value := row.metrics.get(name)) is not None:
         return f"{value:.3f}"
-    undefined = undefined_metrics(names_subjects=row.names_subjects, names_types=row.names_types)
-    return "-" if row.task is Task.DETECTION and name in undefined else ""
+    return "-" if row.task is Task.DETECTION and name in row.undefined else ""
 
 
 def _recipients(row: Row) -> str:
@@ -309,7 +308,9 @@ def _table(own: Sequence[Row], rows: Sequence[Row], datasets: Sequence[str]) -> 
             if row.source is Source.PUBLISHED and row.dataset == dataset and not row.oracle
         ]
         if theirs:
-            lines.setdefault(published, {})[dataset] = _cell(max(theirs, key=_figure))
+            lines.setdefault(published, {})[dataset] = _cell(
+                max(theirs, key=lambda row: row.sort_figure)
+            )
     table = [
         [name[:_WIDEST_NAME], *(cells.get(each, "") for each in datasets)]
         for name, cells in lines.items()
@@ -327,20 +328,11 @@ def _name(row: Row) -> str:
 
 def _cell(row: Row) -> str:
     if row.headline is None:
-        value = row.metrics.get(_second(row.task))
-        text = "-" if value is None else f"({value:.3f})"
+        text = "-" if row.substitute is None else f"({row.substitute:.3f})"
     else:
         text = f"{row.headline:.3f}"
     partial = row.source.is_system and not row.complete
     return f"{text} {row.scored}/{row.gold}" if partial else text
-
-
-def _second(task: Task) -> str:
-    return "ent_f1" if task is Task.DETECTION else "f1"
-
-
-def _figure(row: Row) -> float:
-    return row.metrics.get(_second(row.task), 0.0) if row.headline is None else row.headline
 
 
 def _meaning(own: Sequence[Row], rows: Sequence[Row]) -> str:

@@ -1,4 +1,4 @@
-"""One row of the leaderboard: where it comes from, how an evaluation becomes one, what names it."""
+"""Rows of the leaderboard: how they are made, ranked and found by name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Source(StrEnum):
-    """Where a row's figures come from."""
+    """The origin of a row's figures."""
 
     RUN = "run"
     REFERENCE = "reference"
@@ -37,31 +37,31 @@ class Source(StrEnum):
 
     @property
     def is_system(self) -> bool:
-        """Whether a system of ours or of somebody else answered, so that the row is ranked."""
+        """True if a system answered the samples of this suite, so that the row can be ranked."""
         return self not in {Source.READING, Source.HUMAN, Source.PUBLISHED}
 
 
 class Marked(Protocol):
-    """A row of any table that says where its figures come from."""
+    """A row of any table with a source."""
 
     @property
     def source(self) -> Source:
-        """Where they come from."""
+        """The origin of the figures."""
         ...
 
     @property
     def oracle(self) -> bool:
-        """Whether the system is told gold."""
+        """True if the system is told gold."""
         ...
 
     @property
     def complete(self) -> bool:
-        """Whether every gold sample is scored."""
+        """True if every gold sample is scored."""
         ...
 
 
 def source_marks(row: Marked) -> list[str]:
-    """Its source, and what sets it apart: `oracle`, `incomplete`."""
+    """Return the source of a row, then `oracle` and `incomplete` if they apply."""
     marks = [str(row.source)]
     if row.oracle:
         marks.append("oracle")
@@ -72,30 +72,28 @@ def source_marks(row: Marked) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One model, strategy, dataset and task.
+    """The figures of one model and strategy on one dataset and task.
 
     Attributes:
-        rank: among the rows that compete, per dataset and task: one more than the number of
-            those whose headline is shown to be higher; None for all others.
-        oracle: whether the system is told gold.
-        scored: samples that count in the means.
-        gold: samples that the task applies to; None for published figures.
-        metrics: column name to value, 0 to 1; absent where unknown.
-        rates: status to share of the samples that were asked; None for published figures.
+        rank: one more than the number of competing rows of the same dataset and task whose
+            headline is significantly higher; None for rows that do not compete.
+        oracle: True if the system is told gold.
+        scored: number of samples in the means.
+        gold: number of samples that the task applies to; None for published figures.
+        metrics: column name to value from 0 to 1; unknown values are absent.
+        rates: status to its share of the samples asked; None for published figures.
         signature: the line that reproduces the row; empty for published figures.
-        note: what a reader must know about the figures.
-        names_subjects: whether its detection tells whose the entities are; where it does
-            not, `SUBJECT_METRICS` are absent.
-        names_types: whether its detection tells what kind an entity is; where it does not,
-            `TYPE_METRICS` are absent.
-        unmasked_text_to: who is sent the texts as they are, as in the systems' cards; empty
-            for published figures.
-        by_sample: column name to the figure sample by sample, for the columns that tests are
-            made of; empty for published figures and where nothing is scored.
-        interval: 95 % interval of the headline; None where it is not known.
-        detectable: the smallest difference of headlines to the best of the other rows that
-            compete which the samples can be expected to show; None where there is no such row
-            or the samples can show none.
+        note: remarks on the figures.
+        names_subjects: True if the detection assigns entities to subjects; otherwise
+            `SUBJECT_METRICS` are absent.
+        names_types: True if the detection gives types; otherwise `TYPE_METRICS` are absent.
+        unmasked_text_to: recipients of unmasked text, as in the system cards; empty for
+            published figures.
+        by_sample: column name to the figure of each sample, for columns that are tested; empty
+            for published figures and if nothing is scored.
+        interval: 95 % interval of the headline, if known.
+        detectable: the smallest difference from the best other competing row that the samples
+            can be expected to show (`significance.smallest_detectable`), if any.
     """
 
     source: Source
@@ -120,33 +118,42 @@ class Row:
 
     @property
     def headline_name(self) -> str:
-        """The column of the headline."""
+        """The column that ranks the row."""
         return _HEADLINES[self.task]
 
     @property
     def headline(self) -> float | None:
-        """The figure that ranks it.
+        """Strict-F1 for detection, F1 for query-related, H for masking and rewriting.
 
-        Strict-F1 for detection, F1 for query-related, H for masking and rewriting.
-        None where a detection names no subjects: Ent-F1, which is larger than Strict-F1 by
-        its nature, would rank it above systems that answer the whole task. And None for the
-        paper's figures of masking: its F1 is won by masking everything.
+        None for a detection without subjects: its Ent-F1 is by nature higher than Strict-F1 and
+        would rank it above systems that answer the whole task. None for the paper's figures of
+        masking too: masking everything would win by their F1.
         """
         return self.metrics.get(self.headline_name)
 
     @property
+    def substitute(self) -> float | None:
+        """Ent-F1 for detection, F1 for other tasks: shown and sorted by without a headline."""
+        return self.metrics.get("ent_f1" if self.task is Task.DETECTION else "f1")
+
+    @property
+    def sort_figure(self) -> float:
+        """The headline, or else its substitute."""
+        return self.headline if self.headline is not None else self.substitute or 0.0
+
+    @property
+    def undefined(self) -> frozenset[str]:
+        """Metrics of detection that the system cannot have."""
+        return _undefined(self.names_subjects, self.names_types)
+
+    @property
     def complete(self) -> bool:
-        """Whether every gold sample is scored."""
+        """True if every gold sample is scored."""
         return self.gold is not None and self.scored == self.gold
 
     @property
     def competes(self) -> bool:
-        """Whether it is ranked.
-
-        Published figures come from data that was never released, readings made the gold, people
-        are no system, oracle rows are told it, and incomplete rows lack samples: none of them is.
-        Nor are rows without a headline.
-        """
+        """True if the row is ranked: a complete run of a system, not told gold, with a headline."""
         whole = self.complete and self.headline is not None
         return self.source.is_system and not self.oracle and whole
 
@@ -171,7 +178,7 @@ METRICS = (
     "leak_restated",
     "leak_part",
 )
-"""Metric columns in their order; a row has those of its task."""
+"""Metric columns in the order of the table; a row has those of its task."""
 
 _HEADLINES: Final = {
     Task.DETECTION: "strict_f1",
@@ -180,13 +187,12 @@ _HEADLINES: Final = {
     Task.REWRITE: "h",
 }
 _LEAKS: Final = ("leak_readable", "leak_restated", "leak_part")
-"""Shares of all texts not needed, by how a rewriting tells them; as counts, names of theirs."""
-
+"""Shares of the texts not needed that a rewriting gives away; the counts have the same names."""
 
 SUBJECT_METRICS = frozenset(
     {"strict_f1", "ent_matched_f1", "rouge_l_f", "precision", "recall", "micro_f1"}
 )
-"""Metrics of detection that depend on whose an entity is."""
+"""Metrics of detection that depend on the subjects of entities."""
 
 TYPE_METRICS = SUBJECT_METRICS - {"ent_matched_f1"}
 """Metrics of detection that depend on the types of entities."""
@@ -203,25 +209,28 @@ def row_of(
     names_types: bool = True,
     unmasked_text_to: str = "",
 ) -> Row:
-    """The row of an evaluation.
+    """Return the row of an evaluation.
 
     Args:
-        evaluation: what was scored.
-        signature: what reproduces it.
-        clusters: sample id to cluster (`statistics.scores.clusters_of`).
-        source: whose run it is.
-        oracle: see `Row`, as the next three.
-        names_subjects: whether its detection tells whose the entities are.
-        names_types: whether its detection tells what kind an entity is.
-        unmasked_text_to: who is sent the texts as they are.
+        evaluation: the scores.
+        signature: the signature of the scores.
+        clusters: sample id to cluster (`ranking.scores.clusters_of`).
+        source: the origin of the row.
+        oracle: see `Row`, as for the next three.
+        names_subjects: see `Row`.
+        names_types: see `Row`.
+        unmasked_text_to: see `Row`.
     """
     gold, asked = evaluation.gold, sum(evaluation.statuses.values())
     metrics = metrics_of(evaluation)
-    columns = _tested(evaluation.task)
-    by_sample = {name: scores_of(evaluation, key, clusters) for name, key in columns.items()}
     if evaluation.task is Task.DETECTION:
-        undefined = undefined_metrics(names_subjects=names_subjects, names_types=names_types)
+        undefined = _undefined(names_subjects, names_types)
         metrics = {name: value for name, value in metrics.items() if name not in undefined}
+    by_sample = {}
+    for name, metric in _tested_columns(evaluation.task).items():
+        scores = scores_of(evaluation, metric, clusters)
+        if scores is not None and name in metrics:
+            by_sample[name] = scores
     return Row(
         source=source,
         model=signature.model,
@@ -237,18 +246,20 @@ def row_of(
         names_subjects=names_subjects,
         names_types=names_types,
         unmasked_text_to=unmasked_text_to,
-        by_sample={name: each for name, each in by_sample.items() if each and name in metrics},
+        by_sample=by_sample,
     )
 
 
-def undefined_metrics(*, names_subjects: bool, names_types: bool) -> frozenset[str]:
-    """The metrics of detection that mean nothing for such a system."""
+def _undefined(names_subjects: bool, names_types: bool) -> frozenset[str]:
     by_subject = frozenset[str]() if names_subjects else SUBJECT_METRICS
     return by_subject if names_types else by_subject | TYPE_METRICS
 
 
 def metrics_of(evaluation: Evaluation) -> dict[str, float]:
-    """Column name to value: means over samples, `micro_*` from summed counts, H of two means."""
+    """Return the columns of an evaluation.
+
+    They are means over samples, except that `micro_*` are of summed counts and H is of two means.
+    """
     main = "strict" if evaluation.task is Task.DETECTION else "exact"
     mean = evaluation.macro(main)
     named: dict[str, float | None] = {
@@ -284,24 +295,23 @@ def metrics_of(evaluation: Evaluation) -> dict[str, float]:
 
 
 def with_intervals(rows: Iterable[Row]) -> list[Row]:
-    """The rows with the intervals of their headlines, where they have figures by sample."""
-    whole = list(rows)
-    scores = [row.by_sample.get(row.headline_name) for row in whole]
-    found = iter(intervals([each for each in scores if each is not None]))
-    return [
-        row if each is None else replace(row, interval=next(found))
-        for row, each in zip(whole, scores, strict=True)
-    ]
+    """Return the rows with the intervals of their headlines, if they have figures by sample."""
+    rows = list(rows)
+    places = [place for place, row in enumerate(rows) if row.headline_name in row.by_sample]
+    scores = [rows[place].by_sample[rows[place].headline_name] for place in places]
+    for place, interval in zip(places, intervals(scores), strict=True):
+        rows[place] = replace(rows[place], interval=interval)
+    return rows
 
 
 def rank(rows: Iterable[Row]) -> list[Row]:
-    """Sort rows by dataset, task and headline, and give intervals, ranks and `detectable`.
+    """Sort rows by dataset, task and headline, and set `interval`, `rank` and `detectable`.
 
-    Ranks are those of `significance.ranked`: only rows that are shown to be better go before a
-    row. Rows without a headline come after those with one, by Ent-F1 or, of masking, by F1.
+    For the ranks see `significance.ranked`. Rows without a headline follow those with one, sorted
+    by Ent-F1 for detection and by F1 for other tasks.
 
     Raises:
-        ValueError: rows compete that are of different samples.
+        ValueError: competing rows have different samples.
     """
     ordered = sorted(
         with_intervals(rows),
@@ -313,7 +323,7 @@ def rank(rows: Iterable[Row]) -> list[Row]:
             row.oracle,
             not row.complete,
             row.headline is None,
-            -_order(row),
+            -row.sort_figure,
             row.model,
             row.strategy,
             row.source,
@@ -332,8 +342,8 @@ def rank(rows: Iterable[Row]) -> list[Row]:
     return result
 
 
-def _tested(task: Task) -> Mapping[str, str]:
-    """Column name to metric of an evaluation, of the figures that are kept by sample."""
+def _tested_columns(task: Task) -> Mapping[str, str]:
+    """Return the columns whose figures are kept by sample, with their metrics."""
     if task is Task.DETECTION:
         return {"strict_f1": "strict", "ent_f1": "entity"}
     if task in {Task.MASKING, Task.REWRITE}:
@@ -341,21 +351,14 @@ def _tested(task: Task) -> Mapping[str, str]:
     return {"f1": "exact"}
 
 
-def _order(row: Row) -> float:
-    if row.headline is not None:
-        return row.headline
-    return row.metrics.get("ent_f1" if row.task is Task.DETECTION else "f1", 0.0)
-
-
 def _share(evaluation: Evaluation, name: str) -> float | None:
-    """Matched of gold, summed over the samples; None of nothing."""
+    """Return matched / gold of a count, summed over the samples; None if gold is 0."""
     counts = [score.counts[name] for score in evaluation.scores]
-    whole = sum(each.gold for each in counts)
-    return sum(each.matched for each in counts) / whole if whole else None
+    gold = sum(count.gold for count in counts)
+    return sum(count.matched for count in counts) / gold if gold else None
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    """Of those that are not None."""
     known = [value for value in values if value is not None]
     return fsum(known) / len(known) if known else None
 
@@ -365,9 +368,9 @@ def _f1(score: PRF | None) -> float | None:
 
 
 def system_name(model: str, strategy: str) -> str:
-    """The name of one model and strategy: `MODEL:STRATEGY` for prompts, else `MODEL+STRATEGY`.
+    """Return the name of a system: `MODEL:STRATEGY` for prompts, else `MODEL+STRATEGY`.
 
-    What is submitted has no strategy: its name is all.
+    A submission has no strategy; its name is the model.
     """
     if not strategy:
         return model
@@ -376,62 +379,62 @@ def system_name(model: str, strategy: str) -> str:
 
 
 def find_rows(rows: Sequence[Row], name: str) -> dict[tuple[str, Task], Row]:
-    """The rows of the system that a name stands for, by dataset and task.
+    """Return the rows of a system by dataset and task.
 
-    A name is `MODEL+STRATEGY` or `MODEL:STRATEGY`, both as in the leaderboard (of a system
-    without a chat model, the relevance counts as its strategy), or `MODEL` where it has one
-    strategy only; an alias will do for a model. With `run:`, `reference:` or `submitted:` before
-    it, only rows of that source are meant; else runs go before references. The model's detection in
-    the same form of answer belongs to the system, for no strategy has one of its own.
+    A name is `MODEL+STRATEGY` or `MODEL:STRATEGY` as in the leaderboard, or `MODEL` if the model
+    has only one strategy. A model may be given by its alias. The strategy of a system without a
+    chat model is its relevance system. `run:`, `reference:` or `submitted:` before the name limit
+    the rows to that source; otherwise runs have precedence over references. The model's detection
+    in the same form of answer belongs to each of its strategies.
 
     Args:
-        rows: of ours, those that may be meant.
+        rows: the rows to choose from.
         name: as the user wrote it.
 
     Raises:
-        UnknownNameError: no row has that name; near ones are offered.
+        UnknownNameError: no row has that name; the message offers similar names.
         PiiBenchError: there are no rows, or the model has several strategies.
     """
     prefix, colon, rest = name.partition(":")
     sources = [source for source in Source if colon and source == prefix]
-    wanted = rest if sources else name
     among = [row for row in rows if not sources or row.source in sources]
     if not among:
         raise PiiBenchError(f"there are no stored runs among which {name!r} could be")
-    model, strategy = _system(among, wanted)
+    model, strategy = _resolve_name(among, rest if sources else name)
     found: dict[tuple[str, Task], Row] = {}
-    # A stable sort: the first of its dataset and task is the user's own run.
     for row in sorted(among, key=lambda row: row.source is not Source.RUN):
         if row.model == model and _belongs(row, strategy):
             found.setdefault((row.dataset, row.task), row)
     return found
 
 
-def _system(rows: Iterable[Row], name: str) -> tuple[str, str]:
-    """The model and the strategy of a name."""
+def _resolve_name(rows: Iterable[Row], name: str) -> tuple[str, str]:
+    """Return the model and the strategy of a name."""
     strategies: dict[str, list[str]] = {}
     for row in rows:
-        names = strategies.setdefault(row.model, [])
-        if row.strategy not in names:
-            names.append(row.strategy)
-    for model, names in strategies.items():
-        spelled = {model, *(alias for alias, card in MODELS.items() if card.full_name == model)}
-        for each in names:
-            if name in {f"{other}{sign}{each}" for other in spelled for sign in "+:"}:
-                return model, each
-        if name in spelled:
-            return model, _only(model, rows)
-    systems = [system_name(model, each) for model, names in strategies.items() for each in names]
+        known = strategies.setdefault(row.model, [])
+        if row.strategy not in known:
+            known.append(row.strategy)
+    for model, known in strategies.items():
+        spellings = {model, *(alias for alias, card in MODELS.items() if card.full_name == model)}
+        for strategy in known:
+            if name in {f"{spelling}{sign}{strategy}" for spelling in spellings for sign in "+:"}:
+                return model, strategy
+        if name in spellings:
+            return model, _only_strategy(model, rows)
+    systems = [
+        system_name(model, strategy) for model, known in strategies.items() for strategy in known
+    ]
     raise UnknownNameError("system among the stored runs", name, [*strategies, *systems])
 
 
-def _only(model: str, rows: Iterable[Row]) -> str:
+def _only_strategy(model: str, rows: Iterable[Row]) -> str:
     own = [row for row in rows if row.model == model]
-    # Detection belongs to every strategy; where there is none, it is what is meant.
-    asked = [row.strategy for row in own if row.task is not Task.DETECTION]
-    names = list(dict.fromkeys(asked or [row.strategy for row in own]))
+    # Detection belongs to every strategy, so it counts only if there is nothing else.
+    others = [row.strategy for row in own if row.task is not Task.DETECTION]
+    names = list(dict.fromkeys(others or [row.strategy for row in own]))
     if len(names) > 1:
-        choice = ", ".join(system_name(model, each) for each in names)
+        choice = ", ".join(system_name(model, name) for name in names)
         raise PiiBenchError(f"{model!r} has several strategies: name one ({choice})")
     return names[0]
 
@@ -440,7 +443,7 @@ def _belongs(row: Row, strategy: str) -> bool:
     if row.task is not Task.DETECTION or row.strategy == strategy:
         return row.strategy == strategy
     if row.strategy.partition("+")[0] in STRATEGIES:
-        # Detection by a strategy of its own belongs to that alone.
+        # A strategy of detection, such as `json`, is a system of its own.
         return False
-    # `detection+schema` next to `naive+schema`, `detection` next to `naive`.
+    # `detection+schema` belongs to `naive+schema`, `detection` to `naive`.
     return row.strategy.partition("+")[2] == strategy.partition("+")[2]
