@@ -264,7 +264,7 @@ class AnthropicBatchService:
         model: its owner closes it.
     """
 
-    # At most half of what the API allows (100,000 requests, 256 MB).
+    # The API allows 100,000 requests and 256 MB.
     limits = batch.LIMITS
 
     def __init__(self, model: AnthropicModel) -> None:

@@ -68,7 +68,7 @@ class BatchLimits:
 
 
 LIMITS: Final = BatchLimits(requests=5000, size=50_000_000)
-"""At most half of what any provider allows: a job's requests are held in memory together."""
+"""Below the limits of every provider: a job's requests are held in memory together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +156,7 @@ class FileBatchService(ABC):
     of answers and one of errors.
     """
 
-    # A tenth of what OpenAI allows (50,000 requests, 200 MB) and less of what Mistral does
-    # (1,000,000 requests, 512 MB).
+    # OpenAI allows 50,000 requests and 200 MB, Mistral 1,000,000 requests and 512 MB.
     limits = LIMITS
 
     def size(self, request: Request) -> int:
@@ -185,14 +184,15 @@ class FileBatchService(ABC):
 
     def _encode(self, requests: Sequence[Request], tag: str) -> bytes:
         """Return the file of a job's requests."""
-        lines = (self._line(custom_id(tag, number), each) for number, each in enumerate(requests))
-        return b"".join(lines)
+        return b"".join(
+            self._line(custom_id(tag, number), request) for number, request in enumerate(requests)
+        )
 
     def _line(self, name: str, request: Request) -> bytes:
-        return json.dumps({"custom_id": name, **self._item(request)}).encode() + b"\n"
+        return json.dumps({"custom_id": name, **self._line_fields(request)}).encode() + b"\n"
 
     @abstractmethod
-    def _item(self, request: Request) -> dict[str, Any]:
+    def _line_fields(self, request: Request) -> dict[str, Any]:
         """Return the keys of a request's line, without its custom id."""
 
     @abstractmethod

@@ -309,7 +309,7 @@ class MistralBatchService(batch.FileBatchService):
             absent=CallError(absent) if absent else batch.absent_from_results(),
         )
 
-    def _item(self, request: Request) -> dict[str, Any]:
+    def _line_fields(self, request: Request) -> dict[str, Any]:
         return {"body": request_body(self._model.model, request)}
 
     async def _jobs(self) -> AsyncIterator[object]:

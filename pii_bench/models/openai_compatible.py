@@ -370,7 +370,7 @@ class OpenAIBatchService(batch.FileBatchService):
         remedy = _TOO_MUCH_REMEDY if code == _TOO_MUCH else _FAILED_REMEDY
         return refusal(PROVIDER, self._model.model, f"batch failed {code}".rstrip(), remedy)
 
-    def _item(self, request: Request) -> dict[str, Any]:
+    def _line_fields(self, request: Request) -> dict[str, Any]:
         body = request_body(self._model.model, request, endpoint=self._model.endpoint)
         return {"method": "POST", "url": batch.CHAT_COMPLETIONS, "body": body}
 
