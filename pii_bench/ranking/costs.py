@@ -1,6 +1,6 @@
-"""What masking many documents takes in money and time, with people who review, or by hand.
+"""Money and time to mask many documents, with a system and reviewers or by hand.
 
-Nothing is guessed: what is neither measured nor given is None, and so is every sum of it.
+A figure that is neither measured nor given is None, and so is every sum that it is part of.
 """
 
 from __future__ import annotations
@@ -40,15 +40,14 @@ _HOUR = 3600
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What no run can tell.
+    """The assumptions about documents and people.
 
     Attributes:
-        documents: how many there are.
-        wage: of the people, USD per hour.
-        hand_seconds: what a person takes to mask one document by hand.
-        review_seconds: what a person takes to check one that a system masked.
-        review_share: of the documents that a system masked, those that a person checks because
-            the system is not confident enough, 0 to 1.
+        documents: number of documents.
+        wage: pay of a person, USD per hour.
+        hand_seconds: time a person needs to mask a document by hand.
+        review_seconds: time a person needs to check a document that a system masked.
+        review_share: share of the masked documents that a person checks, 0 to 1.
     """
 
     documents: int
@@ -60,16 +59,16 @@ class Assumptions:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What a system and the people around it take for all documents.
+    """The cost of all documents.
 
     Attributes:
-        model_usd: of the system; None where it is unknown.
-        model_hours: of the system, one document after another; None where it is unknown.
-        people_hours: of those who check, and who mask by hand what the system failed on.
-        people_usd: for them.
-        total_usd: of system and people; None where that of the system is unknown.
-        by_hand_usd: what people take who mask all of it.
-        saved_usd: what is left of that; below 0 where the system makes it dearer.
+        model_usd: cost of the system, if known.
+        model_hours: time of the system, one document after another, if known.
+        people_hours: time of people who check, and who mask what the system failed on.
+        people_usd: their pay.
+        total_usd: cost of system and people, if that of the system is known.
+        by_hand_usd: pay of people who mask everything by hand.
+        saved_usd: `by_hand_usd` minus `total_usd`.
     """
 
     model_usd: float | None
@@ -88,13 +87,13 @@ def bill(
     seconds_per_document: float | None,
     failed: float = 0.0,
 ) -> Bill:
-    """What masking all documents takes.
+    """Compute the cost of masking all documents.
 
     Args:
         assumed: documents and people.
-        usd_per_document: of the system; None where it is unknown.
-        seconds_per_document: of the system; None where it is unknown.
-        failed: share of the documents that the system gives no answer to, which people mask.
+        usd_per_document: cost of the system, if known.
+        seconds_per_document: time of the system, if known.
+        failed: share of the documents without an answer of the system; people mask them.
     """
     documents = assumed.documents
     checking = (1 - failed) * assumed.review_share * assumed.review_seconds
@@ -102,12 +101,11 @@ def bill(
     by_hand = documents * assumed.hand_seconds / _HOUR * assumed.wage
     people = people_hours * assumed.wage
     model = None if usd_per_document is None else documents * usd_per_document
+    hours = None if seconds_per_document is None else documents * seconds_per_document / _HOUR
     total = None if model is None else model + people
     return Bill(
         model_usd=model,
-        model_hours=None
-        if seconds_per_document is None
-        else documents * seconds_per_document / _HOUR,
+        model_hours=hours,
         people_hours=people_hours,
         people_usd=people,
         total_usd=total,
@@ -117,49 +115,50 @@ def bill(
 
 
 def price_of(model: str) -> Price | None:
-    """The price in the table of models of `provider/name`; None where none is known."""
+    """Return the price of the model `provider/id`, if the catalog has one."""
     provider, _, model_id = model.partition("/")
     card = find_card(provider, model_id)
     return None if card is None else card.price
 
 
 def usd_per_document(records: Iterable[RunRecord], price: Price | None) -> float | None:
-    """The mean price of a response whose tokens are all counted; None where there is none."""
+    """Return the mean price of the responses with counted tokens; None if there are none."""
     if price is None:
         return None
-    counted = [
-        sum(cost(each.usage, price, each.batched) for each in record.completions if each.usage)
-        for record in records
-        if record.completions and all(each.usage for each in record.completions)
-    ]
-    return sum(counted) / len(counted) if counted else None
+    costs = []
+    for record in records:
+        usages = [(completion.usage, completion.batched) for completion in record.completions]
+        counted = [cost(usage, price, batched) for usage, batched in usages if usage]
+        if usages and len(counted) == len(usages):
+            costs.append(sum(counted))
+    return sum(costs) / len(costs) if costs else None
 
 
 def failed_share(rates: Mapping[Status, float] | None) -> float:
-    """Of the samples that a system was scored on, the share that it gave no answer to."""
+    """Return the share of the scored samples without an answer."""
     scored = {status: rate for status, rate in (rates or {}).items() if status.scored}
-    whole = sum(scored.values())
+    total = sum(scored.values())
     failed = sum(rate for status, rate in scored.items() if not status.answered)
-    return failed / whole if whole else 0.0
+    return failed / total if total else 0.0
 
 
 async def seconds_per_document(
     systems: Sequence[System], samples: Sequence[Sample]
 ) -> float | None:
-    """Time systems that answer each document one after the other.
+    """Time systems that answer each sample one after the other, and close them.
 
     Args:
-        systems: all that one document takes, such as detection and relevance.
-        samples: the first only warms up; None comes back where no other is left.
+        systems: the systems that a document needs, such as detection and relevance.
+        samples: the first only warms up.
 
     Returns:
-        Mean wall time, in seconds; None where a sample got no answer.
+        Mean wall time in seconds; None for fewer than two samples, or if a call failed.
     """
-    begun = 0.0
+    started = 0.0
     try:
         for number, sample in enumerate(samples):
             if number == 1:
-                begun = time.perf_counter()
+                started = time.perf_counter()
             for system in systems:
                 await system.respond(sample)
     except CallError:
@@ -167,22 +166,23 @@ async def seconds_per_document(
     finally:
         for system in systems:
             await system.close()
-    return (time.perf_counter() - begun) / (len(samples) - 1) if len(samples) > 1 else None
+    return (time.perf_counter() - started) / (len(samples) - 1) if len(samples) > 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What stored runs do not tell, or what counts instead of it.
+    """Figures that the user gives, which take precedence over those of stored runs.
 
-    The first three are pairs of a system, as the leaderboard names it, and its figure; the last
-    of a system counts, else that of its model, else that of "".
+    The first three are pairs of a system's name and its figure. The name is as in the
+    leaderboard, or a model, or "" for all systems; the most specific one counts, and the last of
+    several for the same name.
 
     Attributes:
-        usd: per document.
-        seconds: per document.
-        review_share: see `Assumptions`; 1 where none is given.
+        usd: USD per document.
+        seconds: seconds per document.
+        review_share: see `Assumptions`; 1 by default.
         machine: USD per hour of this machine, for systems that run on it.
-        measure: on how many samples such systems are timed now; None for none.
+        measure: number of samples on which such systems are timed now; None for no timing.
     """
 
     usd: Sequence[tuple[str, float]] = ()
@@ -194,7 +194,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CostedSystem:
-    """A row of the leaderboard, and what one document takes: each with where that is from."""
+    """A row of the leaderboard with its cost and time per document, and the origin of both."""
 
     row: Row
     usd: float | None
@@ -205,64 +205,64 @@ class CostedSystem:
 
     @property
     def name(self) -> str:
-        """As the leaderboard names it."""
+        """The name of the system in the leaderboard."""
         return system_name(self.row.model, self.row.strategy)
 
 
 def costed_systems(
     runs: Sequence[Run], dataset: str, task: Task, given: Given
 ) -> list[CostedSystem]:
-    """The rows of a dataset and task as the leaderboard ranks them, with what each takes.
+    """Return the ranked rows of a dataset and task with the cost and time of each system.
 
     Args:
-        runs: that are stored, oracles among them are left out.
-        dataset: its name or path.
-        task: of the rows; masking takes detection and the query's answer.
-        given: what is not read from the runs.
+        runs: stored runs; oracles are left out.
+        dataset: name or source of the dataset.
+        task: the task; masking needs detection and the query's answer.
+        given: figures of the user.
 
     Raises:
-        PiiBenchError: no row is of that dataset and task.
-        UnknownNameError: none is of that dataset, or something is given of a system without row.
+        PiiBenchError: there is no row of the task.
+        UnknownNameError: there is no run on the dataset, or no row of a system in `given`.
     """
-    behind: dict[tuple[Source, str], tuple[Run, ...]] = {}
-    rows, sets = [], set[str]()
-    for each in runs:
-        reference = each.manifest.dataset
-        sets |= {reference.name, reference.source}
-        if dataset not in {reference.name, reference.source} or (each.manifest.system.oracle):
+    runs_of: dict[tuple[Source, str], tuple[Run, ...]] = {}
+    rows, names = [], set[str]()
+    for run in runs:
+        reference = run.manifest.dataset
+        names |= {reference.name, reference.source}
+        if dataset not in {reference.name, reference.source} or run.manifest.system.oracle:
             continue
-        for row in rows_of(each):
+        for row in rows_of(run):
             if row.task is task:
-                asked = (each.detection, each) if task is Task.MASKING else (each,)
-                behind[row.source, row.signature] = tuple(part for part in asked if part)
+                parts = (run.detection, run) if task is Task.MASKING else (run,)
+                runs_of[row.source, row.signature] = tuple(part for part in parts if part)
                 rows.append(row)
     if not rows:
-        if dataset not in sets:
-            raise UnknownNameError("dataset among the stored runs", dataset, sets)
+        if dataset not in names:
+            raise UnknownNameError("dataset among the stored runs", dataset, names)
         raise PiiBenchError(f"no {task} on {dataset} is stored")
     ranked = rank(rows)
     _require_known([*given.usd, *given.seconds, *given.review_share], ranked)
     result = []
     for row in ranked:
-        own = behind[row.source, row.signature]
-        time, time_from = _time(row, own, _given(given.seconds, row), given.measure)
-        money, money_from = _money(own, _given(given.usd, row), time, given.machine)
+        own = runs_of[row.source, row.signature]
+        seconds, seconds_from = _time(row, own, _given(given.seconds, row), given.measure)
+        usd, usd_from = _money(own, _given(given.usd, row), seconds, given.machine)
         share = _given(given.review_share, row)
         share = 1.0 if share is None else share
-        result.append(CostedSystem(row, money, money_from, time, time_from, share))
+        result.append(CostedSystem(row, usd, usd_from, seconds, seconds_from, share))
     return result
 
 
 def _money(
     runs: Sequence[Run], given: float | None, seconds: float | None, machine: float
 ) -> tuple[float | None, str]:
-    """USD per document, and where that is from."""
+    """Return USD per document and the origin of the figure."""
     if given is not None:
         return given, "--usd"
     if all(_is_local(run) for run in runs):
         if machine and seconds is None:
             return None, "unknown: --machine needs its time"
-        return machine * (seconds or 0.0) / 3600, "its time at --machine"
+        return machine * (seconds or 0.0) / _HOUR, "its time at --machine"
     parts, sources = [], []
     for run in runs:
         price = price_of(run.manifest.system.model)
@@ -286,17 +286,20 @@ def _is_local(run: Run) -> bool:
 def _time(
     row: Row, runs: Sequence[Run], given: float | None, measured: int | None
 ) -> tuple[float | None, str]:
-    """Seconds per document, and where that is from."""
+    """Return seconds per document and the origin of the figure."""
     if given is not None:
         return given, "--seconds"
     if measured is None or not all(_is_local(run) for run in runs):
         return None, "unknown: stored runs hold no times; give --seconds or --measure"
     prompted = row.strategy in STRATEGIES
-    alone = prompted or row.task is Task.DETECTION or row.model.partition(":")[0] == ENCODER
-    name = row.model if alone else f"{row.model}+{row.strategy}"
+    does_all = prompted or row.task is Task.DETECTION or row.model.partition(":")[0] == ENCODER
+    name = row.model if does_all else f"{row.model}+{row.strategy}"
     options = SystemOptions(strategy=row.strategy if prompted else None)
     try:
-        built = {(each.card.model, each.card.prompt): each for each in build_systems(name, options)}
+        built = {
+            (system.card.model, system.card.prompt): system
+            for system in build_systems(name, options)
+        }
     except PiiBenchError as error:
         return None, f"not measured: {error}"
     cards = [run.manifest.system for run in runs]
@@ -311,7 +314,7 @@ def _time(
 
 
 def _given(pairs: Sequence[tuple[str, float]], row: Row) -> float | None:
-    """What was given last for a system, else for its model, else for all."""
+    """Return the last figure for a system, else for its model, else for all systems."""
     numbers = dict(pairs)
     names = (system_name(row.model, row.strategy), row.model, "")
     return next((numbers[name] for name in names if name in numbers), None)

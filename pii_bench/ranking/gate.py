@@ -1,16 +1,16 @@
-"""Whether rows are good enough: least figures, and no worse than a baseline."""
+"""Quality gates: minimum figures, and no significant loss against a baseline."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
 from pii_bench.files import write_whole
 from pii_bench.ranking.rows import METRICS
 from pii_bench.ranking.scores import Scores
-from pii_bench.ranking.significance import compare
+from pii_bench.ranking.significance import SIGNIFICANT, compare
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -19,16 +19,13 @@ if TYPE_CHECKING:
 
     from pii_bench.ranking.rows import Row
 
-SIGNIFICANT: Final = 0.05
-"""A difference from the baseline counts from this p down."""
-
 Baseline = dict[tuple[str, str], Scores]
-"""(dataset, task) to the headline, sample by sample."""
+"""(dataset, task) to the headline of each sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class Least:
-    """A figure that rows of a task must reach."""
+    """The minimum of a metric for all rows of a task."""
 
     task: Task
     metric: str
@@ -36,11 +33,11 @@ class Least:
 
     @classmethod
     def parse(cls, text: str) -> Least:
-        """Read `masking.h=0.7`.
+        """Parse text such as `masking.h=0.7`.
 
         Raises:
-            UnknownNameError: no such task or metric.
-            PiiBenchError: it is not of that form.
+            UnknownNameError: the task or metric does not exist.
+            PiiBenchError: the text has another form.
         """
         name, equals, figure = text.partition("=")
         task, dot, metric = name.partition(".")
@@ -55,24 +52,26 @@ class Least:
 
 
 def shortfalls(rows: Sequence[Row], least: Sequence[Least], baseline: Baseline) -> Iterator[str]:
-    """What rows fall short of, a line each.
+    """Yield a line for each figure below its minimum or below the baseline.
 
-    A row falls short of the baseline where its headline is lower and a paired permutation test of
-    the samples in common says p < 0.05.
+    A headline is below the baseline if it is lower and a paired permutation test on the samples
+    in common has p < 0.05.
 
     Raises:
-        PiiBenchError: no row has a figure that is asked for.
+        PiiBenchError: no row has the metric of a minimum.
     """
-    for each in least:
-        found = [row for row in rows if row.task is each.task and each.metric in row.metrics]
-        if not found:
-            raise PiiBenchError(f"--min {each.task}.{each.metric}: no row has this figure")
-        for row in found:
-            value = row.metrics[each.metric]
-            if value < each.figure:
+    for minimum in least:
+        task, metric = minimum.task, minimum.metric
+        values = [
+            (row, row.metrics[metric]) for row in rows if row.task is task and metric in row.metrics
+        ]
+        if not values:
+            raise PiiBenchError(f"--min {task}.{metric}: no row has this figure")
+        for row, value in values:
+            if value < minimum.figure:
                 yield (
-                    f"{row.dataset}, {row.task}: {each.metric} is {value:.3f}, "
-                    f"at least {each.figure:.3f} is asked for"
+                    f"{row.dataset}, {task}: {metric} is {value:.3f}, "
+                    f"at least {minimum.figure:.3f} is asked for"
                 )
     for row in rows:
         ours, theirs = row.by_sample.get(row.headline_name), baseline.get((row.dataset, row.task))
@@ -85,7 +84,7 @@ def shortfalls(rows: Sequence[Row], least: Sequence[Least], baseline: Baseline) 
 
 
 def write_baseline(path: Path, rows: Sequence[Row]) -> None:
-    """Keep the headlines of rows, sample by sample, for later gates.
+    """Write the headlines of rows by sample, as the baseline of later gates.
 
     Raises:
         ResultsError: the file cannot be written.
@@ -99,14 +98,16 @@ def write_baseline(path: Path, rows: Sequence[Row]) -> None:
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Read what `write_baseline` wrote.
+    """Read a baseline.
 
     Raises:
-        InputFileError: the file cannot be read, or is no such file.
+        InputFileError: the file cannot be read, or is not a baseline.
     """
     try:
         records: list[Mapping[str, Any]] = json.loads(path.read_bytes())
-        return {(each["dataset"], each["task"]): _scores(each["scores"]) for each in records}
+        return {
+            (record["dataset"], record["task"]): _scores(record["scores"]) for record in records
+        }
     except OSError as error:
         raise InputFileError(path, error.strerror or "cannot be read") from error
     except (ValueError, KeyError, TypeError) as error:
