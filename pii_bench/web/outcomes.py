@@ -1,4 +1,4 @@
-"""What comes of a project: agreement, disputes, one answer for each sample, files to take away."""
+"""Results of a project: agreement, disputes, settled answers, and files to download."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ from pii_bench.web.votes import (
     ASPECTS,
     Agreement,
     agreement,
+    agreement_by_pair,
     agreement_by_value,
+    agreement_with_others,
     align_persons,
     annotators_of,
     ballot_of_choice,
@@ -49,8 +51,6 @@ from pii_bench.web.votes import (
     ballots_on_owners,
     merge_choices,
     merge_marks,
-    of_annotator,
-    pairwise,
 )
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
     from pii_bench.datasets.catalog import Dataset
+    from pii_bench.datasets.readings import Reading
     from pii_bench.web.database import Database
     from pii_bench.web.marks import Mark
     from pii_bench.web.projects import StoredSample
@@ -69,12 +70,12 @@ STAGE_NAMES: Final = {1: "mark", 2: "choose"}
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the annotators of one sample and stage came out.
+    """The agreement on one sample in one stage, once all its annotators have finished.
 
     Attributes:
-        kappa: Fleiss' kappa over its units; 1 where one annotator was alone.
-        f1: over pairs of annotators; 1 where none chose anything.
-        settled: whether it has one answer.
+        kappa: Fleiss' kappa over its units; 1 with one annotator.
+        f1: F1 over pairs of annotators; 1 if none chose anything.
+        settled: True if the annotators agree enough or an adjudicator has decided.
     """
 
     sample_id: int
@@ -86,12 +87,15 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class StageReport:
-    """Agreement in one stage: of all, by what is marked or chosen, by annotator and by pair.
+    """Agreement in one stage.
 
     Attributes:
-        owners: agreement on whose each piece is.
-        by_aspect: by type, category and person (`ASPECTS`) on the pieces of each value; letters
-            of persons are those in the version of most marks.
+        whole: agreement on what is marked or chosen.
+        owners: agreement on the persons that each piece belongs to.
+        by_aspect: agreement on the pieces of each type, category and person (`ASPECTS`). Letters
+            of persons are those of the annotator with the most marks.
+        by_annotator: agreement of each annotator with the others.
+        by_pair: agreement of each two annotators.
     """
 
     stage: int
@@ -105,12 +109,13 @@ class StageReport:
 def clean_answer(
     project: Project, stored: StoredSample, task: Task, answer: Any, *, done: bool
 ) -> dict[str, Any]:
-    """An answer from a browser with what belongs to it and nothing else.
+    """Validate an answer from a browser and return its known fields.
 
-    That somebody saw suggestions stays in an answer, also where they are removed.
+    An answer keeps the name of the system whose suggestions were seen, even if its marks are
+    removed.
 
     Raises:
-        AnswerError: it is not of its form, or is to be done and lacks something.
+        AnswerError: the answer is invalid, or it is done and incomplete.
     """
     if task.stage == 2:
         choice = parse_choice(stored.items or (), answer)
@@ -120,9 +125,9 @@ def clean_answer(
             )
         return asdict(choice)
     marks = parse_marks(stored.sample.description, answer)
-    lacking = sum(mark.category is None for mark in marks)
-    if done and lacking:
-        raise AnswerError(f"{lacking} marked without a category yet.")
+    uncategorised = sum(mark.category is None for mark in marks)
+    if done and uncategorised:
+        raise AnswerError(f"{uncategorised} marked without a category yet.")
     seen = project.plan.system if answer.get("suggested") and project.plan.suggests else None
     return {
         "marks": [asdict(mark) for mark in marks],
@@ -132,27 +137,27 @@ def clean_answer(
 
 
 def marks_of(stored: StoredSample, task: Task) -> tuple[Mark, ...]:
-    """What an answer to stage 1 marks."""
+    """Return the marks of a task of stage 1."""
     return parse_marks(stored.sample.description, task.answer)
 
 
 def choice_of(stored: StoredSample, task: Task) -> Choice:
-    """What an answer to stage 2 chooses."""
+    """Return the choice of a task of stage 2."""
     return parse_choice(stored.items or (), task.answer)
 
 
 def after_done(connection: Connection, project: Project, task: Task) -> None:
-    """Settle a sample once all its annotators are done, or the adjudicator has decided."""
+    """Record an outcome if all annotators of the sample or its adjudicator have finished."""
     stored = find_sample(connection, task.sample_id)
     if stored.qualifies:
         return
     if task.part is Part.ADJUDICATOR:
-        _settle(connection, task.sample_id, task.stage, settled=True)
+        _set_settled(connection, task.sample_id, task.stage, settled=True)
     else:
-        finished = [t for t in tasks_on(connection, stored.id, task.stage) if t.done]
+        finished = _finished(connection, stored.id, task.stage)
         if len(finished) < project.plan.annotators:
             return
-        _keep_outcome(connection, project, stored, task.stage, finished)
+        _save_outcome(connection, project, stored, task.stage, finished)
     _open_stage_2(connection, project, stored.id)
 
 
@@ -160,20 +165,20 @@ def _is_of(sample_id: int, stage: int) -> ColumnElement[bool]:
     return (OUTCOMES.c.sample_id == sample_id) & (OUTCOMES.c.stage == stage)
 
 
-def _settle(connection: Connection, sample_id: int, stage: int, *, settled: bool) -> None:
+def _set_settled(connection: Connection, sample_id: int, stage: int, *, settled: bool) -> None:
     connection.execute(update(OUTCOMES).where(_is_of(sample_id, stage)).values(settled=settled))
 
 
-def _keep_outcome(
+def _save_outcome(
     connection: Connection,
     project: Project,
     stored: StoredSample,
     stage: int,
     finished: Sequence[Task],
 ) -> None:
-    found = agreement(_ballot(stored, task) for task in finished)
-    kappa = 1.0 if found.fleiss is None else found.fleiss
-    f1 = 1.0 if found.f1 is None else found.f1
+    whole = agreement(_ballot(stored, task) for task in finished)
+    kappa = 1.0 if whole.fleiss is None else whole.fleiss
+    f1 = 1.0 if whole.f1 is None else whole.f1
     settled = len(finished) == 1 or kappa >= project.plan.threshold
     outcome = Outcome(stored.id, stage, kappa, f1, settled)
     connection.execute(delete(OUTCOMES).where(_is_of(stored.id, stage)))
@@ -181,6 +186,7 @@ def _keep_outcome(
 
 
 def _open_stage_2(connection: Connection, project: Project, sample_id: int) -> None:
+    """Store the items of stage 2 once stage 1 is settled."""
     if project.plan.stages is not Stages.BOTH:
         return
     outcome = outcomes_of(connection, project).get((sample_id, 1))
@@ -193,37 +199,40 @@ def _open_stage_2(connection: Connection, project: Project, sample_id: int) -> N
 
 
 def reconsider(database: Database, project: Project) -> None:
-    """Apply a new threshold to what no adjudicator has decided and stage 2 has not begun."""
+    """Apply a new threshold to outcomes without a decision whose stage 2 has not begun."""
     with database.writing() as connection:
         for (sample_id, stage), outcome in outcomes_of(connection, project).items():
-            decided = _done(connection, sample_id, stage, Part.ADJUDICATOR)
-            alone = len(_done(connection, sample_id, stage)) == 1
-            settled = bool(decided) or alone or outcome.kappa >= project.plan.threshold
+            settled = (
+                outcome.kappa >= project.plan.threshold
+                or len(_finished(connection, sample_id, stage)) == 1
+                or bool(_finished(connection, sample_id, stage, Part.ADJUDICATOR))
+            )
             begun = stage == 1 and find_sample(connection, sample_id).items is not None
             if settled != outcome.settled and not begun:
-                _settle(connection, sample_id, stage, settled=settled)
+                _set_settled(connection, sample_id, stage, settled=settled)
                 _open_stage_2(connection, project, sample_id)
 
 
 def outcomes_of(connection: Connection, project: Project) -> dict[tuple[int, int], Outcome]:
-    """By sample and stage, those that all annotators have finished."""
+    """Return the outcomes by (sample id, stage)."""
     query = (
         select(OUTCOMES)
         .join(SAMPLES, SAMPLES.c.id == OUTCOMES.c.sample_id)
         .where(SAMPLES.c.project_id == project.id)
     )
-    found = [Outcome(**row) for row in connection.execute(query).mappings()]
-    return {(each.sample_id, each.stage): each for each in found}
+    outcomes = [Outcome(**row) for row in connection.execute(query).mappings()]
+    return {(outcome.sample_id, outcome.stage): outcome for outcome in outcomes}
 
 
 def disputes(connection: Connection, project: Project) -> list[Outcome]:
-    """What awaits an adjudicator, the least agreed first."""
-    found = [each for each in outcomes_of(connection, project).values() if not each.settled]
-    return sorted(found, key=lambda each: (each.kappa, each.sample_id))
+    """Return the outcomes that need an adjudicator, lowest kappa first."""
+    outcomes = outcomes_of(connection, project).values()
+    unsettled = [outcome for outcome in outcomes if not outcome.settled]
+    return sorted(unsettled, key=lambda outcome: (outcome.kappa, outcome.sample_id))
 
 
 def settled_marks(connection: Connection, stored: StoredSample) -> tuple[Mark, ...]:
-    """The one answer to stage 1: the adjudicator's, else what more than half marked."""
+    """Return the adjudicator's marks, else those that more than half of the annotators made."""
     versions = [marks_of(stored, task) for task in _deciding(connection, stored, 1)]
     if len(versions) == 1:
         return versions[0]
@@ -231,17 +240,17 @@ def settled_marks(connection: Connection, stored: StoredSample) -> tuple[Mark, .
 
 
 def settled_choice(connection: Connection, stored: StoredSample) -> Choice:
-    """The one answer to stage 2, likewise."""
+    """Return the adjudicator's choice, else what more than half of the annotators chose."""
     choices = [choice_of(stored, task) for task in _deciding(connection, stored, 2)]
     return merge_choices(stored.items or (), choices)
 
 
 def _deciding(connection: Connection, stored: StoredSample, stage: int) -> list[Task]:
-    decided = _done(connection, stored.id, stage, Part.ADJUDICATOR)
-    return decided or _done(connection, stored.id, stage)
+    decided = _finished(connection, stored.id, stage, Part.ADJUDICATOR)
+    return decided or _finished(connection, stored.id, stage)
 
 
-def _done(
+def _finished(
     connection: Connection, sample_id: int, stage: int, part: Part = Part.ANNOTATOR
 ) -> list[Task]:
     return [task for task in tasks_on(connection, sample_id, stage, part) if task.done]
@@ -250,7 +259,7 @@ def _done(
 def _answers(
     connection: Connection, project: Project, *, practice: bool, account_id: int | None = None
 ) -> list[tuple[StoredSample, Task]]:
-    """What annotators have finished, of all or of one of them, without adjudication."""
+    """Return the finished tasks of all annotators or of one, without adjudications."""
     stored = {each.id: each for each in samples_of(connection, project, practice=practice)}
     return [
         (stored[task.sample_id], task)
@@ -260,18 +269,18 @@ def _answers(
 
 
 def qualification(connection: Connection, project: Project, account_id: int) -> float | None:
-    """Mean F1 of somebody on the qualification round; None as long as it is not finished.
+    """Return the mean F1 of an annotator in the qualification round; None until it is finished.
 
-    Stage 1 has Strict-F1 against the dataset's entities, stage 2 the F1 of what is needed.
+    Stage 1 is scored by Strict-F1 against the dataset's entities, stage 2 by F1 of related texts.
     """
     done = _answers(connection, project, practice=True, account_id=account_id)
     if not done or len(done) < project.plan.qualification * len(project.plan.stages.numbers):
         return None
-    return sum(_against_gold(stored, task) for stored, task in done) / len(done)
+    return sum(_score(stored, task) for stored, task in done) / len(done)
 
 
 def may_annotate(connection: Connection, project: Project, account_id: int) -> bool:
-    """Whether somebody has passed the qualification round, or need not."""
+    """Return True if the annotator passed the qualification round or does not need to."""
     if not project.plan.qualification:
         return True
     admitted = connection.scalar(
@@ -283,14 +292,15 @@ def may_annotate(connection: Connection, project: Project, account_id: int) -> b
     return bool(admitted) or (reached is not None and reached >= project.plan.pass_mark)
 
 
-def _against_gold(stored: StoredSample, task: Task) -> float:
-    answer, gold = _said(stored, task), _gold(stored.sample, task.stage)
+def _score(stored: StoredSample, task: Task) -> float:
+    answer, gold = _answer(stored, task), _gold(stored.sample, task.stage)
     if task.stage == 1:
         return score_detection(answer, gold).strict.f1
     return score_query_related(answer, gold).exact.f1
 
 
-def _said(stored: StoredSample, task: Task) -> list[Any]:
+def _answer(stored: StoredSample, task: Task) -> list[Any]:
+    """Return an answer in the scorer's form: subjects in stage 1, related texts in stage 2."""
     if task.stage == 2:
         items = stored.items or ()
         return list(dict.fromkeys(items[n].text for n in choice_of(stored, task).needed))
@@ -303,7 +313,9 @@ def _said(stored: StoredSample, task: Task) -> list[Any]:
 def _gold(sample: Sample, stage: int) -> list[Any]:
     if stage == 2:
         return list(dict.fromkeys(related.text for related in sample.related))
-    return [[(entity.text, entity.type) for entity in each.entities] for each in sample.subjects]
+    return [
+        [(entity.text, entity.type) for entity in subject.entities] for subject in sample.subjects
+    ]
 
 
 def _ballot(stored: StoredSample, task: Task) -> Ballot:
@@ -315,7 +327,7 @@ def _ballot(stored: StoredSample, task: Task) -> Ballot:
 
 
 def stage_reports(connection: Connection, project: Project) -> list[StageReport]:
-    """Agreement as it is now, over all finished answers."""
+    """Return the current agreement over all finished answers, by stage."""
     answers = sorted(_answers(connection, project, practice=False), key=lambda answer: answer[0].id)
     reports = []
     for stage in project.plan.stages.numbers:
@@ -323,17 +335,22 @@ def stage_reports(connection: Connection, project: Project) -> list[StageReport]
         for stored, task in answers:
             if task.stage == stage:
                 by_sample.setdefault(stored.id, (stored, []))[1].append(task)
-        own = list(by_sample.values())
-        ballots = [_ballot(sample, task) for sample, tasks in own for task in tasks]
-        owners, by_aspect = (_of_marks if stage == 1 else _of_choices)(own)
+        samples = list(by_sample.values())
+        ballots = [_ballot(stored, task) for stored, tasks in samples for task in tasks]
+        if stage == 1:
+            owners, by_aspect = _mark_agreements(samples)
+        else:
+            owners, by_aspect = _choice_agreements(samples)
         reports.append(
             StageReport(
                 stage=stage,
                 whole=agreement(ballots),
                 owners=owners,
                 by_aspect=by_aspect,
-                by_annotator={name: of_annotator(ballots, name) for name in annotators_of(ballots)},
-                by_pair=pairwise(ballots),
+                by_annotator={
+                    name: agreement_with_others(ballots, name) for name in annotators_of(ballots)
+                },
+                by_pair=agreement_by_pair(ballots),
             )
         )
     return reports
@@ -342,10 +359,10 @@ def stage_reports(connection: Connection, project: Project) -> list[StageReport]
 _ByAspect = dict[str, dict[str, Agreement]]
 
 
-def _of_marks(
+def _mark_agreements(
     samples: Iterable[tuple[StoredSample, Sequence[Task]]],
 ) -> tuple[Agreement, _ByAspect]:
-    """Of stage 1 agreement on owners, and by value of each aspect."""
+    """Return the agreement in stage 1 on owners, and by value of each aspect."""
     owners: list[Ballot] = []
     ballots: dict[str, list[Ballot]] = {aspect: [] for aspect in ASPECTS}
     for stored, tasks in samples:
@@ -353,16 +370,17 @@ def _of_marks(
         versions = align_persons(text, [marks_of(stored, task) for task in tasks])
         marks = dict(zip((task.annotator for task in tasks), versions, strict=True))
         owners += ballots_on_owners(name, text, marks)
-        for aspect, made in ballots.items():
-            made += [ballot_of_marks(name, who, text, each, aspect) for who, each in marks.items()]
-    by_aspect = {aspect: agreement_by_value(made) for aspect, made in ballots.items()}
+        for aspect in ASPECTS:
+            for annotator, own in marks.items():
+                ballots[aspect].append(ballot_of_marks(name, annotator, text, own, aspect))
+    by_aspect = {aspect: agreement_by_value(own) for aspect, own in ballots.items()}
     return agreement(owners), by_aspect
 
 
-def _of_choices(
+def _choice_agreements(
     samples: Iterable[tuple[StoredSample, Sequence[Task]]],
 ) -> tuple[Agreement, _ByAspect]:
-    """Of stage 2 likewise; here a value has the entities that have it."""
+    """Return the agreement in stage 2 on owners, and on the entities with each value."""
     owners: list[Ballot] = []
     ballots: dict[str, dict[str, list[Ballot]]] = {aspect: {} for aspect in ASPECTS}
     for stored, tasks in samples:
@@ -381,33 +399,27 @@ def _of_choices(
                         aspect,
                     )
                     ballots[aspect].setdefault(value, []).append(ballot)
-    found = {
-        aspect: {value: agreement(own) for value, own in sorted(by_value.items())}
-        for aspect, by_value in ballots.items()
-    }
-    # Agreement on options that no reader chose says nothing.
-    return agreement(owners), {
-        aspect: {value: each for value, each in by_value.items() if each.f1 is not None}
-        for aspect, by_value in found.items()
-    }
+    by_aspect: _ByAspect = {}
+    for aspect, by_value in ballots.items():
+        found = {value: agreement(own) for value, own in sorted(by_value.items())}
+        # Agreement on values that nobody chose means nothing.
+        by_aspect[aspect] = {v: each for v, each in found.items() if each.f1 is not None}
+    return agreement(owners), by_aspect
 
 
 def export(connection: Connection, project: Project) -> list[dict[str, Any]]:
-    """The settled samples in the dataset format, with all votes in `meta.annotation`."""
+    """Return the settled samples as dataset records, with all votes in `meta.annotation`."""
+    stages = project.plan.stages.numbers
     outcomes = outcomes_of(connection, project)
-    tasks: defaultdict[int, list[Task]] = defaultdict(list)
-    every = tasks_of(connection, project)
-    for task in every:
-        tasks[task.sample_id].append(task)
-    numbers = _numbers(every)
+    tasks = tasks_of(connection, project)
+    by_sample: defaultdict[int, list[Task]] = defaultdict(list)
+    for task in tasks:
+        by_sample[task.sample_id].append(task)
+    numbers = _numbers(tasks)
     records = []
     for stored in samples_of(connection, project, practice=False):
-        own = [
-            outcome
-            for stage in project.plan.stages.numbers
-            if (outcome := outcomes.get((stored.id, stage))) is not None and outcome.settled
-        ]
-        if len(own) < len(project.plan.stages.numbers):
+        own = [outcomes[stored.id, stage] for stage in stages if (stored.id, stage) in outcomes]
+        if sum(outcome.settled for outcome in own) < len(stages):
             continue
         sample = _settled_sample(connection, project, stored)
         meta = {
@@ -415,10 +427,10 @@ def export(connection: Connection, project: Project) -> list[dict[str, Any]]:
             "threshold": project.plan.threshold,
             "system": project.plan.system or None,
             "agreement": [
-                {"stage": STAGE_NAMES[each.stage], "kappa": each.kappa, "f1": each.f1}
-                for each in own
+                {"stage": STAGE_NAMES[outcome.stage], "kappa": outcome.kappa, "f1": outcome.f1}
+                for outcome in own
             ],
-            "votes": [_vote(stored, task, numbers) for task in tasks[stored.id] if task.done],
+            "votes": [_vote(stored, task, numbers) for task in by_sample[stored.id] if task.done],
         }
         sample = replace(sample, meta={**sample.meta, "annotation": meta})
         records.append(sample_to_record(sample))
@@ -428,17 +440,17 @@ def export(connection: Connection, project: Project) -> list[dict[str, Any]]:
 def _settled_sample(connection: Connection, project: Project, stored: StoredSample) -> Sample:
     sample = stored.sample
     if project.plan.stages is Stages.MARK:
-        items = items_of_marks(sample.description, settled_marks(connection, stored))
-        return replace(sample, query=None, subjects=_subjects(items), related=())
+        marked = items_of_marks(sample.description, settled_marks(connection, stored))
+        return replace(sample, query=None, subjects=_subjects(marked), related=())
     choice = settled_choice(connection, stored)
-    items = stored.items or ()
-    moved = [
-        replace(item, person=choice.persons.get(n, item.person)) for n, item in enumerate(items)
+    items = [
+        replace(item, person=choice.persons.get(n, item.person))
+        for n, item in enumerate(stored.items or ())
     ]
-    related = dict.fromkeys((moved[n].person, moved[n].text) for n in choice.needed)
+    related = dict.fromkeys((items[n].person, items[n].text) for n in choice.needed)
     return replace(
         sample,
-        subjects=_subjects(moved),
+        subjects=_subjects(items),
         related=tuple(Related(person, text) for person, text in related),
     )
 
@@ -452,7 +464,7 @@ def _subjects(items: Iterable[Item]) -> tuple[Subject, ...]:
 
 
 def _numbers(tasks: Iterable[Task]) -> dict[str, int]:
-    """Numbers for the names of annotators: an export holds no names."""
+    """Number the annotators, because an export must not hold names."""
     names = dict.fromkeys(task.annotator for task in tasks)
     return {name: number for number, name in enumerate(names, start=1)}
 
@@ -479,9 +491,9 @@ def _vote(stored: StoredSample, task: Task, numbers: Mapping[str, int]) -> dict[
 
 
 def human_answers(connection: Connection, project: Project) -> list[HumanAnswer]:
-    """What people answered, next to the dataset's gold: a file for the leaderboard.
+    """Return the annotators' answers with the dataset's gold, for the leaderboard.
 
-    Answers that were imported, the qualification round and adjudication are not in it.
+    Imported answers, the qualification round and adjudications are left out.
 
     Raises:
         ProjectError: the dataset has no gold.
@@ -489,7 +501,7 @@ def human_answers(connection: Connection, project: Project) -> list[HumanAnswer]
     if not project.has_gold:
         raise ProjectError(f"{project.dataset} has no entities of its own to score people against")
     samples = samples_of(connection, project, practice=False)
-    clusters = clusters_of([each.sample for each in samples])
+    clusters = clusters_of([stored.sample for stored in samples])
     numbers = _numbers(tasks_of(connection, project))
     return [
         HumanAnswer(
@@ -498,7 +510,7 @@ def human_answers(connection: Connection, project: Project) -> list[HumanAnswer]
             id=stored.name,
             cluster=clusters[stored.name],
             annotator=numbers[task.annotator],
-            answer=_said(stored, task),
+            answer=_answer(stored, task),
             gold=_gold(stored.sample, task.stage),
             suggestions=task.answer.get("suggested"),
         )
@@ -508,43 +520,41 @@ def human_answers(connection: Connection, project: Project) -> list[HumanAnswer]
 
 
 def import_readings(database: Database, dataset: Dataset) -> Project:
-    """Make a project of the readings that the repository holds of one of its sets.
+    """Create a project from the repository's readings of a dataset.
 
-    Only readings of the text as it is today: earlier versions are not in the dataset.
+    Only readings of the current version of a sample are imported.
 
     Raises:
         ProjectError: there are none.
     """
     versions = {sample.id: version_of(sample) for sample in dataset.samples}
-    readings = load_readings(dataset.name)
-    current = [each for each in readings if versions.get(each.id) == each.version]
-    if not current:
-        raise ProjectError(f"the repository has no readings of {dataset.name} as it is")
-    read = {each.id for each in current}
+    # A version may have been read again: the first reading counts.
+    readings: dict[tuple[str, str], Reading] = {}
+    for reading in load_readings(dataset.name):
+        if versions.get(reading.id) == reading.version:
+            readings.setdefault((reading.id, reading.reader), reading)
+    if not readings:
+        raise ProjectError(f"the repository has no readings of the current {dataset.name}")
     plan = Plan(f"Readings of {dataset.name}", Stages.CHOOSE, annotators=2)
-    taken = [sample for sample in dataset.samples if sample.id in read]
-    project = create_project(database, plan, dataset, taken)
+    read = {sample_id for sample_id, _ in readings}
+    samples = [sample for sample in dataset.samples if sample.id in read]
+    project = create_project(database, plan, dataset, samples)
     with database.writing() as connection:
-        stored = {each.name: each for each in samples_of(connection, project)}
-        kept: set[tuple[str, str]] = set()
-        for each in current:
-            sample = stored.get(each.id)
-            # A version may be read again; what counts is the first time.
-            if sample is None or (each.id, each.reader) in kept:
+        by_name = {stored.name: stored for stored in samples_of(connection, project)}
+        for reading in readings.values():
+            if (stored := by_name.get(reading.id)) is None:
                 continue
-            kept.add((each.id, each.reader))
-            wanted = set(each.needed)
-            items = sample.items or ()
+            items = stored.items or ()
             answer = {
-                "needed": [n for n, item in enumerate(items) if item.text in wanted],
+                "needed": [n for n, item in enumerate(items) if item.text in reading.needed],
                 "necessary": True,
                 "sufficient": True,
-                "ambiguous": each.ambiguous,
-                "remark": each.remark[:LONGEST_REMARK],
+                "ambiguous": reading.ambiguous,
+                "remark": reading.remark[:LONGEST_REMARK],
             }
-            import_task(connection, sample.id, 2, f"reader {each.reader}", answer)
-        for sample in stored.values():
-            tasks = tasks_on(connection, sample.id, 2)
+            import_task(connection, stored.id, 2, f"reader {reading.reader}", answer)
+        for stored in by_name.values():
+            tasks = tasks_on(connection, stored.id, 2)
             if len(tasks) >= plan.annotators:
-                _keep_outcome(connection, project, sample, 2, tasks)
+                _save_outcome(connection, project, stored, 2, tasks)
     return project

@@ -1,9 +1,9 @@
-"""From the answers of several annotators to agreement, and to one answer.
+"""Agreement of annotators, and one merged answer of several.
 
-A ballot is what one annotator said of one sample, in two forms: a label for each unit, of which
-kappa is made, and the set of what was chosen, of which F1 is made. In stage 1 units are the tokens
-of the text and labels the types; in stage 2 units are the entities, and a label says whether one
-is needed. Whose they are is a ballot of its own.
+A ballot is one annotator's answer for one sample in two forms: a label for each unit, for kappa,
+and the set of chosen things, for F1. In stage 1 the units are the tokens of the text and the labels
+are types; in stage 2 the units are the entities, and a label says whether one is needed. A second
+ballot holds the persons that the units belong to.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
     from pii_bench.web.marks import Item
 
-    _Patterns = dict[tuple[str, ...], Counter[tuple[Hashable, ...]]]
+    _Chosen = frozenset[Hashable]
+    # Annotators to the number of units that they gave these labels: most units are alike.
+    _LabelCounts = dict[tuple[str, ...], Counter[tuple[Hashable, ...]]]
 
 T = TypeVar("T")
 
@@ -46,16 +48,16 @@ ASPECTS: Final[Mapping[str, Callable[[Mark | Item], tuple[str, ...]]]] = {
     "category": _categories,
     "person": _persons,
 }
-"""What a piece has values of, by which agreement is told."""
+"""Functions that return the values of a mark or item by which agreement is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """What one annotator said of one sample.
+    """The answer of one annotator for one sample.
 
     Attributes:
-        labels: of each unit of the sample.
-        chosen: what was marked or chosen.
+        labels: one for each unit of the sample.
+        chosen: the marks or the numbers of the chosen entities.
     """
 
     sample: str
@@ -66,15 +68,15 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far annotators agree; None where no two annotated the same.
+    """Agreement of annotators; figures are None if no two annotated the same sample.
 
     Attributes:
-        samples: that at least two annotated.
+        samples: number of samples that at least two annotated.
         fleiss: Fleiss' kappa over all their units.
         cohen: Cohen's kappa, mean over the pairs of annotators.
-        f1: of the one's choice against the other's, counts summed over pairs of ballots; None where
-            there is no choice.
-        exact: share of the pairs of ballots whose choices are equal.
+        f1: F1 of one choice against the other, with counts summed over pairs of ballots; None if
+            nothing was chosen.
+        exact: share of the pairs of ballots with equal choices.
     """
 
     samples: int
@@ -87,25 +89,29 @@ class Agreement:
 def ballot_of_marks(
     sample: str, annotator: str, text: str, marks: Iterable[Mark], aspect: str = ""
 ) -> Ballot:
-    """A ballot of stage 1.
+    """Return a ballot of stage 1.
 
     Args:
-        sample: its id.
-        annotator: who.
-        text: of the sample.
-        marks: what was marked.
-        aspect: for `agreement_by_value`: labels are the values of this aspect, and what is
-            chosen begins with one.
+        sample: id of the sample.
+        annotator: name of the annotator.
+        text: text of the sample.
+        marks: marks of the annotator.
+        aspect: for `agreement_by_value`: labels are then the tuples of values of this aspect, and
+            `chosen` holds (value, mark) pairs.
     """
     starts, _ = token_places(text)
     labels: list[Hashable] = [() if aspect else ""] * len(starts)
     chosen: list[Hashable] = []
     for mark in marks:
-        first, behind = bisect_left(starts, mark.start), bisect_left(starts, mark.end)
-        values = ASPECTS[aspect](mark) if aspect else ()
-        labels[first:behind] = [values if aspect else mark.type] * (behind - first)
-        place = (mark.start, mark.end, mark.type)
-        chosen += [(value, place) for value in values] if aspect else [place]
+        first, end = bisect_left(starts, mark.start), bisect_left(starts, mark.end)
+        key = (mark.start, mark.end, mark.type)
+        if aspect:
+            values = ASPECTS[aspect](mark)
+            labels[first:end] = [values] * (end - first)
+            chosen += [(value, key) for value in values]
+        else:
+            labels[first:end] = [mark.type] * (end - first)
+            chosen.append(key)
     return Ballot(sample, annotator, tuple(labels), frozenset(chosen))
 
 
@@ -117,44 +123,45 @@ def ballot_of_choice(
     value: str | None = None,
     aspect: str = "",
 ) -> Ballot:
-    """A ballot of stage 2, on all items or on those with a value of an aspect."""
-    asked = [n for n, item in enumerate(items) if value is None or value in ASPECTS[aspect](item)]
+    """Return a ballot of stage 2, on all items or on those with a value of an aspect."""
+    numbers = [n for n, item in enumerate(items) if value is None or value in ASPECTS[aspect](item)]
     needed = set(choice.needed)
     return Ballot(
-        sample, annotator, tuple(n in needed for n in asked), frozenset(needed.intersection(asked))
+        sample,
+        annotator,
+        tuple(n in needed for n in numbers),
+        frozenset(needed.intersection(numbers)),
     )
 
 
 def ballots_on_owners(
     sample: str, text: str, versions: Mapping[str, Sequence[Mark]]
 ) -> list[Ballot]:
-    """Ballots on whose each token is that all have marked, in stage 1.
+    """Return ballots of stage 1 on the persons of each token that all annotators marked.
 
     Args:
-        sample: its id.
-        text: of the sample.
-        versions: by annotator the marks, letters of persons in line (`align_persons`).
+        sample: id of the sample.
+        text: text of the sample.
+        versions: marks by annotator, with letters of persons aligned (`align_persons`).
     """
     starts, _ = token_places(text)
-    owners: list[dict[int, tuple[str, ...]]] = [
-        {
-            token: mark.persons
-            for mark in marks
-            for token in range(bisect_left(starts, mark.start), bisect_left(starts, mark.end))
-        }
-        for marks in versions.values()
-    ]
+    owners: list[dict[int, tuple[str, ...]]] = []
+    for marks in versions.values():
+        by_token = {}
+        for mark in marks:
+            tokens = range(bisect_left(starts, mark.start), bisect_left(starts, mark.end))
+            by_token.update(dict.fromkeys(tokens, mark.persons))
+        owners.append(by_token)
     shared = sorted(set.intersection(*map(set, owners))) if owners else []
     return [
-        _ballot_on_owners(sample, annotator, [own[token] for token in shared])
-        for annotator, own in zip(versions, owners, strict=True)
+        _ballot_on_owners(sample, annotator, [by_token[token] for token in shared])
+        for annotator, by_token in zip(versions, owners, strict=True)
     ]
 
 
 def ballot_on_owners(sample: str, annotator: str, items: Sequence[Item], choice: Choice) -> Ballot:
-    """A ballot on whose each entity is, in stage 2, where people correct it."""
-    moved = choice.persons
-    owners = [(moved.get(n, item.person),) for n, item in enumerate(items)]
+    """Return a ballot of stage 2 on the person of each entity, as the annotator corrected it."""
+    owners = [(choice.persons.get(n, item.person),) for n, item in enumerate(items)]
     return _ballot_on_owners(sample, annotator, owners)
 
 
@@ -164,47 +171,69 @@ def _ballot_on_owners(sample: str, annotator: str, owners: Sequence[tuple[str, .
 
 
 def agreement(ballots: Iterable[Ballot]) -> Agreement:
-    """Agreement over all samples together."""
-    return _of_groups(_groups(ballots))
-
-
-def _of_groups(groups: Sequence[Sequence[Ballot]]) -> Agreement:
-    pairs = _pairs(groups)
-    return _agreement(
-        groups,
-        _patterns(groups),
-        [Counts.of(one.chosen, other.chosen) for one, other in pairs],
-        _mean(float(one.chosen == other.chosen) for one, other in pairs),
-    )
+    """Return the agreement over all samples together."""
+    return _agreement_in_groups(_groups(ballots))
 
 
 def agreement_by_value(ballots: Iterable[Ballot]) -> dict[str, Agreement]:
-    """Agreement on each value that two or more could choose, of ballots of one aspect.
+    """Return the agreement on each value of an aspect, as if only its marks had been made.
 
-    The same as `agreement` of ballots that hold this value alone.
+    Args:
+        ballots: made by `ballot_of_marks` for one aspect.
     """
     groups = _groups(ballots)
-    patterns, pairs = _patterns(groups), _pairs(groups)
-    counts: dict[str, list[Counts]] = {}
-    differing: Counter[str] = Counter()
-    for one, other in pairs:
-        mine, theirs = _by_value(one), _by_value(other)
-        for value in {*mine, *theirs}:
-            own = mine.get(value, frozenset()), theirs.get(value, frozenset())
-            counts.setdefault(value, []).append(Counts.of(*own))
-            differing[value] += own[0] != own[1]
+    label_counts = _label_counts(groups)
+    pairs = [(_by_value(one), _by_value(other)) for one, other in _pairs(groups)]
+    values = sorted({value for pair in pairs for by_value in pair for value in by_value})
+    nothing: _Chosen = frozenset()
     return {
         value: _agreement(
-            groups, _holding(value, patterns), counts[value], 1 - differing[value] / len(pairs)
+            len(groups),
+            _only(value, label_counts),
+            [(one.get(value, nothing), other.get(value, nothing)) for one, other in pairs],
         )
-        for value in sorted(counts)
+        for value in values
     }
 
 
+def agreement_with_others(ballots: Iterable[Ballot], annotator: str) -> Agreement:
+    """Return the agreement of one annotator with each of the others."""
+    pairs = [
+        (own, other)
+        for group in _groups(ballots)
+        for own in group
+        if own.annotator == annotator
+        for other in group
+        if other is not own
+    ]
+    samples = {own.sample for own, _ in pairs}
+    return replace(_agreement_in_groups(pairs), samples=len(samples), fleiss=None)
+
+
+def agreement_by_pair(ballots: Iterable[Ballot]) -> dict[tuple[str, str], Agreement]:
+    """Return the agreement of each two annotators who share a sample."""
+    ballots = list(ballots)
+    result = {}
+    for pair in combinations(annotators_of(ballots), 2):
+        found = agreement(ballot for ballot in ballots if ballot.annotator in pair)
+        if found.samples:
+            result[pair] = found
+    return result
+
+
+def annotators_of(ballots: Iterable[Ballot]) -> list[str]:
+    """Return the names of the annotators, sorted."""
+    return sorted({ballot.annotator for ballot in ballots})
+
+
 def _groups(ballots: Iterable[Ballot]) -> list[list[Ballot]]:
+    """Group ballots by sample, sorted by annotator; samples with one ballot are left out."""
+    by_sample: dict[str, list[Ballot]] = {}
+    for ballot in ballots:
+        by_sample.setdefault(ballot.sample, []).append(ballot)
     return [
         sorted(group, key=lambda ballot: ballot.annotator)
-        for group in by_sample(ballots).values()
+        for group in by_sample.values()
         if len(group) > 1
     ]
 
@@ -213,136 +242,122 @@ def _pairs(groups: Iterable[Sequence[Ballot]]) -> list[tuple[Ballot, Ballot]]:
     return [pair for group in groups for pair in combinations(group, 2)]
 
 
-def _by_value(ballot: Ballot) -> dict[str, frozenset[Hashable]]:
-    found: dict[str, set[Hashable]] = {}
-    chosen: Any = ballot.chosen
-    for value, place in chosen:
-        found.setdefault(value, set()).add(place)
-    return {value: frozenset(places) for value, places in found.items()}
-
-
-def _holding(value: str, patterns: _Patterns) -> _Patterns:
-    """Of each unit whether its labels hold a value."""
-    held: _Patterns = {}
-    for names, counts in patterns.items():
-        own = held.setdefault(names, Counter())
-        labels: Any
-        for labels, count in counts.items():
-            own[tuple(value in each for each in labels)] += count
-    return held
+def _agreement_in_groups(groups: Sequence[Sequence[Ballot]]) -> Agreement:
+    chosen = [(one.chosen, other.chosen) for one, other in _pairs(groups)]
+    return _agreement(len(groups), _label_counts(groups), chosen)
 
 
 def _agreement(
-    groups: Sequence[Sequence[Ballot]],
-    patterns: _Patterns,
-    counts: Iterable[Counts],
-    exact: float | None,
+    samples: int, label_counts: _LabelCounts, chosen: Sequence[tuple[_Chosen, _Chosen]]
 ) -> Agreement:
     units: Counter[tuple[Hashable, ...]] = Counter()
-    for own in patterns.values():
-        units.update(own)
+    for counts in label_counts.values():
+        units.update(counts)
+    total = sum((Counts.of(one, other) for one, other in chosen), Counts())
     return Agreement(
-        samples=len(groups),
+        samples=samples,
         fleiss=fleiss_kappa(units),
-        cohen=_mean(cohen_kappa(each) for each in _cells(patterns).values()),
-        f1=_f1(counts),
-        exact=exact,
+        cohen=_mean(cohen_kappa(cells) for cells in _cells(label_counts).values()),
+        f1=None if total.empty else total.prf.f1,
+        exact=_mean(float(one == other) for one, other in chosen),
     )
 
 
-def _patterns(groups: Iterable[Sequence[Ballot]]) -> _Patterns:
-    """Annotators to how often they gave units which labels: almost all units have the same."""
-    found: _Patterns = {}
+def _label_counts(groups: Iterable[Sequence[Ballot]]) -> _LabelCounts:
+    label_counts: _LabelCounts = {}
     for group in groups:
-        names = tuple(ballot.annotator for ballot in group)
+        annotators = tuple(ballot.annotator for ballot in group)
         labels = zip(*(ballot.labels for ballot in group), strict=True)
-        found.setdefault(names, Counter()).update(labels)
-    return found
+        label_counts.setdefault(annotators, Counter()).update(labels)
+    return label_counts
+
+
+def _only(value: str, label_counts: _LabelCounts) -> _LabelCounts:
+    """Replace each label, a tuple of values, by whether it holds a value."""
+    result: _LabelCounts = {}
+    for annotators, counts in label_counts.items():
+        own = result.setdefault(annotators, Counter())
+        labels: Any
+        for labels, count in counts.items():
+            own[tuple(value in label for label in labels)] += count
+    return result
+
+
+def _by_value(ballot: Ballot) -> dict[str, _Chosen]:
+    by_value: dict[str, set[Hashable]] = {}
+    chosen: Any = ballot.chosen
+    for value, mark in chosen:
+        by_value.setdefault(value, set()).add(mark)
+    return {value: frozenset(marks) for value, marks in by_value.items()}
 
 
 def _cells(
-    patterns: _Patterns,
+    label_counts: _LabelCounts,
 ) -> dict[tuple[str, str], Counter[tuple[Hashable, Hashable]]]:
-    """What Cohen's kappa of each two annotators is made of."""
+    """Return the contingency table of each pair of annotators."""
     cells: dict[tuple[str, str], Counter[tuple[Hashable, Hashable]]] = {}
-    for names, counts in patterns.items():
-        for i, j in combinations(range(len(names)), 2):
-            own = cells.setdefault((names[i], names[j]), Counter())
+    for annotators, counts in label_counts.items():
+        for i, j in combinations(range(len(annotators)), 2):
+            own = cells.setdefault((annotators[i], annotators[j]), Counter())
             for labels, count in counts.items():
                 own[labels[i], labels[j]] += count
     return cells
 
 
-def by_sample(ballots: Iterable[Ballot]) -> dict[str, list[Ballot]]:
-    """The ballots on each sample."""
-    groups: dict[str, list[Ballot]] = {}
-    for ballot in ballots:
-        groups.setdefault(ballot.sample, []).append(ballot)
-    return groups
-
-
-def of_annotator(ballots: Iterable[Ballot], annotator: str) -> Agreement:
-    """Agreement of one annotator with each of the others."""
-    pairs = [
-        (own, other)
-        for group in by_sample(ballots).values()
-        for own in group
-        if own.annotator == annotator
-        for other in group
-        if other is not own
-    ]
-    samples = {own.sample for own, _ in pairs}
-    return replace(_of_groups(pairs), samples=len(samples), fleiss=None)
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def merge_marks(text: str, versions: Sequence[Iterable[Mark]]) -> tuple[Mark, ...]:
-    """One answer of several: the marks that more than half of the annotators made.
+    """Return the marks that more than half of the annotators made.
 
-    A mark is one of the same place and type. Its category and its persons are those that most
-    of them gave, the first in order among ties. Letters of persons are first brought in line
-    with the annotator whose marks are the most.
+    Marks with the same position and type are the same mark. It gets the category and the persons
+    that most annotators gave, the first in order on a tie. The letters of persons are aligned first
+    (`align_persons`).
     """
-    aligned = align_persons(text, versions)
-    made: dict[tuple[int, int, str], list[Mark]] = {}
-    for version in aligned:
+    by_key: dict[tuple[int, int, str], list[Mark]] = {}
+    for version in align_persons(text, versions):
         for mark in version:
-            made.setdefault((mark.start, mark.end, mark.type), []).append(mark)
-    return tuple(
-        Mark(
-            start,
-            end,
-            _most((mark.persons for mark in marks), ()),
-            pii_type,
-            _most((mark.category for mark in marks if mark.category is not None), None),
-        )
-        for (start, end, pii_type), marks in sorted(made.items())
-        if 2 * len(marks) > len(versions)
-    )
+            by_key.setdefault((mark.start, mark.end, mark.type), []).append(mark)
+    merged = []
+    for (start, end, pii_type), marks in sorted(by_key.items()):
+        if 2 * len(marks) > len(versions):
+            persons = _most_frequent((mark.persons for mark in marks), ())
+            categories = (mark.category for mark in marks if mark.category is not None)
+            merged.append(Mark(start, end, persons, pii_type, _most_frequent(categories, None)))
+    return tuple(merged)
+
+
+def _most_frequent(values: Iterable[T], default: T) -> T:
+    counts = Counter(values)
+    return min(counts, key=lambda value: (-counts[value], str(value)), default=default)
 
 
 def align_persons(text: str, versions: Sequence[Iterable[Mark]]) -> list[tuple[Mark, ...]]:
-    """The same marks with letters that mean the same person in all versions.
+    """Return the versions with letters that mean the same person in all of them.
 
-    People are matched as the scorer matches subjects, with the version of the most marks.
+    Persons are matched as the scorer matches subjects, with the version that has the most marks.
     """
-    lists = [tuple(version) for version in versions]
-    if not lists:
+    mark_lists = [tuple(version) for version in versions]
+    if not mark_lists:
         return []
-    leader = max(lists, key=len)
-    return [_aligned(text, own, leader) for own in lists]
+    reference = max(mark_lists, key=len)
+    return [_align(text, marks, reference) for marks in mark_lists]
 
 
-def _aligned(text: str, own: tuple[Mark, ...], leader: tuple[Mark, ...]) -> tuple[Mark, ...]:
-    mine, theirs = _subjects(text, own), _subjects(text, leader)
-    pairs = match(list(mine.values()), list(theirs.values()))
-    letters = {list(mine)[i]: list(theirs)[j] for i, j in pairs}
-    free = (letter for letter in PERSONS if letter not in theirs)
-    for letter in mine:
+def _align(text: str, marks: tuple[Mark, ...], reference: tuple[Mark, ...]) -> tuple[Mark, ...]:
+    own, others = _subjects(text, marks), _subjects(text, reference)
+    own_letters, other_letters = list(own), list(others)
+    pairs = match(list(own.values()), list(others.values()))
+    letters = {own_letters[i]: other_letters[j] for i, j in pairs}
+    free = (letter for letter in PERSONS if letter not in others)
+    for letter in own_letters:
         if letter not in letters:
             letters[letter] = next(free)
     return tuple(
         replace(mark, persons=tuple(sorted({letters[person] for person in mark.persons})))
-        for mark in own
+        for mark in marks
     )
 
 
@@ -350,49 +365,18 @@ def _subjects(text: str, marks: Iterable[Mark]) -> dict[str, Subject]:
     entities: dict[str, list[tuple[str, str]]] = {}
     for item in items_of_marks(text, marks):
         entities.setdefault(item.person, []).append((item.text, item.type))
-    return {letter: Subject.of(own) for letter, own in sorted(entities.items())}
+    return {letter: Subject.of(pairs) for letter, pairs in sorted(entities.items())}
 
 
 def merge_choices(items: Sequence[Item], choices: Sequence[Choice]) -> Choice:
-    """One answer of several: what more than half of the annotators chose or corrected."""
+    """Return the items, corrections and flags that more than half of the annotators gave."""
     votes = Counter(number for choice in choices for number in choice.needed)
-    moved = Counter(pair for choice in choices for pair in choice.persons.items())
+    corrections = Counter(pair for choice in choices for pair in choice.persons.items())
     half = len(choices) / 2
     return Choice(
         needed=tuple(n for n in range(len(items)) if votes[n] > half),
-        persons={number: person for (number, person), count in moved.items() if count > half},
+        persons={number: person for (number, person), count in corrections.items() if count > half},
         necessary=sum(choice.necessary for choice in choices) > half,
         sufficient=sum(choice.sufficient for choice in choices) > half,
         ambiguous=sum(choice.ambiguous for choice in choices) > half,
     )
-
-
-def annotators_of(ballots: Iterable[Ballot]) -> list[str]:
-    """Who annotated, sorted."""
-    return sorted({ballot.annotator for ballot in ballots})
-
-
-def pairwise(ballots: Iterable[Ballot]) -> Mapping[tuple[str, str], Agreement]:
-    """Agreement of each two annotators on what both annotated."""
-    own = list(ballots)
-    found = {}
-    for pair in combinations(annotators_of(own), 2):
-        each = agreement(ballot for ballot in own if ballot.annotator in pair)
-        if each.samples:
-            found[pair] = each
-    return found
-
-
-def _most(values: Iterable[T], default: T) -> T:
-    counts = Counter(values)
-    return min(counts, key=lambda each: (-counts[each], str(each)), default=default)
-
-
-def _f1(counts: Iterable[Counts]) -> float | None:
-    total = sum(counts, Counts())
-    return total.prf.f1 if total.predicted + total.gold else None
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None

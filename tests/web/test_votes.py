@@ -8,7 +8,9 @@ from pii_bench.web.votes import (
     Agreement,
     Ballot,
     agreement,
+    agreement_by_pair,
     agreement_by_value,
+    agreement_with_others,
     align_persons,
     ballot_of_choice,
     ballot_of_marks,
@@ -16,8 +18,6 @@ from pii_bench.web.votes import (
     ballots_on_owners,
     merge_choices,
     merge_marks,
-    of_annotator,
-    pairwise,
 )
 
 TEXT = "Ann met Bo in Bonn."
@@ -92,7 +92,7 @@ def test_agreement_of_two() -> None:
     # Shared 2 + 1, chosen 4 by the one and 3 by the other.
     assert found.f1 == pytest.approx(6 / 7)
     assert found.exact == pytest.approx(1 / 2)
-    assert list(pairwise(ballots)) == [("eva", "tom")]
+    assert list(agreement_by_pair(ballots)) == [("eva", "tom")]
 
 
 def test_agreement_on_a_value_is_that_of_the_marks_that_have_it() -> None:
@@ -125,8 +125,8 @@ def test_agreement_on_a_value_is_that_of_the_marks_that_have_it() -> None:
 def test_an_annotator_is_compared_with_each_other() -> None:
     ballots = [ballot("s", "eva", 0), ballot("s", "tom", 0), ballot("s", "kim", 1)]
 
-    assert of_annotator(ballots, "eva").f1 == pytest.approx(1 / 2)
-    assert of_annotator(ballots, "kim").f1 == 0
+    assert agreement_with_others(ballots, "eva").f1 == pytest.approx(1 / 2)
+    assert agreement_with_others(ballots, "kim").f1 == 0
 
 
 def test_f1_is_undefined_where_nobody_chose_anything() -> None:
