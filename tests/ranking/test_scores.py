@@ -114,10 +114,10 @@ def test_an_evaluation_of_no_scored_sample_has_no_figures() -> None:
     ("ids", "clusters", "values"),
     [((), (), ()), (("a",), ("a", "b"), (0.5,)), (("a",), ("a",), (0.5, 0.5))],
 )
-def test_scores_are_some_and_each_has_a_cluster_and_a_value(
+def test_scores_of_no_samples_or_unequal_lengths_are_refused(
     ids: tuple[str, ...], clusters: tuple[str, ...], values: tuple[float, ...]
 ) -> None:
-    with pytest.raises(ValueError, match="must be as many and some"):
+    with pytest.raises(ValueError, match="must have one length above 0"):
         Scores(ids, clusters, values)
 
 
