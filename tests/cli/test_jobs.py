@@ -168,8 +168,9 @@ def test_equal_requests_of_another_dataset_are_reused(
 
 
 @pytest.fixture
-def overlapping(batches: OpenAIBatches) -> tuple[str, ...]:
+def overlapping(batches: OpenAIBatches, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     """A run of three datasets; the last contains the samples of the others, and one more."""
+    monkeypatch.setattr(batches, "outcomes", lambda job: {name: Item() for name in job.requests})
     texts = {"one": "Ann Lee.", "two": "Bob Ray.", "three": "Cy Fox."}
     hard = [
         sample_record(f"hard-{name}", description=text, subjects=[], related=[])
@@ -194,12 +195,8 @@ def answered() -> dict[str, str]:
 
 
 def test_equal_requests_of_two_datasets_are_submitted_once(
-    batches: OpenAIBatches,
-    overlapping: tuple[str, ...],
-    capsys: Capsys,
-    monkeypatch: pytest.MonkeyPatch,
+    batches: OpenAIBatches, overlapping: tuple[str, ...], capsys: Capsys
 ) -> None:
-    monkeypatch.setattr(batches, "outcomes", lambda job: {name: Item() for name in job.requests})
     batches.looks = 2
 
     assert main(overlapping) == 0
@@ -214,12 +211,8 @@ def test_equal_requests_of_two_datasets_are_submitted_once(
 
 
 def test_a_shared_batch_is_collected_for_both_datasets(
-    batches: OpenAIBatches,
-    overlapping: tuple[str, ...],
-    capsys: Capsys,
-    monkeypatch: pytest.MonkeyPatch,
+    batches: OpenAIBatches, overlapping: tuple[str, ...], capsys: Capsys
 ) -> None:
-    monkeypatch.setattr(batches, "outcomes", lambda job: {name: Item() for name in job.requests})
     batches.looks = 1
 
     assert main([*overlapping, "submit", "--dry-run", "--json"]) == 0
