@@ -1,7 +1,7 @@
-"""Pages of HTML that load nothing: tables that are complete without any script.
+"""HTML pages without external resources, with tables that a script sorts and filters.
 
-The script sorts and filters them. A policy (CSP) lets that script alone run and forbids every
-connection.
+The tables are complete without the script. The content security policy allows only this script
+and no connection.
 """
 
 from __future__ import annotations
@@ -28,31 +28,30 @@ if TYPE_CHECKING:
     from pii_bench.ranking.rows import Row
 
 Address: TypeAlias = "tuple[Source, str, str, str, Task]"
-"""Which row it is: source, model, strategy, dataset and task."""
+"""The key of a row: source, model, strategy, dataset and task."""
 
 ASSETS: Final = Path(__file__).with_name("assets")
 SCRIPTS: Final = tuple(ASSETS / name for name in ("state.js", "tables.js"))
-_ALONE: Final = ASSETS / "board.js"
 _LEAD: Final = "How well systems find personal information, and mask what a question does not need."
 
 
 def address(row: Row) -> Address:
-    """Which row it is."""
+    """Return the key of a row."""
     return row.source, row.model, row.strategy, row.dataset, row.task
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a page has besides the signatures of its rows.
+    """The content of a page, without the signatures of its rows.
 
     Attributes:
-        kind: its title.
-        lead: what it shows, HTML.
-        links: name of a section to its heading.
-        main: sections, HTML.
-        scripts: in the order in which they are joined to one.
+        kind: the title.
+        lead: HTML, a sentence about the page.
+        links: id of a section to its heading.
+        main: HTML, the sections.
+        scripts: files that are joined to one script, in this order.
         notes: HTML under the title.
-        data: JSON in which `<` never occurs.
+        data: JSON without `<`.
     """
 
     kind: str
@@ -65,7 +64,7 @@ class Page:
 
 
 def render(page: Page, rows: Sequence[Row]) -> str:
-    """The whole file; the same page gives the same text."""
+    """Return the HTML of a page; it depends on nothing but the arguments."""
     style = (ASSETS / "page.css").read_text(encoding="utf-8")
     parts = [path.read_text(encoding="utf-8") for path in page.scripts]
     script = '"use strict";\n{\n' + "\n".join(parts) + "}\n"
@@ -78,7 +77,7 @@ def render(page: Page, rows: Sequence[Row]) -> str:
             "version": html_text(pii_bench.__version__),
             "kind": page.kind,
             "lead": page.lead,
-            "links": "".join(f'<a href="#{name}">{what}</a>' for name, what in links.items()),
+            "links": "".join(f'<a href="#{name}">{heading}</a>' for name, heading in links.items()),
             "notes": page.notes,
             "main": page.main,
             "signatures": _signatures(rows),
@@ -89,36 +88,34 @@ def render(page: Page, rows: Sequence[Row]) -> str:
 
 
 def fill(template: Path, values: Mapping[str, str]) -> str:
-    """A template with its places filled; what is put in is not looked at again."""
+    """Fill the placeholders of a template in one pass: those inside values stay."""
     text = template.read_text(encoding="utf-8")
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], text)
 
 
 def leaderboard_page(rows: Sequence[Row]) -> str:
-    """The leaderboard by itself."""
+    """Return the page of the leaderboard."""
     shown = merged(rows)
     main = f"{render_summary(shown)}{render_board(shown, {})}"
     links = {"summary": "Summary", "leaderboard": "Leaderboard"}
-    return render(Page("leaderboard", _LEAD, links, main, [*SCRIPTS, _ALONE]), rows)
+    return render(Page("leaderboard", _LEAD, links, main, [*SCRIPTS, ASSETS / "board.js"]), rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A row as a page shows it; `repeated` if a reference row has the same figures."""
+    """A row on a page; `repeated` is True if a reference row has the same figures."""
 
     row: Row
     repeated: bool = False
 
 
 def merged(rows: Sequence[Row]) -> list[Shown]:
-    """The rows without the reference rows that a run of one's own repeats to the digit."""
-    own = {address(row)[1:]: row for row in rows if row.source is Source.RUN}
+    """Return the rows without reference rows for which a run has exactly the same figures."""
+    own = {address(row)[1:]: (row.metrics, row.scored) for row in rows if row.source is Source.RUN}
     repeated = {
         address(row)[1:]
         for row in rows
-        if row.source is Source.REFERENCE
-        and (mine := own.get(address(row)[1:])) is not None
-        and (mine.metrics, mine.scored) == (row.metrics, row.scored)
+        if row.source is Source.REFERENCE and own.get(address(row)[1:]) == (row.metrics, row.scored)
     }
     return [
         Shown(row, repeated=row.source is Source.RUN and address(row)[1:] in repeated)
@@ -128,19 +125,19 @@ def merged(rows: Sequence[Row]) -> list[Shown]:
 
 
 def leaders(rows: Sequence[Row]) -> list[Row]:
-    """For each dataset the row of masking that has the highest H of those that are ranked."""
+    """Return the ranked masking row with the highest H of each dataset."""
     ranked = [row for row in rows if row.task is Task.MASKING and row.rank is not None]
-    best = {name: [row for row in ranked if row.dataset == name] for name in _in_order(ranked)}
-    return [max(own, key=lambda row: row.headline or 0.0) for own in best.values()]
+    best = [_best(ranked, dataset, Task.MASKING) for dataset in _in_order(ranked)]
+    return [row for row in best if row is not None]
 
 
 def render_summary(shown: Sequence[Shown], more: str = "") -> str:
-    """What was run and who leads, with `more` below."""
+    """Return the summary section: what was run, and the best system of each dataset."""
     ours = [each.row for each in shown if each.row.source.is_system]
     names = {system_of(row) for row in ours if row.task is not Task.DETECTION}
     names = names or {system_of(row) for row in ours}
     sent = sorted({row.unmasked_text_to for row in ours} - {"", "this machine"})
-    told = (
+    recipients = (
         f"Unmasked text was sent to {html_text(', '.join(sent))}."
         if sent
         else "No text left this machine."
@@ -150,8 +147,8 @@ def render_summary(shown: Sequence[Shown], more: str = "") -> str:
     return (
         '<section id="summary" aria-labelledby="summary-title">\n'
         '<h2 id="summary-title">Summary</h2>\n'
-        f"<p>{len(names)} {_many('system', len(names))} on {sets} {_many('dataset', sets)}. {told} "
-        "Best at masking what a question does not need, told no gold:</p>\n"
+        f"<p>{len(names)} {_many('system', len(names))} on {sets} {_many('dataset', sets)}. "
+        f"{recipients} Best at masking what a question does not need, told no gold:</p>\n"
         f'<ul class="cards">{cards or "<li>No run of masking is complete.</li>"}</ul>\n'
         f"{more}</section>\n"
     )
@@ -162,7 +159,7 @@ def _many(noun: str, count: int) -> str:
 
 
 def _card(row: Row, ours: Sequence[Row]) -> str:
-    """One dataset: who leads, and what leaks and is hidden."""
+    """Return the card of a dataset: its best system, and the shares leaked and hidden."""
     others = [
         f"{label}: {html_text(system_of(best))} {best.headline:.3f}"
         for task, label in ((Task.DETECTION, "detection"), (Task.QUERY_RELATED, "query"))
@@ -187,28 +184,30 @@ def _best(rows: Sequence[Row], dataset: str, task: Task) -> Row | None:
 
 
 def system_of(row: Row) -> str:
-    """The name of a row's system: of one model that does both, the model's."""
+    """Return the name of a row's system: only the model if it does both tasks."""
     if row.task is Task.DETECTION or row.model == row.strategy:
         return row.model
     return system_name(row.model, row.strategy)
 
 
 def _in_order(rows: Sequence[Row]) -> list[str]:
-    """The datasets of some rows, those of the catalog in its order."""
-    found = list(dict.fromkeys(row.dataset for row in rows))
-    return [*(name for name in DATASETS if name in found), *(n for n in found if n not in DATASETS)]
+    """Return the datasets of rows, those of the catalog first and in its order."""
+    names = list(dict.fromkeys(row.dataset for row in rows))
+    return [name for name in DATASETS if name in names] + [
+        name for name in names if name not in DATASETS
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """One cell of a row.
+    """A cell of a table.
 
     Attributes:
-        column: its heading.
+        column: the heading of its column.
         content: HTML.
-        value: what is sorted by; None where it is unknown.
-        kind: its classes.
-        first: the direction that brings the best to the top, or the beginning of the alphabet.
+        value: the sort key; None if unknown.
+        kind: CSS classes.
+        first: the direction of the first sort: best first, or alphabetical.
     """
 
     column: str
@@ -219,13 +218,13 @@ class _Cell:
 
 
 def render_board(shown: Sequence[Shown], names: Mapping[Address, str]) -> str:
-    """The leaderboard: how to read it, and a folded table for each dataset and task.
+    """Return the leaderboard section: an explanation, and a table per dataset and task.
 
-    Datasets with rows of ours come first, and those of the catalog in its order.
+    Datasets with only published rows come last; those of the catalog are in its order.
 
     Args:
         shown: the rows.
-        names: of those whose samples the page has, the names of the runs.
+        names: names of the runs whose samples are on the page.
     """
     places = {name: place for place, name in enumerate(DATASETS)}
     ours = {each.row.dataset for each in shown if each.row.source is not Source.PUBLISHED}
@@ -244,7 +243,7 @@ def render_board(shown: Sequence[Shown], names: Mapping[Address, str]) -> str:
         sections.append(
             f'<section class="board" data-dataset="{name}" data-task="{task}">\n'
             f"<details><summary><h3>{name} <span>{task}</span></h3> "
-            f"<small>{_first(members)}</small></summary>\n"
+            f"<small>{_caption(members)}</small></summary>\n"
             f'<div class="scroll" tabindex="0" role="region" aria-label="{name}, {task}">'
             f'<table id="table-{number}">{_table(members, names)}</table></div>\n'
             "</details></section>"
@@ -252,24 +251,24 @@ def render_board(shown: Sequence[Shown], names: Mapping[Address, str]) -> str:
     return fill(ASSETS / "board.html", {"tables": "\n".join(sections)})
 
 
-def _first(members: Sequence[Shown]) -> str:
-    """The best row of a table, in words."""
+def _caption(members: Sequence[Shown]) -> str:
+    """Describe a table: its best row and its size."""
     best = _best([each.row for each in members], members[0].row.dataset, members[0].row.task)
-    led = "" if best is None else f"{html_text(system_of(best))} {best.headline:.3f}, "
-    return f"{led}{len(members)} {_many('row', len(members))}"
+    leader = "" if best is None else f"{html_text(system_of(best))} {best.headline:.3f}, "
+    return f"{leader}{len(members)} {_many('row', len(members))}"
 
 
 def _signatures(rows: Sequence[Row]) -> str:
-    """The lines that reproduce our rows, each once."""
-    signed = dict.fromkeys(row.signature for row in rows if row.signature)
-    lines = [f"<li><code>{html_text(signature)}</code>" for signature in signed]
+    """Return the distinct signatures as a list."""
+    signatures = dict.fromkeys(row.signature for row in rows if row.signature)
+    lines = [f"<li><code>{html_text(signature)}</code>" for signature in signatures]
     return f"<ul>{''.join(lines)}</ul>" if lines else ""
 
 
 def _table(shown: Sequence[Shown], names: Mapping[Address, str]) -> str:
     rows = [each.row for each in shown]
     body = [list(_cells(each, names)) for each in shown]
-    # No column without anything in it.
+    # Empty columns are left out.
     columns = enumerate(zip(*body, strict=True))
     kept = [place for place, cells in columns if any(cell.content for cell in cells)]
     head = "".join(
@@ -325,7 +324,7 @@ def _model(row: Row, names: Mapping[Address, str]) -> str:
 
 
 def _interval(row: Row) -> str:
-    """The interval in figures, and between 0 and 1 with the headline in it."""
+    """Return the interval as a drawing, with the headline in it, and as figures."""
     if row.interval is None or row.headline is None:
         return ""
     low, mean, high = (100 * each for each in (row.interval.low, row.headline, row.interval.high))

@@ -1,4 +1,4 @@
-"""Rows as CSV, Markdown, LaTeX and HTML, and a run in a few lines."""
+"""Leaderboards as CSV, Markdown, LaTeX and HTML, and the summary of a run."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SHOWN: Final[Mapping[Task, Mapping[str, str]]] = {
         "f1": "F1",
     },
 }
-"""The metrics that a table of a task shows, with their headings."""
+"""Metrics that the tables of a task show, with their headings."""
 
 _INTRODUCTION: Final = """\
 # Leaderboard
@@ -88,33 +88,30 @@ _ORACLES: Final = "Told gold (oracles)"
 
 
 def to_csv(rows: Sequence[Row]) -> str:
-    """The table with four decimals; what is unknown is empty."""
-    flat = map(record_of, rows)
-    return csv_text(_COLUMNS, ([row.get(name) for name in _COLUMNS] for row in flat))
+    """Return the leaderboard as CSV; unknown values are empty."""
+    records = [record_of(row) for row in rows]
+    return csv_text(_COLUMNS, ([record.get(name) for name in _COLUMNS] for record in records))
 
 
 def to_markdown(rows: Sequence[Row]) -> str:
-    """One table per dataset and task, oracles apart, then the signatures."""
+    """Return a table per dataset and task, with oracles in their own, then the signatures."""
     parts = [_INTRODUCTION]
     for title, blocks in _sections(rows):
         parts.append(f"## {markdown(title)}\n")
         for heading, members in blocks:
-            parts.append(
-                f"{heading}\n\n{to_table(members)}\n" if heading else to_table(members) + "\n"
-            )
-    if signed := [row.signature for row in rows if row.signature]:
-        parts.append(
-            "## Signatures\n\n" + "\n".join(f"- {markdown_code(line)}" for line in signed) + "\n"
-        )
+            table = f"{to_table(members)}\n"
+            parts.append(f"{heading}\n\n{table}" if heading else table)
+    if signatures := [f"- {markdown_code(row.signature)}\n" for row in rows if row.signature]:
+        parts.append("## Signatures\n\n" + "".join(signatures))
     return "\n".join(parts)
 
 
 def to_latex(rows: Sequence[Row]) -> str:
-    """The same tables for a paper: `booktabs`, one `table` for each; no signatures."""
+    """Return the tables for a paper, with `booktabs` and without signatures."""
     parts = ["% Needs \\usepackage{booktabs}. Made by `pii-bench leaderboard`."]
     for title, blocks in _sections(rows):
         for heading, members in blocks:
-            caption = f"{title}{f' ({_ORACLES.lower()})' if heading else ''}"
+            caption = f"{title} ({heading.lower()})" if heading else title
             parts.append(
                 "\\begin{table}\n\\centering\n\\small\n"
                 f"{_tabulate(members, 'latex_booktabs')}\n"
@@ -124,19 +121,19 @@ def to_latex(rows: Sequence[Row]) -> str:
 
 
 def to_html(rows: Sequence[Row]) -> str:
-    """The same tables as one page that loads nothing."""
-    from pii_bench.ranking.html import leaderboard_page  # it shows figures as this module does
+    """Return the tables as a page without external resources."""
+    from pii_bench.ranking.html import leaderboard_page  # it imports this module
 
     return leaderboard_page(rows)
 
 
 def to_table(rows: Sequence[Row]) -> str:
-    """The Markdown table of rows of one dataset and task."""
+    """Return the Markdown table of rows of one dataset and task."""
     return _tabulate(rows, "pipe")
 
 
 def failures(row: Row) -> str:
-    """The samples without an answer by status, such as `malformed 25 %`."""
+    """Return the shares of samples without an answer by status, such as `malformed 25%`."""
     rates = row.rates or {}
     shown = [(s, rate) for s, rate in rates.items() if not s.answered and rate]
     return ", ".join(f"{status} {rate:.0%}" for status, rate in shown)
@@ -149,7 +146,7 @@ def write_leaderboard(rows: Sequence[Row], results: Path) -> tuple[Path, ...]:
         The files.
 
     Raises:
-        ResultsError: they cannot be written.
+        ResultsError: a file cannot be written.
     """
     written = []
     for suffix, render in _FORMATS.items():
@@ -173,32 +170,32 @@ _COLUMNS: Final = (
 
 
 def _sections(rows: Sequence[Row]) -> Iterator[tuple[str, list[tuple[str, list[Row]]]]]:
-    """Per dataset and task a title, and its rows in one or two blocks with their headings."""
+    """Yield a title per dataset and task, and its rows: ours without heading, then oracles."""
     for (dataset, task), group in groupby(rows, key=lambda row: (row.dataset, row.task)):
         members = list(group)
         ours = [row for row in members if not row.oracle]
-        told_gold = [row for row in members if row.oracle]
-        blocks = [("", ours), (_ORACLES, told_gold)]
-        yield f"{dataset}: {task}", [block for block in blocks if block[1]]
+        oracles = [row for row in members if row.oracle]
+        blocks = [("", ours), (_ORACLES, oracles)]
+        yield f"{dataset}: {task}", [(heading, own) for heading, own in blocks if own]
 
 
 def _tabulate(rows: Sequence[Row], style: str) -> str:
-    """A table of rows of one task; styles other than Markdown escape what is special to them."""
-    shown_as = markdown if style == "pipe" else visible
+    """Return a table of rows of one task in a style of `tabulate`, which escapes LaTeX itself."""
+    escape = markdown if style == "pipe" else visible
     shown = SHOWN[rows[0].task]
     header = ["#", "Model", "Strategy", *shown.values(), "95 % interval", "Detectable"]
     header += ["Scored", "Failures", "Unmasked text goes to", "Source"]
     lines = [
         [
             str(row.rank or ""),
-            shown_as(row.model),
-            shown_as(row.strategy),
+            escape(row.model),
+            escape(row.strategy),
             *(figure(row, name) for name in shown),
             f"[{row.interval.low:.3f}, {row.interval.high:.3f}]" if row.interval else "",
             "" if row.detectable is None else f"{row.detectable:.3f}",
             f"{row.scored}/{row.gold}" if row.gold is not None else "",
             failures(row),
-            shown_as(_recipients(row)),
+            escape(_recipients(row)),
             ", ".join(source_marks(row)),
         ]
         for row in rows
@@ -207,7 +204,7 @@ def _tabulate(rows: Sequence[Row], style: str) -> str:
 
 
 def record_of(row: Row) -> dict[str, object]:
-    """A row as one record, the columns of the CSV file by name; those it lacks are left out."""
+    """Return the columns of the CSV file by name; metrics and rates that a row lacks are absent."""
     return {
         "source": row.source,
         "model": row.model,
@@ -231,14 +228,14 @@ def record_of(row: Row) -> dict[str, object]:
 
 
 def figure(row: Row, name: str) -> str:
-    """A metric of a row: `-` where it is undefined, empty where it is not known."""
+    """Return a metric as text: `-` if it is undefined, empty if it is unknown."""
     if (value := row.metrics.get(name)) is not None:
         return f"{value:.3f}"
     return "-" if row.task is Task.DETECTION and name in row.undefined else ""
 
 
 def _recipients(row: Row) -> str:
-    # Of an endpoint, the host tells who it is.
+    # The host of an endpoint is enough.
     return re.sub(r"https?://([^/)]+)[^)]*", r"\1", row.unmasked_text_to)
 
 
@@ -255,7 +252,7 @@ LADDER: Final[Mapping[tuple[str, str], str]] = {
     ("gold", "random"): "choose at random",
     ("bilstm-crf", "gold"): "told what is needed",
 }
-"""Reference systems that show how much a figure means: (model, strategy) to what they do."""
+"""Reference systems to compare a figure with: (model, strategy) to what they do."""
 
 _WIDEST_NAME: Final = 44
 
@@ -263,12 +260,12 @@ _WIDEST_NAME: Final = 44
 def summarise(
     rows: Sequence[Row], ran: Collection[tuple[str, str, str]], tasks: Iterable[Task]
 ) -> str:
-    """A table for each task, and what the figures mean in words.
+    """Return a table for each task and a summary of masking in words.
 
     Args:
-        rows: of the leaderboard.
-        ran: model, strategy and dataset of what was run.
-        tasks: those to show.
+        rows: the rows of the leaderboard.
+        ran: model, strategy and dataset of each run.
+        tasks: the tasks to show.
     """
     own = [
         row
@@ -283,8 +280,8 @@ def summarise(
         if shown:
             of_task = [row for row in rows if row.task is task and row.dataset in datasets]
             parts.append(f"{task} ({HEADLINES[task]})\n\n{_table(shown, of_task, datasets)}\n")
-    if meaning := _meaning(own, rows):
-        parts.append(meaning + "\n")
+    if words := _masking_in_words(own, rows):
+        parts.append(words + "\n")
     return "\n".join(parts)
 
 
@@ -293,26 +290,21 @@ def _table(own: Sequence[Row], rows: Sequence[Row], datasets: Sequence[str]) -> 
     for row in own:
         lines.setdefault(_name(row), {})[row.dataset] = _cell(row)
     for row in rows:
-        what = LADDER.get((row.model, row.strategy))
-        if row.source is Source.REFERENCE and what is not None and row.task is not Task.DETECTION:
-            lines.setdefault(f"{what} ({_name(row)})", {})[row.dataset] = _cell(row)
+        role = LADDER.get((row.model, row.strategy))
+        if row.source is Source.REFERENCE and role is not None and row.task is not Task.DETECTION:
+            lines.setdefault(f"{role} ({_name(row)})", {})[row.dataset] = _cell(row)
         if row.source is Source.HUMAN:
             lines.setdefault("people, each alone", {})[row.dataset] = _cell(row)
         if row.source is Source.READING:
             lines.setdefault("blind readers (a large language model)", {})[row.dataset] = _cell(row)
-    published = "best published, on the paper's data"
+    published = [row for row in rows if row.source is Source.PUBLISHED and not row.oracle]
     for dataset in datasets:
-        theirs = [
-            row
-            for row in rows
-            if row.source is Source.PUBLISHED and row.dataset == dataset and not row.oracle
-        ]
+        theirs = [row for row in published if row.dataset == dataset]
         if theirs:
-            lines.setdefault(published, {})[dataset] = _cell(
-                max(theirs, key=lambda row: row.sort_figure)
-            )
+            best = max(theirs, key=lambda row: row.sort_figure)
+            lines.setdefault("best published, on the paper's data", {})[dataset] = _cell(best)
     table = [
-        [name[:_WIDEST_NAME], *(cells.get(each, "") for each in datasets)]
+        [name[:_WIDEST_NAME], *(cells.get(dataset, "") for dataset in datasets)]
         for name, cells in lines.items()
     ]
     align = ("left", *("right" for _ in datasets))
@@ -335,8 +327,8 @@ def _cell(row: Row) -> str:
     return f"{text} {row.scored}/{row.gold}" if partial else text
 
 
-def _meaning(own: Sequence[Row], rows: Sequence[Row]) -> str:
-    """Two sentences on masking; empty where it was not run, or by several systems."""
+def _masking_in_words(own: Sequence[Row], rows: Sequence[Row]) -> str:
+    """Describe the masking of a single system; empty if none or several were run."""
     masking = [row for row in own if row.task is Task.MASKING and row.headline is not None]
     if len({(row.model, row.strategy) for row in masking}) != 1:
         return ""
@@ -346,21 +338,19 @@ def _meaning(own: Sequence[Row], rows: Sequence[Row]) -> str:
         f"Of the values that a query does not need, {1 - protection:.0%} can still be read.\n"
         f"Of those that it needs, {1 - retention:.0%} are hidden."
     )
-    datasets = {row.dataset for row in masking}
-    ladder = {
-        LADDER[row.model, row.strategy]: row
+    headlines = {
+        LADDER.get((row.model, row.strategy)): row.headline
         for row in rows
         if row.source is Source.REFERENCE
         and row.task is Task.MASKING
-        and (row.model, row.strategy) in LADDER
         and row.dataset == masking[0].dataset
     }
-    ends = [ladder.get("choose at random"), ladder.get("told what is needed")]
-    figures = [row.headline for row in ends if row is not None and row.headline is not None]
-    if len(figures) < len(ends):
+    random, told = headlines.get("choose at random"), headlines.get("told what is needed")
+    if random is None or told is None:
         return first
-    where = f" on {masking[0].dataset}" if len(datasets) > 1 else ""
+    several = len({row.dataset for row in masking}) > 1
+    where = f" on {masking[0].dataset}" if several else ""
     return (
         f"{first}\nH{where} is {masking[0].headline:.3f}: choosing at random gives "
-        f"{figures[0]:.3f}, and being told what is needed {figures[1]:.3f}."
+        f"{random:.3f}, and being told what is needed {told:.3f}."
     )
