@@ -1,7 +1,7 @@
-"""What an annotator says of a sample: marks in a text, and the choice of what a query needs.
+"""Answers of annotators: marks in a text, and the choice of what a query needs.
 
-Answers come from a browser, so everything in them is checked here. Places are code points, end
-exclusive, and always those of whole tokens.
+Answers come from a browser, so everything in them is checked here. Spans are code points, end
+exclusive, and always cover whole tokens.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pii_bench.scorer.locate import Span
 
 HAND: Final = "hand"
-"""The origin of a mark that a person made; else it is the name of a system."""
+"""The origin of a mark that a person made; other marks have the name of a system."""
 
 LONGEST_REMARK: Final = 2000
 MOST_MARKS: Final = 5000
@@ -34,18 +34,20 @@ PERSONS: Final = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
 class AnswerError(PiiBenchError):
-    """An answer that is not of its form."""
+    """An invalid answer."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Mark:
-    """A piece of PII that somebody marked. As a dictionary it is what `parse_marks` reads.
+    """A marked piece of PII; `parse_marks` reads it as a dictionary.
 
     Attributes:
-        start: its first code point; `end` is the one behind its last.
-        persons: whose it is, letters in order; several where people share it.
-        category: None as long as it is open.
-        origin: `HAND`, or the system that suggested it.
+        start: first code point.
+        end: code point after the last.
+        persons: sorted letters of the persons it belongs to.
+        type: one of the types of `PiiType`.
+        category: None until the annotator has chosen one.
+        origin: `HAND`, or the system that suggested the mark.
     """
 
     start: int
@@ -57,18 +59,13 @@ class Mark:
 
     @property
     def span(self) -> Span:
-        """Where it is."""
+        """Start and end."""
         return self.start, self.end
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An entity that stage 2 asks about.
-
-    Attributes:
-        person: whose it is.
-        spans: all its places.
-    """
+    """An entity that stage 2 asks about, with the letter of its person and all its spans."""
 
     person: str
     text: str
@@ -82,11 +79,11 @@ class Choice:
     """An answer of stage 2.
 
     Attributes:
-        needed: numbers of the items that the query needs, in order.
-        persons: number of an item to the person that it should have had.
-        necessary: whether each chosen item was confirmed to be needed.
-        sufficient: whether the chosen items were confirmed to be enough.
-        ambiguous: whether reasonable people could choose otherwise.
+        needed: sorted numbers of the items that the query needs.
+        persons: corrections, from the number of an item to the person that it belongs to.
+        necessary: the annotator confirmed that each chosen item is needed.
+        sufficient: the annotator confirmed that the chosen items are enough.
+        ambiguous: reasonable people could choose otherwise.
     """
 
     needed: tuple[int, ...] = ()
@@ -99,86 +96,82 @@ class Choice:
 
 @lru_cache(maxsize=8)
 def token_places(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Where the tokens of a text begin, and where they end; texts come several times in a row."""
+    """Return the starts and the ends of a text's tokens, cached: each mark of a text asks again."""
     tokens = tokenize(text)
     return tuple(token.start for token in tokens), tuple(token.end for token in tokens)
 
 
 def snap(text: str, start: int, end: int) -> Span | None:
-    """The smallest run of whole tokens that holds a selection; None where it holds none."""
+    """Extend a selection to whole tokens; None if it touches no token."""
     starts, ends = token_places(text)
     first, last = bisect_right(ends, start), bisect_left(starts, end)
     return (starts[first], ends[last - 1]) if first < last else None
 
 
 def occurrences(text: str, span: Span) -> tuple[Span, ...]:
-    """All places of the text of a span, as words of their own, that span among them."""
-    found = locator_of(text).spans(text[slice(*span)], Strictness.VERBATIM)
-    return tuple(sorted({span, *(each for each in found if snap(text, *each) == each)}))
+    """Return the span and all others that have its text and cover whole tokens."""
+    start, end = span
+    others = locator_of(text).spans(text[start:end], Strictness.VERBATIM)
+    return tuple(sorted({span, *(other for other in others if snap(text, *other) == other)}))
 
 
 def parse_marks(text: str, answer: Mapping[str, Any]) -> tuple[Mark, ...]:
-    """The marks of an answer to stage 1, in order of the text.
+    """Parse the marks of an answer to stage 1, in the order of the text.
 
     Raises:
-        AnswerError: they are not of their form, or overlap.
+        AnswerError: the list or a mark is invalid, or marks overlap.
     """
     values = answer.get("marks")
     if not isinstance(values, list) or len(values) > MOST_MARKS:
-        raise AnswerError(f"an answer has a list of at most {MOST_MARKS} marks")
-    marks = sorted(_mark(text, value) for value in values)
+        raise AnswerError(f"'marks' must be a list of at most {MOST_MARKS} marks")
+    marks = sorted(_parse_mark(text, value) for value in values)
     for one, other in pairwise(marks):
         if other.start < one.end:
             raise AnswerError(f"marks overlap at {other.start}")
     return tuple(marks)
 
 
-def _mark(text: str, value: object) -> Mark:
-    match value:
-        case {
-            "start": int(start),
-            "end": int(end),
-            "persons": [*persons],
-            "type": str(pii_type),
-            **more,
-        } if 0 <= start < end <= len(text):
-            pass
-        case _:
-            raise AnswerError("a mark has start, end, persons and type, inside of the text")
-    category, origin = more.get("category"), more.get("origin", HAND)
-    if pii_type not in PiiType.__members__:
-        raise AnswerError(f"a mark has one of the types {', '.join(PiiType)}")
-    if category is not None and not isinstance(category, str):
-        raise AnswerError("a category is a name")
-    if category is not None and TYPE_OF_CATEGORY.get(category) != pii_type:
-        raise AnswerError(f"no category of {pii_type}")
-    if not persons or not set(persons) <= set(PERSONS):
-        raise AnswerError("persons are letters, A to Z, and at least one")
-    if not isinstance(origin, str) or len(origin) > 200:
-        raise AnswerError("an origin is a name")
+def _parse_mark(text: str, value: object) -> Mark:
+    if not isinstance(value, dict):
+        raise AnswerError("a mark must be an object")
+    start, end = value.get("start"), value.get("end")
+    if not isinstance(start, int) or not isinstance(end, int) or not 0 <= start < end <= len(text):
+        raise AnswerError(f"a mark must have start and end, inside of 0 to {len(text)}")
     if snap(text, start, end) != (start, end):
-        raise AnswerError(f"a mark from {start} to {end} does not hold whole tokens")
+        raise AnswerError(f"a mark from {start} to {end} does not cover whole tokens")
+    persons, pii_type = value.get("persons"), value.get("type")
+    if not isinstance(persons, list | tuple) or not persons or not set(persons) <= set(PERSONS):
+        raise AnswerError("the persons of a mark must be letters, A to Z, at least one")
+    if pii_type not in list(PiiType):
+        raise AnswerError(f"the type of a mark must be one of {', '.join(PiiType)}")
+    category, origin = value.get("category"), value.get("origin", HAND)
+    if category is not None and not isinstance(category, str):
+        raise AnswerError("the category of a mark must be a name")
+    if category is not None and TYPE_OF_CATEGORY.get(category) != pii_type:
+        raise AnswerError(f"the category of a mark must be one of {pii_type}")
+    if not isinstance(origin, str) or len(origin) > 200:
+        raise AnswerError("the origin of a mark must be a name of at most 200 characters")
     return Mark(start, end, tuple(sorted(set(persons))), pii_type, category, origin)
 
 
 def parse_choice(items: Sequence[Item], answer: Mapping[str, Any]) -> Choice:
-    """An answer to stage 2.
+    """Parse an answer to stage 2.
 
     Raises:
-        AnswerError: it is not of its form.
+        AnswerError: it is invalid.
     """
     needed, persons = answer.get("needed"), answer.get("persons") or {}
     numbers = range(len(items))
     if not isinstance(needed, list) or not all(type(n) is int and n in numbers for n in needed):
-        raise AnswerError(f"'needed' lists numbers of items, 0 to {len(items) - 1}")
+        raise AnswerError(f"'needed' must list numbers of items, 0 to {len(items) - 1}")
     if not isinstance(persons, dict) or not all(
         str(key).isdecimal() and int(key) in numbers and value in PERSONS
         for key, value in persons.items()
     ):
-        raise AnswerError("'persons' maps numbers of items to letters")
+        raise AnswerError("'persons' must map numbers of items to letters")
     flags = {key: answer.get(key, False) for key in ("necessary", "sufficient", "ambiguous")}
     if not all(type(flag) is bool for flag in flags.values()):
-        raise AnswerError("necessary, sufficient and ambiguous are true or false")
+        raise AnswerError("necessary, sufficient and ambiguous must be true or false")
     corrected = {int(key): value for key, value in persons.items()}
     return Choice(
         tuple(sorted(set(needed))),
@@ -189,53 +182,47 @@ def parse_choice(items: Sequence[Item], answer: Mapping[str, Any]) -> Choice:
 
 
 def parse_remark(answer: Mapping[str, Any]) -> str:
-    """The remark of any answer.
+    """Return the remark of an answer of either stage.
 
     Raises:
-        AnswerError: it is no text, or too long.
+        AnswerError: it is not a string, or too long.
     """
     remark = answer.get("remark", "")
     if not isinstance(remark, str) or len(remark) > LONGEST_REMARK:
-        raise AnswerError(f"a remark has at most {LONGEST_REMARK:,} characters")
+        raise AnswerError(f"a remark must be text of at most {LONGEST_REMARK:,} characters")
     return remark
 
 
 def items_of_marks(text: str, marks: Iterable[Mark]) -> tuple[Item, ...]:
-    """The entities that marks make: of one person, text, type and category, with all places."""
+    """Group marks with the same person, text, type and category into entities."""
     spans: dict[tuple[str, str, str, str | None], list[Span]] = {}
     for mark in sorted(marks):
         for person in mark.persons:
-            key = person, text[slice(*mark.span)], mark.type, mark.category
+            key = person, text[mark.start : mark.end], mark.type, mark.category
             spans.setdefault(key, []).append(mark.span)
-    items = (Item(*key, spans=tuple(own)) for key, own in spans.items())
+    items = [Item(*key, spans=tuple(own)) for key, own in spans.items()]
     return tuple(sorted(items, key=lambda item: (item.spans[0], item.person)))
 
 
 def items_of_sample(sample: Sample) -> tuple[Item, ...]:
-    """The gold entities of a sample, in order of the text; those that are nowhere come last."""
-    locator = locator_of(sample.description)
-    items = [
-        Item(
-            letter,
-            entity.text,
-            entity.type,
-            entity.category,
-            entity.spans or locator.spans(entity.text),
-        )
-        for letter, subject in zip(PERSONS, sample.subjects, strict=False)
-        for entity in subject.entities
-    ]
-    nowhere = len(sample.description)
-    return tuple(sorted(items, key=lambda i: (i.spans[0] if i.spans else (nowhere, 0), i.person)))
+    """Return the gold entities in the order of the text; those without a span come last."""
+    text = sample.description
+    items = []
+    for letter, subject in zip(PERSONS, sample.subjects, strict=False):
+        for entity in subject.entities:
+            spans = entity.spans or locator_of(text).spans(entity.text)
+            items.append(Item(letter, entity.text, entity.type, entity.category, spans))
+    last = (len(text), 0)
+    return tuple(sorted(items, key=lambda i: (i.spans[0] if i.spans else last, i.person)))
 
 
 def marks_of_subjects(
     text: str, subjects: Iterable[Iterable[tuple[str, str]]], origin: str
 ) -> tuple[Mark, ...]:
-    """Marks of what a system found: (text, type) of each subject, at all places in the text.
+    """Mark all occurrences of the (text, type) pairs that a system found for each subject.
 
-    Longer values go first; what overlaps them, has no type of ours or is nowhere is left out. A
-    mark has a category where the format of its text tells one.
+    Longer texts go first. Marks that would overlap them, types other than `PiiType` and texts that
+    do not occur are left out. A mark gets a category if the format of its text shows one.
     """
     persons: dict[tuple[str, str], set[str]] = {}
     for letter, subject in zip(PERSONS, subjects, strict=False):
@@ -243,14 +230,15 @@ def marks_of_subjects(
             if pii_type in PiiType.__members__ and value.strip():
                 persons.setdefault((value, pii_type), set()).add(letter)
     locator = locator_of(text)
-    taken = bytearray(len(text))
+    marked = [False] * len(text)
     marks = []
     for (value, pii_type), letters in sorted(persons.items(), key=lambda p: (-len(p[0][0]), p[0])):
-        for found in locator.spans(value, Strictness.VERBATIM) or locator.spans(value):
-            span = snap(text, *found)
-            if span is not None and not any(taken[slice(*span)]):
-                taken[slice(*span)] = b"\1" * (span[1] - span[0])
-                name = name_of(pii_type, value)
-                category = name if TYPE_OF_CATEGORY.get(name) == pii_type else None
-                marks.append(Mark(*span, tuple(sorted(letters)), pii_type, category, origin))
+        name = name_of(pii_type, value)
+        category = name if TYPE_OF_CATEGORY.get(name) == pii_type else None
+        for place in locator.spans(value, Strictness.VERBATIM) or locator.spans(value):
+            span = snap(text, *place)
+            if span is None or any(marked[span[0] : span[1]]):
+                continue
+            marked[span[0] : span[1]] = [True] * (span[1] - span[0])
+            marks.append(Mark(*span, tuple(sorted(letters)), pii_type, category, origin))
     return tuple(sorted(marks))

@@ -49,7 +49,7 @@ def test_a_selection_snaps_to_the_tokens_that_it_touches(
 
 
 @given(st.text(max_size=40), st.integers(0, 40), st.integers(0, 40))
-def test_what_is_snapped_stays(text: str, start: int, end: int) -> None:
+def test_snapping_twice_changes_nothing(text: str, start: int, end: int) -> None:
     span = snap(text, start, end)
 
     assert span is None or snap(text, *span) == span
@@ -86,20 +86,20 @@ def test_marks_come_back_in_order_of_the_text() -> None:
         ({}, "list of at most"),
         ({"marks": "x"}, "list of at most"),
         ({"marks": [mark(0, 3)] * 5001}, "list of at most 5000"),
-        ({"marks": ["x"]}, "start, end, persons and type"),
-        ({"marks": [mark(0, 99)]}, "inside of the text"),
-        ({"marks": [mark(3, 0)]}, "inside of the text"),
+        ({"marks": ["x"]}, "must be an object"),
+        ({"marks": [mark(0, 99)]}, "inside of 0 to 29"),
+        ({"marks": [mark(3, 0)]}, "inside of 0 to 29"),
         ({"marks": [mark(0, 2)]}, "whole tokens"),
         ({"marks": [mark(0, 4)]}, "whole tokens"),
         ({"marks": [mark(0, 3), mark(0, 7)]}, "overlap"),
-        ({"marks": [mark(0, 3, type="NAME")]}, "one of the types PER, CODE"),
-        ({"marks": [mark(0, 3, category="Age")]}, "no category of PER"),
+        ({"marks": [mark(0, 3, type="NAME")]}, "must be one of PER, CODE"),
+        ({"marks": [mark(0, 3, category="Age")]}, "category of a mark must be one of PER"),
         ({"marks": [mark(0, 3, persons=())]}, "at least one"),
         ({"marks": [mark(0, 3, persons=["<b>"])]}, "A to Z"),
         ({"marks": [mark(0, 3, origin=3)]}, "origin"),
     ],
 )
-def test_marks_that_are_not_of_their_form_are_refused(answer: Any, reason: str) -> None:
+def test_invalid_marks_are_refused(answer: Any, reason: str) -> None:
     with pytest.raises(AnswerError, match=reason):
         parse_marks(TEXT, answer)
 
@@ -129,7 +129,7 @@ def test_the_entities_of_a_sample_come_in_order_of_the_text() -> None:
     ]
 
 
-def test_what_a_system_found_is_marked_wherever_it_stands() -> None:
+def test_texts_found_by_a_system_are_marked_at_all_places() -> None:
     found = [[("Bo", "PER"), ("Mars", "LOC"), ("32", "NUMBER")], [("Bo in Bonn", "LOC")]]
 
     assert marks_of_subjects(TEXT, found, "encoder") == (
@@ -144,7 +144,7 @@ ITEMS = (
 )
 
 
-def test_a_choice_says_what_is_needed_and_whose_it_should_be() -> None:
+def test_a_choice_holds_the_needed_items_and_the_corrected_persons() -> None:
     answer = {
         "needed": [1, 1],
         "persons": {"1": "B", "0": "A"},
@@ -168,7 +168,7 @@ def test_a_choice_says_what_is_needed_and_whose_it_should_be() -> None:
         ({"needed": [], "remark": 5}, "at most 2,000"),
     ],
 )
-def test_a_choice_that_is_not_of_its_form_is_refused(answer: Any, reason: str) -> None:
+def test_an_invalid_choice_is_refused(answer: Any, reason: str) -> None:
     with pytest.raises(AnswerError, match=reason):
         parse_choice(ITEMS, answer)
 
