@@ -1,4 +1,4 @@
-"""Ours in the layout of the paper's tables, next to its figures, with the differences."""
+"""Our results in the layout of the paper's tables, with the differences from its figures."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from pii_bench.tasks import Task
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pii_bench.models.catalog import ModelCard
 
 BOTH: Final = "single+multi"
-"""The samples of both sets taken as one, as the paper's tables of masking do."""
+"""The samples of both sets together, as in the paper's tables of masking."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of figures: a metric of a task on a dataset."""
+    """A column of figures: a metric of a task on a dataset."""
 
     task: Task
     dataset: str
@@ -34,15 +33,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """One table of the paper.
+    """A table of the paper.
 
     Attributes:
-        number: as in the paper's ACL version.
-        title: what it shows, in our words.
-        columns: from left to right.
+        number: its number in the ACL version.
+        title: a title in our words.
+        columns: the columns from left to right.
         models: names as in `paper_results.csv`, in the paper's order.
-        strategies: likewise; `detection` alone where the prompt is one.
-        missing: why no run of ours fills it; empty where runs do.
+        strategies: in the paper's order; only `detection` if there is a single prompt.
+        missing: the reason why runs cannot fill the table; empty if they can.
     """
 
     number: int
@@ -54,30 +53,30 @@ class PaperTable:
 
 
 def published_name(model: str) -> str | None:
-    """The paper's name of a model of ours; None where the paper does not have it.
+    """Return the paper's name of a model; None if the paper does not have it.
 
     Args:
-        model: as in rows: `provider/id`, `provider/id@host`, or a detector's name.
+        model: the model of a row: `provider/id`, `provider/id@host`, or a detector's name.
     """
     if model in _NAMES:
         return model
     provider, _, model_id = model.partition("/")
-    for asked in (model_id, model_id.rpartition("@")[0]):
-        if card := find_card(provider, asked):
+    for candidate in (model_id, model_id.rpartition("@")[0]):
+        if card := find_card(provider, candidate):
             return next((name for name in (card.alias, card.id) if name in _NAMES), None)
     return None
 
 
 def paper_table(number: int, rows: Iterable[Row], published: Iterable[Row]) -> str:
-    """One table of the paper as Markdown, our rows under the published ones.
+    """Return a table of the paper as Markdown, with our rows below the published ones.
 
-    A figure of ours has its difference from the published figure above it; the samples
-    scored take its place where some are missing, since such a mean is of other samples.
+    Each of our figures has its difference from the published figure in brackets, or the number of
+    scored samples if some are missing.
 
     Args:
         number: a key of `PAPER_TABLES`.
-        rows: ours.
-        published: the paper's figures.
+        rows: our rows.
+        published: the paper's rows.
 
     Raises:
         UnknownNameError: the paper has no such table of results.
@@ -91,11 +90,11 @@ def paper_table(number: int, rows: Iterable[Row], published: Iterable[Row]) -> s
             return "\n\n".join(parts) + "\n"
         return "\n\n".join([*parts, _NOTE, _markdown(table, theirs)]) + "\n"
     ours = _lines(table, _with_both(rows))
-    known, others = _arranged(theirs, ours)
+    known, others = _arrange(theirs, ours)
     parts += [_NOTE, _markdown(table, known)]
     if others:
         parts += ["## Ours that this table of the paper does not have", _markdown(table, others)]
-    if absent := _without_a_run(theirs, ours):
+    if absent := _missing_runs(theirs, ours):
         parts += ["## Not run by us, or not on these sets", absent]
     return "\n\n".join(parts) + "\n"
 
@@ -103,11 +102,11 @@ def paper_table(number: int, rows: Iterable[Row], published: Iterable[Row]) -> s
 def paper_table_records(
     number: int, rows: Iterable[Row], published: Iterable[Row]
 ) -> list[dict[str, Any]]:
-    """The lines of `paper_table` as records, in its order, with figures that are not rounded.
+    """Return the lines of `paper_table` as records, without rounding.
 
-    Each has the table's number, source, model, strategy, whether it is told gold, and `figures`:
-    dataset, task, metric and value of each column that it has; of ours also the samples scored
-    of those there are, and the difference from the published figure where none is missing.
+    A record has the table's number, source, model, strategy, `oracle`, and `figures`: dataset,
+    task, metric and value of each column. Our figures also have the numbers of scored and gold
+    samples and, if all are scored, the difference from the published figure.
 
     Raises:
         UnknownNameError: the paper has no such table of results.
@@ -115,20 +114,21 @@ def paper_table_records(
     table = _table(number)
     theirs = _lines(table, published)
     ours = [] if table.missing else _lines(table, _with_both(rows))
-    known, others = _arranged(theirs, ours)
-    return [
-        {
-            "table": number,
-            "source": str(line.source),
-            "model": line.model,
-            "strategy": line.strategy,
-            "oracle": line.oracle,
-            "figures": [
-                figure for column in table.columns if (figure := line.figure(column)) is not None
-            ],
-        }
-        for line in (*known, *others)
-    ]
+    known, others = _arrange(theirs, ours)
+    records = []
+    for line in (*known, *others):
+        figures = [line.figure(column) for column in table.columns]
+        records.append(
+            {
+                "table": number,
+                "source": str(line.source),
+                "model": line.model,
+                "strategy": line.strategy,
+                "oracle": line.oracle,
+                "figures": [figure for figure in figures if figure is not None],
+            }
+        )
+    return records
 
 
 def _table(number: int) -> PaperTable:
@@ -137,16 +137,14 @@ def _table(number: int) -> PaperTable:
     return PAPER_TABLES[number]
 
 
-def _arranged(
-    theirs: Iterable[_Line], ours: Sequence[_Line]
-) -> tuple[list[_Line], Sequence[_Line]]:
-    """The published lines with ours under each, and ours that the paper does not have."""
+def _arrange(theirs: Iterable[_Line], ours: Sequence[_Line]) -> tuple[list[_Line], Sequence[_Line]]:
+    """Return the published lines, each followed by ours, and our lines without a published one."""
     known: list[_Line] = []
     others = ours
     for line in theirs:
-        here = [own for own in ours if own.is_of_same_line(line)]
-        known += [line, *(replace(own, published=line.cells) for own in here)]
-        others = [own for own in others if own not in here]
+        same = [own for own in ours if own.matches(line)]
+        known += [line, *(replace(own, published=line.cells) for own in same)]
+        others = [own for own in others if own not in same]
     return known, others
 
 
@@ -165,7 +163,7 @@ _LABELS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One line of a table: the rows of one system from one source, by column."""
+    """A line of a table: the rows of a system from one source, by column."""
 
     source: Source
     model: str
@@ -173,23 +171,17 @@ class _Line:
     cells: Mapping[Column, Row]
     published: Mapping[Column, Row] | None = None
 
-    def is_of_same_line(self, theirs: _Line) -> bool:
-        """Whether it is of the model and strategy of a published line."""
+    def matches(self, theirs: _Line) -> bool:
+        """Return True if the model and the strategy are those of a published line."""
         same = published_name(self.model) == theirs.model
         return same and self.strategy == theirs.strategy
 
     @property
     def oracle(self) -> bool:
-        """Whether it is told gold."""
         return any(row.oracle for row in self.cells.values())
 
-    @property
-    def mark(self) -> str:
-        """Where it comes from, and whether it is told gold."""
-        return f"{self.source}, oracle" if self.oracle else str(self.source)
-
     def cell(self, column: Column) -> str:
-        """A figure; `-` where it would need subjects that the system does not name."""
+        """Return a figure as text; `-` if it depends on subjects or types that the system lacks."""
         row = self.cells.get(column)
         if row is None:
             return ""
@@ -202,11 +194,11 @@ class _Line:
         return f"{value:.3f}" if theirs is None else f"{value:.3f} ({value - theirs:+z.3f})"
 
     def figure(self, column: Column) -> dict[str, Any] | None:
-        """A figure as a record; None where there is none."""
+        """Return a figure as a record, if there is one."""
         row = self.cells.get(column)
-        value = row.metrics.get(column.metric) if row else None
-        if row is None or value is None:
+        if row is None or column.metric not in row.metrics:
             return None
+        value = row.metrics[column.metric]
         record = {**asdict(column), "task": str(column.task), "value": value}
         if row.source.is_system:
             record |= {"scored": row.scored, "gold": row.gold}
@@ -221,21 +213,21 @@ class _Line:
 
 
 def _lines(table: PaperTable, rows: Iterable[Row]) -> list[_Line]:
-    """The lines that have a cell in a table, in the paper's order, then by name."""
-    found: dict[tuple[Source, str, str], dict[Column, Row]] = defaultdict(dict)
+    """Return the lines of a table in the paper's order, then by name."""
+    # People answer both tasks, and have one line for both.
+    several_tasks = len(_tasks(table)) > 1
+    cells: dict[tuple[Source, str, str], dict[Column, Row]] = defaultdict(dict)
     for row in rows:
+        if row.source is Source.PUBLISHED and row.model not in table.models:
+            continue
         for column in table.columns:
-            ours = row.source is not Source.PUBLISHED
-            if (row.task, row.dataset) == (column.task, column.dataset) and (
-                ours or row.model in table.models
-            ):
-                # People answer both tasks: one line for both.
-                strategy = row.strategy if len(_tasks(table)) == 1 else ""
-                found[row.source, row.model, strategy][column] = row
+            if (row.task, row.dataset) == (column.task, column.dataset):
+                strategy = "" if several_tasks else row.strategy
+                cells[row.source, row.model, strategy][column] = row
     order = [(strategy, model) for strategy in table.strategies for model in table.models]
     place = {name: number for number, name in enumerate(order)}
     return sorted(
-        (_Line(*key, cells) for key, cells in found.items()),
+        (_Line(*key, own) for key, own in cells.items()),
         key=lambda line: (
             place.get((line.strategy, line.model), len(order)),
             line.model,
@@ -250,17 +242,21 @@ def _tasks(table: PaperTable) -> set[Task]:
 
 
 def _with_both(rows: Iterable[Row]) -> list[Row]:
-    """The rows, and one over both sets for each system that has single and multi."""
+    """Return the rows, and a joined one for each system with rows on single and multi."""
     rows = list(rows)
-    sets: dict[tuple[Source, str, str, Task], dict[str, Row]] = defaultdict(dict)
+    systems: dict[tuple[Source, str, str, Task], dict[str, Row]] = defaultdict(dict)
     for row in rows:
-        sets[row.source, row.model, row.strategy, row.task][row.dataset] = row
-    pairs = [(found.get("single"), found.get("multi")) for found in sets.values()]
-    return rows + [_join(single, multi) for single, multi in pairs if single and multi]
+        systems[row.source, row.model, row.strategy, row.task][row.dataset] = row
+    joined = [
+        _join(by_dataset["single"], by_dataset["multi"])
+        for by_dataset in systems.values()
+        if {"single", "multi"} <= by_dataset.keys()
+    ]
+    return rows + joined
 
 
 def _join(single: Row, multi: Row) -> Row:
-    # Means over samples, so each set weighs as many samples as it has.
+    # Means over samples: the weight of a set is its number of samples.
     n, m = single.scored or 0, multi.scored or 0
     metrics = {
         name: (n * value + m * multi.metrics[name]) / (n + m)
@@ -283,10 +279,11 @@ def _join(single: Row, multi: Row) -> Row:
 
 def _markdown(table: PaperTable, lines: Sequence[_Line]) -> str:
     header = ["Strategy", "Model", "Source", *(_label(table, column) for column in table.columns)]
-    cells = [
-        [line.strategy, line.model, line.mark, *(line.cell(column) for column in table.columns)]
-        for line in lines
-    ]
+    cells = []
+    for line in lines:
+        source = f"{line.source}, oracle" if line.oracle else str(line.source)
+        figures = [line.cell(column) for column in table.columns]
+        cells.append([line.strategy, line.model, source, *figures])
     if {line.strategy for line in lines} <= {DETECTION.name, ""}:
         header, cells = header[1:], [line[1:] for line in cells]
     return markdown_table(header, cells)
@@ -299,23 +296,20 @@ def _label(table: PaperTable, column: Column) -> str:
     return f"{column.dataset}: {metric}"
 
 
-def _without_a_run(theirs: Sequence[_Line], ours: Sequence[_Line]) -> str:
-    """The published lines without a run of ours, by model, and what would run it."""
+def _missing_runs(theirs: Sequence[_Line], ours: Sequence[_Line]) -> str:
+    """Return a list of the published lines without a run of ours, by model."""
     absent: dict[str, list[str]] = {}
     for line in theirs:
-        if not any(own.is_of_same_line(line) for own in ours):
+        if not any(own.matches(line) for own in ours):
             absent.setdefault(line.model, []).append(line.strategy)
     items = []
     for model, strategies in absent.items():
-        card = _card(model)
+        cards = [card for card in MODELS.values() if model in {card.alias, card.id}]
+        card = cards[0] if cards else None
         how = f"`--model {card.alias}`, {card.standing}" if card else f"`--model {model}`"
         prompts = [name for name in strategies if name != DETECTION.name]
         items.append(f"- {model} ({how}){': ' if prompts else ''}{', '.join(prompts)}")
     return "\n".join(items)
-
-
-def _card(name: str) -> ModelCard | None:
-    return next((card for card in MODELS.values() if name in {card.alias, card.id}), None)
 
 
 _SETS: Final = ("single", "multi", "hard", "distract")
@@ -467,6 +461,6 @@ PAPER_TABLES: Final[Mapping[int, PaperTable]] = MappingProxyType(
         )
     }
 )
-"""The tables of results by number; 21 is numbered 9 in the first version on arXiv."""
+"""The tables of results by number. Table 21 is table 9 in the first version on arXiv."""
 
 _NAMES: Final = frozenset(name for table in PAPER_TABLES.values() for name in table.models)
