@@ -95,6 +95,10 @@ class AnthropicModel(ServiceModel[anthropic.AsyncAnthropic]):
     errors = (anthropic.APIError,)
     _added_path = "/v1"
 
+    def batch_service(self) -> AnthropicBatchService:
+        """Return the batch API, which uses this model's client."""
+        return AnthropicBatchService(self)
+
     def _connect(self, api_key: str) -> anthropic.AsyncAnthropic:
         # Its DEBUG level, which ANTHROPIC_LOG sets, logs whole requests.
         logging.getLogger("anthropic").setLevel(logging.WARNING)
@@ -258,11 +262,7 @@ _OVERHEAD: Final = 200
 
 
 class AnthropicBatchService:
-    """The batch API for one model of Anthropic (`BatchService`).
-
-    Args:
-        model: its owner closes it.
-    """
+    """The batch API for one model of Anthropic (`BatchService`)."""
 
     # The API allows 100,000 requests and 256 MB.
     limits = batch.LIMITS

@@ -371,25 +371,15 @@ def build_batch_service(model: Model) -> BatchService:
     Raises:
         PiiBenchError: the provider has none.
     """
-    provider = model.name.partition("/")[0]
-    if provider == "openai":
-        from pii_bench.models.openai_compatible import OpenAIBatchService, OpenAICompatibleModel
+    from pii_bench.models.service import ServiceModel
 
-        if isinstance(model, OpenAICompatibleModel):
-            return OpenAIBatchService(model)
-    elif provider == "anthropic":
-        from pii_bench.models.anthropic_messages import AnthropicBatchService, AnthropicModel
-
-        if isinstance(model, AnthropicModel):
-            return AnthropicBatchService(model)
-    elif provider == "mistral":
-        from pii_bench.models.mistral_chat import MistralBatchService, MistralModel
-
-        if isinstance(model, MistralModel):
-            return MistralBatchService(model)
-    raise PiiBenchError(
-        f"model {model.name!r} has no batch API (those of openai, anthropic and mistral have one)"
-    )
+    service = model.batch_service() if isinstance(model, ServiceModel) else None
+    if service is None:
+        raise PiiBenchError(
+            f"model {model.name!r} has no batch API (those of openai, anthropic and mistral have "
+            "one)"
+        )
+    return service
 
 
 def _refuse_base_url(name: str, options: ModelOptions) -> None:

@@ -82,6 +82,10 @@ class MistralModel(ServiceModel[Mistral]):
     errors = (MistralError, httpx2.RequestError, TelemetryConfigurationError)
     _added_path = "/v1"
 
+    def batch_service(self) -> MistralBatchService:
+        """Return the batch API, which uses this model's client."""
+        return MistralBatchService(self)
+
     def _connect(self, api_key: str) -> Mistral:
         # Without a `retry_config` the client makes one attempt per call.
         client = Mistral(
@@ -270,11 +274,7 @@ _ENDED: Final = frozenset({"SUCCESS", *_ABSENT})
 
 
 class MistralBatchService(batch.FileBatchService):
-    """The batch API for one model of Mistral (`BatchService`).
-
-    Args:
-        model: its owner closes it.
-    """
+    """The batch API for one model of Mistral (`BatchService`)."""
 
     def __init__(self, model: MistralModel) -> None:
         self._model, self._client = model, model.client

@@ -125,6 +125,10 @@ class OpenAICompatibleModel(ServiceModel[openai.AsyncOpenAI]):
     # The SDK does not wrap all errors of aiohttp.
     errors = (openai.APIError, aiohttp.ClientError)
 
+    def batch_service(self) -> OpenAIBatchService | None:
+        """Return OpenAI's batch API, which uses this model's client; None for other providers."""
+        return OpenAIBatchService(self) if self.provider == PROVIDER else None
+
     def _open(self, api_key: str) -> EndpointClient:
         key = None if _is_host(self.endpoint, _OPENAI) else api_key
         return _AioHttpEndpointClient(self.endpoint, self._timeout, key)
@@ -316,11 +320,7 @@ _FAILED_REMEDY: Final = "the provider's list of batches says why"
 
 
 class OpenAIBatchService(batch.FileBatchService):
-    """The batch API for one model of OpenAI (`BatchService`).
-
-    Args:
-        model: its owner closes it.
-    """
+    """The batch API for one model of OpenAI (`BatchService`)."""
 
     def __init__(self, model: OpenAICompatibleModel) -> None:
         self._model, self._client = model, model.client

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
     from pii_bench.models.base import Outcome, Request
+    from pii_bench.models.batch import BatchService
 
 Client = TypeVar("Client")
 T = TypeVar("T")
@@ -53,17 +54,11 @@ _SENT_HEADERS: Final = frozenset(
     }
 )
 
+# The advice in refusals that several protocols have.
 REDIRECT_REMEDY: Final = "the base URL redirects to another, and texts go nowhere else: check it"
-"""The advice where an endpoint responds with 3xx."""
-
 NO_TEMPERATURE_REMEDY: Final = "it takes no such `temperature`: run with `--temperature default`"
-"""The advice where a model refuses the temperature."""
-
 NO_SCHEMA_REMEDY: Final = "it takes no such JSON schema: run without `--output schema`"
-"""The advice where a model refuses structured output."""
-
 MAX_TOKENS_REMEDY: Final = "it writes fewer tokens: run with a lower `--max-tokens`"
-"""The advice where a model refuses the limit on its answer."""
 
 
 class BodyTooLargeError(httpx2.DecodingError):
@@ -256,6 +251,10 @@ class ServiceModel(ABC, Generic[Client]):
                     outcome = CallError("bad_request", "filtered")
                 failure = outcome
         raise failure
+
+    def batch_service(self) -> BatchService | None:
+        """Return the provider's batch API, which uses this model's client; None if it has none."""
+        return None
 
     def _open(self, api_key: str) -> EndpointClient:
         return EndpointClient(self.endpoint, self._timeout, api_key)
