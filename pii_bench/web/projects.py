@@ -1,4 +1,4 @@
-"""Annotation projects: a dataset, what is asked about it, and who takes part."""
+"""Annotation projects: a dataset, its stages and settings, and its members."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pii_bench.web.marks import Mark
 
 PAPER_THRESHOLD: Final = 0.6
-"""Below this kappa the paper sends a sample to an expert."""
+"""Kappa below which the paper sends a sample to an expert."""
 
 MOST_ANNOTATORS: Final = 50
 LONGEST_GUIDELINES: Final = 50_000
@@ -51,14 +51,14 @@ Names of persons are hardly ever needed: an answer can say "she".
 Confirm that each piece is necessary: without it the answer would be another, or none.
 Confirm that together they are enough: everything else could be hidden.
 If reasonable people could choose otherwise, say so, and why."""
-"""What annotators are told where a project has none of its own."""
+"""The guidelines of projects without their own."""
 
 
 class Stages(StrEnum):
-    """What a project asks.
+    """The stages of a project.
 
-    `BOTH`: first to mark what is personal, then to choose what the query needs of what was agreed.
-    `MARK`: the first alone. `CHOOSE`: the second alone, of the dataset's own entities.
+    `MARK`: mark personal information. `CHOOSE`: choose which of the dataset's entities the query
+    needs. `BOTH`: mark, then choose from the settled marks.
     """
 
     BOTH = "both"
@@ -67,26 +67,26 @@ class Stages(StrEnum):
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """1 and 2, or one of them."""
+        """The numbers of the stages, in order."""
         return {Stages.BOTH: (1, 2), Stages.MARK: (1,), Stages.CHOOSE: (2,)}[self]
 
 
 class ProjectError(PiiBenchError):
-    """A project that cannot be made or changed so."""
+    """Invalid settings of a project, or a dataset that does not fit them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a study lead decides.
+    """The settings of a project.
 
     Attributes:
-        annotators: how many annotate each sample.
+        annotators: number of annotators for each sample.
         threshold: kappa below which a sample goes to an adjudicator.
-        qualification: how many samples, the first of the file, everybody annotates first.
-        pass_mark: mean F1 on them that admits to the others.
-        system: whose suggestions are prepared, as `--model` takes it; empty for none.
-        suggests: whether annotators see them.
-        guidelines: shown to annotators; empty for the general ones.
+        qualification: number of samples, the first of the file, in the qualification round.
+        pass_mark: mean F1 required in the qualification round.
+        system: system that makes suggestions, as `--model` takes it; empty for none.
+        suggests: True if annotators see the suggestions.
+        guidelines: text shown to annotators; empty for `DEFAULT_GUIDELINES`.
     """
 
     name: str
@@ -110,8 +110,8 @@ class Plan:
             f"guidelines of at most {LONGEST_GUIDELINES:,} characters": len(self.guidelines)
             <= LONGEST_GUIDELINES,
         }
-        if wrong := [what for what, is_so in allowed.items() if not is_so]:
-            raise ProjectError(f"a project has {' and '.join(wrong)}")
+        if violated := [rule for rule, holds in allowed.items() if not holds]:
+            raise ProjectError(f"a project must have {' and '.join(violated)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +119,9 @@ class Project:
     """A stored project.
 
     Attributes:
-        dataset: its name, as in the leaderboard.
-        has_gold: whether the dataset's own annotation can be scored against.
-        trouble: why its system could not be asked; empty where it could.
+        dataset: name of the dataset, as in the leaderboard.
+        has_gold: True if the dataset has entities to score people against.
+        trouble: error of the system that makes suggestions; empty if there was none.
     """
 
     id: int
@@ -132,7 +132,7 @@ class Project:
 
     @property
     def guidelines(self) -> str:
-        """Its own, or the general ones."""
+        """The project's guidelines, or the default ones."""
         return self.plan.guidelines or DEFAULT_GUIDELINES
 
 
@@ -141,10 +141,10 @@ class StoredSample:
     """A sample of a project.
 
     Attributes:
-        name: its id in the dataset.
-        qualifies: whether it belongs to the qualification round.
-        suggestion: marks of the system, as JSON; None where there are none.
-        items: what stage 2 asks about; None as long as stage 1 is not settled.
+        name: id in the dataset.
+        qualifies: True if it belongs to the qualification round.
+        suggestion: suggested marks as dictionaries; None if there are none.
+        items: entities of stage 2; None until stage 1 is settled.
     """
 
     id: int
@@ -159,16 +159,16 @@ class StoredSample:
 def create_project(
     database: Database, plan: Plan, dataset: Dataset, samples: Iterable[Sample] | None = None
 ) -> Project:
-    """Make a project of a dataset.
+    """Create a project of a dataset.
 
     Args:
-        database: where.
-        plan: what is decided.
-        dataset: what is annotated.
-        samples: those of its samples to take; None for all.
+        database: database to store it in.
+        plan: settings.
+        dataset: dataset to annotate.
+        samples: samples of the dataset to use; None for all.
 
     Raises:
-        ProjectError: there is nothing to annotate, or no gold for what needs it.
+        ProjectError: too few samples fit the stages, or the qualification round has no gold.
     """
     taken = list(dataset.samples if samples is None else samples)
     has_gold = any(sample.subjects for sample in taken)
@@ -212,7 +212,7 @@ def _sample_row(project_id: int, plan: Plan, position: int, sample: Sample) -> d
 
 
 def find_project(connection: Connection, project_id: int) -> Project:
-    """A project by its number.
+    """Return a project by its id.
 
     Raises:
         NotThereError: there is none.
@@ -224,10 +224,10 @@ def find_project(connection: Connection, project_id: int) -> Project:
 
 
 def visible_project(connection: Connection, user: User, project_id: int) -> Project:
-    """A project that somebody owns or takes part in.
+    """Return a project that the user may see.
 
     Raises:
-        NotThereError: there is none.
+        NotThereError: it does not exist, or the user is neither an owner nor a member.
     """
     project = find_project(connection, project_id)
     if not user.role.allows(Role.OWNER) and user.id not in members_of(connection, project):
@@ -236,7 +236,7 @@ def visible_project(connection: Connection, user: User, project_id: int) -> Proj
 
 
 def projects_of(connection: Connection, user: User) -> list[Project]:
-    """The projects that somebody may see: an owner all, others those they take part in."""
+    """Return the projects that the user may see, newest first."""
     query = select(PROJECTS).order_by(PROJECTS.c.created.desc())
     if not user.role.allows(Role.OWNER):
         own = select(MEMBERS.c.project_id).where(MEMBERS.c.account_id == user.id)
@@ -251,10 +251,10 @@ def _project(row: Any) -> Project:
 
 
 def change_project(database: Database, project: Project, **changes: Any) -> Project:
-    """Change the threshold, what is suggested, or the guidelines.
+    """Change settings of a project.
 
     Raises:
-        ProjectError: not to be had so.
+        ProjectError: a setting is invalid.
     """
     plan = replace(project.plan, **changes)
     database.write(update(PROJECTS).where(PROJECTS.c.id == project.id).values(**changes))
@@ -262,13 +262,13 @@ def change_project(database: Database, project: Project, **changes: Any) -> Proj
 
 
 def delete_project(database: Database, project: Project) -> None:
-    """Delete a project with all its texts and answers, from the database file too."""
+    """Delete a project and purge its texts and answers from the database file."""
     database.write(delete(PROJECTS).where(PROJECTS.c.id == project.id))
     database.purge()
 
 
 def count_samples(connection: Connection, project: Project) -> int:
-    """How many samples a project has, those to practise on among them."""
+    """Return the number of samples, with those of the qualification round."""
     query = select(func.count()).where(SAMPLES.c.project_id == project.id)
     return connection.scalar(query) or 0
 
@@ -276,7 +276,13 @@ def count_samples(connection: Connection, project: Project) -> int:
 def samples_of(
     connection: Connection, project: Project, *, practice: bool | None = None
 ) -> list[StoredSample]:
-    """The samples of a project in order: all, those to practise on, or the others."""
+    """Return the samples of a project in order.
+
+    Args:
+        connection: of any transaction.
+        project: the project.
+        practice: True for the qualification round, False for the others, None for all.
+    """
     query = select(SAMPLES).where(SAMPLES.c.project_id == project.id).order_by(SAMPLES.c.position)
     if practice is not None:
         query = query.where(SAMPLES.c.qualifies.is_(practice))
@@ -284,7 +290,7 @@ def samples_of(
 
 
 def find_sample(connection: Connection, sample_id: int) -> StoredSample:
-    """A sample by its number.
+    """Return a sample by its id.
 
     Raises:
         NotThereError: there is none.
@@ -303,24 +309,24 @@ def _stored(row: Any) -> StoredSample:
         sample=sample_from_record(json.loads(row.record)),
         qualifies=row.qualifies,
         suggestion=None if row.suggestion is None else json.loads(row.suggestion),
-        items=None if row.asked is None else items_from_json(row.asked),
+        items=None if row.asked is None else _items_from_json(row.asked),
     )
 
 
 def keep_suggestion(database: Database, sample_id: int, marks: Sequence[Mark]) -> None:
-    """Keep what a system suggests for a sample."""
+    """Save the marks that a system suggests for a sample."""
     text = json.dumps([asdict(mark) for mark in marks])
     database.write(update(SAMPLES).where(SAMPLES.c.id == sample_id).values(suggestion=text))
 
 
 def members_of(connection: Connection, project: Project) -> set[int]:
-    """The accounts that take part."""
+    """Return the ids of the accounts that take part."""
     query = select(MEMBERS.c.account_id).where(MEMBERS.c.project_id == project.id)
     return set(connection.scalars(query))
 
 
 def add_member(database: Database, project: Project, account_id: int) -> None:
-    """Let somebody take part; nothing changes for who does already."""
+    """Add a member, unless the account is one already."""
     values = {"project_id": project.id, "account_id": account_id, "admitted": False}
     with database.writing() as connection:
         if account_id not in members_of(connection, project):
@@ -328,13 +334,13 @@ def add_member(database: Database, project: Project, account_id: int) -> None:
 
 
 def admit_member(database: Database, project: Project, account_id: int) -> None:
-    """Let somebody in who did not pass the qualification round."""
+    """Admit a member without the qualification round."""
     theirs = (MEMBERS.c.project_id == project.id) & (MEMBERS.c.account_id == account_id)
     database.write(update(MEMBERS).where(theirs).values(admitted=True))
 
 
 def remove_member(database: Database, project: Project, account_id: int) -> None:
-    """Take somebody out: what is done stays, what is open is free for others."""
+    """Remove a member: finished tasks stay, open ones become free for others."""
     own = select(SAMPLES.c.id).where(SAMPLES.c.project_id == project.id)
     theirs = (MEMBERS.c.project_id == project.id) & (MEMBERS.c.account_id == account_id)
     is_open = (TASKS.c.account_id == account_id) & TASKS.c.done.is_(False)
@@ -344,12 +350,11 @@ def remove_member(database: Database, project: Project, account_id: int) -> None
 
 
 def items_to_json(items: Sequence[Item]) -> str:
-    """Items as stored."""
+    """Serialise items for the database."""
     return json.dumps([astuple(item) for item in items], ensure_ascii=False)
 
 
-def items_from_json(text: str) -> tuple[Item, ...]:
-    """Items as they were stored."""
+def _items_from_json(text: str) -> tuple[Item, ...]:
     return tuple(
         Item(person, value, pii_type, category, tuple((start, end) for start, end in spans))
         for person, value, pii_type, category, spans in json.loads(text)

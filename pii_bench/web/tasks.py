@@ -1,7 +1,6 @@
-"""Tasks: who annotates which sample, and every version of every answer.
+"""Tasks: the assignment of samples to annotators, and all versions of their answers.
 
-An answer is only ever added to: each change is a version of its own, so nothing that was saved is
-lost, and undo is a new version that says what an earlier one said.
+Every change adds a version, so nothing that was saved is lost; undo adds a copy of an earlier one.
 """
 
 from __future__ import annotations
@@ -32,25 +31,25 @@ _EMPTY: Final[Mapping[int, dict[str, Any]]] = {1: {"marks": []}, 2: {"needed": [
 
 
 class Part(StrEnum):
-    """As what somebody answers."""
+    """The role in which a person answers."""
 
     ANNOTATOR = "annotator"
     ADJUDICATOR = "adjudicator"
 
 
 class ConflictError(PiiBenchError):
-    """An answer that was changed elsewhere since, or can no longer be changed."""
+    """A change to an answer that has a later version or is closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One person, one sample, one stage.
+    """The answer of one person for one sample in one stage.
 
     Attributes:
-        account_id: None where it was imported, or the account is gone.
+        account_id: None if the answer was imported or the account was deleted.
         version: number of the last version; the first is 1.
-        answer: what it says.
-        seconds: how long somebody was at it.
+        answer: the last version.
+        seconds: time that the person spent on it.
     """
 
     id: int
@@ -69,16 +68,16 @@ class Task:
 def next_task(
     connection: Connection, project: Project, user: User, *, qualified: bool
 ) -> Task | None:
-    """What somebody should do next: what they have open, else a sample with a free place.
+    """Return the user's open task, else begin one on a sample with a free place; None if none is.
 
-    Samples that others have begun come first, so that agreement is known early; among these
-    those of the first positions. Who is not qualified gets the samples of the qualification round.
+    Samples that others have begun come first, so that agreement is known early, in the order of
+    the dataset.
 
     Args:
         connection: of a writing transaction, so that nobody else takes the place meanwhile.
-        project: one that they take part in.
-        user: who asks.
-        qualified: whether they have passed the qualification round, or need not.
+        project: a project of the user.
+        user: the annotator.
+        qualified: False to assign the samples of the qualification round.
     """
     if (task := _open_task(connection, project, user)) is not None:
         return task
@@ -106,7 +105,7 @@ def _open_task(connection: Connection, project: Project, user: User) -> Task | N
 def _free_place(
     connection: Connection, project: Project, user: User, *, qualified: bool
 ) -> tuple[int, int] | None:
-    """Sample and stage."""
+    """Return the id of a sample with a free place, and the stage."""
     query = (
         select(
             TASKS.c.sample_id,
@@ -118,20 +117,23 @@ def _free_place(
         .where(SAMPLES.c.project_id == project.id, TASKS.c.part == Part.ANNOTATOR.value)
         .group_by(TASKS.c.sample_id, TASKS.c.stage)
     )
-    counts = {(sample, stage): both for sample, stage, *both in connection.execute(query)}
+    counts = {
+        (sample_id, stage): (taken, own)
+        for sample_id, stage, taken, own in connection.execute(query)
+    }
     samples = connection.execute(
         select(
             SAMPLES.c.id, SAMPLES.c.position, SAMPLES.c.qualifies, SAMPLES.c.asked.is_not(None)
         ).where(SAMPLES.c.project_id == project.id, SAMPLES.c.qualifies.is_(not qualified))
     ).all()
-    free = [
-        # Qualification has a place for everybody.
-        (stage, 0 if qualifies else -taken, position, sample_id)
-        for sample_id, position, qualifies, has_items in samples
-        for stage in project.plan.stages.numbers
-        for taken, own in [counts.get((sample_id, stage), (0, 0))]
-        if not own and (qualifies or taken < project.plan.annotators) and (stage == 1 or has_items)
-    ]
+    free = []
+    for sample_id, position, qualifies, has_items in samples:
+        for stage in project.plan.stages.numbers:
+            taken, own = counts.get((sample_id, stage), (0, 0))
+            # The qualification round has a place for everybody.
+            has_place = qualifies or taken < project.plan.annotators
+            if has_place and not own and (stage == 1 or has_items):
+                free.append((stage, 0 if qualifies else -taken, position, sample_id))
     if not free:
         return None
     stage, _, _, sample_id = min(free)
@@ -148,7 +150,7 @@ def begin_task(
     part: Part = Part.ANNOTATOR,
     answer: dict[str, Any] | None = None,
 ) -> Task:
-    """Give somebody a sample; it begins with the system's suggestions where these are on."""
+    """Create a task; without an answer it starts from the suggestions, if the project has them."""
     if answer is None:
         answer = _EMPTY[stage]
         stored = find_sample(connection, sample_id)
@@ -161,7 +163,7 @@ def begin_task(
 def import_task(
     connection: Connection, sample_id: int, stage: int, annotator: str, answer: dict[str, Any]
 ) -> None:
-    """Keep an answer that was given elsewhere."""
+    """Store a finished answer from outside of the application."""
     _insert(connection, sample_id, stage, Part.ANNOTATOR, answer, annotator, account_id=None)
 
 
@@ -175,7 +177,7 @@ def _insert(
     *,
     account_id: int | None,
 ) -> Task:
-    """Keep a task in the first free place; without an account it is imported, and done."""
+    """Store a task in the first free place; without an account it is imported and done."""
     places = connection.scalars(
         select(TASKS.c.place).where(
             TASKS.c.sample_id == sample_id, TASKS.c.stage == stage, TASKS.c.part == part.value
@@ -203,7 +205,7 @@ def _insert(
 
 
 def find_task(connection: Connection, task_id: int) -> Task:
-    """A task by its number.
+    """Return a task by its id.
 
     Raises:
         NotThereError: there is none.
@@ -215,10 +217,10 @@ def find_task(connection: Connection, task_id: int) -> Task:
 
 
 def own_task(connection: Connection, user: User, task_id: int) -> Task:
-    """A task of one's own; an owner cannot open another person's either.
+    """Return a task of the user.
 
     Raises:
-        NotThereError: there is none.
+        NotThereError: it does not exist or belongs to somebody else, even if the user is an owner.
     """
     task = find_task(connection, task_id)
     if task.account_id != user.id:
@@ -229,7 +231,7 @@ def own_task(connection: Connection, user: User, task_id: int) -> Task:
 def tasks_of(
     connection: Connection, project: Project, *, account_id: int | None = None
 ) -> list[Task]:
-    """The tasks of a project, of all or of one person, in the order in which they were begun."""
+    """Return the tasks of a project, of everybody or of one account, oldest first."""
     query = (
         select(TASKS)
         .join(SAMPLES, SAMPLES.c.id == TASKS.c.sample_id)
@@ -242,7 +244,7 @@ def tasks_of(
 
 
 def count_done(connection: Connection, project: Project, account_id: int) -> int:
-    """How many samples somebody has finished as an annotator."""
+    """Return the number of tasks that somebody has finished as an annotator."""
     query = (
         select(func.count())
         .select_from(TASKS.join(SAMPLES, SAMPLES.c.id == TASKS.c.sample_id))
@@ -259,7 +261,7 @@ def count_done(connection: Connection, project: Project, account_id: int) -> int
 def tasks_on(
     connection: Connection, sample_id: int, stage: int, part: Part = Part.ANNOTATOR
 ) -> list[Task]:
-    """The tasks on a sample, by place."""
+    """Return the tasks on a sample in one stage, by place."""
     query = (
         select(TASKS)
         .where(TASKS.c.sample_id == sample_id, TASKS.c.stage == stage, TASKS.c.part == part.value)
@@ -285,12 +287,12 @@ def save(
     """Add a version to an answer.
 
     Args:
-        connection: of a writing transaction, in which the task was found.
-        task: whose.
-        answer: checked before.
-        base: the version that the change was made to.
-        seconds: time at it in all, as the browser counted; more than has passed is not taken.
-        done: whether this finishes the task.
+        connection: of a writing transaction, in which the task was read.
+        task: the task.
+        answer: a valid answer.
+        base: number of the version that was changed.
+        seconds: total time spent, see `keep_time`.
+        done: True if the task is finished.
 
     Returns:
         The number of the new version.
@@ -305,10 +307,10 @@ def save(
 
 
 def undo(connection: Connection, task: Task, *, base: int) -> Task:
-    """Take the last change back, with a new version that says what the one before said.
+    """Undo the last change by adding a copy of the version before it.
 
     Raises:
-        ConflictError: there is a later version than `base`, nothing to take back, or the task is
+        ConflictError: there is a later version than `base`, nothing to undo, or the task is
             closed.
     """
     _check_base(connection, task, base)
@@ -324,12 +326,12 @@ def undo(connection: Connection, task: Task, *, base: int) -> Task:
 
 
 def can_undo(connection: Connection, task: Task) -> bool:
-    """Whether there is a change to take back."""
+    """Return True if there is a change to undo."""
     return _before(connection, task) is not None
 
 
 def keep_time(connection: Connection, task: Task, seconds: float) -> None:
-    """Keep how long somebody is at it in all; more than has passed is not taken."""
+    """Save the total time spent; it grows by at most the time since the last call."""
     now = time.time()
     touched = connection.scalar(select(TASKS.c.touched).where(TASKS.c.id == task.id)) or now
     kept = min(max(seconds, task.seconds), task.seconds + max(0.0, now - touched))
@@ -344,7 +346,7 @@ def _check_base(connection: Connection, task: Task, base: int) -> None:
 
 
 def _before(connection: Connection, task: Task) -> int | None:
-    """The version to which undo leads."""
+    """Return the number of the version that undo restores; None if there is none."""
     query = select(VERSIONS.c.before).where(
         VERSIONS.c.task_id == task.id, VERSIONS.c.number == task.version
     )
@@ -363,7 +365,7 @@ def _add_version(
 
 
 def is_closed(connection: Connection, task: Task) -> bool:
-    """Whether an annotator's answer counts already and can no longer be changed."""
+    """Return True if an answer counts already and can no longer be changed."""
     if task.imported:
         return True
     if task.part is Part.ADJUDICATOR:
@@ -378,7 +380,7 @@ def is_closed(connection: Connection, task: Task) -> bool:
 
 
 def restart_qualification(database: Database, project: Project, account_id: int) -> None:
-    """Let somebody try the qualification round again, from the beginning."""
+    """Delete somebody's answers of the qualification round, so that they start again."""
     own = select(SAMPLES.c.id).where(
         SAMPLES.c.project_id == project.id, SAMPLES.c.qualifies.is_(True)
     )
