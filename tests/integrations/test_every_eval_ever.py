@@ -372,85 +372,74 @@ def test_the_project_is_the_evaluator_of_reference_runs(results: Path, tiny: Dat
     ]
 
 
-SMOLLM2 = f"sha256:{WEIGHTS['smollm2-135m-instruct'].sha256}"
+SMOLLM2 = "smollm2-135m-instruct"
+SHA256 = f"sha256:{WEIGHTS[SMOLLM2].sha256}"
 
 
 def make_card(model: str, to: str = THIS_MACHINE, **settings: Any) -> SystemCard:
     return SystemCard(model, "naive", "", Task.QUERY_RELATED, False, settings, unmasked_text_to=to)
 
 
-@pytest.mark.parametrize(
-    ("card", "expected"),
-    [
-        pytest.param(
-            make_card("openai/gpt-5", "openai", endpoint="https://api.openai.com/v1"),
-            ModelIdentity("openai/gpt-5", "openai/gpt-5", "externally_managed", platform="openai"),
-            id="a provider's own endpoint",
+IDENTITIES = {
+    "a provider's own endpoint": (
+        make_card("openai/gpt-5", "openai", endpoint="https://api.openai.com/v1"),
+        ModelIdentity("openai/gpt-5", "openai/gpt-5", "externally_managed", platform="openai"),
+    ),
+    "the protocol of a server on this machine": (
+        make_card("openai/tiny@127.0.0.1:8000", endpoint="http://127.0.0.1:8000/v1"),
+        ModelIdentity("unknown/tiny", "openai/tiny@127.0.0.1:8000", "self_deployed"),
+    ),
+    "a name of Hugging Face on another server": (
+        make_card("openai/acme/tiny@gpu.example", "openai (x)", endpoint="https://gpu.example/v1"),
+        ModelIdentity("acme/tiny", "openai/acme/tiny@gpu.example"),
+    ),
+    "open weights in the table of models": (
+        make_card("openai/deepseek-ai/DeepSeek-V3@gpu", "openai (x)", endpoint="http://gpu"),
+        ModelIdentity(
+            "deepseek-ai/DeepSeek-V3",
+            "openai/deepseek-ai/DeepSeek-V3@gpu",
+            availability="open_weights",
         ),
-        pytest.param(
-            make_card("openai/tiny@127.0.0.1:8000", endpoint="http://127.0.0.1:8000/v1"),
-            ModelIdentity("unknown/tiny", "openai/tiny@127.0.0.1:8000", "self_deployed"),
-            id="the protocol of a server on this machine",
+    ),
+    "the packaged model": (
+        make_card(f"local/{SMOLLM2}", weights=SHA256, runtime="xllamacpp 1.2"),
+        ModelIdentity(
+            f"unknown/{SMOLLM2}",
+            f"local/{SMOLLM2}",
+            "self_deployed",
+            "open_weights",
+            engine=("xllamacpp", "1.2"),
         ),
-        pytest.param(
-            make_card(
-                "openai/acme/tiny@gpu.example", "openai (x)", endpoint="https://gpu.example/v1"
-            ),
-            ModelIdentity("acme/tiny", "openai/acme/tiny@gpu.example"),
-            id="a name of Hugging Face on another server",
+    ),
+    "another file with the name of the packaged model": (
+        make_card(f"local/{SMOLLM2}", weights="sha256:0", runtime="xllamacpp 1.2"),
+        ModelIdentity(
+            f"unknown/{SMOLLM2}",
+            f"local/{SMOLLM2}",
+            "self_deployed",
+            engine=("xllamacpp", "1.2"),
         ),
-        pytest.param(
-            make_card("openai/deepseek-ai/DeepSeek-V3@gpu", "openai (x)", endpoint="http://gpu"),
-            ModelIdentity(
-                "deepseek-ai/DeepSeek-V3",
-                "openai/deepseek-ai/DeepSeek-V3@gpu",
-                availability="open_weights",
-            ),
-            id="open weights in the table of models",
-        ),
-        pytest.param(
-            make_card("local/smollm2-135m-instruct", weights=SMOLLM2, runtime="xllamacpp 1.2"),
-            ModelIdentity(
-                "unknown/smollm2-135m-instruct",
-                "local/smollm2-135m-instruct",
-                "self_deployed",
-                "open_weights",
-                engine=("xllamacpp", "1.2"),
-            ),
-            id="the packaged model",
-        ),
-        pytest.param(
-            make_card("local/smollm2-135m-instruct", weights="sha256:0", runtime="xllamacpp 1.2"),
-            ModelIdentity(
-                "unknown/smollm2-135m-instruct",
-                "local/smollm2-135m-instruct",
-                "self_deployed",
-                engine=("xllamacpp", "1.2"),
-            ),
-            id="another file with the name of the packaged model",
-        ),
-        pytest.param(
-            make_card("bilstm-crf"),
-            ModelIdentity("pii_bench/bilstm-crf", "bilstm-crf", "self_deployed", "open_weights"),
-            id="our tagger",
-        ),
-        pytest.param(
-            make_card("presidio"),
-            ModelIdentity("unknown/presidio", "presidio", "self_deployed"),
-            id="a detector of another project",
-        ),
-        pytest.param(
-            make_card("replay/answers"),
-            ModelIdentity("unknown/answers", "replay/answers"),
-            id="a replay",
-        ),
-        pytest.param(
-            make_card("acme/masker", "unknown"),
-            ModelIdentity("acme/masker", "acme/masker"),
-            id="a plug-in",
-        ),
-    ],
-)
+    ),
+    "our tagger": (
+        make_card("bilstm-crf"),
+        ModelIdentity("pii_bench/bilstm-crf", "bilstm-crf", "self_deployed", "open_weights"),
+    ),
+    "a detector of another project": (
+        make_card("presidio"),
+        ModelIdentity("unknown/presidio", "presidio", "self_deployed"),
+    ),
+    "a replay": (
+        make_card("replay/answers"),
+        ModelIdentity("unknown/answers", "replay/answers"),
+    ),
+    "a plug-in": (
+        make_card("acme/masker", "unknown"),
+        ModelIdentity("acme/masker", "acme/masker"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("card", "expected"), IDENTITIES.values(), ids=IDENTITIES)
 def test_the_identity_of_a_model_comes_from_its_card(
     card: SystemCard, expected: ModelIdentity
 ) -> None:
