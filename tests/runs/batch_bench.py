@@ -1,4 +1,4 @@
-"""A provider's batch API in this process, and a bench to run batches on."""
+"""A fake batch API and a fake clock for tests of batch runs."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from tests.fakes import FakeModel, RecordingObserver, fake_system
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
+    from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.errors import ProviderRefusedError
@@ -41,7 +42,7 @@ class Crash(BaseException):
 
 @dataclass
 class Clock:
-    """Time that passes only while somebody sleeps."""
+    """A clock that moves only while a caller sleeps."""
 
     now: float = START
     pauses: list[float] = field(default_factory=list)
@@ -58,17 +59,17 @@ class Clock:
 
 
 class FakeService:
-    """A provider's batch API in this process (`BatchService`); its jobs outlive crashes.
+    """A `BatchService` in this process; its jobs survive crashes of the run.
 
     Attributes:
-        outcome: what becomes of a request.
-        looks: how often a job is found running before it has ended.
-        faults: raised by the n-th step, from 0; every method is a step, and every result.
-        late: whether a step that fails has its effect all the same.
-        undecided: how often a search for a job finds one that may be it.
-        forgotten: whether no job is known any more.
-        sought: what is known of each job that was searched for.
-        jobs: requests by job, in order of submission.
+        outcome: Returns the result of a request, None to leave it out of the results.
+        looks: Number of polls that find a job still running.
+        faults: Exceptions by step, from 0. Each call and each result is a step.
+        late: True if a failing submission takes effect before it raises.
+        undecided: Number of searches for a job that end undecided.
+        forgotten: True if the service no longer knows any job.
+        sought: Submission time and size of each job that was searched for.
+        jobs: Requests by job, in order of submission.
     """
 
     def __init__(self) -> None:
@@ -89,7 +90,7 @@ class FakeService:
 
     @property
     def submitted(self) -> list[list[str]]:
-        """The samples of each job."""
+        """Sample ids of each job."""
         return [[request.sample_id for request in job.values()] for job in self.jobs.values()]
 
     def size(self, request: Request) -> int:
@@ -100,7 +101,9 @@ class FakeService:
         if fault and not self.late:
             raise fault
         name = f"job-{len(self.jobs) + 1}"
-        self.jobs[name] = {custom_id(tag, number): each for number, each in enumerate(requests)}
+        self.jobs[name] = {
+            custom_id(tag, number): request for number, request in enumerate(requests)
+        }
         if fault:
             raise fault
         return name
@@ -125,7 +128,7 @@ class FakeService:
         return BatchState(ended, total if ended else 0, total, self.absent)
 
     async def results(self, job: str) -> AsyncGenerator[tuple[str, Outcome], None]:
-        # In another order than that of the requests.
+        # Providers do not keep the order of the requests.
         for name, request in reversed(self.jobs[job].items()):
             self._raise("result")
             if (outcome := self.outcome(request)) is not None:
@@ -142,7 +145,11 @@ class FakeService:
 
 @dataclass
 class Bench:
-    """A folder, a system, a provider and a clock, for one run after another."""
+    """The files, system, service and clock of several runs in a row.
+
+    Attributes:
+        running: Number of jobs that were still running when the last run ended.
+    """
 
     files: RunFiles
     service: FakeService = field(default_factory=FakeService)
@@ -175,6 +182,7 @@ class Bench:
         return [record for _, record in read_lines(self.files.responses)]
 
     def expected(self, samples: Sequence[Sample] = SAMPLES) -> list[RunRecord]:
+        """Return the records of a run in which every request is answered."""
         return [
             RunRecord(
                 sample.id,
@@ -183,3 +191,7 @@ class Bench:
             )
             for sample in samples
         ]
+
+
+def make_bench(folder: Path, name: str = "fake/one") -> Bench:
+    return Bench(RunFiles.at(folder, name, "naive", "tiny"))

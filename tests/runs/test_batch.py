@@ -11,21 +11,14 @@ from pii_bench.models.base import CallError, Completion, Sampling
 from pii_bench.models.batch import BatchLimits
 from pii_bench.runs.batch import require_prompted
 from pii_bench.runs.records import Failure
-from pii_bench.runs.store import RunFiles, read_lines
+from pii_bench.runs.store import read_lines
 from pii_bench.systems.prompted import VotedSystem
 from tests.fakes import FakeModel, fake_system
 from tests.runs.batch_bench import IDS, SAMPLES, START, Bench, FakeService
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pii_bench.models.base import Outcome, Request
     from pii_bench.runs.records import RunRecord
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(RunFiles.at(tmp_path, "fake/one", "naive", "tiny"))
 
 
 def test_one_job_answers_all_samples(bench: Bench) -> None:
@@ -37,7 +30,7 @@ def test_one_job_answers_all_samples(bench: Bench) -> None:
     assert bench.running == 0
 
 
-def test_what_was_answered_before_is_not_submitted(bench: Bench) -> None:
+def test_answered_samples_are_not_submitted_again(bench: Bench) -> None:
     bench.run(SAMPLES[:2])
 
     bench.run(SAMPLES[:4])
@@ -47,7 +40,7 @@ def test_what_was_answered_before_is_not_submitted(bench: Bench) -> None:
     assert bench.observer.start == (2, 4)
 
 
-def test_when_all_is_answered_the_provider_is_not_asked(bench: Bench) -> None:
+def test_the_provider_is_not_called_when_every_sample_is_answered(bench: Bench) -> None:
     bench.run()
     steps = len(bench.service.steps)
 
@@ -56,7 +49,7 @@ def test_when_all_is_answered_the_provider_is_not_asked(bench: Bench) -> None:
     assert len(bench.service.steps) == steps
 
 
-def test_the_list_of_jobs_is_there_only_while_a_job_is(bench: Bench) -> None:
+def test_the_list_of_jobs_exists_only_while_a_job_runs(bench: Bench) -> None:
     bench.run(wait=False)
     assert bench.files.batches.name == "tiny.batch.json"
     assert bench.files.batches.exists()
@@ -65,7 +58,7 @@ def test_the_list_of_jobs_is_there_only_while_a_job_is(bench: Bench) -> None:
     assert not bench.files.batches.exists()
 
 
-def test_a_run_that_does_not_wait_leaves_its_job_to_the_next(bench: Bench) -> None:
+def test_a_run_that_does_not_wait_leaves_its_job_to_the_next_run(bench: Bench) -> None:
     bench.run(wait=False)
     assert (bench.running, bench.stored(), bench.clock.pauses) == (1, [], [])
 
@@ -84,7 +77,7 @@ def test_the_list_of_jobs_holds_ids_and_hashes_and_no_text(bench: Bench) -> None
     assert list(bench.service.jobs["job-1"]) == [f"{tag}-0"]
 
 
-def test_custom_ids_are_unique_among_jobs(bench: Bench) -> None:
+def test_custom_ids_are_unique_across_jobs(bench: Bench) -> None:
     bench.service.limits = BatchLimits(requests=2, size=10**6)
 
     bench.run()
@@ -126,7 +119,7 @@ def test_pauses_grow_to_a_minute(bench: Bench) -> None:
     assert pauses[-1] == 60.0
 
 
-def test_it_tells_how_far_the_jobs_are(bench: Bench) -> None:
+def test_the_observer_sees_the_progress_of_the_jobs(bench: Bench) -> None:
     bench.service.limits = BatchLimits(requests=4, size=10**6)
     bench.service.looks = 2
 
@@ -135,7 +128,7 @@ def test_it_tells_how_far_the_jobs_are(bench: Bench) -> None:
     assert bench.observer.waits == [(0, 6), (0, 6)]
 
 
-def test_a_job_that_never_ends_is_given_up_for_now(bench: Bench) -> None:
+def test_a_job_that_does_not_end_in_time_is_left_to_the_next_run(bench: Bench) -> None:
     bench.service.looks = 10**6
 
     with pytest.raises(PiiBenchError, match="has not ended the batches after 26 hours"):
@@ -148,18 +141,12 @@ def test_a_job_that_never_ends_is_given_up_for_now(bench: Bench) -> None:
 
 
 def fail_some(request: Request) -> Outcome | None:
-    """s2 expires, s3 is refused, s4 is in no result."""
-    match request.sample_id:
-        case "s2":
-            return CallError("expired")
-        case "s3":
-            return CallError("bad_request", "HTTP 400")
-        case "s4":
-            return None
-    return Completion("fine")
+    """Let s2 expire, s3 fail and s4 be missing from the results."""
+    failures = {"s2": CallError("expired"), "s3": CallError("bad_request", "HTTP 400"), "s4": None}
+    return failures.get(request.sample_id, Completion("fine"))
 
 
-def test_what_failed_is_recorded_and_submitted_by_the_next_run_alone(bench: Bench) -> None:
+def test_failures_are_recorded_and_submitted_again_by_the_next_run(bench: Bench) -> None:
     bench.service.outcome = fail_some
 
     bench.run()
@@ -178,7 +165,7 @@ def test_what_failed_is_recorded_and_submitted_by_the_next_run_alone(bench: Benc
     assert [r.id for r in bench.stored() if isinstance(r.response, Completion)] == IDS
 
 
-def test_what_an_expired_job_does_not_name_has_expired(bench: Bench) -> None:
+def test_requests_missing_from_an_expired_job_are_recorded_as_expired(bench: Bench) -> None:
     bench.service.outcome = lambda _: None
     bench.service.absent = CallError("expired")
 
@@ -187,7 +174,7 @@ def test_what_an_expired_job_does_not_name_has_expired(bench: Bench) -> None:
     assert {record.response for record in bench.stored()} == {Failure("expired", "")}
 
 
-def test_a_refusal_of_every_request_is_raised_when_the_rest_is_saved(bench: Bench) -> None:
+def test_a_refusal_is_raised_after_the_other_results_are_saved(bench: Bench) -> None:
     refusal = ProviderRefusedError("no such model")
     bench.service.outcome = lambda request: (
         Completion("fine") if request.sample_id == "s1" else refusal
@@ -201,7 +188,7 @@ def test_a_refusal_of_every_request_is_raised_when_the_rest_is_saved(bench: Benc
     assert not bench.files.batches.exists()
 
 
-def test_a_job_that_was_refused_whole_is_raised(bench: Bench) -> None:
+def test_the_refusal_of_a_whole_job_is_raised(bench: Bench) -> None:
     bench.service.outcome = lambda _: None
     bench.service.absent = ProviderRefusedError("batch failed")
 
@@ -219,7 +206,7 @@ def superseded(bench: Bench) -> list[RunRecord]:
     return [record for _, record in read_lines(bench.files.superseded)]
 
 
-def test_answers_to_a_request_that_has_changed_are_put_aside(bench: Bench) -> None:
+def test_answers_to_changed_requests_are_stored_as_superseded(bench: Bench) -> None:
     bench.run(wait=False)
     old = bench.expected()
     change_request(bench)
@@ -232,7 +219,7 @@ def test_answers_to_a_request_that_has_changed_are_put_aside(bench: Bench) -> No
     assert bench.observer.failed == [False] * 6
 
 
-def test_a_changed_request_does_not_wait_for_the_old_one(bench: Bench) -> None:
+def test_changed_requests_are_submitted_while_the_old_job_runs(bench: Bench) -> None:
     bench.run(wait=False)
     change_request(bench)
 
@@ -241,7 +228,7 @@ def test_a_changed_request_does_not_wait_for_the_old_one(bench: Bench) -> None:
     assert bench.service.steps == ["submit", "poll", "submit", "poll", *["result"] * 6, "poll"]
 
 
-def test_failures_of_a_request_that_has_changed_are_forgotten(bench: Bench) -> None:
+def test_failures_of_changed_requests_are_dropped(bench: Bench) -> None:
     bench.run(wait=False)
     change_request(bench)
     bench.service.outcome = lambda _: CallError("expired")
@@ -252,11 +239,11 @@ def test_failures_of_a_request_that_has_changed_are_forgotten(bench: Bench) -> N
     assert len(bench.stored()) == 6
 
 
-def test_a_late_answer_to_an_old_request_replaces_no_new_one(bench: Bench) -> None:
+def test_a_late_answer_to_an_old_request_does_not_replace_a_new_one(bench: Bench) -> None:
     bench.service.looks = 4
     bench.run(wait=False)
     change_request(bench)
-    # The new job ends before the old one.
+    # Ten more polls than the new job, which ends first.
     bench.service.looked = {"job-1": -10}
 
     bench.run()
@@ -274,7 +261,7 @@ def test_a_shorter_run_collects_the_whole_job(bench: Bench) -> None:
     assert (bench.observer.start, len(bench.observer.failed)) == ((0, 2), 2)
 
 
-def test_only_a_model_that_is_asked_once_per_sample_runs_in_batches() -> None:
+def test_only_systems_with_one_call_per_sample_run_in_batches() -> None:
     system = fake_system(FakeModel())
 
     assert require_prompted(system) is system

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -18,40 +18,58 @@ from tests.batch_server import Fault
 from tests.fakes import FakeModel, RecordingObserver, fake_system
 from tests.models.adapters import SERVICES
 from tests.models.batch_cases import CASES, Case
-from tests.runs.batch_bench import DAY, IDS, SAMPLES, START, Bench, Clock, Crash
+from tests.runs.batch_bench import DAY, IDS, SAMPLES, START, Bench, Clock, Crash, make_bench
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
+STEPS: Final = ["submit", "poll", "poll", *["result"] * 6]
+
+at_any_step = pytest.mark.parametrize("step", range(len(STEPS)))
+early_or_late = pytest.mark.parametrize("late", [False, True], ids=["early", "late"])
+
+
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(RunFiles.at(tmp_path, "fake/one", "naive", "tiny"))
+def undisturbed(tmp_path: Path) -> bytes:
+    """The stored responses of a run without a fault."""
+    bench = make_bench(tmp_path, "undisturbed")
+    bench.run()
+    assert bench.service.steps == STEPS
+    return bench.files.responses.read_bytes()
 
 
-def crashes(steps: int) -> list[tuple[int, bool]]:
-    return list(itertools.product(range(steps), [False, True]))
-
-
-def test_a_crash_at_any_step_loses_nothing_and_submits_nothing_twice(tmp_path: Path) -> None:
-    undisturbed = Bench(RunFiles.at(tmp_path, "undisturbed", "naive", "tiny"))
-    undisturbed.run()
-    assert undisturbed.service.steps == ["submit", "poll", "poll", *["result"] * 6]
-
-    for number, late in crashes(len(undisturbed.service.steps)):
-        bench = Bench(RunFiles.at(tmp_path, f"crash-{number}-{late}", "naive", "tiny"))
-        bench.service.faults, bench.service.late = {number: Crash()}, late
-        with pytest.raises(Crash):
-            bench.run()
-
+@at_any_step
+@early_or_late
+def test_a_crash_at_any_step_loses_nothing_and_submits_nothing_twice(
+    bench: Bench, undisturbed: bytes, step: int, late: bool
+) -> None:
+    bench.service.faults, bench.service.late = {step: Crash()}, late
+    with pytest.raises(Crash):
         bench.run()
 
-        assert bench.service.submitted == [IDS], (number, late)
-        assert bench.files.responses.read_bytes() == undisturbed.files.responses.read_bytes()
-        assert not bench.files.batches.exists()
+    bench.run()
+
+    assert bench.service.submitted == [IDS]
+    assert bench.files.responses.read_bytes() == undisturbed
+    assert not bench.files.batches.exists()
 
 
-def test_what_a_crash_left_saved_is_not_counted_again(bench: Bench) -> None:
+@at_any_step
+@early_or_late
+def test_a_call_that_fails_at_any_step_is_retried(
+    bench: Bench, undisturbed: bytes, step: int, late: bool
+) -> None:
+    bench.service.faults, bench.service.late = {step: CallError("connection")}, late
+
+    bench.run()
+
+    assert bench.service.submitted == [IDS]
+    assert bench.files.responses.read_bytes() == undisturbed
+    assert bench.observer.failed == [False] * 6
+
+
+def test_results_saved_before_a_crash_are_not_counted_again(bench: Bench) -> None:
     bench.service.faults = {5: Crash()}
     with pytest.raises(Crash):
         bench.run()
@@ -61,7 +79,7 @@ def test_what_a_crash_left_saved_is_not_counted_again(bench: Bench) -> None:
     assert (bench.observer.start, bench.observer.failed) == ((2, 6), [False] * 4)
 
 
-def test_results_that_break_off_are_not_counted_twice(bench: Bench) -> None:
+def test_interrupted_results_are_not_counted_twice(bench: Bench) -> None:
     bench.service.outcome = lambda _: CallError("expired")
     bench.service.faults = {5: CallError("connection")}
 
@@ -71,7 +89,7 @@ def test_results_that_break_off_are_not_counted_twice(bench: Bench) -> None:
     assert [record.id for record in bench.stored()] == IDS
 
 
-def test_crash_after_crash_is_survived(bench: Bench) -> None:
+def test_a_run_survives_repeated_crashes(bench: Bench) -> None:
     bench.service.late = True
     for _ in range(9):
         bench.service.faults = {len(bench.service.steps) + 1: Crash()}
@@ -84,7 +102,7 @@ def test_crash_after_crash_is_survived(bench: Bench) -> None:
     assert bench.stored() == bench.expected()
 
 
-def test_a_crash_between_two_jobs_keeps_the_first(bench: Bench) -> None:
+def test_a_crash_between_two_jobs_keeps_the_first_job(bench: Bench) -> None:
     bench.service.limits = BatchLimits(requests=4, size=10**6)
     bench.service.faults = {1: Crash()}
     with pytest.raises(Crash):
@@ -97,7 +115,7 @@ def test_a_crash_between_two_jobs_keeps_the_first(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("line", range(6))
-def test_a_crash_while_a_result_is_saved_costs_nothing(
+def test_a_crash_while_a_result_is_saved_loses_nothing(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, line: int
 ) -> None:
     append, appended = RunStore.append, itertools.count()
@@ -131,7 +149,7 @@ def test_a_full_disk_stops_the_run_before_anything_is_submitted(
     assert bench.service.submitted == []
 
 
-def test_a_lost_job_is_looked_for_only_when_it_must_have_appeared(bench: Bench) -> None:
+def test_a_lost_job_is_searched_for_a_minute_after_its_submission(bench: Bench) -> None:
     bench.service.faults = {0: Crash()}
     with pytest.raises(Crash):
         bench.run()
@@ -143,7 +161,7 @@ def test_a_lost_job_is_looked_for_only_when_it_must_have_appeared(bench: Bench) 
     assert bench.service.sought == [(START, 6)]
 
 
-def test_while_a_running_job_may_be_the_lost_one_nothing_is_submitted(bench: Bench) -> None:
+def test_nothing_is_submitted_while_a_running_job_may_be_the_lost_one(bench: Bench) -> None:
     bench.service.faults, bench.service.late = {0: Crash()}, True
     with pytest.raises(Crash):
         bench.run()
@@ -156,22 +174,7 @@ def test_while_a_running_job_may_be_the_lost_one_nothing_is_submitted(bench: Ben
     assert bench.stored() == bench.expected()
 
 
-def test_a_call_that_fails_at_any_step_is_made_again(tmp_path: Path) -> None:
-    undisturbed = Bench(RunFiles.at(tmp_path, "undisturbed", "naive", "tiny"))
-    undisturbed.run()
-
-    for number, late in crashes(len(undisturbed.service.steps)):
-        bench = Bench(RunFiles.at(tmp_path, f"failure-{number}-{late}", "naive", "tiny"))
-        bench.service.faults, bench.service.late = {number: CallError("connection")}, late
-
-        bench.run()
-
-        assert bench.service.submitted == [IDS], (number, late)
-        assert bench.files.responses.read_bytes() == undisturbed.files.responses.read_bytes()
-        assert bench.observer.failed == [False] * 6
-
-
-def test_a_server_that_asks_for_patience_gets_it(bench: Bench) -> None:
+def test_a_requested_delay_is_respected_up_to_ten_minutes(bench: Bench) -> None:
     bench.service.faults = {
         1: CallError("rate_limit", retry_after=33.0),
         2: CallError("rate_limit", retry_after=86400.0),
@@ -182,7 +185,7 @@ def test_a_server_that_asks_for_patience_gets_it(bench: Bench) -> None:
     assert bench.clock.pauses[:2] == [33.0, 600.0]
 
 
-def test_a_job_that_may_not_be_submitted_now_is_submitted_later(bench: Bench) -> None:
+def test_a_rate_limited_submission_is_retried(bench: Bench) -> None:
     bench.service.faults = {0: CallError("rate_limit")}
 
     bench.run()
@@ -191,7 +194,7 @@ def test_a_job_that_may_not_be_submitted_now_is_submitted_later(bench: Bench) ->
     assert bench.stored() == bench.expected()
 
 
-def test_a_job_that_is_wrong_fails_each_of_its_samples(bench: Bench) -> None:
+def test_a_rejected_job_fails_each_of_its_samples(bench: Bench) -> None:
     bench.service.faults = {0: CallError("bad_request", "HTTP 413")}
 
     bench.run()
@@ -210,7 +213,7 @@ def test_a_refused_submission_leaves_no_job(bench: Bench) -> None:
     assert not bench.files.batches.exists()
 
 
-def test_nothing_is_tried_forever(bench: Bench) -> None:
+def test_a_run_gives_up_after_thirty_failed_calls_in_a_row(bench: Bench) -> None:
     bench.service.faults = dict.fromkeys(range(1, 1000), CallError("server_error", "HTTP 500"))
 
     with pytest.raises(PiiBenchError) as raised:
@@ -227,7 +230,7 @@ def test_nothing_is_tried_forever(bench: Bench) -> None:
     assert bench.service.submitted == [IDS]
 
 
-def test_a_provider_that_is_never_reached_ends_the_run_within_a_minute(bench: Bench) -> None:
+def test_an_unreachable_provider_ends_the_run_within_a_minute(bench: Bench) -> None:
     bench.service.faults = dict.fromkeys(range(1000), CallError("connection"))
 
     with pytest.raises(PiiBenchError, match=r"its batch API was not reached in \d\d s; "):
@@ -241,7 +244,7 @@ def test_a_provider_that_is_never_reached_ends_the_run_within_a_minute(bench: Be
     assert bench.stored() == bench.expected()
 
 
-def test_a_job_that_the_provider_does_not_know_names_the_file(bench: Bench) -> None:
+def test_an_unknown_job_is_reported_with_the_file_that_lists_it(bench: Bench) -> None:
     bench.run(wait=False)
     bench.service.forgotten = True
 
@@ -253,7 +256,7 @@ def test_a_job_that_the_provider_does_not_know_names_the_file(bench: Bench) -> N
 
 
 @pytest.mark.parametrize(("age", "gone"), [(DAY, False), (8 * DAY, True)])
-def test_results_are_given_up_only_when_they_may_have_been_deleted(
+def test_missing_results_fail_only_when_the_provider_may_have_deleted_them(
     bench: Bench, age: float, gone: bool
 ) -> None:
     bench.run(wait=False)
@@ -262,12 +265,12 @@ def test_results_are_given_up_only_when_they_may_have_been_deleted(
 
     bench.run()
 
-    gone_ones = [r.id for r in bench.stored() if r.response == Failure(RESULTS_GONE, "")]
-    assert gone_ones == (["s1", "s2", "s3", "s4", "s5"] if gone else [])
+    lost = [r.id for r in bench.stored() if r.response == Failure(RESULTS_GONE, "")]
+    assert lost == (["s1", "s2", "s3", "s4", "s5"] if gone else [])
     assert not bench.files.batches.exists()
 
 
-async def run_for_real(case: Case, url: str, files: RunFiles, clock: Clock) -> None:
+async def run_over_http(case: Case, url: str, files: RunFiles, clock: Clock) -> None:
     model = SERVICES[case.name].connect(url, 5.0)
     system = fake_system(FakeModel())
     requests = {sample.id: system.request_hash(sample) for sample in SAMPLES}
@@ -289,14 +292,14 @@ async def run_for_real(case: Case, url: str, files: RunFiles, clock: Clock) -> N
 
 @pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.name)
 @pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
-def test_a_connection_that_breaks_at_any_call_costs_nothing(
+def test_a_broken_connection_at_any_call_loses_nothing(
     case: Case, tmp_path: Path, done: bool
 ) -> None:
     for number in range(len(case.lines)):
         files = RunFiles.at(tmp_path, f"run-{number}", "naive", "tiny")
         with case.serve() as server:
             server.faults = {number: Fault(done=done)}
-            asyncio.run(run_for_real(case, server.url, files, Clock()))
+            asyncio.run(run_over_http(case, server.url, files, Clock()))
 
             assert len(server.jobs) == 1, case.lines[number]
         answers = [record.response for _, record in read_lines(files.responses)]

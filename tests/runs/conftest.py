@@ -1,0 +1,23 @@
+"""Fixtures of the tests of runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_bench.runs.store import RunFiles
+from tests.runs.batch_bench import Bench, make_bench
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> RunFiles:
+    return RunFiles.at(tmp_path, "fake/one", "naive", "tiny")
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return make_bench(tmp_path)
