@@ -1,4 +1,4 @@
-"""What the strategy `json` asks for: the labels of a taxonomy, and worked examples."""
+"""Label definitions and worked examples for the strategy `json`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.span_files import Document
     from pii_bench.taxonomy import Meaning
 
-_KINDS: Final[Mapping[PiiType, str]] = MappingProxyType(
+_TYPE_DEFINITIONS: Final[Mapping[PiiType, str]] = MappingProxyType(
     {
         PiiType.PER: "Name",
         PiiType.CODE: "Number or string that identifies somebody",
@@ -36,17 +36,19 @@ _KINDS: Final[Mapping[PiiType, str]] = MappingProxyType(
 
 
 def definitions(name: str) -> Mapping[str, str]:
-    """Label to what it marks, in the order of the table; empty where the table does not say.
+    """Return the definition of each label of a taxonomy, empty if the table has none.
 
-    Of the paper's taxonomy the seven types alone. Labels that differ from another in a running
-    number (`LASTNAME1`) are not asked for: some releases of a dataset number a repeated label.
+    The labels of the paper's taxonomy are the seven types. Labels that differ from another only in
+    a number (`LASTNAME1`) are left out: some releases of a dataset number repeated labels.
 
     Raises:
         UnknownNameError: there is no such taxonomy.
     """
     labels = taxonomy(name)
     if name == PAPER:
-        return MappingProxyType({each.value: ", ".join(CATEGORIES[each]) for each in PiiType})
+        return MappingProxyType(
+            {pii_type.value: ", ".join(CATEGORIES[pii_type]) for pii_type in PiiType}
+        )
     return MappingProxyType(
         {
             label: _definition(label, meaning)
@@ -57,7 +59,7 @@ def definitions(name: str) -> Mapping[str, str]:
 
 
 def asked_as(asked: Mapping[str, str], meaning: Meaning | None, label: str) -> str | None:
-    """The label among those asked for that a dataset's label means; None for none."""
+    """Return the requested label that a label of a dataset corresponds to, if any."""
     if label in asked:
         return label
     if meaning is not None and meaning.type in asked:
@@ -72,27 +74,27 @@ def _definition(label: str, meaning: Meaning) -> str:
     datafog = (meaning.datafog or "").replace("_", " ").capitalize()
     if datafog and datafog.lower() != label.replace("_", " ").lower():
         return datafog
-    return "" if meaning.type is None else _KINDS[meaning.type]
+    return "" if meaning.type is None else _TYPE_DEFINITIONS[meaning.type]
 
 
 TRAIN: Final = ("train-single", "train-multi")
-"""Our own sets that examples may come from."""
+"""Our datasets that examples may come from."""
 
 _SPLIT: Final = "train"
-_POOL: Final = 1_000
+_POOL_SIZE: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Shots:
-    """Which examples a prompt shows.
+    """The settings of the examples in a prompt.
 
     Attributes:
-        number: for each text, at least 1.
-        source: a name of `TRAIN`, or `format:PATH` of a dataset of spans, of which the rows of
-            the train split are taken.
-        by: `seed` for the same examples for every text, drawn at random; `similarity` for those
-            that share most with the text.
-        seed: of the draw, and of the draw of those among which similar ones are sought.
+        number: number of examples per text, at least 1.
+        source: a name in `TRAIN`, or `format:PATH` of a dataset of spans, whose train split is
+            used.
+        by: `seed` for the same random examples for every text; `similarity` for the examples
+            most similar to the text.
+        seed: seed of the examples, or of the pool that similar examples are chosen from.
     """
 
     number: int
@@ -103,30 +105,32 @@ class Shots:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A text, and its values by label."""
+    """A text and its values by label."""
 
     text: str
     values: Mapping[str, Sequence[str]]
 
 
 def draw_examples(shots: Shots, name: str, asked: Mapping[str, str]) -> tuple[Example, ...]:
-    """The examples among which those of each text are chosen; one seed always draws the same.
+    """Draw the pool of examples; the same settings draw the same pool.
 
-    `name` is that of the taxonomy, of whose labels `asked` are asked for.
+    Args:
+        shots: the settings.
+        name: the taxonomy.
+        asked: the requested labels of the taxonomy.
 
     Raises:
-        PiiBenchError: the source is no train split, is marked in another taxonomy, or is too
-            small.
-        InputFileError: it cannot be read.
+        PiiBenchError: the source is not a train split, has another taxonomy, or is too small.
+        InputFileError: the source cannot be read.
     """
     stream = open_documents(_train_split(shots.source))
     if stream.labels != taxonomy(name):
         what = f"examples from {shots.source!r} are not marked with the labels of {name!r}"
         raise PiiBenchError(f"{what}: choose another --taxonomy or --shots-from")
-    # One more than are shown: a text is never its own example.
-    size = shots.number + 1 if shots.by == "seed" else max(_POOL, shots.number + 1)
-    places = _places(stream.read(Misfits()), shots.seed)
-    drawn = [document for _, document in heapq.nsmallest(size, places, key=itemgetter(0))]
+    # One more than needed: a text is never its own example.
+    size = shots.number + 1 if shots.by == "seed" else max(_POOL_SIZE, shots.number + 1)
+    keyed = _with_random_keys(stream.read(Misfits()), shots.seed)
+    drawn = [document for _, document in heapq.nsmallest(size, keyed, key=itemgetter(0))]
     if len(drawn) <= shots.number:
         what = f"{shots.number} examples of {shots.source!r}"
         raise PiiBenchError(f"{what}: it has {len(drawn)} texts, of which one may be asked about")
@@ -134,25 +138,25 @@ def draw_examples(shots: Shots, name: str, asked: Mapping[str, str]) -> tuple[Ex
 
 
 def choose(examples: Sequence[Example], shots: Shots, text: str) -> list[Example]:
-    """The examples for a text, which are other texts."""
-    others = [each for each in examples if text not in each.text]
+    """Choose the examples for a text among those that do not contain it."""
+    others = [example for example in examples if text not in example.text]
     if shots.by == "seed":
         return others[: shots.number]
-    texts = [each.text for each in others]
-    found = process.extract(text, texts, scorer=fuzz.token_sort_ratio, limit=shots.number)
-    # The most similar one last, next to the text.
-    return [others[place] for _, _, place in reversed(found)]
+    texts = [example.text for example in others]
+    similar = process.extract(text, texts, scorer=fuzz.token_sort_ratio, limit=shots.number)
+    # The most similar one comes last, next to the text.
+    return [others[place] for _, _, place in reversed(similar)]
 
 
-def _places(documents: Iterable[Document], seed: int) -> Iterator[tuple[bytes, Document]]:
-    """Each text once, though a dataset may ask several queries about it, with its random place."""
+def _with_random_keys(documents: Iterable[Document], seed: int) -> Iterator[tuple[bytes, Document]]:
+    """Yield each distinct text with a random sort key: datasets repeat a text for each query."""
     seen: set[bytes] = set()
     for document in documents:
         text = document.text.encode("utf-8", "surrogatepass")
-        place = hashlib.sha256(b"%d %s" % (seed, text)).digest()
-        if place not in seen:
-            seen.add(place)
-            yield place, document
+        key = hashlib.sha256(b"%d %s" % (seed, text)).digest()
+        if key not in seen:
+            seen.add(key)
+            yield key, document
 
 
 def _train_split(source: str) -> str:
@@ -171,8 +175,8 @@ def _example(
 ) -> Example:
     values: dict[str, list[str]] = {label: [] for label in asked}
     for start, end, label in document.spans:
-        shown = asked_as(asked, labels.get(label), label)
+        requested = asked_as(asked, labels.get(label), label)
         value = document.text[start:end]
-        if shown is not None and value not in values[shown]:
-            values[shown].append(value)
+        if requested is not None and value not in values[requested]:
+            values[requested].append(value)
     return Example(document.text, values)

@@ -1,9 +1,9 @@
-"""Prompt files with placeholders such as `{{description}}`, and the strategies that fill them.
+"""Prompt files with placeholders such as `{{description}}`, and the strategies that use them.
 
-Six strategies are the paper's (Section 4). The seventh, `self-consistency-vote`, is
-self-consistency as Wang et al. (2022, arXiv:2203.11171) define it, where the paper asks for
-several reflections in one call. `json` detects in the labels of any taxonomy, with or without
-examples. `rewrite` lets the model write the text anew.
+Six strategies are the paper's (Section 4). `self-consistency-vote` is self-consistency as defined
+by Wang et al. (2022, arXiv:2203.11171); the paper asks for several reflections in one call
+instead. `json` detects with the labels of any taxonomy, with or without examples. `rewrite` asks
+the model to rewrite the text.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import string
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -23,7 +23,7 @@ from pii_bench.tasks import Task
 from pii_bench.taxonomy import PAPER, PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 
 
 class _DoubleBraces(string.Template):
-    # Single braces and dollars are what prompts about JSON and money are full of.
-    # typeshed names the type after compilation; the class compiles a string.
+    # Prompts contain single braces (JSON) and dollars (money), so neither marks a placeholder.
+    # typeshed has the type of the compiled pattern; the class compiles this string.
     pattern = r"\{\{(?:(?P<named>[a-z_]+)\}\}|(?P<braced>(?!))|(?P<escaped>(?!))|(?P<invalid>))"  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The stem and the text of a prompt's file, whose placeholders are known to be filled."""
+    """The name and the text of a prompt file with checked placeholders."""
 
     name: str
     text: str
 
     def render(self, values: Mapping[str, str]) -> str:
-        """Fill every placeholder in one pass: a value's own braces stay as they are."""
+        """Fill the placeholders in one pass: braces inside values stay."""
         return _DoubleBraces(self.text).substitute(values)
 
 
@@ -52,28 +52,28 @@ def load_template(path: Path, fields: frozenset[str]) -> Template:
     """Read a prompt file and check its placeholders against the fields that will be filled.
 
     Raises:
-        PromptError: the file is absent, a field has no placeholder, a placeholder has no
-            field, or braces are not a placeholder.
+        PromptError: the file cannot be read, a field has no placeholder, a placeholder has no
+            field, or double braces are not a placeholder.
     """
     text = read_prompt_text(path)
     try:
-        found = set(_DoubleBraces(text).get_identifiers())
-        _DoubleBraces(text).substitute(dict.fromkeys(found, ""))
+        names = set(_DoubleBraces(text).get_identifiers())
+        _DoubleBraces(text).substitute(dict.fromkeys(names, ""))
     except ValueError as error:
         raise PromptError(f"{path}: '{{{{' that opens no placeholder ({error})") from None
-    if missing := sorted(fields - found):
+    if missing := sorted(fields - names):
         raise PromptError(f"{path}: no placeholder for {', '.join(missing)}")
-    if unknown := sorted(found - fields):
+    if unknown := sorted(names - fields):
         allowed = ", ".join(sorted(fields))
         raise PromptError(f"{path}: nothing fills {', '.join(unknown)} (allowed: {allowed})")
     return Template(path.stem, text)
 
 
 def read_prompt_text(path: Path) -> str:
-    """The content of a file of prompts, without the white space around it.
+    """Read a prompt file without surrounding white space.
 
     Raises:
-        PromptError: absent, unreadable or empty.
+        PromptError: the file is absent, unreadable or empty.
     """
     try:
         text = path.read_text(encoding="utf-8").strip()
@@ -85,7 +85,7 @@ def read_prompt_text(path: Path) -> str:
 
 
 def content_hash(*texts: str) -> str:
-    """SHA-256 in hexadecimal over texts in order, each told from the next."""
+    """Return the hexadecimal SHA-256 of a sequence of texts, including where each ends."""
     digest = hashlib.sha256()
     for text in texts:
         encoded = text.encode()
@@ -94,23 +94,23 @@ def content_hash(*texts: str) -> str:
 
 
 Output: TypeAlias = Literal["text", "schema"]
-"""Who makes the form of an answer: the prompt's words, or the provider."""
+"""How the form of an answer is set: by the prompt, or by a schema that the provider enforces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """What a prompt is made of.
+    """A way to ask a chat model.
 
     Attributes:
-        name: as the command line and results write it.
-        task: the task that its answers solve.
-        fields: the placeholders that its file must have.
-        demonstrations: the file of worked examples, where it shows any.
-        oracle: whether it is told gold: an upper bound, never ranked with the rest.
-        reasoning: what it writes before its answer, in order; keys of its schema.
-        text: the strategy whose text it has; None for its own, the file `<name>.txt`.
-        voted: whether it is asked several times, and the majority is the answer.
-        labelled: whether its answers are values by label of a taxonomy, without subjects.
+        name: its name on the command line and in results.
+        task: the task that it solves.
+        fields: the placeholders of its prompt file.
+        demonstrations: the file of worked examples, if any.
+        oracle: True if the prompt contains gold: an upper bound that is not ranked.
+        reasoning: parts that the model writes before the answer, in order; keys of the schema.
+        text: the strategy whose prompt file it uses; None for its own, `<name>.txt`.
+        voted: True if the model is asked several times and the majority is the answer.
+        labelled: True if answers are values by label of a taxonomy, without subjects.
     """
 
     name: str
@@ -168,16 +168,19 @@ STRATEGIES: Final[Mapping[str, Strategy]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A strategy with its files read: turns a sample into messages.
+    """A loaded strategy, which turns a sample into messages.
 
     Attributes:
-        sha256: hash of every text that reaches the model besides the sample's own.
-        schema: what the provider enforces; None where the prompt's words make the form.
-        instruction: how the answer goes into the schema, told after the prompt; else empty.
-        taxonomy: whose labels the answer has; None for the seven types and for texts alone.
-        definitions: what its labels mean.
-        shots: which examples are shown; None for none.
-        examples: those that may be shown.
+        strategy: the strategy.
+        template: its prompt file.
+        demonstrations: worked examples for the placeholder of that name.
+        sha256: hash of every text that the model gets except the sample.
+        schema: the schema that the provider enforces, if any.
+        instruction: the paragraph on the schema at the end of the prompt; empty without one.
+        taxonomy: the taxonomy of the labels of a labelled strategy, else None.
+        definitions: label to its definition.
+        shots: the settings of examples; None for no examples.
+        examples: the pool that the examples of a sample are chosen from.
     """
 
     strategy: Strategy
@@ -193,39 +196,78 @@ class Prompt:
 
     @property
     def name(self) -> str:
-        """The strategy's, with what makes it another condition: `json+ai4privacy+5-shot+schema`."""
+        """The strategy's name with its variants, such as `json+ai4privacy+5-shot+schema`."""
         parts = [self.strategy.name]
-        if self.taxonomy not in {None, PAPER}:
-            parts.append(str(self.taxonomy))
+        if self.taxonomy is not None and self.taxonomy != PAPER:
+            parts.append(self.taxonomy)
         if self.shots is not None:
             parts.append(f"{self.shots.number}-{'shot' if self.shots.by == 'seed' else 'similar'}")
-        return "+".join([*parts, "schema"] if self.schema else parts)
+        if self.schema is not None:
+            parts.append("schema")
+        return "+".join(parts)
 
     @property
     def settings(self) -> dict[str, object]:
-        """What was chosen of its labels and examples."""
-        told: dict[str, object] = {} if self.taxonomy is None else {"taxonomy": self.taxonomy}
+        """The settings of labels and examples, for the system card."""
+        settings: dict[str, object] = {} if self.taxonomy is None else {"taxonomy": self.taxonomy}
         if self.shots is not None:
-            shots = asdict(self.shots)
-            told |= {"shots": shots.pop("number")}
-            told |= {f"shots_{key}": value for key, value in shots.items()}
-        return told
+            settings["shots"] = self.shots.number
+            settings["shots_source"] = self.shots.source
+            settings["shots_by"] = self.shots.by
+            settings["shots_seed"] = self.shots.seed
+        return settings
 
     def messages(self, sample: Sample) -> tuple[Message, ...]:
-        """What is sent for a sample: one user message, as in the paper."""
-        values = {name: _FILLERS[name](self, sample) for name in self.strategy.fields}
+        """Return the messages for a sample: one user message, as in the paper."""
+        values = {name: self._fill(name, sample) for name in self.strategy.fields}
         text = self.template.render(values)
         return (Message("user", f"{text}\n\n{self.instruction}" if self.instruction else text),)
 
+    def _fill(self, name: str, sample: Sample) -> str:
+        match name:
+            case "description":
+                return sample.description
+            case "query":
+                return sample.query or ""
+            case "choices":
+                return _choices(sample)
+            case "demonstrations":
+                return self.demonstrations
+            case "definitions":
+                return "\n".join(
+                    f"- {label}: {definition}" if definition else f"- {label}"
+                    for label, definition in self.definitions.items()
+                )
+            case "examples":
+                return self._examples(sample)
+            case _:
+                raise ValueError(name)
+
+    def _examples(self, sample: Sample) -> str:
+        """Return the examples for a sample, each with a blank line after it."""
+        if self.shots is None:
+            return ""
+        from pii_bench.prompting.labelled import choose
+
+        texts = []
+        for example in choose(self.examples, self.shots, sample.description):
+            # With a schema every label is required.
+            values = {
+                label: found for label, found in example.values.items() if found or self.schema
+            }
+            answer = json.dumps({"PII": values}, ensure_ascii=False)
+            texts.append(f"Text:\n{example.text}\n\nYour object:\n{answer}\n\n")
+        return "".join(texts)
+
 
 def answer_schema(strategy: Strategy, labels: Iterable[str] = tuple(PiiType)) -> AnswerSchema:
-    """The JSON Schema of a strategy's answers, for providers that enforce it (`--output schema`).
+    """Return the JSON Schema of a strategy's answers, for `--output schema`.
 
-    Detection answers `{"subjects": [{"entities": [{"text": ..., "type": ...}]}]}`, with the
-    labels of a taxonomy `{"PII": {"LABEL": ["value", ...]}}`, any other strategy
-    `{..., "answer": [...]}`. Properties are written in the order of the schema: what a strategy
-    reasons in is before its answer. All are required, no others are allowed, and no length is
-    bounded: every provider takes that.
+    Answers of detection are `{"subjects": [{"entities": [{"text": ..., "type": ...}]}]}`, of a
+    labelled strategy `{"PII": {"LABEL": ["value", ...]}}`, of others `{..., "answer": [...]}`.
+    Models write properties in the order of the schema, so the reasoning comes first. All
+    properties are required, others are not allowed, and no length is bounded: every provider
+    accepts this subset.
     """
     if strategy.labelled:
         values = {str(label): _list(_TEXT) for label in labels}
@@ -258,7 +300,11 @@ def _list(items: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def get_strategy(name: str) -> Strategy:
-    """Look a strategy up, or raise UnknownNameError."""
+    """Return the strategy of that name.
+
+    Raises:
+        UnknownNameError: there is no such strategy.
+    """
     if name not in STRATEGIES:
         raise UnknownNameError("strategy", name, STRATEGIES)
     return STRATEGIES[name]
@@ -271,42 +317,47 @@ def load_prompt(
     taxonomy: str = PAPER,
     shots: Shots | None = None,
 ) -> Prompt:
-    """Read a strategy's files.
+    """Load the files of a strategy.
 
-    A schema takes nothing from the prompt: the texts of both outputs differ in one paragraph
-    at the end, the file `schema.<shape>.txt`, which replaces the form asked for before.
+    With a schema, the prompt has one more paragraph at the end, the file `schema.<name>.txt`,
+    which overrides the form asked for before.
 
-    Labels (of `taxonomy`) and examples (`shots`) are for a labelled strategy.
+    Args:
+        strategy: the strategy.
+        folder: the folder of the prompt files.
+        output: who sets the form of the answer.
+        taxonomy: the labels of a labelled strategy.
+        shots: the examples of a labelled strategy.
 
     Raises:
         PromptError: a file is absent, or its placeholders are not the strategy's fields.
         UnknownNameError: there is no such taxonomy.
-        PiiBenchError: there are no such examples, or texts are to be written into a schema.
+        PiiBenchError: there are no such examples, or the strategy has no schema.
     """
     if output == "schema" and strategy.task is Task.REWRITE:
         raise PiiBenchError(f"strategy {strategy.name!r} has no schema: leave --output out")
     template = load_template(folder / f"{strategy.text or strategy.name}.txt", strategy.fields)
-    demonstrations = (
-        read_prompt_text(folder / strategy.demonstrations) if strategy.demonstrations else ""
-    )
+    demonstrations = ""
+    if strategy.demonstrations:
+        demonstrations = read_prompt_text(folder / strategy.demonstrations)
     texts = [template.text, demonstrations]
     labels: Mapping[str, str] = {}
     examples: tuple[Example, ...] = ()
     if strategy.labelled:
-        # What reads other people's datasets for examples is imported for this strategy alone.
+        # Slow to import: it reads datasets of other projects.
         from pii_bench.prompting.labelled import definitions, draw_examples
 
         labels = definitions(taxonomy)
         texts.append(json.dumps(dict(labels)))
         if shots is not None:
             examples = draw_examples(shots, taxonomy, labels)
-            texts += [f"{shots.number} by {shots.by}"]
-            texts += [json.dumps([each.text, each.values]) for each in examples]
+            texts.append(f"{shots.number} by {shots.by}")
+            texts += [json.dumps([example.text, example.values]) for example in examples]
     schema, instruction = None, ""
     if output == "schema":
         schema = answer_schema(strategy, labels)
         instruction = read_prompt_text(folder / f"schema.{schema.name}.txt")
-        # Not sorted: the order of the keys is the order in which they are written.
+        # Not sorted: models write the keys in this order.
         texts += [instruction, json.dumps(schema.schema)]
     return Prompt(
         strategy=strategy,
@@ -322,44 +373,11 @@ def load_prompt(
     )
 
 
-def _choices(_: Prompt, sample: Sample) -> str:
-    # In the order of the text, not of the subjects: only E is told, not whose it is.
+def _choices(sample: Sample) -> str:
+    # In the order of the text: the order of the subjects would reveal whose the entities are.
     places: dict[str, int] = {}
     for entity in sample.entities:
         spans = spans_of(entity, sample.description)
         place = min((start for start, _ in spans), default=-1)
         places[entity.text] = min(place, places.get(entity.text, place))
     return "\n".join(f"- {text}" for text in sorted(places, key=lambda text: places[text]))
-
-
-def _definitions(prompt: Prompt, _: Sample) -> str:
-    return "\n".join(
-        f"- {label}: {what}" if what else f"- {label}" for label, what in prompt.definitions.items()
-    )
-
-
-def _examples(prompt: Prompt, sample: Sample) -> str:
-    """Each with a blank line behind it."""
-    if prompt.shots is None:
-        return ""
-    from pii_bench.prompting.labelled import choose
-
-    shown = []
-    for example in choose(prompt.examples, prompt.shots, sample.description):
-        # A schema has every label.
-        values = {key: each for key, each in example.values.items() if each or prompt.schema}
-        answer = json.dumps({"PII": values}, ensure_ascii=False)
-        shown.append(f"Text:\n{example.text}\n\nYour object:\n{answer}\n\n")
-    return "".join(shown)
-
-
-_FILLERS: Final[Mapping[str, Callable[[Prompt, Sample], str]]] = MappingProxyType(
-    {
-        "description": lambda _, sample: sample.description,
-        "query": lambda _, sample: sample.query or "",
-        "choices": _choices,
-        "demonstrations": lambda prompt, _: prompt.demonstrations,
-        "definitions": _definitions,
-        "examples": _examples,
-    }
-)

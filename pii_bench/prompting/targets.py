@@ -1,9 +1,8 @@
-"""Answers made of gold: examples for fine-tuning.
+"""Examples for fine-tuning: prompts with answers made from gold.
 
 An answer has the form that the prompt asks for and that the parser reads without repairs. A
-rewritten text is made by program: the description with the tags of `mask` where it holds PII
-that the query does not need. A model trained on it learns to mask within running text, not to
-write anew.
+rewritten text is the description with the tags of `mask` for the PII that the query does not need,
+so a model learns to mask within running text rather than to rewrite it.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Target(StrEnum):
-    """What is learnt."""
+    """A task to train for."""
 
     DETECTION = "detection"
     QUERY_RELATED = "query-related"
@@ -36,14 +35,14 @@ class Target(StrEnum):
 
 
 def training_examples(sources: Iterable[str], targets: Iterable[str]) -> list[Example]:
-    """The prompts of datasets with their answers, target by target.
+    """Return the examples of all samples of datasets, target by target.
 
     Args:
-        sources: datasets, as `load_for_training` takes them.
-        targets: what is learnt.
+        sources: datasets, as in `load_for_training`.
+        targets: values of `Target`.
 
     Raises:
-        PiiBenchError: one of our sets is only for tests, or a dataset is missing or broken.
+        PiiBenchError: a dataset is one of our test sets, missing or broken.
     """
     samples = [sample for source in sources for sample in load_for_training(source).samples]
     return [
@@ -56,29 +55,28 @@ def training_examples(sources: Iterable[str], targets: Iterable[str]) -> list[Ex
 def examples_of(
     samples: Iterable[Sample], target: Target, folder: Path = PROMPTS
 ) -> Iterator[Example]:
-    """The prompts of samples, each with its answer; query-related is asked by `naive`.
+    """Yield the examples of samples; the prompt of query-related is `naive`.
 
-    Texts that several samples share are asked once where the query is no part of the prompt.
-
-    Samples without a query are for detection alone.
+    A prompt that several samples share is used once. Samples without a query are for detection
+    only.
 
     Raises:
-        PromptError: a prompt's file is absent or broken.
+        PromptError: a prompt file is absent or broken.
     """
-    messages = _prompt(target, folder)
+    make_prompt = _prompt(target, folder)
     answer = _ANSWERS[target]
     seen: set[tuple[Message, ...]] = set()
     for sample in samples:
         if sample.query is None and target is not Target.DETECTION:
             continue
-        prompt = messages(sample)
+        prompt = make_prompt(sample)
         if prompt not in seen:
             seen.add(prompt)
             yield Example(sample.id, prompt, answer(sample))
 
 
 def detection_answer(sample: Sample) -> str:
-    """`Subject1{"text": "TYPE", ...}`, a line a person, in the order of the text."""
+    """Return a line `Subject1{"text": "TYPE", ...}` per subject, entities in text order."""
     lines = []
     for number, subject in enumerate(sample.subjects, start=1):
         types = {entity.text: str(entity.type) for entity in sorted(subject.entities, key=_place)}
@@ -87,7 +85,7 @@ def detection_answer(sample: Sample) -> str:
 
 
 def related_answer(sample: Sample) -> str:
-    """`### Answer: ["...", ...]`, in the order of the text."""
+    """Return `### Answer: ["...", ...]`, in text order."""
     places = {entity.text: _place(entity) for entity in reversed(sample.entities)}
     texts = {related.text for related in sample.related}
     listed = sorted(texts, key=lambda text: (places.get(text, 0), text))
@@ -95,9 +93,9 @@ def related_answer(sample: Sample) -> str:
 
 
 def rewritten(sample: Sample) -> str:
-    """The description with tags in place of the PII that the query does not need."""
+    """Return the description with tags in place of PII that the query does not need."""
     entities = [(entity.text, entity.type) for entity in sample.entities]
-    return mask(sample.description, entities, [each.text for each in sample.related]).text
+    return mask(sample.description, entities, [related.text for related in sample.related]).text
 
 
 def _place(entity: Entity) -> int:
