@@ -1,4 +1,4 @@
-"""Chats without the personal information that their last question does not need, and back."""
+"""Mask the texts of a chat request, and put the masked texts back into the answer."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ FORWARDED: Final = frozenset(
         *("response_format", "tools", "tool_choice", "parallel_tool_calls", "service_tier"),
     }
 )
-"""The fields of a request that go on. Tools and formats are the developer's, and not masked."""
+"""The request fields that are forwarded; `tools` and `response_format` are not masked."""
 
 DROPPED: Final = frozenset(
     {"user", "safety_identifier", "prompt_cache_key", "metadata", "store", "prompt_cache_retention"}
 )
-"""The fields that say who asks, or what is kept: they are left out."""
+"""The request fields that identify the user or ask to store data: they are left out."""
 
 _ANSWER_TEXTS: Final = ("content", "reasoning_content", "reasoning", "refusal")
 _BETWEEN: Final = "\n\n"
 
 
 class ChatError(PiiBenchError):
-    """A chat that cannot be masked whole, so that nothing of it goes on."""
+    """A chat that cannot be masked completely and is not forwarded."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text of a message, and where it is: `holder[key]`."""
+    """A text of a message, at `holder[key]`."""
 
     holder: MutableMapping[str, Any]
     key: str
@@ -58,7 +58,8 @@ class Chat:
     """A request whose texts can be masked.
 
     Attributes:
-        text: all its texts, one after the other.
+        body: the fields to forward.
+        text: all texts, joined.
         query: the last message of the user.
     """
 
@@ -68,11 +69,10 @@ class Chat:
 
 
 def read_chat(request: Mapping[str, Any]) -> Chat:
-    """Take a request apart; it is not changed.
+    """Parse a request, without changing it.
 
     Raises:
-        ChatError: no message of the user, something else than text in it, or a field that
-            we do not know and that might hold one.
+        ChatError: it has no user message, content other than text, or an unknown field.
     """
     unknown = sorted(set(request) - FORWARDED - DROPPED)
     if unknown:
@@ -95,37 +95,32 @@ def read_chat(request: Mapping[str, Any]) -> Chat:
 
 
 def mask_chat(chat: Chat, answers: Answers) -> tuple[dict[str, Any], dict[str, tuple[str, ...]]]:
-    """The request with tags, and what they stand for.
-
-    One text has the same tag in all messages.
-    """
+    """Return the masked request and the mapping; a text has the same tag in all messages."""
     body = copy.deepcopy(chat.body)
     masked = mask(chat.text, answers.entities, answers.needed or ())
     start = 0
-    for each in (text for message in body["messages"] for text in _texts(message)):
-        end = start + len(each.text)
-        parts, at = [], start
-        for span in masked.spans:
-            # A value that two messages share between them is a tag in both.
-            if span.start < end and span.end > start:
-                parts += [chat.text[at : max(span.start, start)], _written(span.tag, each)]
-                at = min(span.end, end)
-        each.holder[each.key] = "".join([*parts, chat.text[at:end]])
-        start = end + len(_BETWEEN)
+    for message in body["messages"]:
+        for text in _texts(message):
+            end = start + len(text.text)
+            parts, position = [], start
+            for span in masked.spans:
+                # A span that crosses into the next message is a tag in both.
+                if span.start < end and span.end > start:
+                    tag = json.dumps(span.tag)[1:-1] if text.is_json else span.tag
+                    parts += [chat.text[position : max(span.start, start)], tag]
+                    position = min(span.end, end)
+            text.holder[text.key] = "".join([*parts, chat.text[position:end]])
+            start = end + len(_BETWEEN)
     return body, dict(masked.mapping)
 
 
-def _written(tag: str, where: _Text) -> str:
-    return json.dumps(tag)[1:-1] if where.is_json else tag
-
-
 def _texts(message: object) -> Iterator[_Text]:
+    """Yield the texts of a message, and remove the speaker's name from it."""
     if not isinstance(message, dict):
         raise ChatError("a message must be an object")
     known = {"role", "content", "tool_calls", "tool_call_id", "refusal", *_ANSWER_TEXTS}
     if unknown := sorted(set(message) - known - {"name"}):
         raise ChatError(f"field {unknown[0]!r} of a message is not forwarded")
-    # Whose message it is would stay unmasked.
     message.pop("name", None)
     for key in _ANSWER_TEXTS:
         value = message.get(key)
@@ -145,21 +140,21 @@ def _texts(message: object) -> Iterator[_Text]:
 def _part(part: object) -> _Text:
     kind = part.get("type") if isinstance(part, dict) else None
     if not isinstance(part, dict) or kind != "text" or not isinstance(part.get("text"), str):
-        raise ChatError("a message holds something else than text, which cannot be masked")
+        raise ChatError("a message holds content other than text, which cannot be masked")
     return _Text(part, "text")
 
 
 def unmask_answer(
     answer: Mapping[str, Any], mapping: Mapping[str, tuple[str, ...]]
 ) -> dict[str, Any]:
-    """A whole answer with what the tags stand for.
+    """Return a complete answer with its tags replaced by the masked texts.
 
     Raises:
-        AttributeError, KeyError, TypeError: it is no chat completion.
+        AttributeError, KeyError, TypeError: the answer is not a chat completion.
     """
-    whole = copy.deepcopy(dict(answer))
+    unmasked = copy.deepcopy(dict(answer))
     in_json = escaped(mapping)
-    for choice in whole["choices"]:
+    for choice in unmasked["choices"]:
         message = choice.get("message") or {}
         for key in _ANSWER_TEXTS:
             if isinstance(message.get(key), str):
@@ -168,13 +163,13 @@ def unmask_answer(
             function = call.get("function") or {}
             if isinstance(function.get("arguments"), str):
                 function["arguments"] = unmask(function["arguments"], in_json)
-        # The tokens hold tags.
+        # The tokens would still hold the tags.
         choice.pop("logprobs", None)
-    return whole
+    return unmasked
 
 
 def escaped(mapping: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """A mapping whose texts fit into a string of JSON."""
+    """Return a mapping with its texts escaped for a JSON string."""
     return {
         tag: tuple(json.dumps(text, ensure_ascii=False)[1:-1] for text in texts)
         for tag, texts in mapping.items()
@@ -182,47 +177,47 @@ def escaped(mapping: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]
 
 
 class StreamUnmasker:
-    """Puts back tags in a text that comes in pieces, also where a tag is split over them.
+    """Replaces tags in a streamed text, also tags that are split over several pieces.
 
-    A tag that stands for several writings of one text is the first of them: how often it will
-    come is not known yet.
+    A tag with several spellings becomes the first of them, because how often it will occur is
+    not known yet.
 
     Args:
-        mapping: each tag with what it stands for.
+        mapping: tag to the texts that it replaced.
     """
 
-    # What may become a tag when more comes.
+    # An unfinished tag at the end of a text.
     _OPEN: Final = re.compile(
         r"[<\[][^<>\[\]&]*$|&lt;[^<>\[\]&]*(?:&(?:gt?)?)?$|&(?:lt?)?$",
     )
 
     def __init__(self, mapping: Mapping[str, tuple[str, ...]]) -> None:
         self._mapping = {tag: texts[:1] for tag, texts in mapping.items()}
-        # Models space tags out, and escape them; more than that is no tag.
+        # Room for tags that a model writes with spaces or escapes.
         self._longest = 2 * max(map(len, mapping), default=0) + 16
         self._held = ""
 
     def feed(self, piece: str) -> str:
-        """What can be said for sure after one more piece."""
+        """Add a piece and return the text that no later piece can change."""
         self._held += piece
-        found = self._OPEN.search(self._held)
-        cut = len(self._held) if found is None else found.start()
+        unfinished = self._OPEN.search(self._held)
+        cut = len(self._held) if unfinished is None else unfinished.start()
         if len(self._held) - cut > self._longest:
             cut = len(self._held)
         ready, self._held = self._held[:cut], self._held[cut:]
         return unmask(ready, self._mapping)
 
     def finish(self) -> str:
-        """What is left at the end."""
+        """Return the rest of the text."""
         ready, self._held = self._held, ""
         return unmask(ready, self._mapping)
 
 
 class ChunkUnmasker:
-    """Puts back tags in the chunks of an answer that streams.
+    """Replaces tags in the chunks of a streamed answer.
 
     Args:
-        mapping: each tag with what it stands for.
+        mapping: tag to the texts that it replaced.
     """
 
     def __init__(self, mapping: Mapping[str, tuple[str, ...]]) -> None:
@@ -230,32 +225,34 @@ class ChunkUnmasker:
         self._texts: dict[tuple[int, str], StreamUnmasker] = {}
 
     def feed(self, chunk: Mapping[str, Any]) -> dict[str, Any]:
-        """A chunk with what the tags stand for; where one may be split, its text comes later."""
-        whole = copy.deepcopy(dict(chunk))
-        for choice in whole.get("choices") or ():
+        """Return a chunk without tags; text that may be part of a tag comes with a later chunk."""
+        unmasked = copy.deepcopy(dict(chunk))
+        for choice in unmasked.get("choices") or ():
             index = choice.get("index", 0)
             delta = choice.setdefault("delta", {}) or {}
             for key in _ANSWER_TEXTS:
                 if isinstance(delta.get(key), str):
-                    delta[key] = self._of(index, key, self._mapping).feed(delta[key])
+                    delta[key] = self._unmasker(index, key, self._mapping).feed(delta[key])
             for call in delta.get("tool_calls") or ():
                 function = call.get("function") or {}
                 if isinstance(function.get("arguments"), str):
                     key = f"call {call.get('index', 0)}"
-                    own = self._of(index, key, escaped(self._mapping))
-                    function["arguments"] = own.feed(function["arguments"])
+                    unmasker = self._unmasker(index, key, escaped(self._mapping))
+                    function["arguments"] = unmasker.feed(function["arguments"])
             choice.pop("logprobs", None)
             if choice.get("finish_reason") is not None:
                 choice["delta"] = self._finished(index, delta)
-        return whole
+        return unmasked
 
-    def _of(self, index: int, key: str, mapping: Mapping[str, tuple[str, ...]]) -> StreamUnmasker:
+    def _unmasker(
+        self, index: int, key: str, mapping: Mapping[str, tuple[str, ...]]
+    ) -> StreamUnmasker:
         return self._texts.setdefault((index, key), StreamUnmasker(mapping))
 
     def _finished(self, index: int, delta: dict[str, Any]) -> dict[str, Any]:
-        """The last chunk of a choice, with what was held back."""
-        for (own, key), text in self._texts.items():
-            left = text.finish() if own == index else ""
+        """Add the text that was held back to the last delta of a choice."""
+        for (choice, key), text in self._texts.items():
+            left = text.finish() if choice == index else ""
             if not left:
                 continue
             if key in _ANSWER_TEXTS:

@@ -1,12 +1,13 @@
-"""Texts wait here for a process of the pool; those that wait together go in one batch.
+"""A queue of texts and the pool of processes that mask them.
 
-A process of the pool loads a system once, and answers batches of texts.
+A process of the pool loads a system once and answers batches of texts.
 """
 
 from __future__ import annotations
 
 import asyncio
 import heapq
+import math
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -31,16 +32,16 @@ if TYPE_CHECKING:
 LARGEST_BATCH: Final = 4
 MOST_WAITING: Final = 2000
 PIECE: Final = 3000
-"""Longer texts are read in pieces of this many characters, so that others need not wait."""
+"""Longer texts are read in pieces of this many characters, so that others wait less."""
 
 # A system may remember the texts it has seen; a new process remembers none.
 _BATCHES_PER_PROCESS: Final = 1000
-_DIED: Final = "a process of the pool has died: try again"
+_DIED: Final = "a masking process has died: try again"
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A text and what will be asked about it; without a query only what it holds is told."""
+    """A text and its query; without a query its entities alone are found."""
 
     text: str = field(repr=False)
     query: str | None = field(repr=False)
@@ -49,18 +50,18 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a text got no answer; never a word of the text."""
+    """The reason why a text got no answer; it never quotes the text."""
 
     reason: str
 
 
 class BusyError(PiiBenchError):
-    """Too many texts wait, or the pool broke: try again later."""
+    """The server cannot take a text now: too many wait, or the pool broke."""
 
 
 @dataclass(order=True, slots=True)
 class _Waiting:
-    # Pieces of long texts go behind whole short ones.
+    # Compared first: pieces of long texts go behind whole texts.
     is_piece: bool
     number: int
     job: Job = field(compare=False, repr=False)
@@ -68,10 +69,10 @@ class _Waiting:
 
 
 class Masker:
-    """Asks a system about texts, in other processes.
+    """Runs a system on texts in other processes.
 
-    The processes start with the first text, or with `start`. `answers` and `stream` are for
-    one event loop.
+    The processes start with the first text or with `start`. `answers` and `stream` must be called
+    from one event loop.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -83,19 +84,19 @@ class Masker:
         self._running: set[asyncio.Future[list[Answers | Failure]]] = set()
         self._recipients: tuple[str, ...] | None = None
         self._suggesting = asyncio.Lock()
-        # One batch waits within the pool, so that no process waits for this loop.
+        # One batch more than processes, so that no process waits for this loop.
         self._most_running = settings.workers + 1 if settings.workers else 1
 
     @property
     def waiting(self) -> int:
-        """Texts that no process has taken yet."""
+        """The number of texts that no process has taken yet."""
         return len(self._waiting)
 
     def start(self) -> tuple[str, ...]:
-        """Start the pool, unless it runs, and tell who is sent texts as they are.
+        """Start the pool, unless it runs, and return the recipients of unmasked texts.
 
         Raises:
-            PiiBenchError: no such system, or it cannot mask.
+            PiiBenchError: the system does not exist or cannot mask.
         """
         if self._recipients is None:
             future = self._executor().submit(_recipients, *self._system)
@@ -103,14 +104,14 @@ class Masker:
         return self._recipients
 
     def pieces_of(self, text: str) -> int:
-        """In how many pieces a text is read."""
+        """Return the number of pieces in which a text is read."""
         return len(pieces(text, PIECE))
 
     async def subjects(self, system: str, text: str) -> Subjects | Failure:
-        """What another system finds in a text, by person; one text at a time.
+        """Return the entities that another system finds in a text, by person; one call at a time.
 
         Raises:
-            PiiBenchError: no text will get an answer, or the process broke.
+            PiiBenchError: the system cannot answer any text, or the process broke.
         """
         async with self._suggesting:
             pool = self._executor()
@@ -123,21 +124,18 @@ class Masker:
     async def answers(
         self, text: str, query: str | None, on_failure: OnFailure = "refuse"
     ) -> Answers:
-        """What a text holds and what the query needs; a long one is read in pieces.
-
-        Without a query only what it holds.
+        """Return the entities of a text, and with a query those that it needs.
 
         Raises:
-            MaskingError: no answer on which the text can be masked.
-            BusyError: too many wait, or the process broke.
+            MaskingError: there is no answer by which the text can be masked.
+            BusyError: too many texts wait, or the process broke.
         """
-        found = [answers async for _, answers in self.stream(text, query, on_failure)]
-        return joined(found)
+        return joined([answers async for _, answers in self.stream(text, query, on_failure)])
 
     async def stream(
         self, text: str, query: str | None, on_failure: OnFailure = "refuse"
     ) -> AsyncIterator[tuple[str, Answers]]:
-        """Each piece of a text with its answer, in order; see `answers`."""
+        """Yield each piece of a text with its answer, in order; see `answers`."""
         parts = pieces(text, PIECE)
         if self.waiting + len(parts) > MOST_WAITING:
             raise BusyError("too many texts wait: try again in a minute")
@@ -180,25 +178,23 @@ class Masker:
     def _add(self, job: Job, *, is_piece: bool) -> asyncio.Future[Answers | Failure]:
         answer = asyncio.get_running_loop().create_future()
         heapq.heappush(self._waiting, _Waiting(is_piece, next(self._numbers), job, answer))
-        # Those that come in this turn of the loop go together.
+        # Called after this turn of the loop, so that texts that come together are one batch.
         asyncio.get_running_loop().call_soon(self._dispatch)
         return answer
 
     def _dispatch(self) -> None:
         while self._waiting and len(self._running) < self._most_running:
-            # Ever smaller towards the end, so that no process idles while another has many.
-            share = -(-len(self._waiting) // (2 * max(1, self._settings.workers)))
-            size = min(LARGEST_BATCH, share)
-            if self._waiting[0].is_piece:
-                # Each is told as soon as it is read, and others come in between.
-                size = 1
+            # Smaller batches when few wait, so that no process idles while another has many.
+            share = math.ceil(len(self._waiting) / (2 * max(1, self._settings.workers)))
+            # Pieces go alone: each is reported when it is read, and whole texts come in between.
+            size = 1 if self._waiting[0].is_piece else min(LARGEST_BATCH, share)
             batch = [heapq.heappop(self._waiting) for _ in range(size)]
-            batch = [each for each in batch if not each.answer.cancelled()]
+            batch = [waiting for waiting in batch if not waiting.answer.cancelled()]
             if batch:
                 self._send(batch)
 
     def _send(self, batch: Sequence[_Waiting]) -> None:
-        jobs = [each.job for each in batch]
+        jobs = [waiting.job for waiting in batch]
         pool = self._executor()
         try:
             future = asyncio.wrap_future(pool.submit(_answer, *self._system, jobs))
@@ -218,9 +214,9 @@ class Masker:
             elif error is not None:
                 _fail(batch, error)
             else:
-                for each, answer in zip(batch, finished.result(), strict=True):
-                    if not each.answer.done():
-                        each.answer.set_result(answer)
+                for waiting, answer in zip(batch, finished.result(), strict=True):
+                    if not waiting.answer.done():
+                        waiting.answer.set_result(answer)
             self._dispatch()
 
         future.add_done_callback(done)
@@ -232,7 +228,7 @@ class Masker:
 
 
 def joined(parts: Sequence[Answers]) -> Answers:
-    """The answers to the pieces of a text as one; a need that is unknown in one is unknown."""
+    """Join the answers to the pieces of a text; `needed` is None if it is in any of them."""
     entities = dict.fromkeys(pair for part in parts for pair in part.entities)
     if any(part.needed is None for part in parts):
         return Answers(tuple(entities), None)
@@ -241,16 +237,16 @@ def joined(parts: Sequence[Answers]) -> Answers:
 
 
 def _fail(batch: Sequence[_Waiting], error: BaseException) -> None:
-    for each in batch:
-        if not each.answer.done():
-            each.answer.set_exception(error)
+    for waiting in batch:
+        if not waiting.answer.done():
+            waiting.answer.set_exception(error)
 
 
 class _Worker:
-    """A system with an event loop of its own, in which its clients live.
+    """A system in a process of the pool, with the event loop of its clients.
 
     Raises:
-        PiiBenchError: no such system.
+        PiiBenchError: the system does not exist.
     """
 
     def __init__(self, system: str, base_url: str | None) -> None:
@@ -260,23 +256,23 @@ class _Worker:
 
     @property
     def recipients(self) -> tuple[str, ...]:
-        """Who is sent texts as they are.
+        """The recipients of unmasked texts.
 
         Raises:
-            PiiBenchError: it cannot mask.
+            PiiBenchError: the system cannot mask.
         """
         systems = masking_systems(self._systems)
-        return tuple(sorted({each.card.unmasked_text_to for each in systems}))
+        return tuple(sorted({system.card.unmasked_text_to for system in systems}))
 
     def answer(self, jobs: Sequence[Job]) -> list[Answers | Failure]:
-        """One answer a job; where one fails the others do not."""
+        """Return one answer for each job; a failure affects its own job alone."""
         return self._loop.run_until_complete(self._answer_all(jobs))
 
     def find(self, text: str) -> Subjects | Failure:
-        """What a text holds, by person.
+        """Return the entities of a text by person.
 
         Raises:
-            PiiBenchError: no text will get an answer.
+            PiiBenchError: the system cannot answer any text.
         """
         try:
             return self._loop.run_until_complete(find(text, self._systems))
@@ -285,7 +281,7 @@ class _Worker:
 
     async def _answer_all(self, jobs: Sequence[Job]) -> list[Answers | Failure]:
         if self.recipients == (THIS_MACHINE,):
-            # Local models compute: at the same time each would only take longer.
+            # Local models share the processor: running them concurrently gains nothing.
             return [await self._answer(job) for job in jobs]
         return await asyncio.gather(*map(self._answer, jobs))
 
@@ -299,43 +295,42 @@ class _Worker:
             return Failure(str(error))
 
     def close(self) -> None:
-        """Release what it holds."""
+        """Close the systems and the event loop."""
         for system in self._systems:
             self._loop.run_until_complete(system.close())
         self._loop.run_until_complete(self._loop.shutdown_default_executor())
         self._loop.close()
 
 
-# That which masks, and that of a project which is being prepared.
+# The system that masks, and the one that prepares the suggestions of a project.
 _MOST_WORKERS: Final = 2
 _WORKERS: Final[dict[tuple[str, str | None], _Worker]] = {}
 
 
-def _own_worker(system: str, base_url: str | None) -> _Worker:
+# The functions below run in a process of the pool.
+
+
+def _worker(system: str, base_url: str | None) -> _Worker:
     key = (system, base_url)
-    own = _WORKERS.pop(key, None) or _Worker(system, base_url)
-    _WORKERS[key] = own  # as the last one used
+    worker = _WORKERS.pop(key, None) or _Worker(system, base_url)
+    _WORKERS[key] = worker  # last, as the one used most recently
     if len(_WORKERS) > _MOST_WORKERS:
         _WORKERS.pop(next(iter(_WORKERS))).close()
-    return own
+    return worker
 
 
 def _recipients(system: str, base_url: str | None) -> tuple[str, ...]:
-    """In a process of the pool: who is sent texts as they are by a system."""
-    return _own_worker(system, base_url).recipients
+    return _worker(system, base_url).recipients
 
 
 def _answer(system: str, base_url: str | None, jobs: Sequence[Job]) -> list[Answers | Failure]:
-    """In a process of the pool: one answer a job."""
-    return _own_worker(system, base_url).answer(jobs)
+    return _worker(system, base_url).answer(jobs)
 
 
 def _subjects(system: str, text: str) -> Subjects | Failure:
-    """In a process of the pool: what a text holds, by person, as a system says."""
-    return _own_worker(system, None).find(text)
+    return _worker(system, None).find(text)
 
 
 def _close_all() -> None:
-    """In a process of the pool: release what all its workers hold."""
     while _WORKERS:
         _WORKERS.popitem()[1].close()

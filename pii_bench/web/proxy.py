@@ -1,7 +1,7 @@
-"""A proxy that speaks OpenAI's Chat Completions.
+"""A proxy for OpenAI's Chat Completions.
 
-What a chat's last question does not need is masked before the chat goes on to a provider, and the
-answer comes back with the user's own words.
+A chat is masked for its last user message before it is forwarded to a provider, and the masked
+texts are put back into the answer.
 """
 
 from __future__ import annotations
@@ -32,46 +32,46 @@ _TIMEOUT: Final = httpx2.Timeout(600.0, connect=20.0)
 
 
 class Upstream:
-    """Who answers the proxy's chats.
+    """The provider to which chats are forwarded.
 
     Args:
-        name: `openai`, another provider that speaks the protocol, or a base URL.
+        name: `openai`, another provider of Chat Completions, or a base URL.
 
     Raises:
         MissingKeyError: the provider's key is not set.
-        UnknownNameError: no such provider, or it speaks another protocol.
-        PiiBenchError: the base URL is not one.
+        UnknownNameError: the provider is unknown or has another protocol.
+        PiiBenchError: the base URL is invalid.
     """
 
     def __init__(self, name: str) -> None:
-        speaking = {
+        providers = {
             key: provider
             for key, provider in PROVIDERS.items()
             if provider.protocol is Protocol.CHAT_COMPLETIONS
         }
         if "://" in name:
             self.url = normalise_base_url(name)
-            # Servers of one's own want none.
+            # A local server may need no key.
             key = os.environ.get(CUSTOM_ENDPOINT_KEY, "")
-        elif name in speaking:
-            self.url = speaking[name].base_url
-            variable = speaking[name].key_variable
+        elif name in providers:
+            self.url = providers[name].base_url
+            variable = providers[name].key_variable
             key = os.environ.get(variable, "")
             if not key:
                 raise MissingKeyError(name, variable)
         else:
-            raise UnknownNameError("upstream", name, [*speaking, "https://..."])
+            raise UnknownNameError("upstream", name, [*providers, "https://..."])
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self.client = httpx2.AsyncClient(timeout=_TIMEOUT, headers=headers)
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         await self.client.aclose()
 
 
 @router.post("/v1/chat/completions")
 async def chat_completions(request: Request, _: CurrentUser) -> Response:
-    """Answer a chat as OpenAI does; the provider sees it masked."""
+    """Mask a chat, forward it, and return the unmasked answer."""
     web, upstream = state.of(request), _upstream(request)
     try:
         asked = json.loads(await request.body())
@@ -102,7 +102,7 @@ async def chat_completions(request: Request, _: CurrentUser) -> Response:
 
 @router.get("/v1/models")
 async def models(request: Request, _: CurrentUser) -> Response:
-    """The provider's models, for clients that ask first."""
+    """Return the provider's models, for clients that list them first."""
     upstream = _upstream(request)
     try:
         answer = await upstream.client.get(f"{upstream.url}/models")
@@ -125,7 +125,7 @@ async def _forward(upstream: Upstream, body: dict[str, Any]) -> httpx2.Response:
     """Send a masked chat.
 
     Raises:
-        HTTPException: the provider refuses, with its status, or cannot be reached.
+        HTTPException: the provider refuses it or cannot be reached.
     """
     url = f"{upstream.url}/chat/completions"
     try:
@@ -137,39 +137,41 @@ async def _forward(upstream: Upstream, body: dict[str, Any]) -> httpx2.Response:
     if answer.status_code == 200:
         return answer
     try:
-        said = await _read(answer)
+        content = await _read(answer)
     finally:
         await answer.aclose()
-    code = _code(said)
-    kept = {"retry-after": answer.headers["retry-after"]} if "retry-after" in answer.headers else {}
+    # The provider's own message may quote the chat, so the code alone is passed on.
+    code = _code(content)
+    message = f"The provider answered {answer.status_code}{f' ({code})' if code else ''}."
+    headers = {}
+    if "retry-after" in answer.headers:
+        headers["retry-after"] = answer.headers["retry-after"]
     status = answer.status_code if 400 <= answer.status_code < 600 else 502
-    # Its own words may quote the chat.
-    told = f"The provider answered {answer.status_code}{f' ({code})' if code else ''}."
-    raise HTTPException(502 if status in (401, 403) else status, told, kept)
+    raise HTTPException(502 if status in (401, 403) else status, message, headers)
 
 
-def _code(said: bytes) -> str:
+def _code(content: bytes) -> str:
     try:
-        error = json.loads(said).get("error") or {}
+        error = json.loads(content).get("error") or {}
         return safe_code(error.get("code"), error.get("type"))
     except (ValueError, AttributeError):
         return ""
 
 
 async def _read(answer: httpx2.Response) -> bytes:
-    read = bytearray()
+    content = bytearray()
     try:
         async for piece in answer.aiter_bytes():
-            read += piece
-            if len(read) > _MOST_BYTES:
+            content += piece
+            if len(content) > _MOST_BYTES:
                 raise HTTPException(502, "The provider's answer is too long.")
     except httpx2.HTTPError:
         raise HTTPException(502, "The provider's answer broke off.") from None
-    return bytes(read)
+    return bytes(content)
 
 
 async def _events(answer: httpx2.Response, unmasker: ChunkUnmasker) -> AsyncIterator[str]:
-    """The provider's events, unmasked; an error in the middle is told as one more event."""
+    """Yield the provider's events, unmasked; an error becomes a last event."""
     try:
         async for data in _data(answer):
             if data == _DONE:
@@ -177,19 +179,19 @@ async def _events(answer: httpx2.Response, unmasker: ChunkUnmasker) -> AsyncIter
                 return
             chunk = unmasker.feed(json.loads(data))
             yield f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n"
-        told = "The provider's answer broke off."
+        message = "The provider's answer broke off."
     except (httpx2.HTTPError, PiiBenchError):
-        told = "The provider's answer broke off."
+        message = "The provider's answer broke off."
     except (ValueError, AttributeError, KeyError, TypeError):
-        told = "The provider's answer is no chat completion."
+        message = "The provider's answer is no chat completion."
     finally:
         await answer.aclose()
-    error = {"error": {"message": told, "type": "upstream_error"}}
+    error = {"error": {"message": message, "type": "upstream_error"}}
     yield f"data: {json.dumps(error)}\n\n"
 
 
 async def _data(answer: httpx2.Response) -> AsyncIterator[str]:
-    """The content of each `data:` event (one line each, as all providers send it)."""
+    """Yield the content of each `data:` event; all providers send one line for each."""
     async for line in answer.aiter_lines():
         if len(line) > _LONGEST_LINE:
             raise ChatError("a line of the provider's answer is too long")

@@ -93,13 +93,13 @@ def test_fields_that_say_who_asks_do_not_go_on() -> None:
         ({"messages": [user("  ")]}, "no message of the user"),
         ({"messages": ["x"]}, "must be an object"),
         ({"messages": [user(7)]}, "must be text"),
-        ({"messages": [user([{"type": "image_url", "image_url": {}}])]}, "else than text"),
+        ({"messages": [user([{"type": "image_url", "image_url": {}}])]}, "other than text"),
         ({"messages": [user("x")], "prediction": {"content": "secret"}}, "'prediction'"),
         ({"messages": [user("x") | {"audio": {}}]}, "'audio' of a message"),
         ({"messages": [user("x") | {"tool_calls": [{"custom": {}}]}]}, "must be of a function"),
     ],
 )
-def test_what_cannot_be_masked_whole_does_not_go_on(request_: dict[str, Any], what: str) -> None:
+def test_a_chat_that_cannot_be_masked_completely_is_refused(request_: dict[str, Any], what: str) -> None:
     with pytest.raises(ChatError, match=what) as caught:
         read_chat(request_)
 
