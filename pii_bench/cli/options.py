@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlencode
 
-from pii_bench.datasets.span_files import SPAN_FORMATS
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import MOST_CALLS
 from pii_bench.models.catalog import LOCAL, PROVIDERS, ModelOptions, resolve
@@ -275,6 +274,8 @@ def dataset_source(arguments: argparse.Namespace) -> str:
     filters = {name: value for name, value in filters.items() if value}
     if not filters:
         return source
+    from pii_bench.datasets.span_files import SPAN_FORMATS
+
     if source.partition(":")[0] not in SPAN_FORMATS or "#" in source:
         names = " and ".join(f"--{name}" for name in filters)
         raise PiiBenchError(f"dataset {source!r} takes no {names}: {', '.join(SPAN_FORMATS)} do")

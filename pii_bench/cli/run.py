@@ -45,7 +45,6 @@ from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import CallPolicy
 from pii_bench.models.catalog import ModelStatus, Price, find_card, resolve
-from pii_bench.prompting.labelled import Shots
 from pii_bench.ranking.rows import Source
 from pii_bench.runs.jobs import Job, batch_service, missing, refuse_uncollected, reserved, run_jobs
 from pii_bench.runs.run import respond_on_ray
@@ -60,6 +59,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.models.catalog import ModelCard
+    from pii_bench.prompting.labelled import Shots
     from pii_bench.ranking.rows import Row
     from pii_bench.runs.jobs import MapSamples
     from pii_bench.systems.base import System
@@ -352,6 +352,8 @@ def _shots(arguments: argparse.Namespace) -> Shots | None:
     }
     details = {name: value for name, value in details.items() if value is not None}
     if arguments.shots is not None:
+        from pii_bench.prompting.labelled import Shots
+
         return Shots(arguments.shots, **details)
     if details:
         raise PiiBenchError("--shots-from, --shots-by and --shots-seed need --shots")
