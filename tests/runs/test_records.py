@@ -58,52 +58,65 @@ PRICE: Final = Price(
     cached_input=0.5,
     batch_factor=0.5,
 )
-TOLD: Final = "2 in, 10 out, 2026-03-01, https://prices.example"
+PRICE_TEXT: Final = "2 in, 10 out, 2026-03-01, https://prices.example"
 
 # 600 fresh tokens in, 400 cached, 100 out: 1,200 + 200 + 1,000 millionths of a dollar.
 USAGE: Final = Usage(1000, 100, reasoning_tokens=30, cached_tokens=400)
 ANSWER: Final = Completion("[]", usage=USAGE)
 
 
-def there_and_back(record: RunRecord) -> RunRecord:
-    return decode_record(json.loads(encode_record(record)))
+def decode_line(line: bytes) -> RunRecord:
+    return decode_record(json.loads(line))
 
 
 @given(st.text(), st.text(), st.text())
-def test_a_response_comes_back_from_its_line(sample_id: str, request: str, text: str) -> None:
+def test_a_response_is_one_line_that_decodes_to_itself(
+    sample_id: str, request: str, text: str
+) -> None:
     record = RunRecord(sample_id, request, Completion(text, Finish.STOP, "m", Usage(1, 2)))
+    line = encode_record(record)
 
-    assert there_and_back(record) == record
+    assert decode_line(line) == record
+    assert line.index(b"\n") == len(line) - 1
 
 
 @pytest.mark.parametrize("text", ["\ud83d", "a\udc00b", "\udc00\ud83d", "\\ud83d"])
 def test_half_a_surrogate_pair_survives(text: str) -> None:
     record = RunRecord("s1", "hash", Completion(text))
 
-    assert there_and_back(record) == record
+    assert decode_line(encode_record(record)) == record
 
 
-@given(st.text())
-def test_a_response_is_one_line(text: str) -> None:
-    line = encode_record(RunRecord("s1", "hash", Completion(text)))
+@pytest.mark.parametrize(
+    ("response", "fields"),
+    [
+        (Completion("王小明", Finish.STOP), '"text": "王小明", "finish": "stop"'),
+        (
+            Draws((Completion("[]", Finish.STOP), Completion("32"))),
+            '"draws": [{"text": "[]", "finish": "stop"}, {"text": "32", "finish": "unknown"}]',
+        ),
+        (
+            Prediction(Status.OK, subjects=((("Ann Lee", "PER"), ("32", "DEM")),)),
+            (
+                '"subjects": [[{"text": "Ann Lee", "type": "PER"}, '
+                '{"text": "32", "type": "DEM"}]], "status": "ok"'
+            ),
+        ),
+        (
+            Failure.of(CallError("server_error", "HTTP 503")),
+            '"error": {"kind": "server_error", "detail": "HTTP 503"}',
+        ),
+    ],
+    ids=["completion", "draws", "prediction", "failure"],
+)
+def test_a_line_holds_the_response_as_readable_text(
+    response: Response | Failure, fields: str
+) -> None:
+    record = RunRecord("s1", "hash", response)
+    line = encode_record(record)
 
-    assert line.index(b"\n") == len(line) - 1
-
-
-def test_a_line_is_readable_text() -> None:
-    line = encode_record(RunRecord("s1", "hash", Completion("王小明", Finish.STOP)))
-
-    assert line.decode() == '{"id": "s1", "request": "hash", "text": "王小明", "finish": "stop"}\n'
-
-
-def test_several_draws_are_one_line() -> None:
-    record = RunRecord("s1", "hash", Draws((Completion("[]", Finish.STOP), Completion("32"))))
-
-    assert encode_record(record) == (
-        b'{"id": "s1", "request": "hash", "draws": [{"text": "[]", "finish": "stop"},'
-        b' {"text": "32", "finish": "unknown"}]}\n'
-    )
-    assert there_and_back(record) == record
+    assert line.decode() == f'{{"id": "s1", "request": "hash", {fields}}}\n'
+    assert decode_line(line) == record
 
 
 @pytest.mark.parametrize(
@@ -115,38 +128,14 @@ def test_several_draws_are_one_line() -> None:
         (Prediction(Status.OK, related=("32",)), []),
     ],
 )
-def test_every_completion_of_a_line_is_there_to_be_counted(
-    response: Response | Failure, texts: list[str]
-) -> None:
+def test_a_record_lists_its_completions(response: Response | Failure, texts: list[str]) -> None:
     record = RunRecord("s1", "hash", response)
 
     assert [completion.text for completion in record.completions] == texts
 
 
-def test_a_prediction_is_a_line_as_in_a_predictions_file() -> None:
-    found = ((("Ann Lee", "PER"), ("32", "DEM")),)
-    record = RunRecord("s1", "hash", Prediction(Status.OK, subjects=found))
-
-    assert encode_record(record) == (
-        b'{"id": "s1", "request": "hash", "subjects": [[{"text": "Ann Lee", "type": "PER"},'
-        b' {"text": "32", "type": "DEM"}]], "status": "ok"}\n'
-    )
-    assert there_and_back(record) == record
-
-
-def test_a_failed_call_comes_back_from_its_line() -> None:
-    record = RunRecord("s1", "hash", Failure.of(CallError("server_error", "HTTP 503")))
-
-    assert json.loads(encode_record(record)) == {
-        "id": "s1",
-        "request": "hash",
-        "error": {"kind": "server_error", "detail": "HTTP 503"},
-    }
-    assert there_and_back(record) == record
-
-
 @pytest.mark.parametrize(
-    ("line", "what"),
+    ("line", "message"),
     [
         ({"request": "hash", "text": ""}, "record: 'id' is missing"),
         ({"id": "s1", "text": ""}, "record: 'request' is missing"),
@@ -164,16 +153,16 @@ def test_a_failed_call_comes_back_from_its_line() -> None:
         ),
     ],
 )
-def test_an_object_that_is_no_line_of_a_run(line: dict[str, object], what: str) -> None:
+def test_an_invalid_record_is_refused(line: dict[str, object], message: str) -> None:
     with pytest.raises(RecordError) as caught:
         decode_record(line)
 
-    assert str(caught.value) == what
+    assert str(caught.value) == message
 
 
 @dataclass
-class Hashing:
-    """Notes whose requests are hashed (`System`)."""
+class HashingSystem:
+    """A `System` that records the samples whose requests it hashes."""
 
     hashed: list[str] = field(default_factory=list)
 
@@ -202,7 +191,7 @@ def test_each_sample_has_the_hash_of_its_request() -> None:
 
 
 def test_a_request_is_hashed_once_and_only_when_it_is_needed() -> None:
-    system = Hashing()
+    system = HashingSystem()
     hashes = RequestHashes(system, SAMPLES)
 
     assert list(hashes) == ["s1", "s2"]
@@ -211,8 +200,8 @@ def test_a_request_is_hashed_once_and_only_when_it_is_needed() -> None:
     assert system.hashed == ["s2"]
 
 
-def test_a_sample_that_is_not_there_has_none() -> None:
-    hashes = RequestHashes(Hashing(), SAMPLES)
+def test_an_unknown_sample_has_no_hash() -> None:
+    hashes = RequestHashes(HashingSystem(), SAMPLES)
 
     assert hashes.get("s3") is None
     with pytest.raises(KeyError):
@@ -223,12 +212,12 @@ def record(response: Completion | Draws | Failure, name: str = "s1") -> RunRecor
     return RunRecord(name, "request", response)
 
 
-def test_of_nothing() -> None:
+def test_totals_of_no_answers_are_zero() -> None:
     assert total([], None) == Totals()
-    assert total([], PRICE) == Totals(usd=0.0, price=TOLD)
+    assert total([], PRICE) == Totals(usd=0.0, price=PRICE_TEXT)
 
 
-def test_of_one_answer() -> None:
+def test_totals_of_one_answer() -> None:
     assert total([record(ANSWER)], PRICE) == Totals(
         completions=1,
         uncounted=0,
@@ -237,11 +226,11 @@ def test_of_one_answer() -> None:
         reasoning_tokens=30,
         cached_tokens=400,
         usd=0.0024,
-        price=TOLD,
+        price=PRICE_TEXT,
     )
 
 
-def test_without_a_price_the_cost_is_unknown_and_not_nothing() -> None:
+def test_without_a_price_the_cost_is_unknown_and_not_zero() -> None:
     totals = total([record(ANSWER)], None)
 
     assert (totals.input_tokens, totals.usd, totals.price) == (1000, None, None)
@@ -252,13 +241,13 @@ def test_without_a_price_the_cost_is_unknown_and_not_nothing() -> None:
     [
         ([replace(ANSWER, batched=True)], 1, 0, 0.0012),
         ([ANSWER, replace(ANSWER, batched=True)], 2, 0, 0.0036),
-        # A failure is in no sum, and an answer whose tokens nobody told is counted apart.
+        # Failures are not counted; an answer without token counts is counted apart.
         ([Failure("timeout", "")], 0, 0, 0.0),
         ([ANSWER, Completion("[]")], 2, 1, 0.0024),
         ([Draws((ANSWER, ANSWER, Completion("[]")))], 3, 1, 0.0048),
     ],
 )
-def test_what_is_summed(
+def test_totals_sum_the_completions_of_all_records(
     responses: list[Completion | Draws | Failure], completions: int, uncounted: int, usd: float
 ) -> None:
     totals = total(map(record, responses), PRICE)
@@ -280,7 +269,7 @@ def parts(signature: Signature) -> dict[str, str]:
     return dict(part.split(":", 1) for part in str(signature).split("|"))
 
 
-def test_a_run_tells_all_that_its_score_depends_on() -> None:
+def test_a_signature_names_all_that_a_score_depends_on() -> None:
     signature = Signature(
         dataset="demo",
         dataset_sha256="0123456789abcdef" * 4,
@@ -313,7 +302,7 @@ def test_a_run_tells_all_that_its_score_depends_on() -> None:
     }
 
 
-def test_predictions_made_elsewhere_tell_of_no_model_and_no_parser() -> None:
+def test_the_signature_of_a_predictions_file_has_no_model_and_no_parser() -> None:
     signature = Signature("demo", "a" * 64, Task.DETECTION)
 
     assert re.fullmatch(
@@ -335,7 +324,7 @@ MANIFEST = Manifest(
 )
 
 
-def test_it_comes_back_from_its_file(tmp_path: Path) -> None:
+def test_a_manifest_is_read_back_from_its_file(tmp_path: Path) -> None:
     path = tmp_path / "openai--gpt-4o" / "naive" / "demo.run.json"
     write_manifest(path, MANIFEST)
 
@@ -343,8 +332,8 @@ def test_it_comes_back_from_its_file(tmp_path: Path) -> None:
     assert MANIFEST.version == pii_bench.__version__
 
 
-def changed(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
-    """A manifest in which something was changed by hand."""
+def write_changed(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """Write the manifest with a change to its JSON object."""
     write_manifest(path, MANIFEST)
     record = json.loads(path.read_text())
     change(record)
@@ -361,45 +350,45 @@ def changed(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
         {"taxonomy": "spacy"},
     ],
 )
-def test_what_a_card_says_otherwise_comes_back(tmp_path: Path, card: dict[str, Any]) -> None:
-    told = replace(MANIFEST, system=replace(MANIFEST.system, **card))
-    write_manifest(tmp_path / "demo.run.json", told)
+def test_optional_fields_of_a_card_are_read_back(tmp_path: Path, card: dict[str, Any]) -> None:
+    manifest = replace(MANIFEST, system=replace(MANIFEST.system, **card))
+    write_manifest(tmp_path / "demo.run.json", manifest)
 
-    assert read_manifest(tmp_path / "demo.run.json") == told
+    assert read_manifest(tmp_path / "demo.run.json") == manifest
 
 
 @pytest.mark.parametrize("key", ["names_subjects", "unmasked_text_to", "output", "taxonomy"])
-def test_a_manifest_of_before_lacks_what_was_not_yet(tmp_path: Path, key: str) -> None:
-    path = changed(tmp_path / "demo.run.json", lambda record: record["system"].pop(key))
+def test_a_manifest_of_an_older_version_may_lack_optional_fields(tmp_path: Path, key: str) -> None:
+    path = write_changed(tmp_path / "demo.run.json", lambda record: record["system"].pop(key))
 
     assert read_manifest(path) == MANIFEST
 
 
 @pytest.mark.parametrize(
-    ("change", "what"),
+    ("change", "message"),
     [
         ({"output": "xml"}, r"system: 'output' is 'xml' \(allowed: text, schema"),
         ({"taxonomy": "spcy"}, "unknown taxonomy 'spcy'; did you mean 'spacy'"),
         ({"task": "guessing"}, "'guessing' is not a valid Task"),
     ],
 )
-def test_a_name_in_a_card_that_is_none_is_told(
-    tmp_path: Path, change: dict[str, str], what: str
+def test_an_unknown_name_in_a_card_is_refused(
+    tmp_path: Path, change: dict[str, str], message: str
 ) -> None:
-    path = changed(tmp_path / "demo.run.json", lambda record: record["system"].update(change))
+    path = write_changed(tmp_path / "demo.run.json", lambda record: record["system"].update(change))
 
-    with pytest.raises(InputFileError, match=what):
+    with pytest.raises(InputFileError, match=message):
         read_manifest(path)
 
 
-def test_it_refers_to_a_dataset() -> None:
+def test_a_dataset_reference_holds_its_hash_and_size() -> None:
     demo = load_dataset("demo")
 
     assert DatasetRef.of(demo) == DatasetRef("demo", "demo", demo.sha256, 12)
 
 
 @pytest.mark.parametrize(
-    ("change", "what"),
+    ("change", "message"),
     [
         ({"system": None}, "record: 'system' must be an object, not null"),
         ({"system": {"model": "m"}}, "system: 'prompt' is missing"),
@@ -407,23 +396,25 @@ def test_it_refers_to_a_dataset() -> None:
         ({"version": 1}, "record: 'version' must be a string, not a whole number"),
     ],
 )
-def test_a_broken_one_is_named(tmp_path: Path, change: dict[str, Any], what: str) -> None:
-    path = changed(tmp_path / "demo.run.json", lambda record: record.update(change))
+def test_an_invalid_manifest_is_reported_with_its_path(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    path = write_changed(tmp_path / "demo.run.json", lambda record: record.update(change))
 
     with pytest.raises(InputFileError) as caught:
         read_manifest(path)
 
-    assert str(caught.value) == f"{path}: no manifest of a run: {what}"
+    assert str(caught.value) == f"{path}: no manifest of a run: {message}"
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", "\ufeff{}"])
-def test_a_file_that_is_none_is_named(tmp_path: Path, content: str) -> None:
+def test_a_file_without_a_json_object_is_no_manifest(tmp_path: Path, content: str) -> None:
     (tmp_path / "demo.run.json").write_text(content, encoding="utf-8")
 
     with pytest.raises(InputFileError, match=r"demo\.run\.json: no manifest of a run: "):
         read_manifest(tmp_path / "demo.run.json")
 
 
-def test_a_manifest_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_manifest_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match="No such file"):
         read_manifest(tmp_path / "demo.run.json")

@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from pii_bench.models.base import Completion, Draws, Finish
 from pii_bench.runs.responses import compose, read_response, vote
-from pii_bench.systems.predictions import (
-    Prediction,
-)
+from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
@@ -19,14 +17,14 @@ if TYPE_CHECKING:
     from pii_bench.prompting.strategies import Output
 
 
-FOUND = ((("Ann Lee", "PER"), ("32", "DEM")),)
+SUBJECTS = ((("Ann Lee", "PER"), ("32", "DEM")),)
 
-DETECTED = Prediction(Status.OK, subjects=FOUND)
+DETECTED = Prediction(Status.OK, subjects=SUBJECTS)
 RELATED = Prediction(Status.OK, related=("32",))
 
 
 @pytest.mark.parametrize(
-    ("task", "said", "output", "prediction"),
+    ("task", "text", "output", "prediction"),
     [
         (Task.DETECTION, 'Subject1{"Ann Lee": "PER", "32": "DEM"}', "text", DETECTED),
         (Task.QUERY_RELATED, '### Answer: ["32"]', "text", RELATED),
@@ -46,10 +44,10 @@ RELATED = Prediction(Status.OK, related=("32",))
         (Task.QUERY_RELATED, '### Answer: ["32"]', "schema", Prediction(Status.MALFORMED)),
     ],
 )
-def test_a_response_is_read_as_what_was_asked(
-    task: Task, said: str, output: Output, prediction: Prediction
+def test_a_response_is_parsed_by_task_and_output_format(
+    task: Task, text: str, output: Output, prediction: Prediction
 ) -> None:
-    assert read_response(task, Completion(said, Finish.STOP), output) == prediction
+    assert read_response(task, Completion(text, Finish.STOP), output) == prediction
 
 
 @pytest.mark.parametrize("task", [Task.DETECTION, Task.QUERY_RELATED])
@@ -63,13 +61,13 @@ def test_a_response_is_read_as_what_was_asked(
         (Completion("Lovely weather today.", Finish.STOP), Status.MALFORMED),
     ],
 )
-def test_a_response_without_an_answer_is_no_prediction(
+def test_a_response_without_an_answer_has_only_a_status(
     task: Task, response: Completion, status: Status
 ) -> None:
     assert read_response(task, response) == Prediction(status)
 
 
-def test_draws_are_read_one_by_one_and_vote() -> None:
+def test_draws_are_parsed_one_by_one_and_vote() -> None:
     draws = Draws(
         (
             Completion('### Answer: ["32", "Acme"]'),
@@ -83,36 +81,38 @@ def test_draws_are_read_one_by_one_and_vote() -> None:
     )
 
 
-def test_draws_of_a_schema_vote() -> None:
+def test_draws_in_json_vote() -> None:
     draws = Draws((Completion('{"answer": ["32"]}'), Completion('### Answer: ["40"]')))
 
     assert read_response(Task.QUERY_RELATED, draws, "schema") == RELATED
 
 
-def labelled(
-    *said: str, labels_of: str = "ai4privacy", text: str | None = None, finish: Finish = Finish.STOP
+def read_labels(
+    *answers: str, labels_of: str = "ai4privacy", text: str | None = None
 ) -> Prediction:
-    draws = tuple(Completion(each, finish) for each in said)
+    """Parse one answer, or several for the pieces of a text, with another taxonomy's labels."""
+    draws = tuple(Completion(answer, Finish.STOP) for answer in answers)
     response = draws[0] if len(draws) == 1 else Draws(draws)
     return read_response(Task.DETECTION, response, labels_of=labels_of, text=text)
 
 
-def test_labels_become_types_and_what_has_none_is_left_out() -> None:
-    said = '{"PII": {"EMAIL": ["a@b.de"], "TITLE": ["Dr."], "CITY": ["Ulm"]}}'
+def test_labels_become_types_and_labels_without_a_type_are_dropped() -> None:
+    answer = '{"PII": {"EMAIL": ["a@b.de"], "TITLE": ["Dr."], "CITY": ["Ulm"]}}'
+    subjects = ((("a@b.de", "CODE"), ("Ulm", "LOC")),)
 
-    assert labelled(said) == Prediction(Status.OK, subjects=((("a@b.de", "CODE"), ("Ulm", "LOC")),))
-    assert labelled('{"PII": {"TITLE": ["Dr."]}}') == Prediction(Status.OK, subjects=())
-
-
-def test_one_label_may_mean_another_type_in_another_taxonomy() -> None:
-    said = '{"PII": {"QUANTITY": ["2 m"]}}'
-
-    assert labelled(said, labels_of="spacy").subjects == ((("2 m", "DEM"),),)
-    assert labelled(said, labels_of="paper").subjects == ((("2 m", "QUANTITY"),),)
+    assert read_labels(answer) == Prediction(Status.OK, subjects=subjects)
+    assert read_labels('{"PII": {"TITLE": ["Dr."]}}') == Prediction(Status.OK, subjects=())
 
 
-def test_a_label_that_is_none_stays_as_a_wrong_type() -> None:
-    assert labelled('{"PII": {"PET": ["Rex"]}}') == Prediction(
+def test_a_label_may_mean_another_type_in_another_taxonomy() -> None:
+    answer = '{"PII": {"QUANTITY": ["2 m"]}}'
+
+    assert read_labels(answer, labels_of="spacy").subjects == ((("2 m", "DEM"),),)
+    assert read_labels(answer, labels_of="paper").subjects == ((("2 m", "QUANTITY"),),)
+
+
+def test_an_unknown_label_is_kept_as_a_wrong_type() -> None:
+    assert read_labels('{"PII": {"PET": ["Rex"]}}') == Prediction(
         Status.REPAIRED, subjects=((("Rex", "PET"),),), repairs=("unknown-type",)
     )
 
@@ -124,24 +124,22 @@ def test_a_label_that_is_none_stays_as_a_wrong_type() -> None:
         ("Mia Ortega is here.", {"Mia Ortega"}),
         ("Mia and Mia Ortega", {"Mia", "Mia Ortega"}),
         ("Ortega, Mia", {"Ortega", "Mia"}),
-        # What is invented has no neighbour.
+        # An invented part has no neighbour.
         ("Mia Lee", {"Mia", "Ortega"}),
     ],
 )
-def test_parts_that_are_neighbours_in_the_text_are_one_value(
-    text: str | None, names: set[str]
-) -> None:
-    said = '{"PII": {"FIRSTNAME": ["Mia"], "LASTNAME": ["Ortega"], "AGE": ["41"]}}'
+def test_neighbouring_parts_of_a_name_become_one_entity(text: str | None, names: set[str]) -> None:
+    answer = '{"PII": {"FIRSTNAME": ["Mia"], "LASTNAME": ["Ortega"], "AGE": ["41"]}}'
 
-    (found,) = labelled(said, text=text).subjects or ()
+    (entities,) = read_labels(answer, text=text).subjects or ()
 
-    assert set(found) == {*((name, "PER") for name in names), ("41", "DEM")}
+    assert set(entities) == {*((name, "PER") for name in names), ("41", "DEM")}
 
 
-def test_pieces_of_a_text_are_put_together() -> None:
+def test_the_answers_for_the_pieces_of_a_text_are_joined() -> None:
     first, second = '{"PII": {"AGE": ["41"], "CITY": ["Ulm"]}}', "{'PII': {'AGE': ['41', '7']}}"
 
-    assert labelled(first, second) == Prediction(
+    assert read_labels(first, second) == Prediction(
         Status.REPAIRED,
         subjects=((("41", "DEM"), ("Ulm", "LOC"), ("7", "DEM")),),
         repairs=("single-quotes",),
@@ -149,7 +147,7 @@ def test_pieces_of_a_text_are_put_together() -> None:
 
 
 def test_a_piece_without_an_answer_fails_the_text() -> None:
-    assert labelled('{"PII": {"AGE": ["41"]}}', "What a day.") == Prediction(Status.MALFORMED)
+    assert read_labels('{"PII": {"AGE": ["41"]}}', "What a day.") == Prediction(Status.MALFORMED)
 
 
 @pytest.mark.parametrize("task", [Task.DETECTION, Task.MASKING])
@@ -172,36 +170,36 @@ FAILED = Prediction(Status.TRUNCATED)
         (answers(("a",), ("b",), ("c",)), ()),
         (answers((), (), ("a",)), ()),
         (answers(("a",)), ("a",)),
-        # A half is no majority.
+        # Half is not a majority.
         (answers(("a",), ("b",)), ()),
         (answers(("a", "b"), ("a", "b"), ("a",), ()), ("a",)),
-        # Of three draws that have an answer, two are more than half; of four, not.
+        # The majority is that of the draws with an answer.
         ([*answers(("a",), ("a",), ()), FAILED], ("a",)),
         ([*answers(("a",), ()), FAILED, FAILED], ()),
         ([FAILED, FAILED, *answers(("a",))], ("a",)),
-        # Who names a text twice has one vote.
+        # A draw that names a text twice has one vote for it.
         (answers(("a", "a"), ()), ()),
     ],
 )
-def test_more_than_half_of_the_answers_choose(
+def test_a_text_is_chosen_by_more_than_half_of_the_answers(
     draws: list[Prediction], chosen: tuple[str, ...]
 ) -> None:
     assert vote(draws) == Prediction(Status.OK, related=chosen)
 
 
-def test_texts_vote_as_the_scorer_compares_them_and_stand_as_first_written() -> None:
+def test_texts_that_the_scorer_holds_equal_vote_together() -> None:
     draws = answers(("Ann\tLee", "Café"), (" Ann Lee", "CAFÉ"), ("ann lee", "Cafe\u0301"))
 
     assert vote(draws).related == ("Ann\tLee", "Café")
 
 
-def test_without_any_answer_the_first_draw_tells_why() -> None:
+def test_without_any_answer_the_status_is_that_of_the_first_draw() -> None:
     statuses = [Status.REFUSED, Status.EMPTY, Status.EMPTY]
 
     assert vote([Prediction(status) for status in statuses]) == Prediction(Status.REFUSED)
 
 
-def test_a_repair_of_a_draw_is_one_of_the_vote() -> None:
+def test_a_vote_has_the_repairs_of_its_draws() -> None:
     draws = [
         Prediction(Status.REPAIRED, related=("32",), repairs=("no-marker", "code-fence")),
         Prediction(Status.OK, related=("32",)),
@@ -217,7 +215,7 @@ drawn = st.lists(st.lists(st.sampled_from("abc"), max_size=3), min_size=1, max_s
 
 
 @given(drawn, st.randoms(use_true_random=False))
-def test_the_order_of_the_draws_chooses_nothing(draws: list[list[str]], random: Random) -> None:
+def test_the_order_of_the_draws_does_not_matter(draws: list[list[str]], random: Random) -> None:
     before = vote(answers(*map(tuple, draws))).related
     random.shuffle(draws)
 
@@ -225,7 +223,7 @@ def test_the_order_of_the_draws_chooses_nothing(draws: list[list[str]], random: 
 
 
 @given(drawn)
-def test_what_every_draw_names_is_chosen_and_what_none_names_is_not(
+def test_texts_of_every_draw_are_chosen_and_texts_of_no_draw_are_not(
     draws: list[list[str]],
 ) -> None:
     chosen = set(vote(answers(*map(tuple, draws))).related or ())
@@ -233,17 +231,17 @@ def test_what_every_draw_names_is_chosen_and_what_none_names_is_not(
     assert set.intersection(*map(set, draws)) <= chosen <= set.union(*map(set, draws))
 
 
-def test_masking_has_no_response_of_its_own() -> None:
+def test_masking_has_no_responses() -> None:
     with pytest.raises(ValueError, match="compose it from the other two"):
         read_response(Task.MASKING, Completion("[]"))
 
 
-def test_two_answers_compose() -> None:
-    assert compose(DETECTED, RELATED) == Prediction(Status.OK, subjects=FOUND, related=("32",))
+def test_a_detection_and_a_relevance_prediction_compose() -> None:
+    assert compose(DETECTED, RELATED) == Prediction(Status.OK, subjects=SUBJECTS, related=("32",))
 
 
-def test_a_repair_of_either_part_is_a_repair_of_both() -> None:
-    detected = Prediction(Status.REPAIRED, subjects=FOUND, repairs=("type-alias",))
+def test_a_composed_prediction_has_the_repairs_of_both_parts() -> None:
+    detected = Prediction(Status.REPAIRED, subjects=SUBJECTS, repairs=("type-alias",))
     related = Prediction(Status.REPAIRED, related=("32",), repairs=("single-quotes",))
 
     assert compose(detected, RELATED).status is Status.REPAIRED
@@ -256,7 +254,7 @@ NEVER_ANSWERED = ["infra_error", "skipped_budget"]
 
 
 @pytest.mark.parametrize("status", CAUSED_BY_THE_MODEL + NEVER_ANSWERED)
-def test_a_part_without_an_answer_leaves_nothing_to_compose(status: str) -> None:
+def test_a_prediction_with_a_failed_part_fails(status: str) -> None:
     failed = Prediction(Status(status))
 
     assert compose(failed, RELATED) == compose(DETECTED, failed) == failed
@@ -264,7 +262,9 @@ def test_a_part_without_an_answer_leaves_nothing_to_compose(status: str) -> None
 
 @pytest.mark.parametrize("caused", CAUSED_BY_THE_MODEL)
 @pytest.mark.parametrize("missing", NEVER_ANSWERED)
-def test_a_call_that_failed_outweighs_a_failure_of_the_model(caused: str, missing: str) -> None:
+def test_a_failed_call_takes_precedence_over_a_failure_of_the_model(
+    caused: str, missing: str
+) -> None:
     by_model, by_call = Prediction(Status(caused)), Prediction(Status(missing))
 
     assert compose(by_model, by_call) == compose(by_call, by_model) == by_call
@@ -273,9 +273,7 @@ def test_a_call_that_failed_outweighs_a_failure_of_the_model(caused: str, missin
 @pytest.mark.parametrize(
     ("task", "prediction"), [(Task.DETECTION, DETECTED), (Task.QUERY_RELATED, RELATED)]
 )
-def test_a_prediction_is_the_response_of_a_system_that_writes_no_text(
-    task: Task, prediction: Prediction
-) -> None:
+def test_a_response_that_is_a_prediction_is_returned(task: Task, prediction: Prediction) -> None:
     assert read_response(task, prediction) == prediction
 
 

@@ -14,8 +14,8 @@ from pii_bench.models.base import CallError, Completion, Request, Sampling
 from pii_bench.runs.records import Failure, RunRecord
 from pii_bench.runs.run import run_system
 from pii_bench.runs.store import RunFiles, RunStore, read_lines
-from tests.builders import make_sample
 from tests.fakes import FakeModel, RecordingObserver, fake_system
+from tests.runs.batch_bench import IDS, SAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.systems.base import System
-
-SAMPLES = [make_sample(f"s{number}") for number in range(1, 7)]
-IDS = [sample.id for sample in SAMPLES]
 
 
 def echo(request: Request) -> Completion:
@@ -50,12 +47,14 @@ def stored(files: RunFiles) -> list[RunRecord]:
     return [record for _, record in read_lines(files.responses)]
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> RunFiles:
-    return RunFiles.at(tmp_path, "fake/one", "naive", "tiny")
+def fail_two(request: Request) -> Completion:
+    """Answer all samples but s2 and s5."""
+    if request.sample_id in {"s2", "s5"}:
+        raise CallError("server_error", "HTTP 503")
+    return echo(request)
 
 
-def test_every_sample_is_asked_about_once_and_its_answer_stored(files: RunFiles) -> None:
+def test_every_sample_is_asked_once_and_its_answer_is_stored(files: RunFiles) -> None:
     model = FakeModel(echo)
     system = fake_system(model)
 
@@ -81,7 +80,7 @@ def test_a_second_run_asks_nothing(files: RunFiles) -> None:
     assert files.responses.read_bytes() == before
 
 
-def test_a_longer_run_asks_only_what_is_new(files: RunFiles) -> None:
+def test_a_longer_run_asks_only_the_new_samples(files: RunFiles) -> None:
     run(fake_system(FakeModel()), files, SAMPLES[:2])
     model = FakeModel()
 
@@ -91,7 +90,7 @@ def test_a_longer_run_asks_only_what_is_new(files: RunFiles) -> None:
     assert observer.start == (2, 4)
 
 
-def test_a_shorter_run_takes_nothing_away(files: RunFiles) -> None:
+def test_a_shorter_run_removes_no_answers(files: RunFiles) -> None:
     run(fake_system(FakeModel()), files)
 
     run(fake_system(FakeModel()), files, SAMPLES[:1])
@@ -100,7 +99,7 @@ def test_a_shorter_run_takes_nothing_away(files: RunFiles) -> None:
 
 
 @pytest.mark.parametrize("concurrency", [1, 3, 6, 100])
-def test_no_more_calls_at_a_time_than_allowed(files: RunFiles, concurrency: int) -> None:
+def test_at_most_as_many_calls_run_at_a_time_as_allowed(files: RunFiles, concurrency: int) -> None:
     model = FakeModel()
 
     run(fake_system(model), files, concurrency=concurrency)
@@ -108,7 +107,7 @@ def test_no_more_calls_at_a_time_than_allowed(files: RunFiles, concurrency: int)
     assert model.peak == min(concurrency, len(SAMPLES))
 
 
-def test_equal_runs_give_equal_files_whatever_the_order_of_arrival(
+def test_the_stored_file_does_not_depend_on_the_order_of_the_answers(
     files: RunFiles, tmp_path: Path
 ) -> None:
     other = RunFiles.at(tmp_path, "fake/two", "naive", "tiny")
@@ -120,13 +119,8 @@ def test_equal_runs_give_equal_files_whatever_the_order_of_arrival(
     assert files.responses.read_bytes() == other.responses.read_bytes()
 
 
-def test_a_failed_call_is_told_and_the_run_goes_on(files: RunFiles) -> None:
-    def answer(request: Request) -> Completion:
-        if request.sample_id in {"s2", "s5"}:
-            raise CallError("server_error", "HTTP 503")
-        return echo(request)
-
-    observer = run(fake_system(FakeModel(answer)), files)
+def test_a_failed_call_is_recorded_and_the_run_goes_on(files: RunFiles) -> None:
+    observer = run(fake_system(FakeModel(fail_two)), files)
 
     assert observer.failed == [False, True, False, False, True, False]
     assert [record.id for record in stored(files)] == IDS
@@ -137,14 +131,9 @@ def test_a_failed_call_is_told_and_the_run_goes_on(files: RunFiles) -> None:
 
 
 def test_only_failed_calls_are_made_again(files: RunFiles, tmp_path: Path) -> None:
-    def answer(request: Request) -> Completion:
-        if request.sample_id in {"s2", "s5"}:
-            raise CallError("timeout")
-        return echo(request)
-
     undisturbed = RunFiles.at(tmp_path, "fake/one", "naive", "undisturbed")
     run(fake_system(FakeModel(echo)), undisturbed)
-    run(fake_system(FakeModel(answer)), files)
+    run(fake_system(FakeModel(fail_two)), files)
     model = FakeModel(echo)
 
     run(fake_system(model), files)
@@ -153,7 +142,7 @@ def test_only_failed_calls_are_made_again(files: RunFiles, tmp_path: Path) -> No
     assert files.responses.read_bytes() == undisturbed.responses.read_bytes()
 
 
-def test_a_refusing_provider_stops_the_run_and_what_arrived_is_kept(files: RunFiles) -> None:
+def test_a_refusal_stops_the_run_and_earlier_answers_are_kept(files: RunFiles) -> None:
     def answer(request: Request) -> Completion:
         if request.sample_id == "s4":
             raise ProviderRefusedError("provider 'fake' refuses: HTTP 401")
@@ -167,7 +156,7 @@ def test_a_refusing_provider_stops_the_run_and_what_arrived_is_kept(files: RunFi
     assert [record.id for record in stored(files)] == ["s1", "s2", "s3"]
 
 
-def test_a_refusal_of_every_call_is_told_once(files: RunFiles) -> None:
+def test_a_refusal_of_every_call_is_raised_once(files: RunFiles) -> None:
     def refuse(_: Request) -> Completion:
         raise ProviderRefusedError("provider 'fake' refuses: HTTP 401")
 
@@ -202,7 +191,7 @@ def test_a_bug_is_not_hidden_as_a_failed_call(files: RunFiles) -> None:
     assert caught.group_contains(ZeroDivisionError)
 
 
-def test_a_cancelled_run_keeps_what_arrived(files: RunFiles) -> None:
+def test_a_cancelled_run_keeps_the_answers_so_far(files: RunFiles) -> None:
     running: list[asyncio.Task[None]] = []
 
     def answer(request: Request) -> Completion:
@@ -224,7 +213,7 @@ def test_a_cancelled_run_keeps_what_arrived(files: RunFiles) -> None:
 
 
 @given(cut=st.integers(min_value=0), concurrency=st.integers(min_value=1, max_value=4))
-def test_a_file_cut_anywhere_is_made_whole_again(
+def test_a_run_completes_a_file_that_was_cut_anywhere(
     tmp_path_factory: pytest.TempPathFactory, cut: int, concurrency: int
 ) -> None:
     files = RunFiles.at(tmp_path_factory.mktemp("cut"), "fake/one", "naive", "tiny")
@@ -251,7 +240,7 @@ def test_a_file_cut_anywhere_is_made_whole_again(
     ],
     ids=["model", "base URL", "temperature", "tokens", "prompt"],
 )
-def test_a_request_that_differs_in_anything_is_another(
+def test_a_change_of_the_request_supersedes_the_stored_answers(
     changed: Callable[[], System], files: RunFiles
 ) -> None:
     run(fake_system(FakeModel()), files)
@@ -268,18 +257,18 @@ def test_a_request_that_differs_in_anything_is_another(
 @pytest.mark.parametrize(
     "sample",
     [
-        make_sample("s1", description="Ann Lee is 32. So"),
-        make_sample("s1", query="Am I so old?"),
+        replace(SAMPLES[0], description="Ann Lee is 32. So"),
+        replace(SAMPLES[0], query="Am I so old?"),
     ],
     ids=["description", "query"],
 )
-def test_a_sample_that_changed_is_asked_about_again(sample: Sample) -> None:
+def test_a_changed_sample_has_another_request(sample: Sample) -> None:
     system = fake_system(FakeModel())
 
     assert system.request_hash(sample) != system.request_hash(SAMPLES[0])
 
 
-def test_what_is_not_sent_does_not_change_the_request() -> None:
+def test_the_id_and_the_gold_of_a_sample_do_not_change_its_request() -> None:
     system = fake_system(FakeModel())
     without_gold = replace(SAMPLES[0], id="renamed", subjects=(), related=())
 
