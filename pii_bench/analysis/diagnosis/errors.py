@@ -1,16 +1,13 @@
-"""Every error of `query-related` and `masking`, put into one of eight classes.
+"""Classes of the errors of `query-related` and `masking`.
 
-Errors of `query-related` are the false positives and false negatives of the scorer's sets. Errors
-of `masking` are those of the masked text: what leaks, what is hidden in vain. The classes of a
-sample add up to them, whatever the answer was.
+Errors of `query-related` are the scorer's false positives and false negatives. Errors of `masking`
+are texts that leak and texts that are masked needlessly. Each error has exactly one class.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from enum import StrEnum
-from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pii_bench.datasets.sample import spans_of
@@ -22,58 +19,60 @@ from pii_bench.scorer.text import text_set
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pii_bench.datasets.sample import Entity, Sample
     from pii_bench.scorer.locate import Span
-    from pii_bench.systems.predictions import Prediction
+    from pii_bench.systems.predictions import Prediction, Subjects
 
 
 class ErrorClass(StrEnum):
-    """Why a text is wrongly in an answer, or wrongly not in it.
+    """Why a text is wrongly in an answer, or wrongly missing from it.
 
-    Words used below. *Detected*: among the texts of the detection answer. *Chosen*: among the texts
-    of the query-related answer. *Annotated*: among the gold texts; *needed*: among the related
-    ones. A *stray* is a text of an answer that is not annotated though it is in the description.
-    Two texts *touch* if a place of the one shares a character with a place of the other; places are
-    those annotated, else wherever the text can be read (`Strictness.READABLE`). Texts and types are
-    equal as the scorer has it.
+    Terms:
+        detected: among the texts of the detection answer.
+        chosen: among the texts of the query-related answer.
+        annotated: among the gold texts.
+        needed: among the related gold texts.
+        stray: a text of an answer that is in the description but not annotated.
+        touch: two texts touch if a place of one shares a character with a place of the other.
+            The places of a text are those annotated, else wherever it can be read
+            (`Strictness.READABLE`).
 
-    An error gets the first class of its list that applies. A sample without an answer (the
-    model's failure): `failed`, for every text needed (query-related) or not needed (masking).
+    Texts and types are compared as in the scorer. An error has the first class of its list that
+    applies. If a sample has no answer (the model failed), every needed text (query-related) or
+    every text that is not needed (masking) is `failed`.
 
-    False negatives of query-related: texts that are needed but not chosen. False positives of
-    masking: texts that are needed and of which no occurrence can be read in full.
+    Needed texts that are not chosen (false negatives of query-related), or of which no
+    occurrence can be read in full (false positives of masking):
         1. `wrong-span`: a chosen stray touches it, or it is not detected but a detected stray
            touches it, or it is hidden though it is chosen;
-        2. `missed`: not detected;
-        3. `wrong-type`: detected, but with none of the types that it has;
-        4. `not-chosen`: all others, found but not taken as relevant.
+        2. `missed`: it is not detected;
+        3. `wrong-type`: it is detected, but with none of its types;
+        4. `not-chosen`: all others.
 
-    False positives of query-related: annotated texts that are chosen but not needed. False
-    negatives of masking, where chosen: texts that are not needed and of which a character of some
-    occurrence can be read.
-        1. `wrong-person`: a needed entity of one person is not chosen, and the text is no
-           entity of theirs but one of somebody else, of the same category (of the same type
-           where one of the two has no category);
-        2. `wrong-type`: detected, but with none of the types that it has;
+    Annotated texts that are chosen but not needed (false positives of query-related), or chosen,
+    not needed and readable in part (false negatives of masking):
+        1. `wrong-person`: a needed entity of one person is not chosen, and the text belongs only
+           to others, as an entity of the same category (or type, if either has no category);
+        2. `wrong-type`: it is detected, but with none of its types;
         3. `not-relevant`: all others.
 
-    False negatives of masking, where not chosen:
+    Texts that are not chosen, not needed and readable in part (false negatives of masking):
         1. `wrong-span`: a detected stray touches it, or it is detected but a chosen text touches
            it;
         2. `missed`: all others.
 
-    False positives that are not annotated: texts that are chosen (query-related), or that are
-    detected, not chosen and mask a visible character outside of all annotated places (masking).
-        1. `hallucinated`: it is nowhere in the description (`Strictness.EQUAL`), as the
-           leaderboard counts it; this counts in masking too, though it masks nothing;
+    Texts that are not annotated but chosen (false positives of query-related), or detected, not
+    chosen and masking a character outside of all annotated places (false positives of masking):
+        1. `hallucinated`: it is nowhere in the description (`Strictness.EQUAL`); in masking this
+           counts though nothing is masked;
         2. `wrong-span`: it touches an annotated text;
-        3. `wrong-type`: detected, so taken for PII, which it is not;
+        3. `wrong-type`: it is detected;
         4. `not-relevant`: all others.
 
-    Where there is no detection answer, nothing counts as missed or wrong type
-    (`NEED_DETECTION`): those errors are listed under `not-chosen` and `not-relevant`.
+    Without a detection answer there is no `missed` and no `wrong-type` (`NEED_DETECTION`): those
+    errors are `not-chosen` and `not-relevant`.
     """
 
     MISSED = "missed"
@@ -107,10 +106,10 @@ def classify(task: Task, sample: Sample, answer: Prediction) -> ErrorCounts:
         task: query-related or masking.
         sample: gold.
         answer: for masking, the composed prediction. For query-related, the prediction with
-            the `subjects` of the same system's detection answer, None where it has none.
+            the `subjects` of the same system's detection answer; None if it has none.
 
     Raises:
-        ValueError: the task is detection, or the sample was never answered, so never scored.
+        ValueError: the task is detection, or the answer is not scored.
     """
     if task is Task.DETECTION:
         raise ValueError("errors of detection have no classes (allowed: query-related, masking)")
@@ -125,160 +124,139 @@ def _related_errors(sample: Sample, answer: Prediction) -> Iterator[tuple[ErrorC
     if answer.related is None:
         yield from [(ErrorClass.FAILED, Side.FALSE_NEGATIVE)] * len(needed)
         return
-    reading = _Reading(sample, answer, answer.related)
-    for text in needed - reading.chosen:
-        yield reading.explain_unchosen(text), Side.FALSE_NEGATIVE
-    for text in reading.chosen - needed:
-        explain = reading.explain_chosen if reading.annotates(text) else reading.explain_stray
-        yield explain(text), Side.FALSE_POSITIVE
+    classifier = _Classifier(sample, answer.subjects, answer.related)
+    for text in needed - classifier.chosen:
+        yield classifier.unchosen(text), Side.FALSE_NEGATIVE
+    for text in classifier.chosen - needed:
+        is_stray = text not in classifier.owners
+        kind = classifier.stray(text) if is_stray else classifier.wrongly_chosen(text)
+        yield kind, Side.FALSE_POSITIVE
 
 
 def _masking_errors(sample: Sample, answer: Prediction) -> Iterator[tuple[ErrorClass, Side]]:
-    gold, plan = gold_texts(sample), plan_of(sample.description, answer.subjects, answer.related)
+    gold = gold_texts(sample)
+    plan = plan_of(sample.description, answer.subjects, answer.related)
     if plan is None or answer.related is None:
-        lost = sum(not each.needed for each in gold.texts if each.spans)
-        yield from [(ErrorClass.FAILED, Side.FALSE_NEGATIVE)] * lost
+        count = sum(not text.needed for text in gold.texts if text.spans)
+        yield from [(ErrorClass.FAILED, Side.FALSE_NEGATIVE)] * count
         return
-    reading = _Reading(sample, answer, answer.related)
+    classifier = _Classifier(sample, answer.subjects, answer.related)
     judgement = gold.judge(plan.spans)
-    outcomes = zip(gold.texts, judgement.hidden, judgement.readable, strict=True)
-    for each, hidden, readable in outcomes:
-        if each.needed and each.spans and not readable:
-            yield reading.explain_hidden(each.text), Side.FALSE_POSITIVE
-        elif not each.needed and hidden < len(each.spans):
-            yield reading.explain_shown(each.text), Side.FALSE_NEGATIVE
-    for text in reading.strays_masked:
-        kind = reading.explain_stray(text)
-        hides = _shared(reading.places(text), plan.spans)
-        if kind is ErrorClass.HALLUCINATED or gold.judge(hides).other_masked:
+    for text, hidden, readable in zip(
+        gold.texts, judgement.hidden, judgement.readable, strict=True
+    ):
+        if text.needed and text.spans and not readable:
+            yield classifier.hidden(text.text), Side.FALSE_POSITIVE
+        elif not text.needed and hidden < len(text.spans):
+            yield classifier.shown(text.text), Side.FALSE_NEGATIVE
+    for stray in classifier.detected.keys() - classifier.chosen - classifier.owners.keys():
+        kind = classifier.stray(stray)
+        masked = _intersect(classifier.places(stray), plan.spans)
+        if kind is ErrorClass.HALLUCINATED or gold.judge(masked).other_masked:
             yield kind, Side.FALSE_POSITIVE
 
 
-def _shared(spans: Iterable[Span], others: Sequence[Span]) -> list[Span]:
-    """What two lists of spans have in common."""
-    both = ((max(a, c), min(b, d)) for a, b in spans for c, d in others)
-    return [(start, end) for start, end in both if start < end]
+def _intersect(spans: Iterable[Span], others: Sequence[Span]) -> list[Span]:
+    pairs = ((max(a, c), min(b, d)) for a, b in spans for c, d in others)
+    return [(start, end) for start, end in pairs if start < end]
 
 
-class _Reading:
-    """What answers and annotation say of the texts of one sample; all texts are normalised.
+class _Classifier:
+    """Finds the class of each error of one sample. All texts are normalised.
 
     Args:
         sample: gold.
-        answer: with `subjects` None where there is no detection answer.
-        related: its texts for the query.
+        subjects: of the detection answer; None if there is none.
+        related: texts of the query-related answer.
+
+    Attributes:
+        chosen: texts of the query-related answer.
+        detected: the types of each text of the detection answer.
+        owners: the entities of each annotated text, each with its subject's id.
     """
 
-    def __init__(self, sample: Sample, answer: Prediction, related: Iterable[str]) -> None:
+    def __init__(self, sample: Sample, subjects: Subjects | None, related: Iterable[str]) -> None:
         self.chosen = text_set(related)
-        self._detected = None if answer.subjects is None else _types(answer.subjects)
-        self._text = sample.description
+        self.detected = _types_by_text(subjects or ())
+        self.owners = _owners(sample)
+        self._has_detection = subjects is not None
         self._locator = locator_of(sample.description)
-        self._owners = _owners(sample)
+        self._gold_places = {
+            text: [span for _, entity in owned for span in spans_of(entity, sample.description)]
+            for text, owned in self.owners.items()
+        }
         self._unchosen_needs = [
             (person, entity)
             for related in sample.related
             if (text := normalise(related.text)) not in self.chosen
-            for person, entity in self._owners[text]
+            for person, entity in self.owners[text]
             if person == related.subject
         ]
 
-    def annotates(self, text: str) -> bool:
-        """Whether it is a text of E."""
-        return text in self._owners
-
-    @property
-    def strays_masked(self) -> set[str]:
-        """The texts that are detected, not chosen and not annotated."""
-        return set(self._detected or ()) - self.chosen - self._owners.keys()
-
     def places(self, text: str) -> tuple[Span, ...]:
-        """Where a text can be read."""
         return self._locator.spans(text)
 
-    def explain_stray(self, text: str) -> ErrorClass:
-        """Why a text that is not annotated is in an answer."""
+    def stray(self, text: str) -> ErrorClass:
+        """Classify a text of an answer that is not annotated."""
         if not self._locator.spans(text, Strictness.EQUAL):
             return ErrorClass.HALLUCINATED
-        if self._touched_by([text]):
+        if any(overlap(self.places(text), places) for places in self._gold_places.values()):
             return ErrorClass.WRONG_SPAN
-        if self._detected is not None and text in self._detected:
-            return ErrorClass.WRONG_TYPE
-        return ErrorClass.NOT_RELEVANT
+        return ErrorClass.WRONG_TYPE if text in self.detected else ErrorClass.NOT_RELEVANT
 
-    def explain_unchosen(self, text: str) -> ErrorClass:
-        """Why a needed text is not chosen."""
-        if text in self._touched_by_chosen:
+    def unchosen(self, text: str) -> ErrorClass:
+        """Classify a needed text that is not chosen."""
+        if self._touched(text, self.chosen):
             return ErrorClass.WRONG_SPAN
-        if self._detected is not None and text not in self._detected:
-            return self._explain_undetected(text)
+        if self._has_detection and text not in self.detected:
+            return self._undetected(text)
         return ErrorClass.WRONG_TYPE if self._mistyped(text) else ErrorClass.NOT_CHOSEN
 
-    def explain_chosen(self, text: str) -> ErrorClass:
-        """Why an annotated text is chosen that is not needed."""
+    def wrongly_chosen(self, text: str) -> ErrorClass:
+        """Classify an annotated text that is chosen but not needed."""
         if self._of_wrong_person(text):
             return ErrorClass.WRONG_PERSON
         return ErrorClass.WRONG_TYPE if self._mistyped(text) else ErrorClass.NOT_RELEVANT
 
-    def explain_hidden(self, text: str) -> ErrorClass:
-        """Why a needed text cannot be read."""
-        return ErrorClass.WRONG_SPAN if text in self.chosen else self.explain_unchosen(text)
+    def hidden(self, text: str) -> ErrorClass:
+        """Classify a needed text that cannot be read."""
+        return ErrorClass.WRONG_SPAN if text in self.chosen else self.unchosen(text)
 
-    def explain_shown(self, text: str) -> ErrorClass:
-        """Why a text can be read that is not needed."""
+    def shown(self, text: str) -> ErrorClass:
+        """Classify a text that can be read but is not needed."""
         if text in self.chosen:
-            return self.explain_chosen(text)
-        if text not in (self._detected or {}):
-            return self._explain_undetected(text)
-        kept = [span for each in self.chosen for span in self.places(each)]
-        return ErrorClass.WRONG_SPAN if overlap(kept, self._places[text]) else ErrorClass.MISSED
+            return self.wrongly_chosen(text)
+        if text not in self.detected:
+            return self._undetected(text)
+        kept = [span for chosen in self.chosen for span in self.places(chosen)]
+        return (
+            ErrorClass.WRONG_SPAN if overlap(kept, self._gold_places[text]) else ErrorClass.MISSED
+        )
 
-    def _explain_undetected(self, text: str) -> ErrorClass:
-        touched = text in self._touched_by_detected
+    def _undetected(self, text: str) -> ErrorClass:
+        touched = self._touched(text, self.detected)
         return ErrorClass.WRONG_SPAN if touched else ErrorClass.MISSED
 
     def _mistyped(self, text: str) -> bool:
-        given = (self._detected or {}).get(text)
-        own = {normalise_type(entity.type) for _, entity in self._owners[text]}
-        return given is not None and not given & own
+        types = {normalise_type(entity.type) for _, entity in self.owners[text]}
+        return text in self.detected and types.isdisjoint(self.detected[text])
 
     def _of_wrong_person(self, text: str) -> bool:
-        owners = self._owners[text]
+        owners = self.owners[text]
         return any(
-            _alike(entity, wanted)
-            for person, wanted in self._unchosen_needs
+            _same_kind(entity, needed)
+            for person, needed in self._unchosen_needs
             if all(subject != person for subject, _ in owners)
             for _, entity in owners
         )
 
-    def _touched_by(self, texts: Iterable[str]) -> set[str]:
-        """The annotated texts that the strays among texts touch."""
-        strays = [self.places(text) for text in texts if text not in self._owners]
-        return {
-            annotated
-            for annotated, places in self._places.items()
-            if any(overlap(stray, places) for stray in strays)
-        }
-
-    @cached_property
-    def _touched_by_chosen(self) -> set[str]:
-        return self._touched_by(self.chosen)
-
-    @cached_property
-    def _touched_by_detected(self) -> set[str]:
-        return self._touched_by(self._detected or ())
-
-    @cached_property
-    def _places(self) -> Mapping[str, tuple[Span, ...]]:
-        """The places of each annotated text."""
-        return {
-            text: tuple(chain.from_iterable(spans_of(entity, self._text) for _, entity in owned))
-            for text, owned in self._owners.items()
-        }
+    def _touched(self, text: str, answered: Iterable[str]) -> bool:
+        """Return whether any stray among the answered texts touches an annotated text."""
+        places = self._gold_places[text]
+        return any(overlap(self.places(s), places) for s in answered if s not in self.owners)
 
 
 def _owners(sample: Sample) -> dict[str, list[tuple[str, Entity]]]:
-    """Annotated text to its entities, each with its subject."""
     owners: defaultdict[str, list[tuple[str, Entity]]] = defaultdict(list)
     for subject in sample.subjects:
         for entity in subject.entities:
@@ -286,15 +264,16 @@ def _owners(sample: Sample) -> dict[str, list[tuple[str, Entity]]]:
     return dict(owners)
 
 
-def _types(subjects: Iterable[Iterable[tuple[str, str]]]) -> dict[str, frozenset[str]]:
+def _types_by_text(subjects: Subjects) -> dict[str, set[str]]:
     types: defaultdict[str, set[str]] = defaultdict(set)
     for subject in subjects:
         for text, pii_type in subject:
             types[normalise(text)].add(normalise_type(pii_type))
-    return {text: frozenset(given) for text, given in types.items() if text}
+    types.pop("", None)
+    return dict(types)
 
 
-def _alike(entity: Entity, other: Entity) -> bool:
+def _same_kind(entity: Entity, other: Entity) -> bool:
     if entity.category is None or other.category is None:
         return entity.type == other.type
     return entity.category == other.category
