@@ -1,7 +1,6 @@
-"""Masking, detection and putting back: the Mask page, and the API for it and for programs.
+"""The Mask page, and the API to mask, detect and unmask, which wraps `pii_bench.mask` and `unmask`.
 
-The same functions as `pii_bench.mask` and `pii_bench.masking.unmask`. A mapping is in the answer
-alone: the server keeps none.
+The mapping is in the response alone: the server does not store it.
 """
 
 from __future__ import annotations
@@ -58,24 +57,24 @@ KINDS: Final = {
     PiiType.DATETIME.value: "Dates and times",
     PiiType.QUANTITY.value: "Money and figures",
 }
-"""What the page calls the types."""
+"""The names of the types on the page."""
 
 Text = Annotated[str, Field(max_length=200_000)]
-"""Of any kind; the server's own limit (`Settings.most_characters`) may be lower."""
+"""A text in a request; the server's own limit (`Settings.most_characters`) may be lower."""
 
 Query = Annotated[str, Field(max_length=20_000)]
 Tags = Annotated[dict[str, tuple[str, ...]], Field(max_length=20_000)]
 
 
 class Entity(BaseModel):
-    """A text that was found, with its type (one of the seven, or any other)."""
+    """A found text with its type: one of `PiiType`, or another."""
 
     text: Text
     type: Annotated[str, Field(max_length=60)]
 
 
 class Span(BaseModel):
-    """A place: code points of the text, end exclusive. `tag` is None where it stays readable."""
+    """A span in code points, end exclusive. `tag` is None if it stays readable."""
 
     start: int
     end: int
@@ -84,16 +83,16 @@ class Span(BaseModel):
 
 
 class Masked(BaseModel):
-    """What became of a text.
+    """A masked text.
 
     Attributes:
         masked: the text with tags.
-        mapping: each tag with what it stands for: send it back to `/unmask`, and nowhere else.
-        spans: what was found, masked or left readable, in order.
-        entities: the texts that were found.
-        needed: those of them that stay, for the query needs them.
-        undecided: the system did not tell the need, and everything is masked.
-        not_found: texts that the system named and that are nowhere in the text.
+        mapping: tag to the texts that it replaced; send it back to `/unmask`, and nowhere else.
+        spans: spans of the found texts, masked or readable, in order.
+        entities: the found texts.
+        needed: found texts that stay readable because the query needs them.
+        undecided: True if the system did not say what is needed, so that everything is masked.
+        not_found: texts that the system named and that do not occur in the text.
     """
 
     masked: str
@@ -106,7 +105,7 @@ class Masked(BaseModel):
 
 
 class MaskRequest(BaseModel):
-    """A text to mask for a query; with `entities` it is masked by them, and no system is asked."""
+    """A text to mask for a query. With `entities` it is masked by them, without a system."""
 
     text: Text
     query: Query = ""
@@ -116,20 +115,20 @@ class MaskRequest(BaseModel):
 
 
 class DetectRequest(BaseModel):
-    """A text in which to find personal information."""
+    """A text in which to find PII."""
 
     text: Text
 
 
 class Detected(BaseModel):
-    """What was found, whether or not a query would need it."""
+    """The entities of a text, and who receives texts unmasked."""
 
     entities: list[Entity]
     recipients: tuple[str, ...]
 
 
 class UnmaskRequest(BaseModel):
-    """An answer with tags, and the mapping that `/mask` gave."""
+    """An answer with tags, and the mapping from `/mask`."""
 
     text: Text
     mapping: Tags
@@ -140,7 +139,7 @@ class Unmasked(BaseModel):
 
     Attributes:
         absent: tags of the mapping that are not in the answer.
-        inexact: what looks like such a tag, but has another number; it is left.
+        inexact: strings that look like such a tag but have another number; they stay.
     """
 
     text: str
@@ -161,14 +160,14 @@ class BatchFailure(BaseModel):
 
 
 class Batch(BaseModel):
-    """One result for each request, in order; where one failed the others did not."""
+    """One result for each request, in order; a failure affects its own text alone."""
 
     results: list[Masked | BatchFailure]
 
 
 @router.get("/mask", include_in_schema=False)
 def mask_page(request: Request, _: CurrentUser) -> Response:
-    """The page; it says who would see a text."""
+    """Show the Mask page, which names the recipients of unmasked texts."""
     web = state.of(request)
     recipients = web.masker.start()
     return page(
@@ -177,7 +176,11 @@ def mask_page(request: Request, _: CurrentUser) -> Response:
         kinds=KINDS,
         endings=endings(),
         system=web.settings.system,
-        recipients=[_named(each) for each in recipients if each != THIS_MACHINE],
+        recipients=[
+            "somebody it does not name" if recipient == UNKNOWN_RECIPIENT else recipient
+            for recipient in recipients
+            if recipient != THIS_MACHINE
+        ],
         host=None if web.settings.is_loopback else request.url.hostname,
         most_characters=web.settings.most_characters,
         most_bytes=web.settings.most_bytes,
@@ -191,7 +194,7 @@ async def read_file(
     _: CurrentUser,
     x_file_ending: Annotated[str, Header(max_length=10)] = "",
 ) -> Response:
-    """The text of a file, which comes as the body: so it is never written to a disk."""
+    """Return the text of a file, sent as the body so that it is never written to disk."""
     web = state.of(request)
     limits = Limits(characters=web.settings.most_characters)
     async with web.uploads.one():
@@ -208,21 +211,21 @@ async def mask_one(request: Request, body: MaskRequest, _: CurrentUser) -> Maske
 
 @router.post("/mask/batch")
 async def mask_batch(request: Request, body: BatchRequest, _: CurrentUser) -> Batch:
-    """Mask several texts; together they may be as long as one may be."""
-    _check_length(request, sum(len(each.text) for each in body.requests))
+    """Mask several texts; their total length must not exceed the limit of one text."""
+    _check_length(request, sum(len(single.text) for single in body.requests))
 
-    async def one(each: MaskRequest) -> Masked | BatchFailure:
+    async def mask_or_fail(single: MaskRequest) -> Masked | BatchFailure:
         try:
-            return await _masked(request, each)
+            return await _masked(request, single)
         except PiiBenchError as error:
             return BatchFailure(error=str(error))
 
-    return Batch(results=await asyncio.gather(*map(one, body.requests)))
+    return Batch(results=await asyncio.gather(*map(mask_or_fail, body.requests)))
 
 
 @router.post("/detect")
 async def detect(request: Request, body: DetectRequest, _: CurrentUser) -> Detected:
-    """Find personal information."""
+    """Find PII in a text."""
     _check_length(request, len(body.text))
     masker = state.of(request).masker
     answers = await masker.answers(body.text, None)
@@ -234,7 +237,7 @@ async def detect(request: Request, body: DetectRequest, _: CurrentUser) -> Detec
 
 @router.post("/unmask")
 def unmask_one(request: Request, body: UnmaskRequest, _: CurrentUser) -> Unmasked:
-    """Put back into an answer what the tags stand for."""
+    """Replace the tags of an answer by the masked texts."""
     _check_length(request, len(body.text))
     return Unmasked(
         text=unmask(body.text, body.mapping),
@@ -245,10 +248,10 @@ def unmask_one(request: Request, body: UnmaskRequest, _: CurrentUser) -> Unmaske
 
 @router.websocket("/mask/stream")
 async def mask_stream(socket: WebSocket) -> None:
-    """Mask a long text, and tell what each piece of it holds as soon as it is read.
+    """Mask a long text and report the entities of each piece as soon as it is read.
 
-    Takes one message, as `/mask`; sends `{"piece": 1, "of": 9, "end": ..., "entities": [...]}`
-    for each piece and last `{"result": ...}` as `/mask` answers, or `{"error": ...}`.
+    Receives one message, as `/mask`. Sends `{"piece": 1, "of": 9, "end": ..., "entities": [...]}`
+    for each piece, then `{"result": ...}` with the response of `/mask`, or `{"error": ...}`.
     """
     if socket.state.user is None:
         raise WebSocketException(1008, "log in, or send a token")
@@ -256,8 +259,8 @@ async def mask_stream(socket: WebSocket) -> None:
     try:
         await _stream(socket)
     except (HTTPException, PiiBenchError) as error:
-        what = str(error.detail) if isinstance(error, HTTPException) else str(error)
-        await socket.send_json({"error": {"message": what}})
+        message = str(error.detail) if isinstance(error, HTTPException) else str(error)
+        await socket.send_json({"error": {"message": message}})
     except WebSocketDisconnect:
         return
     await socket.close()
@@ -265,7 +268,7 @@ async def mask_stream(socket: WebSocket) -> None:
 
 @router.get("/health", tags=["server"])
 def health(request: Request) -> dict[str, Any]:
-    """Whether the server works: its database answers. Needs no account and tells no secret."""
+    """Check that the database answers. Needs no account."""
     web = state.of(request)
     with web.database.reading() as connection:
         connection.exec_driver_sql("SELECT 1")
@@ -274,7 +277,7 @@ def health(request: Request) -> dict[str, Any]:
 
 @router.get("/metrics", tags=["server"], response_class=PlainTextResponse)
 def metrics(request: Request, _: CurrentUser) -> Response:
-    """Counts and times of requests, for Prometheus."""
+    """Return counts and times of requests, for Prometheus."""
     registry = state.of(request).metrics.registry
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
@@ -282,7 +285,7 @@ def metrics(request: Request, _: CurrentUser) -> Response:
 async def _masked(request: Request, body: MaskRequest) -> Masked:
     _check_length(request, len(body.text))
     if body.entities is not None:
-        pairs = [(each.text, each.type) for each in body.entities]
+        pairs = [(entity.text, entity.type) for entity in body.entities]
         return await run_in_threadpool(masked_text, body.text, pairs, tuple(body.keep))
     answers = await state.of(request).masker.answers(body.text, body.query, body.on_failure)
     return await run_in_threadpool(masked_text, body.text, answers.entities, answers.needed)
@@ -293,24 +296,26 @@ async def _stream(socket: WebSocket) -> None:
         message = await asyncio.wait_for(socket.receive_text(), _SECONDS_TO_ASK)
     except TimeoutError:
         raise HTTPException(408, "Nothing was asked.") from None
+    # JSON writes a character in up to 6.
     _check_length(socket, len(message) // 6)
     try:
         body = MaskRequest.model_validate_json(message)
     except ValidationError as error:
-        # Its own words would quote the text.
-        wrong = ", ".join(".".join(map(str, each["loc"])) for each in error.errors())
-        raise PiiBenchError(f"not a request as /mask takes it: {wrong or 'JSON'}") from None
+        # Pydantic's messages would quote the text.
+        fields = ", ".join(".".join(map(str, detail["loc"])) for detail in error.errors())
+        raise PiiBenchError(f"not a request as /mask takes it: {fields or 'JSON'}") from None
     _check_length(socket, len(body.text))
-    found, end = [], 0
+    received, end = [], 0
     masker = state.of(socket).masker
     count = masker.pieces_of(body.text)
     async for piece, answers in masker.stream(body.text, body.query, body.on_failure):
-        found.append(answers)
+        received.append(answers)
         end += len(piece)
         entities = [{"text": text, "type": pii_type} for text, pii_type in answers.entities]
-        told = {"piece": len(found), "of": count, "end": end, "entities": entities}
-        await socket.send_json(told)
-    whole = joined(found)
+        await socket.send_json(
+            {"piece": len(received), "of": count, "end": end, "entities": entities}
+        )
+    whole = joined(received)
     result = await run_in_threadpool(masked_text, body.text, whole.entities, whole.needed)
     await socket.send_json({"result": result.model_dump()})
 
@@ -324,12 +329,12 @@ def _check_length(connection: HTTPConnection, length: int) -> None:
 def masked_text(
     text: str, entities: Iterable[tuple[str, str]], needed: tuple[str, ...] | None
 ) -> Masked:
-    """Mask a text as `pii_bench.mask` does, and say what is where.
+    """Mask a text as `pii_bench.mask` does, and return the spans too.
 
     Args:
         text: any text.
         entities: (text, type) pairs.
-        needed: texts that stay; None where that is not known.
+        needed: texts that stay readable; None if that is not known.
     """
     found, keep = list(dict.fromkeys(entities)), needed or ()
     locator = Locator(text)
@@ -357,22 +362,18 @@ def _readable(
     locator: Locator,
     masked: Iterable[Span],
 ) -> list[Span]:
-    """Where texts that stay are, without places that are masked or taken by a longer one."""
-    kept = {normalise(each) for each in keep}
+    """Return the spans of readable texts that overlap no masked and no longer readable span."""
+    kept = {normalise(text) for text in keep}
     taken = {point for span in masked for point in range(span.start, span.end)}
-    places = {
+    found = {
         (start, end, pii_type)
         for text, pii_type in entities
         if normalise(text) in kept
         for start, end in locator.spans(text)
     }
     spans: list[Span] = []
-    for start, end, pii_type in sorted(places, key=lambda each: (each[0] - each[1], each)):
+    for start, end, pii_type in sorted(found, key=lambda place: (place[0] - place[1], place)):
         if taken.isdisjoint(range(start, end)):
             taken.update(range(start, end))
             spans.append(Span(start=start, end=end, type=pii_type))
     return spans
-
-
-def _named(recipient: str) -> str:
-    return "somebody it does not name" if recipient == UNKNOWN_RECIPIENT else recipient

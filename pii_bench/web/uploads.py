@@ -1,8 +1,7 @@
-"""The text of an uploaded file: PDF, DOCX, EML or TXT; where OCR is installed PNG and JPEG too.
+"""Read the text of an uploaded file: PDF, DOCX, EML or TXT; with OCR also PNG and JPEG.
 
-A file is what somebody sent: it is read in a process of its own that has limits of memory and of
-time, which hold for tesseract too, and that is killed when it takes longer. Pictures go to
-tesseract through a pipe: nothing is written to a disk.
+A file is untrusted, so it is read in a separate process with limits of memory and time, which
+also hold for tesseract. Pictures go to tesseract through a pipe: nothing is written to disk.
 """
 
 from __future__ import annotations
@@ -38,37 +37,36 @@ if TYPE_CHECKING:
 
 MEGABYTE: Final = 1_000_000
 
-# Bytes of drawing: a frame or a rule takes fewer.
-_LINES_OF_A_BLANK_PAGE: Final = 2000
-
+# Bytes of a page's drawing commands; a frame or a rule takes fewer.
+_MOST_BLANK_BYTES: Final = 2000
 
 _OCR_NEEDS: Final = ("PIL", "pypdfium2")
 MOST_PIXELS: Final = 50_000_000
-"""Of a picture that is sent."""
+"""Size limit of an uploaded picture."""
 
 _READ_PIXELS: Final = 9_000_000
-"""An A4 page at 300 dots an inch; what has more is made smaller."""
+"""An A4 page at 300 dots an inch; larger pictures are made smaller."""
 
 _DOTS: Final = 300
 _POINTS: Final = 72
 
 
 class UploadError(PiiBenchError):
-    """A file whose text cannot be had; the message says why, and quotes nothing of it."""
+    """A file that cannot be read; the message never quotes the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What reading one file may take.
+    """Limits for reading one file.
 
     Attributes:
-        seconds: of wall-clock time, and of the processor's.
-        memory: bytes of address space beyond what the process begins with.
-        pages: of a PDF.
-        characters: of the text.
-        unpacked: bytes of all that a DOCX holds.
-        scans: pages of a PDF, and pictures, that are read by OCR.
-        scan_seconds: of wall-clock time for these, besides `seconds`.
+        seconds: wall-clock time, and processor time.
+        memory: bytes of address space beyond those of the process at its start.
+        pages: pages of a PDF.
+        characters: characters of the text.
+        unpacked: bytes of an unpacked DOCX.
+        scans: pages of a PDF that are read by OCR.
+        scan_seconds: wall-clock time for OCR, besides `seconds`.
     """
 
     seconds: int = 20
@@ -82,22 +80,23 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """The text of a file, and notes on what of the file was not read."""
+    """The text of a file, and notes on how it was read or what was not read."""
 
     text: str
     notes: tuple[str, ...] = ()
 
 
 def read_upload(ending: str, data: bytes, limits: Limits) -> Upload:
-    """The text of a file; blocks until its process has ended.
+    """Return the text of a file; blocks until its process has ended.
 
     Args:
-        ending: of the file's name, with the dot. The name itself may say who it is about.
-        data: its bytes.
-        limits: what reading may take.
+        ending: ending of the file's name, with the dot. The name itself may identify a person.
+        data: content of the file.
+        limits: limits for reading it.
 
     Raises:
-        UploadError: another ending, no text, a scan, broken, or more than the limits allow.
+        UploadError: the ending is unknown, the file has no text or is broken, OCR is needed and
+            not installed, or a limit is exceeded.
     """
     ending = ending.lower()
     if ending not in _READERS:
@@ -112,7 +111,7 @@ def read_upload(ending: str, data: bytes, limits: Limits) -> Upload:
         answer = _receive(ours, limits)
     finally:
         if process.pid is not None:
-            # With tesseract, which its process may have begun; else it has no group yet.
+            # The group has tesseract too; it does not exist if the process has just started.
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
         process.kill()
@@ -125,8 +124,8 @@ def read_upload(ending: str, data: bytes, limits: Limits) -> Upload:
 
 
 def _receive(connection: Connection, limits: Limits) -> Upload | UploadError:
-    # Starting Python takes time too.
     seconds = limits.seconds + (limits.scan_seconds if has_ocr() else 0)
+    # 10 s more, because starting Python takes time.
     if not connection.poll(seconds + 10):
         return UploadError(f"reading the file took longer than {seconds} s")
     try:
@@ -137,7 +136,7 @@ def _receive(connection: Connection, limits: Limits) -> Upload | UploadError:
 
 
 def _work(answers: Connection, ending: str, data: bytes, limits: Limits) -> None:
-    """In the process of one file."""
+    """Read a file and send its text or an error; runs in a separate process."""
     warnings.simplefilter("ignore")
     os.setpgid(0, 0)
     _restrict(limits)
@@ -147,9 +146,8 @@ def _work(answers: Connection, ending: str, data: bytes, limits: Limits) -> None
         answers.send(str(error))
     except (MemoryError, RecursionError):
         answers.send("reading the file took more memory than a file may")
-    except Exception as error:  # noqa: BLE001 -- the parsers document none of what they raise
-        what = type(error).__name__
-        answers.send(f"the file is broken, or is no {ending} file ({what})")
+    except Exception as error:  # noqa: BLE001 -- the parsers do not document what they raise
+        answers.send(f"the file is broken, or is no {ending} file ({type(error).__name__})")
 
 
 def _restrict(limits: Limits) -> None:
@@ -157,20 +155,20 @@ def _restrict(limits: Limits) -> None:
         used = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + limits.memory,) * 2)
     resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds,) * 2)
-    # It writes nothing.
+    # Writing files is not allowed.
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
 def _upload(ending: str, data: bytes, limits: Limits) -> Upload:
-    read = _READERS[ending](data, limits)
-    text = read.text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "").strip()
+    upload = _READERS[ending](data, limits)
+    text = upload.text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "").strip()
     if not text:
         raise UploadError("there is no text in the file")
     if len(text) > limits.characters:
         raise UploadError(
             f"the file has {len(text)} characters; at most {limits.characters} are read"
         )
-    return Upload(text, read.notes)
+    return Upload(text, upload.notes)
 
 
 def _read_txt(data: bytes, _: Limits) -> Upload:
@@ -214,20 +212,20 @@ def _read_pdf(data: bytes, limits: Limits) -> Upload:
 def _recognise(
     data: bytes, texts: list[str], scanned: list[int], limits: Limits
 ) -> tuple[str, ...]:
-    """Fill in the texts of scanned pages, numbers from 1; a note about them.
+    """Fill in the texts of scanned pages (numbered from 1) and return a note about them.
 
     Raises:
-        UploadError: OCR is not installed, or there are too many.
+        UploadError: OCR is not installed, or there are too many pages.
     """
     shown = ", ".join(map(str, scanned[:10])) + (" ..." if len(scanned) > 10 else "")
     if not has_ocr():
         raise UploadError(
-            f"page {shown} of {len(texts)} is a picture without text, such as a scan: what stands "
-            "in it would stay unmasked. Have its text recognised (OCR) first"
+            f"page {shown} of {len(texts)} is a picture without text, such as a scan: its content "
+            "would stay unmasked. Have its text recognised (OCR) first"
         )
     if len(scanned) > limits.scans:
         raise UploadError(
-            f"{len(scanned)} pages are pictures, such as scans; of at most {limits.scans} the text "
+            f"{len(scanned)} pages are pictures, such as scans; the text of at most {limits.scans} "
             "is recognised"
         )
     from pypdfium2 import PdfDocument
@@ -247,25 +245,25 @@ def _read_picture(data: bytes, limits: Limits) -> Upload:
 
 
 class _Ocr:
-    """Reads pictures until its time is up.
+    """Reads pictures with tesseract, in all its languages.
 
     Args:
-        seconds: of wall-clock time for all of them together.
+        seconds: wall-clock time for all pictures together.
     """
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
-        found = self._tesseract(b"", "--list-langs").decode().splitlines()[1:]
-        languages = sorted({*found} - {"osd", "equ"}, key=lambda name: (name != "eng", name))
+        installed = self._tesseract(b"", "--list-langs").decode().splitlines()[1:]
+        languages = sorted({*installed} - {"osd", "equ"}, key=lambda name: (name != "eng", name))
         if not languages:
             raise UploadError("tesseract has no language: install one, such as tesseract-ocr-eng")
         self._languages = "+".join(languages)
 
     def of_picture(self, data: bytes) -> str:
-        """The text of a PNG or JPEG file.
+        """Return the text of a PNG or JPEG file.
 
         Raises:
-            UploadError: too large, or reading took too long.
+            UploadError: the picture is too large, or reading took too long.
         """
         from PIL import Image, ImageOps
 
@@ -278,7 +276,7 @@ class _Ocr:
             return self._read(ImageOps.exif_transpose(image))
 
     def of_page(self, document: PdfDocument, number: int) -> str:
-        """The text of a page of a PDF; the first is 0.
+        """Return the text of a page of a PDF; the first page is 0.
 
         Raises:
             UploadError: reading took too long.
@@ -296,62 +294,62 @@ class _Ocr:
             image.thumbnail((int(image.width * shrink), int(image.height * shrink)))
         out = io.BytesIO()
         image.save(out, "PPM")
-        told = self._tesseract(out.getvalue(), "stdin", "stdout", "-l", self._languages)
-        return told.decode("utf-8", "replace").replace("\f", "").strip()
+        text = self._tesseract(out.getvalue(), "stdin", "stdout", "-l", self._languages)
+        return text.decode("utf-8", "replace").replace("\f", "").strip()
 
-    def _tesseract(self, given: bytes, *arguments: str) -> bytes:
+    def _tesseract(self, data: bytes, *arguments: str) -> bytes:
         left = self._end - time.monotonic()
         try:
-            done = subprocess.run(  # noqa: S603 -- the words are ours
-                ("tesseract", *arguments),  # noqa: S607 -- where the server's PATH has it
-                input=given,
+            done = subprocess.run(  # noqa: S603 -- the arguments are ours
+                ("tesseract", *arguments),  # noqa: S607 -- found on the server's PATH
+                input=data,
                 capture_output=True,
                 timeout=max(left, 0.01),
-                # More threads take more of the processor in all, and two files may be read.
+                # Threads cost more processor time in all, and two files may be read at once.
                 env={**os.environ, "OMP_THREAD_LIMIT": "1"},
                 check=False,
             )
         except subprocess.TimeoutExpired:
             raise UploadError("recognising the text took too long: send fewer pages") from None
         if done.returncode:
-            raise UploadError(f"tesseract failed (exit code {done.returncode}); it tells no more")
+            raise UploadError(f"tesseract failed (exit code {done.returncode})")
         return done.stdout
 
 
 def _shows_something(page: PageObject) -> bool:
-    """Whether a page without text has a picture, or so many lines that they may be letters."""
+    """Return True if a page without text has a picture, or so many lines that they may be text."""
     contents = page.get_contents()
     drawn = len(contents.get_data()) if contents is not None else 0
-    return "/XObject" in (page.get("/Resources") or {}) or drawn > _LINES_OF_A_BLANK_PAGE
+    return "/XObject" in (page.get("/Resources") or {}) or drawn > _MOST_BLANK_BYTES
 
 
 def _read_docx(data: bytes, limits: Limits) -> Upload:
     from docx import Document
 
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        size = sum(each.file_size for each in archive.infolist())
+        size = sum(member.file_size for member in archive.infolist())
     if size > limits.unpacked:
         raise UploadError(
             f"unpacked the DOCX has {size // MEGABYTE} MB; at most "
             f"{limits.unpacked // MEGABYTE} are read"
         )
     document = Document(io.BytesIO(data))
-    parts = [*_blocks(document)]
+    lines = _lines(document)
     for section in document.sections:
-        for around in (section.header, section.footer):
-            if not around.is_linked_to_previous:
-                parts += _blocks(around)
-    return Upload("\n".join(parts))
+        for part in (section.header, section.footer):
+            if not part.is_linked_to_previous:
+                lines += _lines(part)
+    return Upload("\n".join(lines))
 
 
-def _blocks(container: Any) -> list[str]:
-    """The paragraphs, and the tables row by row, as they follow each other."""
+def _lines(container: Any) -> list[str]:
+    """Return the paragraphs and the rows of tables in order."""
     lines: list[str] = []
     for block in container.iter_inner_content():
         if hasattr(block, "rows"):
             for row in block.rows:
-                cells = dict.fromkeys(row.cells)  # a merged cell comes once for each it covers
-                lines.append("\t".join(" ".join(_blocks(cell)) for cell in cells))
+                cells = dict.fromkeys(row.cells)  # a merged cell is listed several times
+                lines.append("\t".join(" ".join(_lines(cell)) for cell in cells))
         else:
             lines.append(block.text)
     return lines
@@ -360,13 +358,13 @@ def _blocks(container: Any) -> list[str]:
 def _read_eml(data: bytes, _: Limits) -> Upload:
     message = BytesParser(policy=policy.default).parsebytes(data)
     names = ("From", "To", "Cc", "Date", "Subject")
-    heads = [f"{name}: {message[name]}" for name in names if message[name]]
+    headers = [f"{name}: {message[name]}" for name in names if message[name]]
     body = message.get_body(("plain", "html"))
-    if not heads:
+    if not headers:
         raise UploadError("the file is no e-mail: it names no sender, receiver, date or subject")
     attached = sum(1 for _ in message.iter_attachments()) if message.is_multipart() else 0
     notes = (f"{attached} attached files were not read.",) if attached else ()
-    return Upload("\n".join([*heads, "", _body_text(body) if body is not None else ""]), notes)
+    return Upload("\n".join([*headers, "", _body_text(body) if body is not None else ""]), notes)
 
 
 def _body_text(body: MIMEPart) -> str:
@@ -380,7 +378,7 @@ def _body_text(body: MIMEPart) -> str:
 
 
 class _Paragraphs(HTMLParser):
-    """The text of HTML, with a line for each block."""
+    """A parser that collects the text of HTML, with a line for each block."""
 
     _HIDDEN: Final = frozenset({"script", "style", "head", "title"})
     _BLOCKS: Final = frozenset({"p", "br", "div", "tr", "li", "h1", "h2", "h3", "table"})
@@ -391,19 +389,19 @@ class _Paragraphs(HTMLParser):
         self._hidden = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin a line, or something that is not shown."""
+        """Start a new line or a hidden element."""
         del attrs
         self._hidden += tag in self._HIDDEN
         if tag in self._BLOCKS:
             self.parts.append("\n")
 
     def handle_endtag(self, tag: str) -> None:
-        """End what is not shown."""
+        """End a hidden element."""
         if tag in self._HIDDEN and self._hidden:
             self._hidden -= 1
 
     def handle_data(self, data: str) -> None:
-        """Keep what is shown."""
+        """Collect visible text."""
         if not self._hidden:
             self.parts.append(data)
 
@@ -420,10 +418,10 @@ _READERS: Final[Mapping[str, Callable[[bytes, Limits], Upload]]] = {
 
 
 def has_ocr() -> bool:
-    """Whether pictures can be read here: tesseract and the extra `ocr` are installed."""
+    """Return True if tesseract and the extra `ocr` are installed."""
     return shutil.which("tesseract") is not None and all(map(find_spec, _OCR_NEEDS))
 
 
 def endings() -> list[str]:
-    """Of files that can be read here."""
-    return [each for each, read in _READERS.items() if read is not _read_picture or has_ocr()]
+    """Return the endings of files that can be read on this machine."""
+    return [ending for ending, read in _READERS.items() if read is not _read_picture or has_ocr()]
