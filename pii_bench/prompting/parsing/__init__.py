@@ -1,5 +1,5 @@
-"""From the raw text of a model to subjects, entities and texts, with nothing hidden.
+"""Parsers from the raw text of a model to subjects, entities and texts.
 
-Every repair has a name (`answers.Stage`), runs in a fixed order, and is recorded. A parser sees no
-description and no gold: whether an entity occurs is checked elsewhere.
+Every repair has a name (`answers.Stage`), runs in a fixed order and is recorded. Parsers do not see
+the description or gold; whether an entity occurs in the text is checked elsewhere.
 """

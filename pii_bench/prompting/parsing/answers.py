@@ -1,10 +1,10 @@
-"""What the parsers return, and the steps of reading a completion.
+"""The results of the parsers, the steps that they share, and the parsers of enforced JSON.
 
-Free text is read by `read_completion`: as asked for, without thought, then with repairs. Answers
-in a form that the provider enforced (`pii_bench.prompting.strategies.answer_schema`), and those of
-local systems, are JSON and are not repaired: what is no JSON is `truncated` where the model ran
-into its limit, else `malformed`, as is JSON of another shape. A complete object counts however it
-ended. Blank texts stay, as the schema allows them; the scorer leaves them out.
+Free text is read by `read_completion`: first in the expected form, then without thought, then with
+repairs. Answers in a form that the provider enforced (`strategies.answer_schema`), and those of
+local systems, are JSON and are not repaired: text that is not JSON is `truncated` if the model
+reached its limit, else `malformed`, as is JSON of another shape. A complete object counts whatever
+the finish reason. Blank texts stay, since the schema allows them; the scorer ignores them.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
 PARSER = "pii-parse-1"
-"""Version of the parser, part of every score's signature."""
+"""Version of the parsers, part of the signature of every score."""
 
 Subject: TypeAlias = tuple[tuple[str, str], ...]
-"""One subject: its (text, type) pairs as the model ordered them, repeats kept."""
+"""The (text, type) pairs of a subject in the order of the answer, with repeats."""
 
 TYPES: Final = frozenset({"PER", "CODE", "LOC", "ORG", "DEM", "DATETIME", "QUANTITY"})
 
@@ -48,7 +48,7 @@ _LONGEST_NAME: Final = 60
 
 
 class Stage(StrEnum):
-    """Every repair by name, in the order in which the stages run and `repairs` names them."""
+    """All repairs, in the order in which they run and are recorded."""
 
     # The text as a whole.
     LONE_SURROGATE = "lone-surrogate"  # half of a surrogate pair became U+FFFD
@@ -97,9 +97,9 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ParsedDetection:
-    """Predicted subjects in the order of the answer; None exactly where the status has no answer.
+    """Predicted subjects in the order of the answer; None if the status has no answer.
 
-    `repairs` are the names of the stages that changed something (`Stage`), here and below.
+    `repairs` are the names of the stages that changed something, here and below.
     """
 
     subjects: tuple[Subject, ...] | None
@@ -109,7 +109,7 @@ class ParsedDetection:
 
 @dataclass(frozen=True, slots=True)
 class ParsedRelated:
-    """Predicted texts in the order of the answer, repeats kept; None as above."""
+    """Predicted texts in the order of the answer, with repeats; None if there is no answer."""
 
     texts: tuple[str, ...] | None
     status: Status
@@ -118,7 +118,7 @@ class ParsedRelated:
 
 @dataclass(frozen=True, slots=True)
 class ParsedRewriting:
-    """A text that was written anew, not blank; None as above."""
+    """A rewritten text, not blank; None if there is no answer."""
 
     text: str | None
     status: Status
@@ -126,7 +126,7 @@ class ParsedRewriting:
 
 
 def type_of(written: str) -> str | None:
-    """The type that a name means (`PER`, `person`, `Date/Time`, `LOC (city)`), or None."""
+    """Return the type of a name (`PER`, `person`, `Date/Time`, `LOC (city)`), if it has one."""
     if len(written) > _LONGEST_NAME:
         return None
     explained = _EXPLAINED.fullmatch(written)
@@ -155,12 +155,12 @@ _REFUSALS = {
     r"(?:,| (?:language )?(?:model|assistant|system)\b)",
     "against the rules": r"\b(?:against|violates?) (?:my|our|the) (?:\w+ )?(?:guidelines|polic)",
 }
-"""Openers of refusals, looked for only in the first characters of an answer."""
+"""Patterns of refusals; only the first characters of an answer are searched."""
 
 _REFUSAL = re.compile("|".join(_REFUSALS.values()), re.IGNORECASE | re.DOTALL)
 
 DECORATION: Final = " \t\r\n*_>#`.。"
-"""Characters around an answer that say nothing."""
+"""Characters without meaning around an answer."""
 
 _BULLET = re.compile(r"[ \t]*+(?:[-*•–+‣]|\(?\d{1,3}[.)])[ \t]++(\S.*)")
 _NOTHING = re.compile(
@@ -177,14 +177,14 @@ def read_completion(
     read_expected: Callable[[str], Payload | None],
     read_tolerant: Callable[[str, Finish, set[Stage]], Payload | Status],
 ) -> tuple[Payload | None, Status, tuple[str, ...]]:
-    """Read an answer strictly, then without its thought, then with repairs.
+    """Read an answer in the expected form, then without its thought, then with repairs.
 
     Args:
-        completion_text: raw.
+        completion_text: the raw text.
         finish: why the model stopped.
-        read_expected: reads the form that the prompt asks for, and gives None for others.
-        read_tolerant: reads any form, adding to the stages what it needed, or gives the
-            status that says why it cannot.
+        read_expected: reads the form that the prompt asks for; returns None for others.
+        read_tolerant: reads any form and adds the repairs to the set, or returns the status of
+            an answer that it cannot read.
 
     Returns:
         The payload (None without an answer), the status and the names of the stages.
@@ -193,25 +193,25 @@ def read_completion(
         return None, status, ()
     text = mend_surrogates(completion_text)
     repairs = {Stage.LONE_SURROGATE} if text != completion_text else set()
-    said = without_thought(text)
     payload = read_expected(text)
     if payload is None:
-        if said is None:
+        answer = without_thought(text)
+        if answer is None:
             return None, unreadable("", finish), ()
-        if status := settled(said, finish):
+        if status := settled(answer, finish):
             return None, status, ()
-        payload = read_expected(said)
-    if payload is None and said is not None:
-        read = read_tolerant(_without_wrapping(said, repairs), finish, repairs)
-        if isinstance(read, Status):
-            return None, read, ()
-        payload = read
+        payload = read_expected(answer)
+        if payload is None:
+            read = read_tolerant(_without_wrapping(answer, repairs), finish, repairs)
+            if isinstance(read, Status):
+                return None, read, ()
+            payload = read
     names = tuple(stage.value for stage in Stage if stage in repairs)
     return payload, Status.REPAIRED if names else Status.OK, names
 
 
 def settled(text: str, finish: Finish) -> Status | None:
-    """The status that the finish reason or a blank text settles, else None."""
+    """Return the status if the finish reason or a blank text determines it."""
     if finish is Finish.FILTER:
         return Status.FILTERED
     if finish is Finish.REFUSAL:
@@ -224,23 +224,24 @@ def settled(text: str, finish: Finish) -> Status | None:
 def without_thought(text: str) -> str | None:
     """Remove reasoning blocks: `<think>`, `<thinking>`, `<reasoning>`.
 
-    To reason is normal for a reasoning model, so no stage is recorded. Where a closing
-    tag has no opening one (chat templates eat it), all before it is thought.
+    No repair is recorded, since thought is normal. If a closing tag has no opening one (chat
+    templates drop it), everything before it is thought.
 
-    None where the last block is never closed.
+    Returns:
+        The text without thought; None if the last block is not closed.
     """
-    said: list[str] = []
+    parts: list[str] = []
     after = 0
     thinking = False
     for tag in _TAG.finditer(text):
         closing = bool(tag[1])
         if closing and not thinking:
-            said.clear()
+            parts.clear()
         elif not closing and not thinking:
-            said.append(text[after : tag.start()])
+            parts.append(text[after : tag.start()])
         thinking = not closing
         after = tag.end()
-    return None if thinking else "".join([*said, text[after:]])
+    return None if thinking else "".join([*parts, text[after:]])
 
 
 def mend_surrogates(text: str) -> str:
@@ -251,7 +252,7 @@ def mend_surrogates(text: str) -> str:
 
 
 def _without_wrapping(text: str, repairs: set[Stage]) -> str:
-    """Remove zero-width characters and code fences; record what was removed.
+    """Remove zero-width characters and code fences.
 
     Joiners (U+200C, U+200D) stay: names in some scripts need them.
     """
@@ -265,34 +266,34 @@ def _without_wrapping(text: str, repairs: set[Stage]) -> str:
 
 
 def is_refusal(text: str) -> bool:
-    """Whether the text opens like a refusal."""
+    """Return True if the text starts like a refusal."""
     return _REFUSAL.search(text.strip()[:_REFUSAL_REACH].replace("’", "'")) is not None
 
 
 def unreadable(text: str, finish: Finish) -> Status:
-    """The status of a text in which no answer was found."""
+    """Return the status of a text without a readable answer."""
     if is_refusal(text):
         return Status.REFUSED
     return Status.TRUNCATED if finish is Finish.LENGTH else Status.MALFORMED
 
 
 def bullet_item(line: str) -> str | None:
-    """What follows a bullet or a number; None where there is neither."""
+    """Return the text after a bullet or a number; None if the line has neither."""
     found = _BULLET.fullmatch(line)
     return found[1].strip() if found else None
 
 
 def says_nothing(line: str) -> bool:
-    """Whether a line means that there is nothing to name (None, N/A, no PII ...)."""
+    """Return True if a line says that there is no PII (None, N/A, no PII ...)."""
     return _NOTHING.match(line[:120]) is not None
 
 
 KEY: Final = "PII"
-"""The key of an answer in the labels of a taxonomy."""
+"""The key of an answer with the labels of a taxonomy."""
 
 
 class _ShapeError(Exception):
-    """JSON that is not of the shape that was asked for."""
+    """The JSON has another shape than the schema."""
 
 
 def parse_structured_detection(
@@ -305,14 +306,14 @@ def parse_structured_detection(
 def parse_structured_related(
     completion_text: str, finish: Finish = Finish.UNKNOWN
 ) -> ParsedRelated:
-    """Read the list `answer` of an object; the texts that it reasons in are not read."""
+    """Read `{..., "answer": ["...", ...]}`; other keys have texts of the reasoning."""
     return ParsedRelated(*_read(completion_text, finish, _answer))
 
 
 def parse_structured_labelled(
     completion_text: str, labels: Collection[str], finish: Finish = Finish.UNKNOWN
 ) -> ParsedDetection:
-    """Read `{"PII": {"LABEL": ["value", ...]}}` where only these labels may come."""
+    """Read `{"PII": {"LABEL": ["value", ...]}}`; other labels are malformed."""
     return ParsedDetection(*_read(completion_text, finish, partial(_labelled, labels)))
 
 
@@ -344,25 +345,25 @@ def _entity(value: object) -> tuple[str, str]:
     return _text(text), pii_type
 
 
-def _labelled(labels: Collection[str], value: object) -> tuple[Subject, ...]:
-    (found,) = _members(value, KEY)
+def _labelled(labels: Collection[str], record: object) -> tuple[Subject, ...]:
+    (found,) = _members(record, KEY)
     if not isinstance(found, dict) or not found.keys() <= set(labels):
         raise _ShapeError
     return one_subject(
-        [(_text(each), label) for label, values in found.items() for each in _items(values)]
+        [(_text(value), label) for label, values in found.items() for value in _items(values)]
     )
 
 
 def _answer(value: object) -> tuple[str, ...]:
     if not isinstance(value, dict) or "answer" not in value:
         raise _ShapeError
-    if not all(isinstance(said, str) for key, said in value.items() if key != "answer"):
+    if not all(isinstance(text, str) for key, text in value.items() if key != "answer"):
         raise _ShapeError
     return tuple(map(_text, _items(value["answer"])))
 
 
 def _members(value: object, *keys: str) -> list[object]:
-    """The values of an object that has these keys and no others."""
+    """Return the values of an object with exactly these keys."""
     if not isinstance(value, dict) or value.keys() != set(keys):
         raise _ShapeError
     return [value[key] for key in keys]
@@ -375,12 +376,12 @@ def _items(value: object) -> list[object]:
 
 
 def _text(value: object) -> str:
-    # Half of a surrogate pair is no character: no file could hold it.
+    # Half of a surrogate pair cannot be encoded in a file.
     if not isinstance(value, str) or mend_surrogates(value) != value:
         raise _ShapeError
     return value
 
 
 def one_subject(pairs: list[tuple[str, str]]) -> tuple[Subject, ...]:
-    """All pairs as those of one subject; none where there is no pair."""
+    """Return a single subject with all pairs, or no subject without pairs."""
     return (tuple(pairs),) if pairs else ()

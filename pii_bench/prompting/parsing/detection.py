@@ -1,4 +1,4 @@
-"""The parser of answers to the detection prompt: `Subject1{"text": "TYPE", ...}` lines."""
+"""The parser for the detection prompt: lines of `Subject1{"text": "TYPE", ...}`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LABEL_PATTERN: Final = (
     r"\bsubject[ \t]*+[_#-]?[ \t]*+(?:\{[ \t]*+(\d{1,6})[ \t]*+\}|(\d{1,6})(?!\w))"
 )
 _LABEL = re.compile(_LABEL_PATTERN, re.IGNORECASE)
-# Tuples, so that the order of the keys does not depend on the hashes of strings.
+# Tuples rather than sets: the first key that is present counts.
 _SUBJECT_KEYS = ("subjects", "people", "persons", "result", "results", "answer", "output")
 _ENTITY_KEYS = ("entities", "pii", "pii_entities", "items", "annotations", "spans")
 _TEXT_KEYS = ("text", "entity", "value", "span", "entity_text")
@@ -53,14 +53,14 @@ _AROUND_TYPE: Final = " \t\r\n*_`\"'“”.,;()[]（）>-"
 
 
 def _label_of(match: re.Match[str]) -> str:
-    """The number in a match of `_LABEL_PATTERN`, without leading zeros."""
+    """Return the number in a match of `_LABEL_PATTERN`, without leading zeros."""
     return (match[1] or match[2]).lstrip("0") or "0"
 
 
 def _subjects_of(group: Group, repairs: set[Stage]) -> list[_Labelled]:
-    """The subjects of an object or list of any shape; the reader bounds its depth.
+    """Read subjects, as label (if any) and pairs, from an object or list of any shape.
 
-    Each has its label, where the group has labels, and its pairs.
+    The reader limits the depth.
     """
     keyed = [(entry.key.text.strip(), entry.value) for entry in group.entries if entry.key]
     labels = [_LABEL.fullmatch(key) for key, _ in keyed]
@@ -113,7 +113,7 @@ def _pairs_of(node: Node, repairs: set[Stage]) -> _Pairs:
 def _pairs_of_line(line: str, repairs: set[Stage]) -> _Pairs:
     """Read the pairs of a line such as `- Ann Lee: PER` or `"Ann Lee" (PER), 32 (DEM)`.
 
-    A line without a bullet and without a type in capitals is prose and gives none.
+    A line without a bullet and without a type in capitals is prose and has none.
     """
     item = bullet_item(line)
     body = (item or line).replace("**", "").strip(" \t\r,;|:：")
@@ -139,13 +139,13 @@ def _pairs_of_line(line: str, repairs: set[Stage]) -> _Pairs:
 
 
 def _under(group: Group, names: tuple[str, ...]) -> Node | None:
-    """The value of the first of the names that is a key."""
+    """Return the value of the first name that is a key."""
     fields = {entry.key.text.strip().lower(): entry.value for entry in group.entries if entry.key}
     return next((fields[name] for name in names if name in fields), None)
 
 
 def _is_entity(group: Group) -> bool:
-    """Whether a group is one entity: a record with text and type, or a pair of the two."""
+    """Return True if a group is an entity: a record with text and type, or a pair of both."""
     if any(entry.key for entry in group.entries):
         return bool(_under(group, _TEXT_KEYS) and _under(group, _TYPE_KEYS))
     leaves = [entry.value for entry in group.entries if isinstance(entry.value, Leaf)]
@@ -157,7 +157,8 @@ def _entity(group: Group, repairs: set[Stage]) -> _Pairs:
     if text is None or kind is None:
         first, second = texts_of(group)
         return _typed((first, second), repairs)
-    return [pair for one in texts_of(text) for pair in _pair(one, _first_text(kind), repairs)]
+    pii_type = _first_text(kind)
+    return [pair for value in texts_of(text) for pair in _pair(value, pii_type, repairs)]
 
 
 def _is_type_first(group: Group) -> bool:
@@ -185,7 +186,7 @@ def _pairs_of_entry(entry: Entry, repairs: set[Stage]) -> _Pairs:
 
 
 def _unkeyed(entry: Entry, leaf: Leaf, repairs: set[Stage]) -> _Pairs:
-    """Read a text whose type, if any, is in its note or inside it."""
+    """Read a text without a key; its type may be in its note or in the text itself."""
     if type_of(entry.note):
         repairs.add(Stage.OTHER_SHAPE)
         return _pair(leaf.text, entry.note.strip(_AROUND_TYPE), repairs)
@@ -203,7 +204,7 @@ def _first_text(node: Node) -> str:
 
 
 def _split(text: str) -> tuple[str, str] | None:
-    """Split at the last mark before a type, or the first after one."""
+    """Split at the last separator before a type, or at the first one after a type."""
     marks = list(_SEPARATOR.finditer(text))
     if not marks:
         return None
@@ -225,7 +226,7 @@ def _bare(text: str) -> str:
 
 
 def _typed(pair: tuple[str, str], repairs: set[Stage]) -> _Pairs:
-    """Order a pair of which either half may be the type."""
+    """Read a pair in which either half may be the type."""
     if type_of(pair[0]) and not type_of(pair[1]):
         repairs.add(Stage.TYPE_FIRST)
         return _pair(pair[1], pair[0], repairs)
@@ -257,10 +258,15 @@ _BETWEEN = DECORATION + ",;:，；：|-—=()[]{}［］｛｝\"'\\"
 
 @dataclass(slots=True)
 class _Piece:
-    """A part of the answer: a label with what follows it, or brackets without a label.
+    """A part of the answer: a label with its content, or brackets without a label.
 
-    It is from the label or bracket at `start` to `end`. A labelled piece has one subject at most.
-    It is closed where its end was seen.
+    Attributes:
+        label: the number of the subject, if the piece has one; it then has at most one subject.
+        start: the index of the label or the bracket.
+        end: the index after the piece.
+        subjects: the subjects found.
+        closed: False if the text may have been cut off inside the piece.
+        repairs: the repairs that it needed.
     """
 
     label: str | None
@@ -274,10 +280,9 @@ class _Piece:
 def parse_detection(completion_text: str, finish: Finish = Finish.UNKNOWN) -> ParsedDetection:
     """Read the subjects and their entities from the raw answer of a model.
 
-    An answer in the expected form is never changed beyond JSON itself; any other goes
-    through the stages of `Stage`. Where a draft and a later version both start at the
-    first label, with text between them, the last complete one counts. No text raises,
-    and the time is linear in its length.
+    An answer in the expected form is only decoded; others are repaired (`Stage`). If a draft and
+    a later version both start at the first label, with text between them, the last complete one
+    counts. No text raises an error, and the time is linear in its length.
     """
     return ParsedDetection(
         *read_completion(completion_text, finish, _expected_form, _tolerant_form)
@@ -293,7 +298,7 @@ def _tolerant_form(text: str, finish: Finish, repairs: set[Stage]) -> tuple[Subj
     if _is_empty(text, pieces):
         repairs.add(Stage.EXPLICIT_NONE)
         return ()
-    # Where lines without brackets end, the cut cannot be told from the end.
+    # Without brackets one cannot see whether the last line was cut off.
     pairs = [] if finish is Finish.LENGTH else _lines(text, repairs)[0]
     if not pairs:
         return unreadable(text, finish)
@@ -328,9 +333,9 @@ def _expected_object(text: str) -> Subject | None:
 
 
 def _pieces(text: str) -> list[_Piece]:
-    """Cut the text at labels and brackets and read each piece once.
+    """Split the text at labels and brackets and read each piece once.
 
-    A label at the start of a line ends whatever bracket was left open before it.
+    A label at the start of a line ends any bracket that is still open.
     """
     limits = [label.start() for label in _LINE_LABEL.finditer(text)] + [len(text)]
     pieces: list[_Piece] = []
@@ -363,7 +368,7 @@ def _pieces_between(text: str, start: int, limit: int) -> list[_Piece]:
 
 
 def _read_brackets(text: str, start: int, limit: int, pieces: list[_Piece]) -> int:
-    """Read what opens at `start` into the label before it, or as a new piece; give its end."""
+    """Read the brackets at `start` into the label before them or a new piece; return their end."""
     literal = read_literal(text, start, limit)
     repairs = set(literal.repairs)
     subjects = _subjects_of(literal.group, repairs)
@@ -386,21 +391,21 @@ def _read_brackets(text: str, start: int, limit: int, pieces: list[_Piece]) -> i
 
 
 def _read_lines(piece: _Piece, text: str, end: int) -> None:
-    """Read the lines of a labelled piece in whose brackets there was no subject."""
+    """Read the lines of a labelled piece without a subject in brackets."""
     body = text[piece.end : end]
     if says_nothing(body.strip(_BETWEEN)):
         piece.subjects, piece.end = [(piece.label, [])], end
         piece.repairs.add(Stage.EXPLICIT_NONE)
         return
     pairs, length = _lines(body, piece.repairs)
-    # Where such lines end, the cut cannot be told from the end; nor can a bare label's.
+    # One cannot see whether the last line, or a label without content, was cut off.
     piece.closed = bool(body.strip(_BETWEEN)) and not (pairs and end == len(text))
     if pairs:
         piece.subjects, piece.end = [(piece.label, pairs)], piece.end + length
 
 
 def _lines(body: str, repairs: set[Stage]) -> tuple[_Pairs, int]:
-    """Read the pairs of each line, and how far into the body the last of them goes."""
+    """Return the pairs of all lines, and the index after the last line with pairs."""
     pairs: _Pairs = []
     at = length = 0
     for line in body.splitlines(keepends=True):
@@ -413,7 +418,7 @@ def _lines(body: str, repairs: set[Stage]) -> tuple[_Pairs, int]:
 
 
 def _chosen(text: str, pieces: list[_Piece], repairs: set[Stage]) -> tuple[Subject, ...]:
-    """Choose the pieces that are the answer, and merge what has one label."""
+    """Choose the pieces that are the answer, and merge those with the same label."""
     filled = [piece for piece in pieces if piece.subjects]
     labelled = [piece for piece in filled if any(label for label, _ in piece.subjects)]
     groups = _groups(text, labelled or filled)
@@ -437,7 +442,7 @@ def _chosen(text: str, pieces: list[_Piece], repairs: set[Stage]) -> tuple[Subje
 
 
 def _is_empty(text: str, pieces: list[_Piece]) -> bool:
-    """Whether an answer without subjects says that there are none: `[]`, None, no PII."""
+    """Return True if an answer says that there are no subjects: `[]`, None, no PII."""
     stripped = text.strip()
     if len(pieces) == 1 and pieces[0].label is None and pieces[0].closed:
         return not stripped.strip("[]{} \t\n")
@@ -445,7 +450,7 @@ def _is_empty(text: str, pieces: list[_Piece]) -> bool:
 
 
 def _groups(text: str, pieces: list[_Piece]) -> list[list[_Piece]]:
-    """Part the pieces where the first label comes again after some text."""
+    """Group pieces by version: a new one starts where the first label comes again after text."""
     groups = [[pieces[0]]]
     for piece in pieces[1:]:
         label, first = piece.subjects[0][0], groups[-1][0].subjects[0][0]

@@ -1,4 +1,4 @@
-"""The parser of answers to the prompt `json`: values under the labels of a taxonomy."""
+"""The parser for the prompt `json`: values by label of a taxonomy."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 def parse_labelled(
     completion_text: str, labels: Mapping[str, Meaning], finish: Finish = Finish.UNKNOWN
 ) -> ParsedDetection:
-    """Read `{"PII": {"LABEL": ["value", ...]}}`: pairs of value and label as those of one subject.
+    """Read `{"PII": {"LABEL": ["value", ...]}}` as (value, label) pairs of one subject.
 
-    An answer in the expected form is never changed beyond JSON itself; any other goes through
-    the stages of `Stage`. Of several objects the last that has an answer counts. No text raises.
+    An answer in the expected form is only decoded; others are repaired (`Stage`). Of several
+    objects the last one with an answer counts. No text raises an error.
 
     Args:
-        completion_text: raw.
-        labels: of the taxonomy that was asked for. A label in other case or with a running
-            number is written as there; one that is not there stays, in upper case.
+        completion_text: the raw text.
+        labels: the labels of the taxonomy. A label in another case or with a number is replaced
+            by the one here; an unknown label stays, in upper case.
         finish: why the model stopped.
     """
     expected, tolerant = partial(_expected_form, labels), partial(_tolerant_form, labels)
@@ -51,18 +51,18 @@ def parse_labelled(
 def whole_values(
     pairs: Iterable[tuple[str, str]], labels: Mapping[str, Meaning], text: str
 ) -> list[tuple[str, str]]:
-    """Pairs of value and label, with parts that are neighbours in the text made one, as in gold."""
+    """Return (value, label) pairs; parts that are adjacent in the text are joined, as in gold."""
     parts = {pair: pair[1] in labels and labels[pair[1]].part is not None for pair in pairs}
     placed, invented = place_entities(text, [pair for pair, is_part in parts.items() if is_part])
     spans = joined(Document("", text, tuple(placed)), labels)
-    found = [pair for pair, is_part in parts.items() if not is_part]
-    found += [(text[start:end], label) for start, end, label in spans]
-    return list(dict.fromkeys([*found, *invented]))
+    whole = [pair for pair, is_part in parts.items() if not is_part]
+    whole += [(text[start:end], label) for start, end, label in spans]
+    return list(dict.fromkeys([*whole, *invented]))
 
 
 def _expected_form(labels: Mapping[str, Meaning], text: str) -> tuple[Subject, ...] | None:
     try:
-        # As pairs: a label may come twice.
+        # Objects as pairs: a label may occur twice.
         value = json.loads(text, object_pairs_hook=tuple)
     except (ValueError, RecursionError):
         return None
@@ -72,9 +72,9 @@ def _expected_form(labels: Mapping[str, Meaning], text: str) -> tuple[Subject, .
             for label, values in found:
                 if label not in labels or not isinstance(values, list):
                     return None
-                if not all(isinstance(each, str) and _is_plain(each) for each in values):
+                if not all(isinstance(text, str) and _is_plain(text) for text in values):
                     return None
-                pairs += [(each, label) for each in values]
+                pairs += [(text, label) for text in values]
             return one_subject(pairs)
         case _:
             return None
@@ -87,19 +87,18 @@ def _is_plain(value: str) -> bool:
 def _tolerant_form(
     labels: Mapping[str, Meaning], text: str, finish: Finish, repairs: set[Stage]
 ) -> tuple[Subject, ...] | Status:
-    answers = [
-        (start, literal, group)
-        for start, literal in _objects(text)
-        if (group := _answer_in(literal.group, labels)) is not None
-    ]
+    answers = []
+    for start, literal in _objects(text):
+        group = _answer_in(literal.group, labels)
+        if group is not None:
+            answers.append((start, literal, group))
     if not answers:
         if "{" not in text and "\n" not in text.strip() and says_nothing(text.strip()):
             repairs.add(Stage.EXPLICIT_NONE)
             return ()
         return unreadable(text, finish)
-    start, literal, group = next(
-        (answer for answer in reversed(answers) if answer[1].closed), answers[-1]
-    )
+    closed = [answer for answer in answers if answer[1].closed]
+    start, literal, group = (closed or answers)[-1]
     if finish is Finish.LENGTH and not literal.closed:
         return Status.TRUNCATED
     if len(answers) > 1:
@@ -121,7 +120,7 @@ def _objects(text: str) -> Iterator[tuple[int, Literal]]:
 
 
 def _answer_in(group: Group, labels: Mapping[str, Meaning]) -> Group | None:
-    """The group under `PII`, or a group of labels without it."""
+    """Return the group under the key `PII`, or the group itself if it has labels as keys."""
     keys = [entry.key.text.strip() for entry in group.entries if entry.key is not None]
     for entry in group.entries:
         if entry.key is not None and entry.key.text.strip().upper() == KEY:

@@ -1,11 +1,10 @@
-"""A tolerant reader of lists and objects: one pass, an explicit stack, no rescans.
+"""A tolerant reader of lists and objects, in one pass with an explicit stack.
 
-Lists, objects, tuples and sets are all read into one kind of `Group`, whose entries may have a
-key. What the groups mean is for the parsers to say.
+Lists, objects, tuples and sets become a `Group`, whose entries may have keys. The parsers interpret
+the groups.
 
-The one hard question about a quoted text is whether a quote inside it ends it. It does when what
-follows could follow a text in a list or an object (`_closes`); else it is part of the text, so
-that 'St. Brendan's Hospital' and "the "old" mill" are read whole.
+A quote inside a quoted text ends it only if the next characters could follow a text in a list or
+an object (`_closes`). So 'St. Brendan's Hospital' and "the "old" mill" are each read as one text.
 """
 
 from __future__ import annotations
@@ -46,21 +45,21 @@ _BARE_STOP = r",;，；、\n\[\]{}［］｛｝【】"
 
 
 class Quoted(NamedTuple):
-    """A text between quotes, and the index behind the closing quote."""
+    """A text between quotes, and the index after the closing quote."""
 
     text: str
     end: int
 
 
 def opens_quote(text: str, at: int) -> bool:
-    """Whether a quoted text may start here, with a quote or an escaped one."""
+    """Return True if a quote or an escaped quote is at this index."""
     return text[at] in _CLOSERS or (text[at] == "\\" and text[at + 1 : at + 2] in {'"', "'"})
 
 
 def read_quoted(text: str, start: int, end: int, repairs: set[Stage]) -> Quoted | None:
-    """Read the quoted text that starts at `start`; None where it is never closed.
+    """Read the quoted text that starts at `start`; None if it is not closed.
 
-    Every character is looked at a bounded number of times.
+    The time is linear in the length of the text.
     """
     if text[start] == "\\":
         return _read_escaped(text, start, end, repairs)
@@ -150,9 +149,9 @@ def _unescape(content: str, repairs: set[Stage]) -> str:
 
 
 def _bare(stop: str, colon: str = "") -> re.Pattern[str]:
-    """What ends before a character of `stop`; a colon of `colon`, a pattern, does not end it.
+    """Compile a pattern for text up to a character of `stop`, except colons that match `colon`.
 
-    Without possessive groups, which Python 3.11.0 to 3.11.4 match wrongly (python/cpython#106052).
+    No possessive groups: Python 3.11.0 to 3.11.4 match them wrongly (python/cpython#106052).
     """
     part = rf"[^{stop}]+"
     if colon:
@@ -173,7 +172,7 @@ OPENERS: Final = "[{［｛【"
 
 @dataclass(slots=True)
 class Leaf:
-    """A text, and whether it was between quotes."""
+    """A text, and whether it was quoted."""
 
     text: str
     quoted: bool
@@ -181,7 +180,7 @@ class Leaf:
 
 @dataclass(slots=True)
 class Entry:
-    """One item: a value, the key before its colon, and the first note that follows it."""
+    """An item: a value, its key if any, and the first note after it."""
 
     key: Leaf | None
     value: Node
@@ -200,7 +199,7 @@ Node: TypeAlias = Leaf | Group
 
 
 def texts_of(node: Node) -> list[str]:
-    """The texts of a node, keys aside; the reader bounds its depth."""
+    """Return the texts of a node without keys; the reader limits its depth."""
     if isinstance(node, Leaf):
         return [node.text]
     return [text for entry in node.entries for text in texts_of(entry.value)]
@@ -208,7 +207,7 @@ def texts_of(node: Node) -> list[str]:
 
 @dataclass(slots=True)
 class Literal:
-    """The outermost group, the index behind it, and whether its last bracket was there."""
+    """The outermost group, the index after it, and whether its last bracket was found."""
 
     group: Group
     end: int
@@ -363,7 +362,7 @@ class _Reader:
             frame.note = frame.note or leaf.text
 
     def _abandon(self, frame: _Frame) -> None:
-        """Drop what the end of the text cuts in half, and the key that it belongs to."""
+        """Drop an item that the end of the text cuts off, with its key."""
         self.at, self.cut = self.end, True
         if frame.value is None:
             frame.key = None
@@ -378,7 +377,7 @@ class _Reader:
         frame.value, frame.new_line, frame.after_comma = value, False, False
 
     def _flush(self, frame: _Frame) -> None:
-        """Move what waits in a frame into its group; a key without a value becomes one."""
+        """Move the pending item of a frame into its group; a key without a value is the value."""
         key, value = (frame.key, frame.value) if frame.value is not None else (None, frame.key)
         for leaf in (key, value):
             if isinstance(leaf, Leaf) and not leaf.quoted:
@@ -391,7 +390,7 @@ class _Reader:
 
 
 def _is_whole(frame: _Frame) -> bool:
-    """Whether what waits in a frame at the end of the text is a complete item."""
+    """Return True if the pending item of a frame is complete at the end of the text."""
     if frame.key is not None:
         return frame.value is not None
     return frame.group.opener != "{" or isinstance(frame.value, Group)

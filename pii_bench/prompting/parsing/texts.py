@@ -1,4 +1,4 @@
-"""The parsers of answers that are texts: `### Answer: ["...", "..."]`, and `### Text:` anew."""
+"""The parsers for `### Answer: ["...", "..."]` and for rewritten texts, `### Text: ...`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _QUOTED_IN_PROSE = re.compile(r'"([^"\n]+)"|“([^“”\n]+)”|`([^`\n]+)`')
 _CLOSERS: Final = frozenset("]})］｝】")
 _QUOTES: Final = ('"', "'", "“", "`")
 _LONGEST_ITEM: Final = 10
-"""Words an unquoted text may have outside a list; a sentence is no entity."""
+"""Most words of an unquoted text outside a list; longer ones are sentences."""
 
 _TEXT_KEYS = frozenset({"text", "entity", "value", "span", "entity_text", "pii"})
 _ANSWER_KEYS = frozenset(
@@ -69,7 +69,7 @@ _ANSWER_KEYS = frozenset(
 
 @dataclass(slots=True)
 class _Reading:
-    """Texts found in a part of an answer, and whether the end of the list itself was seen."""
+    """The texts in a part of an answer, and whether the list is complete."""
 
     texts: list[str]
     closed: bool
@@ -77,11 +77,10 @@ class _Reading:
 
 
 def parse_related(completion_text: str, finish: Finish = Finish.UNKNOWN) -> ParsedRelated:
-    """Read which entities a query needs from the raw answer of a model.
+    """Read the entities that a query needs from the raw answer of a model.
 
-    The last `### Answer:` counts. An answer in the expected form is never changed
-    beyond JSON itself; any other goes through the stages of `Stage`. No text raises,
-    and the time is linear in its length.
+    The last `### Answer:` counts. An answer in the expected form is only decoded; others are
+    repaired (`Stage`). No text raises an error, and the time is linear in its length.
     """
     return ParsedRelated(*read_completion(completion_text, finish, _expected_form, _tolerant_form))
 
@@ -99,7 +98,7 @@ def _tolerant_form(text: str, finish: Finish, repairs: set[Stage]) -> tuple[str,
 def _expected_form(text: str) -> tuple[str, ...] | None:
     """Read a text whose last line marker is followed by a JSON list and nothing else.
 
-    Tags of thought count only before the marker: behind it they are parts of entities.
+    Tags of thought count only before the marker; after it they are parts of entities.
     """
     at = text.rfind("\n" + _EXPECTED) + 1
     if not text.startswith(_EXPECTED, at) or without_thought(text[:at]) is None:
@@ -117,7 +116,7 @@ def _expected_form(text: str) -> tuple[str, ...] | None:
 
 
 def _search(text: str, finish: Finish) -> _Reading | None:
-    """Read what follows the last marker that anything readable follows."""
+    """Read what follows the last marker with a readable answer."""
     markers = list(_MARKER.finditer(text))
     if not markers:
         return _without_marker(text)
@@ -162,7 +161,7 @@ def _without_marker(text: str) -> _Reading | None:
     stripped = text.strip()
     reading = _last_list(text, 0, len(text))
     if reading is not None:
-        # Without a marker, a list that the text goes on after may be a draft.
+        # Without a marker, a list with text after it may be a draft.
         reading.closed &= text.rstrip(DECORATION)[-1:] in _CLOSERS
     if reading is None and says_nothing(stripped) and "\n" not in stripped:
         reading = _Reading([], True, {Stage.EXPLICIT_NONE})
@@ -258,7 +257,7 @@ def _of_literal(literal: Literal, *, prose: bool) -> _Reading:
 
 
 def _collect(node: Node, reading: _Reading) -> None:
-    """Add the texts of a node; the reader bounds its depth."""
+    """Add the texts of a node; the reader limits its depth."""
     if isinstance(node, Leaf):
         if node.text.strip():
             reading.texts.append(node.text)
@@ -276,11 +275,10 @@ def _collect(node: Node, reading: _Reading) -> None:
 
 
 def _relevant(group: Group) -> Iterator[Entry]:
-    """Choose what in an object is the answer: the text, the list, or the values.
+    """Yield the entries of an object that are the answer.
 
-    Under keys such as `text` or `answer`, what is there; else the lists and objects
-    in it, where it has any; else its keys where the values are types ("Acme": "ORG"),
-    else its values ("employer": "Acme").
+    These are the entries with keys such as `text` or `answer`; or else lists and objects; or else
+    the keys whose values are types ("Acme": "ORG"), and other values ("employer": "Acme").
     """
     keyed = [entry for entry in group.entries if entry.key is not None]
     for names in (_TEXT_KEYS, _ANSWER_KEYS):
@@ -312,9 +310,9 @@ _OPENING: Final = re.compile(
 
 
 def parse_rewriting(completion: str, finish: Finish = Finish.STOP) -> ParsedRewriting:
-    """Read the text that a model wrote anew; nothing raises.
+    """Read a rewritten text from the raw answer of a model. No text raises an error.
 
-    A text that was cut off is no text: what the query needs may be in what is lacking.
+    A text that was cut off does not count: the missing part may have what the query needs.
     """
     if finish is Finish.LENGTH:
         return ParsedRewriting(None, Status.TRUNCATED)
@@ -324,16 +322,16 @@ def parse_rewriting(completion: str, finish: Finish = Finish.STOP) -> ParsedRewr
 
 def _expected_text(text: str) -> tuple[str] | None:
     match = _EXPECTED_TEXT.fullmatch(text)
-    said = match[1].strip() if match and len(_TEXT_MARKER.findall(text)) == 1 else ""
-    return (said,) if said and "```" not in said else None
+    rewritten = match[1].strip() if match and len(_TEXT_MARKER.findall(text)) == 1 else ""
+    return (rewritten,) if rewritten and "```" not in rewritten else None
 
 
 def _tolerant_text(text: str, _: Finish, repairs: set[Stage]) -> tuple[str] | Status:
     markers = list(_TEXT_MARKER.finditer(text))
-    # A prompt that is repeated has the marker too: what is behind the last one counts.
+    # The last marker counts: a repeated prompt contains the marker too.
     if markers:
         last = markers[-1]
-        said = text[last.end() :]
+        rewritten = text[last.end() :]
         if last[0] != "### Text:":
             repairs.add(Stage.MARKER_VARIANT)
         if text[: last.start()].strip():
@@ -342,9 +340,9 @@ def _tolerant_text(text: str, _: Finish, repairs: set[Stage]) -> tuple[str] | St
         if is_refusal(text):
             return Status.REFUSED
         repairs.add(Stage.NO_MARKER)
-        said = text
+        rewritten = text
         if opening := _OPENING.match(text):
-            said = text[opening.end() :]
+            rewritten = text[opening.end() :]
             repairs.add(Stage.PROSE_AROUND)
-    said = said.strip()
-    return (said,) if said else Status.EMPTY
+    rewritten = rewritten.strip()
+    return (rewritten,) if rewritten else Status.EMPTY
