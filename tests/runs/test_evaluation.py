@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from pii_bench.runs.evaluation import CompactScores, Evaluation, Tally, evaluate, score_sample
+from pii_bench.runs.evaluation import CompactScores, Tally, evaluate, score_sample
 from pii_bench.scorer import PRF, Counts, MaskedTextScore
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.builders import make_sample
 
-# Ann Lee (PER) and 32 (DEM), of which 32 is related to the query.
+# Gold: Ann Lee (PER) and 32 (DEM); 32 is related to the query.
 GOLD = make_sample()
 RIGHT = Prediction(
     Status.OK,
@@ -23,7 +23,7 @@ ZERO = PRF(0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("task", Task)
-def test_gold_as_prediction_is_perfect(task: Task) -> None:
+def test_a_prediction_equal_to_the_gold_is_perfect(task: Task) -> None:
     score = score_sample(task, GOLD, RIGHT)
 
     assert set(score.metrics.values()) == {ONE}
@@ -32,7 +32,7 @@ def test_gold_as_prediction_is_perfect(task: Task) -> None:
 
 @pytest.mark.parametrize("task", Task)
 @pytest.mark.parametrize("status", ["malformed", "truncated", "empty", "refused", "filtered"])
-def test_a_failure_of_the_model_is_zero_even_where_gold_is_empty(task: Task, status: str) -> None:
+def test_a_failure_of_the_model_is_zero_even_if_the_gold_is_empty(task: Task, status: str) -> None:
     empty = make_sample(subjects=[], related=[])
 
     for sample in (GOLD, empty):
@@ -42,7 +42,7 @@ def test_a_failure_of_the_model_is_zero_even_where_gold_is_empty(task: Task, sta
 
 
 @pytest.mark.parametrize("task", Task)
-def test_nothing_found_where_nothing_is_is_perfect(task: Task) -> None:
+def test_an_empty_prediction_for_a_sample_without_gold_is_perfect(task: Task) -> None:
     score = score_sample(task, make_sample(subjects=[], related=[]), NOTHING)
 
     assert set(score.metrics.values()) == {ONE}
@@ -69,22 +69,23 @@ def test_masking_by_hand() -> None:
     assert score_sample(Task.MASKING, GOLD, both).metrics["exact"] == PRF(1 / 2, 1.0, 2 / 3)
 
 
-def test_texts_that_do_not_stand_in_the_description_are_counted() -> None:
+def test_texts_that_are_not_in_the_description_are_counted_as_hallucinated() -> None:
     invented = Prediction(
         Status.OK,
         subjects=((("Ann  Lee", "PER"), ("33", "DEM")), (("33", "DEM"), ("ann lee", "PER"))),
         related=("32", "33", "Ann Lee is"),
     )
 
-    found = {task: score_sample(task, GOLD, invented) for task in Task}
+    counts = {}
+    for task in (Task.DETECTION, Task.QUERY_RELATED, Task.MASKING):
+        score = score_sample(task, GOLD, invented)
+        counts[task] = (score.predicted, score.hallucinated)
 
-    # Ann Lee stands there, whatever the spaces; 33 counts once; case counts.
-    assert (found[Task.DETECTION].predicted, found[Task.DETECTION].hallucinated) == (3, 2)
-    assert (found[Task.QUERY_RELATED].predicted, found[Task.QUERY_RELATED].hallucinated) == (3, 1)
-    assert (found[Task.MASKING].predicted, found[Task.MASKING].hallucinated) == (2, 1)
+    # Spaces in "Ann  Lee" do not matter, 33 counts once, and "ann lee" differs by case.
+    assert counts == {Task.DETECTION: (3, 2), Task.QUERY_RELATED: (3, 1), Task.MASKING: (2, 1)}
 
 
-def test_the_mean_is_over_samples_and_micro_over_counts() -> None:
+def test_macro_averages_samples_and_micro_sums_counts() -> None:
     samples = [make_sample("s1"), make_sample("s2"), make_sample("s3")]
     predictions = {"s1": RIGHT, "s2": HALF, "s3": Prediction(Status.MALFORMED)}
 
@@ -114,18 +115,18 @@ def test_statuses_and_repairs_are_counted() -> None:
     assert evaluation.repairs == {"no-marker": 1, "unquoted": 2}
 
 
-def incomplete(prediction: Prediction | None) -> Evaluation:
-    predictions = {"s1": RIGHT} | ({} if prediction is None else {"s2": prediction})
-    return evaluate(Task.DETECTION, [make_sample("s1"), make_sample("s2")], predictions)
-
-
 @pytest.mark.parametrize(
-    "prediction", [None, Prediction(Status.INFRA_ERROR), Prediction(Status.SKIPPED_BUDGET)]
+    "unanswered",
+    [
+        {},
+        {"s2": Prediction(Status.INFRA_ERROR)},
+        {"s2": Prediction(Status.SKIPPED_BUDGET)},
+    ],
 )
-def test_a_sample_that_was_never_answered_is_missing_and_not_zero(
-    prediction: Prediction | None,
-) -> None:
-    evaluation = incomplete(prediction)
+def test_an_unanswered_sample_is_missing_and_not_zero(unanswered: dict[str, Prediction]) -> None:
+    samples = [make_sample("s1"), make_sample("s2")]
+
+    evaluation = evaluate(Task.DETECTION, samples, {"s1": RIGHT} | unanswered)
 
     assert not evaluation.complete
     assert (len(evaluation.scores), evaluation.gold) == (1, 2)
@@ -139,7 +140,7 @@ def test_without_a_scored_sample_there_is_no_mean() -> None:
     assert evaluation.micro("strict") is None
 
 
-def test_predictions_for_other_samples_count_nowhere() -> None:
+def test_predictions_for_unknown_samples_are_ignored() -> None:
     evaluation = evaluate(Task.DETECTION, [GOLD], {"s1": RIGHT, "s9": NOTHING})
 
     assert len(evaluation.scores) == evaluation.gold == 1
@@ -147,7 +148,7 @@ def test_predictions_for_other_samples_count_nowhere() -> None:
 
 
 def test_a_rewriting_by_hand() -> None:
-    # The name is told in part, so it is not protected; the age is kept in another form.
+    # "Ann" leaks a part of the name, which is thus not protected; the age is kept in words.
     score = score_sample(
         Task.REWRITE, GOLD, Prediction(Status.OK, rewritten="Ann, aged thirty-two.")
     )
@@ -179,7 +180,7 @@ PREDICTIONS = {
 
 
 @pytest.mark.parametrize("task", Task)
-def test_scores_in_little_memory_are_those_that_went_in(task: Task) -> None:
+def test_compact_scores_equal_the_scores_of_an_evaluation(task: Task) -> None:
     whole = evaluate(task, SAMPLES, PREDICTIONS)
     tally = Tally(task, CompactScores())
     for sample in SAMPLES:
@@ -197,7 +198,7 @@ def test_scores_in_little_memory_are_those_that_went_in(task: Task) -> None:
     assert (compact.predicted, compact.hallucinated) == (whole.predicted, whole.hallucinated)
 
 
-def test_without_any_score_there_is_none() -> None:
+def test_compact_scores_can_be_empty() -> None:
     scores = CompactScores()
 
     assert list(scores) == []

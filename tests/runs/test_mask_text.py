@@ -43,33 +43,34 @@ NEEDED = Completion('### Answer: ["32"]', Finish.STOP)
 def chat(
     detection: Completion | Exception, related: Completion | Exception = NEEDED
 ) -> tuple[FakeModel, tuple[System, System]]:
-    """A chat model that answers each prompt so, or fails so."""
+    """Return a chat model that answers the two prompts, or raises, and its two systems."""
 
     def answer(request: Request) -> Completion:
-        said = detection if request.prompt == "detection" else related
-        if isinstance(said, Exception):
-            raise said
-        return said
+        outcome = detection if request.prompt == "detection" else related
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     model = FakeModel(answer)
-    prompts = (load_prompt(each) for each in (DETECTION, get_strategy("naive")))
-    found, needed = (PromptedSystem(model, prompt, Sampling()) for prompt in prompts)
-    return model, (found, needed)
+    return model, (
+        PromptedSystem(model, load_prompt(DETECTION), Sampling()),
+        PromptedSystem(model, load_prompt(get_strategy("naive")), Sampling()),
+    )
 
 
 def masked(systems: tuple[System, ...], query: str = QUERY) -> Masked:
     return asyncio.run(mask_for_query(TEXT, query, systems))
 
 
-def test_what_a_query_does_not_need_is_masked() -> None:
+def test_entities_that_the_query_does_not_need_are_masked() -> None:
     words = WordDetector({"Ann Lee": PiiType.PER, "32": PiiType.DEM})
     systems = compose_systems(DetectedEntities(words), PredictedRelevance(NumbersNeeded()))
 
-    for each in (systems, systems[::-1]):
-        assert masked(each).text == "<Full Name> is 32."
+    assert masked(systems).text == "<Full Name> is 32."
+    assert masked(systems[::-1]).text == "<Full Name> is 32."
 
 
-def test_a_chat_model_is_asked_once_for_each_answer() -> None:
+def test_a_chat_model_is_asked_once_per_task() -> None:
     model, systems = chat(FOUND)
 
     result = masked(systems)
@@ -78,14 +79,14 @@ def test_a_chat_model_is_asked_once_for_each_answer() -> None:
     assert model.asked == ["text", "text"]
 
 
-def test_votes_are_counted() -> None:
+def test_relevance_may_be_decided_by_votes() -> None:
     _, (detection, related) = chat(FOUND)
     assert isinstance(related, PromptedSystem)
 
     assert masked((detection, VotedSystem(related))).text == "<Full Name> is 32."
 
 
-def test_the_names_of_systems_will_do() -> None:
+def test_systems_built_from_names_mask_a_text() -> None:
     systems = build_systems("bilstm-crf+none", SystemOptions())
 
     text = "I am Ann Lee, reach me at ann.lee@mail.example."
@@ -102,14 +103,14 @@ def test_the_names_of_systems_will_do() -> None:
         (Completion("I'm sorry, but I can't help with that.", Finish.STOP), "is refused"),
         (Completion(FOUND.text, Finish.FILTER), "its answer is filtered"),
         (Completion('Subject1{"Ann', Finish.LENGTH), "its answer is truncated"),
-        # Whole lines, but the limit came before the last of them.
+        # The lines are complete, but more may have followed.
         (Completion(FOUND.text, Finish.LENGTH), "its answer was cut off"),
         (Completion('Subject1{"Ann Lee": "PER", "32', Finish.STOP), "its answer was cut off"),
         (CallError("server_error", "HTTP 503"), r"the call failed \(server_error: HTTP 503\)"),
     ],
 )
 @pytest.mark.parametrize("on_failure", ["refuse", "mask-all"])
-def test_a_text_does_not_pass_a_detection_that_failed(
+def test_a_failed_detection_is_an_error_for_every_setting(
     detection: Completion | Exception, reason: str, on_failure: str
 ) -> None:
     model, systems = chat(detection)
@@ -123,13 +124,17 @@ FAILED = (Completion("Hm.", Finish.STOP), CallError("timeout"))
 
 
 @pytest.mark.parametrize("related", FAILED)
-def test_where_what_is_needed_stays_unknown_nothing_passes(related: Completion | Exception) -> None:
+def test_a_failed_relevance_decision_is_an_error_by_default(
+    related: Completion | Exception,
+) -> None:
     with pytest.raises(MaskingError, match=r"'fake/one' \(naive\): "):
         masked(chat(FOUND, related)[1])
 
 
 @pytest.mark.parametrize("related", FAILED)
-def test_or_all_is_masked_if_so_wished(related: Completion | Exception) -> None:
+def test_a_failed_relevance_decision_masks_everything_on_request(
+    related: Completion | Exception,
+) -> None:
     _, systems = chat(FOUND, related)
 
     answers = asyncio.run(ask(TEXT, QUERY, systems, on_failure="mask-all"))
@@ -139,26 +144,26 @@ def test_or_all_is_masked_if_so_wished(related: Completion | Exception) -> None:
     assert result.text == "<Full Name> is <Age>."
 
 
-def test_an_answer_that_needs_nothing_is_an_answer() -> None:
+def test_an_empty_list_of_needed_texts_is_a_valid_answer() -> None:
     _, systems = chat(FOUND, Completion("### Answer: []", Finish.STOP))
 
     assert asyncio.run(ask(TEXT, QUERY, systems)).needed == ()
     assert masked(systems).text == "<Full Name> is <Age>."
 
 
-def test_a_cut_list_of_needed_texts_only_masks_more() -> None:
-    assert masked(chat(FOUND, Completion(NEEDED.text, Finish.LENGTH))[1]).text == (
-        "<Full Name> is 32."
-    )
+def test_a_truncated_list_of_needed_texts_is_used() -> None:
+    _, systems = chat(FOUND, Completion(NEEDED.text, Finish.LENGTH))
+
+    assert masked(systems).text == "<Full Name> is 32."
 
 
-def test_what_the_system_invents_is_told() -> None:
+def test_invented_texts_are_reported_as_not_found() -> None:
     _, systems = chat(Completion('Subject1{"Ann Lee": "PER", "Bo Ek": "PER"}', Finish.STOP))
 
     assert masked(systems).not_found == ("Bo Ek",)
 
 
-def test_a_refusal_of_the_provider_goes_through() -> None:
+def test_a_refusal_of_the_provider_is_raised() -> None:
     with pytest.raises(ProviderRefusedError):
         masked(chat(ProviderRefusedError("HTTP 401"))[1])
 
@@ -189,14 +194,14 @@ def no_relevance() -> tuple[System, ...]:
         (tuple, "system 'none' does not answer detection; masking needs"),
     ],
 )
-def test_systems_that_cannot_mask_a_text_of_a_user(
+def test_systems_that_cannot_mask_a_text_are_refused(
     build: Callable[[], tuple[System, ...]], message: str
 ) -> None:
     with pytest.raises(PiiBenchError, match=f"^{re.escape(message)}"):
         masking_systems(build())
 
 
-def test_a_blank_query_is_refused_before_anything_is_asked() -> None:
+def test_a_blank_query_is_refused_before_any_call() -> None:
     model, systems = chat(FOUND)
 
     with pytest.raises(PiiBenchError, match=r"^the query is blank"):
@@ -204,7 +209,7 @@ def test_a_blank_query_is_refused_before_anything_is_asked() -> None:
     assert model.asked == []
 
 
-def test_counts_of_several_texts_are_added_up() -> None:
+def test_counts_of_several_texts_are_summed() -> None:
     entities = (("Ann Lee", "PER"), ("Bo Ek", "PER"), ("32", "DEM"), ("Cy Orr", "PER"))
     counts = Counts()
 
@@ -220,7 +225,7 @@ def test_counts_of_several_texts_are_added_up() -> None:
         values=5,
         places=6,
         masked=Counter(PER=4, DEM=1),
-        # "32" is needed of the second text as well, but is not there.
+        # The second text needs "32" too, but does not contain it.
         readable=Counter(DEM=1),
         not_found=1 + 2 + 2,
         in_query=Counter(PER=1),

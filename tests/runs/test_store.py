@@ -50,7 +50,7 @@ def lines(*records: RunRecord) -> bytes:
     return b"".join(encode_record(record) for record in records)
 
 
-def left_by_a_run(files: RunFiles, content: bytes) -> None:
+def write_responses(files: RunFiles, content: bytes) -> None:
     files.responses.parent.mkdir(parents=True)
     files.responses.write_bytes(content)
 
@@ -60,7 +60,7 @@ def done_after_opening(files: RunFiles, requests: dict[str, str] | None = None) 
         return set(store.done)
 
 
-def test_where_the_files_of_a_run_are(tmp_path: Path) -> None:
+def test_the_paths_of_the_files_of_a_run(tmp_path: Path) -> None:
     files = RunFiles.at(tmp_path, "openai/gpt-4o", "self-cot", "my-set-0a1b")
 
     folder = tmp_path / "openai--gpt-4o" / "self-cot"
@@ -71,7 +71,7 @@ def test_where_the_files_of_a_run_are(tmp_path: Path) -> None:
     assert files.model_folder == tmp_path / "openai--gpt-4o"
 
 
-def test_no_name_leaves_the_folder_of_results(tmp_path: Path) -> None:
+def test_no_name_leads_out_of_the_results_folder(tmp_path: Path) -> None:
     files = RunFiles.at(tmp_path, "openai/../../x y:z\\w", "na/ive", "de\0mo")
 
     model = "openai--..--..--x--y--z--w-d3303dc8"
@@ -95,16 +95,16 @@ def test_no_name_leaves_the_folder_of_results(tmp_path: Path) -> None:
         ("x" * 300, f"{'x' * 150}-"),
     ],
 )
-def test_a_name_that_cannot_be_read_back_ends_in_a_hash(
+def test_a_folder_name_ends_in_a_hash_if_it_changes_the_model_name(
     tmp_path: Path, name: str, folder: str
 ) -> None:
-    made = RunFiles.at(tmp_path, name, "naive", "demo").model_folder.name
+    actual = RunFiles.at(tmp_path, name, "naive", "demo").model_folder.name
 
     if folder.endswith("-"):
-        assert made.startswith(folder)
-        assert re.fullmatch("[0-9a-f]{8}", made.removeprefix(folder))
+        assert actual.startswith(folder)
+        assert re.fullmatch("[0-9a-f]{8}", actual.removeprefix(folder))
     else:
-        assert made == folder
+        assert actual == folder
 
 
 @given(st.lists(st.text("am/-.:@1 é", max_size=6), min_size=2, max_size=2, unique=True))
@@ -114,7 +114,7 @@ def test_two_names_never_share_a_folder(names: list[str]) -> None:
     assert one.responses != other.responses
 
 
-def test_a_run_of_an_earlier_version_is_found_without_the_hash(tmp_path: Path) -> None:
+def test_a_run_of_an_earlier_version_without_a_hash_is_found(tmp_path: Path) -> None:
     folder = tmp_path / "local--m"
     manifest = folder / "naive" / "demo.run.json"
     card = SystemCard(
@@ -128,7 +128,7 @@ def test_a_run_of_an_earlier_version_is_found_without_the_hash(tmp_path: Path) -
     assert RunFiles.at(tmp_path, "local m", "naive", "demo").model_folder != folder
 
 
-def test_what_is_appended_is_there_at_once_and_next_time(files: RunFiles) -> None:
+def test_an_appended_record_is_stored_at_once_and_kept(files: RunFiles) -> None:
     with RunStore(files, REQUESTS) as store:
         store.append(ONE)
         assert store.done == {"s1"}
@@ -149,8 +149,8 @@ def test_a_failed_call_is_kept_until_the_next_run(files: RunFiles) -> None:
     assert files.responses.read_bytes() == lines(ONE)
 
 
-def test_a_torn_last_line_is_dropped_wherever_it_tore(files: RunFiles) -> None:
-    left_by_a_run(files, b"")
+def test_a_torn_last_line_is_dropped(files: RunFiles) -> None:
+    write_responses(files, b"")
     whole, last = lines(ONE), lines(TWO)
 
     for cut in range(len(last)):
@@ -160,7 +160,7 @@ def test_a_torn_last_line_is_dropped_wherever_it_tore(files: RunFiles) -> None:
 
 
 @pytest.mark.parametrize(
-    ("broken", "what"),
+    ("broken", "message"),
     [
         (b'{"id": "s2", "request": "hash2", "te\n', "no line of a run"),
         (b"\n", "no line of a run"),
@@ -171,25 +171,25 @@ def test_a_torn_last_line_is_dropped_wherever_it_tore(files: RunFiles) -> None:
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_a_broken_line_is_named_and_kept_and_its_sample_asked_again(
-    files: RunFiles, broken: bytes, what: str
+def test_a_broken_line_is_reported_and_moved_to_the_superseded_file(
+    files: RunFiles, broken: bytes, message: str
 ) -> None:
-    left_by_a_run(files, lines(ONE) + broken + lines(THREE))
+    write_responses(files, lines(ONE) + broken + lines(THREE))
 
     with RunStore(files, REQUESTS) as store:
-        assert store.unreadable == [f"{files.responses}:2: {what}"]
+        assert store.unreadable == [f"{files.responses}:2: {message}"]
         assert store.done == {"s1", "s3"}
 
     assert files.responses.read_bytes() == lines(ONE, THREE)
     assert files.superseded.read_bytes() == broken
-    # What is kept there does not stop a later run.
+    # A broken superseded line does not stop a later run.
     with RunStore(files, REQUESTS) as store:
         assert store.unreadable == []
         assert store.done == {"s1", "s3"}
 
 
-def test_a_response_to_another_request_moves_away(files: RunFiles) -> None:
-    left_by_a_run(files, lines(ONE, TWO, THREE))
+def test_a_response_to_another_request_is_superseded(files: RunFiles) -> None:
+    write_responses(files, lines(ONE, TWO, THREE))
 
     with RunStore(files, REQUESTS | {"s2": "another"}) as store:
         assert store.done == {"s1", "s3"}
@@ -199,8 +199,8 @@ def test_a_response_to_another_request_moves_away(files: RunFiles) -> None:
     assert files.superseded.read_bytes() == lines(TWO)
 
 
-def test_a_superseded_response_is_used_again_with_its_request(files: RunFiles) -> None:
-    left_by_a_run(files, lines(ONE, TWO, THREE))
+def test_a_superseded_response_is_reused_for_its_request(files: RunFiles) -> None:
+    write_responses(files, lines(ONE, TWO, THREE))
     others = {"s1": "other1", "s2": "other2", "s3": "other3"}
     another = RunRecord("s2", "other2", Completion("another two"))
     with RunStore(files, others) as store:
@@ -211,7 +211,7 @@ def test_a_superseded_response_is_used_again_with_its_request(files: RunFiles) -
         assert (store.superseded, store.reused) == (1, 3)
     assert files.responses.read_bytes() == lines(ONE, TWO, THREE)
 
-    # To and fro, nothing is bought again and nothing piles up.
+    # Switching between the requests neither asks again nor lets the file grow.
     before = files.superseded.read_bytes()
     assert before == lines(ONE, TWO, THREE, another)
     for requests, done in ((others, {"s2"}), (REQUESTS, {"s1", "s2", "s3"})) * 2:
@@ -219,25 +219,25 @@ def test_a_superseded_response_is_used_again_with_its_request(files: RunFiles) -
     assert files.superseded.read_bytes() == before
 
 
-def test_a_newer_response_goes_before_a_superseded_one(files: RunFiles) -> None:
+def test_a_newer_response_is_preferred_to_a_superseded_one(files: RunFiles) -> None:
     again = RunRecord("s1", "hash1", Completion("another one"))
-    left_by_a_run(files, lines(again))
+    write_responses(files, lines(again))
     files.superseded.write_bytes(lines(ONE, TWO))
 
     assert done_after_opening(files) == {"s1", "s2"}
     assert files.responses.read_bytes() == lines(again, TWO)
 
 
-def test_a_superseded_line_that_tore_is_not_read_and_spoils_no_other(files: RunFiles) -> None:
-    left_by_a_run(files, lines(ONE))
+def test_a_torn_superseded_line_is_ignored(files: RunFiles) -> None:
+    write_responses(files, lines(ONE))
     files.superseded.write_bytes(lines(TWO) + lines(THREE)[:-9])
 
     assert done_after_opening(files, REQUESTS | {"s1": "another"}) == {"s2"}
     assert done_after_opening(files) == {"s1", "s2"}
 
 
-def test_superseded_responses_add_up(files: RunFiles) -> None:
-    left_by_a_run(files, lines(ONE, TWO))
+def test_superseded_responses_accumulate(files: RunFiles) -> None:
+    write_responses(files, lines(ONE, TWO))
 
     done_after_opening(files, {"s2": "hash2"})
     done_after_opening(files, {"s2": "another"})
@@ -246,15 +246,15 @@ def test_superseded_responses_add_up(files: RunFiles) -> None:
     assert files.responses.read_bytes() == b""
 
 
-def test_of_two_responses_to_one_request_the_first_stays(files: RunFiles) -> None:
+def test_of_two_responses_to_one_request_the_first_is_kept(files: RunFiles) -> None:
     again = RunRecord("s1", "hash1", Completion("another one"))
-    left_by_a_run(files, lines(ONE, again, TWO))
+    write_responses(files, lines(ONE, again, TWO))
 
     assert done_after_opening(files) == {"s1", "s2"}
     assert files.responses.read_bytes() == lines(ONE, TWO)
 
 
-def test_lines_are_sorted_as_the_dataset_is(files: RunFiles) -> None:
+def test_lines_are_sorted_in_the_order_of_the_dataset(files: RunFiles) -> None:
     with RunStore(files, REQUESTS) as store:
         for record in (THREE, FAILED, ONE):
             store.append(record)
@@ -262,7 +262,7 @@ def test_lines_are_sorted_as_the_dataset_is(files: RunFiles) -> None:
         assert files.responses.read_bytes() == lines(ONE, FAILED, THREE)
 
 
-def test_one_can_go_on_appending_after_sorting(files: RunFiles) -> None:
+def test_records_can_be_appended_after_sorting(files: RunFiles) -> None:
     with RunStore(files, REQUESTS) as store:
         store.append(THREE)
         store.append(ONE)
@@ -272,7 +272,7 @@ def test_one_can_go_on_appending_after_sorting(files: RunFiles) -> None:
     assert files.responses.read_bytes() == lines(ONE, THREE, TWO)
 
 
-def test_a_file_in_order_is_not_written_again(files: RunFiles) -> None:
+def test_a_sorted_file_is_not_rewritten(files: RunFiles) -> None:
     with RunStore(files, REQUESTS) as store:
         store.append(ONE)
         store.append(THREE)
@@ -283,7 +283,7 @@ def test_a_file_in_order_is_not_written_again(files: RunFiles) -> None:
     assert files.responses.stat().st_ino == before
 
 
-def test_a_line_is_whole_even_if_the_system_writes_a_byte_at_a_time(
+def test_a_line_is_complete_even_if_the_system_writes_single_bytes(
     files: RunFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write: Callable[[int, memoryview], int] = os.write
@@ -294,7 +294,7 @@ def test_a_line_is_whole_even_if_the_system_writes_a_byte_at_a_time(
     assert files.responses.read_bytes() == lines(TWO)
 
 
-def test_of_a_line_that_does_not_fit_nothing_stays(files: RunFiles) -> None:
+def test_a_line_that_does_not_fit_on_the_disk_is_removed_again(files: RunFiles) -> None:
     fits = len(lines(ONE)) + 5
     with RunStore(files, REQUESTS) as store:
         store.append(ONE)
@@ -304,14 +304,14 @@ def test_of_a_line_that_does_not_fit_nothing_stays(files: RunFiles) -> None:
         ):
             store.append(TWO)
         assert files.responses.read_bytes() == lines(ONE)
-        # The disk has room again, and a call that was under way ends.
+        # The disk has room again when a running call ends.
         store.append(THREE)
 
     assert files.responses.read_bytes() == lines(ONE, THREE)
     assert done_after_opening(files) == {"s1", "s3"}
 
 
-def test_lines_that_cannot_be_sorted_stay_as_they_are(files: RunFiles) -> None:
+def test_a_failed_sort_leaves_the_file_unchanged(files: RunFiles) -> None:
     unsorted = lines(TWO, ONE)
     with RunStore(files, REQUESTS) as store:
         store.append(TWO)
@@ -326,8 +326,10 @@ def test_lines_that_cannot_be_sorted_stay_as_they_are(files: RunFiles) -> None:
     assert list(files.responses.parent.iterdir()) == [files.responses]
 
 
-def test_lines_that_cannot_be_superseded_stay_as_they_are(files: RunFiles) -> None:
-    left_by_a_run(files, lines(ONE, TWO))
+def test_a_failed_write_of_superseded_lines_leaves_the_responses_unchanged(
+    files: RunFiles,
+) -> None:
+    write_responses(files, lines(ONE, TWO))
 
     with (
         no_file_longer_than(5),
@@ -339,7 +341,7 @@ def test_lines_that_cannot_be_superseded_stay_as_they_are(files: RunFiles) -> No
 
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
-def test_who_may_read_it_is_for_the_umask_to_say(files: RunFiles, umask: int, mode: int) -> None:
+def test_the_umask_decides_who_may_read_the_files(files: RunFiles, umask: int, mode: int) -> None:
     before = os.umask(umask)
     try:
         with RunStore(files, REQUESTS) as store:
@@ -355,32 +357,33 @@ def test_who_may_read_it_is_for_the_umask_to_say(files: RunFiles, umask: int, mo
     assert files.superseded.stat().st_mode & 0o777 == mode
 
 
-def test_a_file_in_the_place_of_the_folder_is_named(files: RunFiles) -> None:
+def test_a_file_at_the_path_of_the_folder_is_reported(files: RunFiles) -> None:
     files.responses.parent.parent.parent.write_text("a file named runs")
 
     with pytest.raises(ResultsError, match=r"demo\.jsonl: cannot be written: Not a directory$"):
         RunStore(files, REQUESTS)
 
 
-def test_reading_leaves_a_torn_last_line_out(files: RunFiles) -> None:
-    left_by_a_run(files, lines(ONE, TWO) + b'{"id": "s3"')
+def test_reading_skips_a_torn_last_line(files: RunFiles) -> None:
+    write_responses(files, lines(ONE, TWO) + b'{"id": "s3"')
 
     assert list(read_lines(files.responses)) == [(lines(ONE), ONE), (lines(TWO), TWO)]
 
 
-def test_reading_tells_a_broken_line_or_goes_on_behind_it(files: RunFiles) -> None:
-    left_by_a_run(files, lines(ONE) + b"{}\n" + lines(TWO))
-    told = f"{files.responses}:2: record: 'id' is missing"
+def test_reading_raises_at_a_broken_line_or_collects_it(files: RunFiles) -> None:
+    write_responses(files, lines(ONE) + b"{}\n" + lines(TWO))
+    message = f"{files.responses}:2: record: 'id' is missing"
 
     with pytest.raises(InputFileError) as caught:
         list(read_lines(files.responses))
-    assert str(caught.value) == told
+    assert str(caught.value) == message
 
     unreadable: list[str] = []
     assert [record for _, record in read_lines(files.responses, unreadable)] == [ONE, TWO]
-    assert unreadable == [told]
+    assert unreadable == [message]
 
 
+# Takes the lock of a folder and holds it until it is killed.
 HOLD = """
 import sys, time
 from pathlib import Path
@@ -391,7 +394,7 @@ with locked(Path(sys.argv[1])):
 """
 
 
-def test_a_folder_is_made_and_free_again_afterwards(tmp_path: Path) -> None:
+def test_a_lock_creates_the_folder_and_is_released(tmp_path: Path) -> None:
     folder = tmp_path / "runs" / "openai--m"
     for _ in range(2):
         with locked(folder):
@@ -406,28 +409,28 @@ def test_a_second_run_is_refused_and_the_first_one_keeps_its_lock(tmp_path: Path
                 pass
 
 
-def test_another_folder_is_free(tmp_path: Path) -> None:
+def test_locks_of_different_folders_are_independent(tmp_path: Path) -> None:
     with locked(tmp_path / "openai--m"), locked(tmp_path / "openai--n"), locked(tmp_path):
         pass
 
 
-def test_one_can_wait_for_it(tmp_path: Path) -> None:
-    inside, entered = threading.Event(), []
+def test_a_run_can_wait_for_a_lock(tmp_path: Path) -> None:
+    is_locked, order = threading.Event(), []
 
     def hold() -> None:
         with locked(tmp_path):
-            inside.set()
+            is_locked.set()
             time.sleep(0.02)
-            entered.append("first")
+            order.append("first")
 
     thread = threading.Thread(target=hold)
     thread.start()
-    assert inside.wait(timeout=60)
+    assert is_locked.wait(timeout=60)
     with locked(tmp_path, wait=60.0):
-        entered.append("second")
+        order.append("second")
     thread.join()
 
-    assert entered == ["first", "second"]
+    assert order == ["first", "second"]
 
 
 def test_a_process_that_is_killed_leaves_no_lock(tmp_path: Path) -> None:
@@ -450,7 +453,7 @@ def test_a_process_that_is_killed_leaves_no_lock(tmp_path: Path) -> None:
         pass
 
 
-def test_what_a_killed_process_left_half_written_is_removed(tmp_path: Path) -> None:
+def test_half_written_files_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     prompt = tmp_path / "naive"
     prompt.mkdir()
     kept = [".hidden", ".demo.jsonl.new", ".notes.k2_a9xyz.txt", "demo.jsonl", "demo.abcdefgh.new"]
@@ -464,7 +467,7 @@ def test_what_a_killed_process_left_half_written_is_removed(tmp_path: Path) -> N
         assert not (tmp_path / leftover).exists()
 
 
-def test_who_is_refused_removes_nothing(tmp_path: Path) -> None:
+def test_a_refused_run_removes_no_files(tmp_path: Path) -> None:
     with locked(tmp_path):
         (tmp_path / ".demo.jsonl.k2_a9xyz.new").write_text("being written")
         with pytest.raises(ResultsError), locked(tmp_path):
@@ -472,7 +475,7 @@ def test_who_is_refused_removes_nothing(tmp_path: Path) -> None:
         assert (tmp_path / ".demo.jsonl.k2_a9xyz.new").exists()
 
 
-def test_a_file_in_the_place_of_a_locked_folder_is_named(tmp_path: Path) -> None:
+def test_a_file_at_the_path_of_the_locked_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("a file")
 
     with (
@@ -482,7 +485,7 @@ def test_a_file_in_the_place_of_a_locked_folder_is_named(tmp_path: Path) -> None
         pass
 
 
-def test_batches_are_read_back_in_their_order(files: RunFiles) -> None:
+def test_batches_are_read_back_in_order(files: RunFiles) -> None:
     first, second = Batch("00ff", 1.5, {"s2": "h2", "s1": "h1"}), Batch("aa00", 2.0, {"s3": "h3"})
     batches = BatchesFile(files)
     batches.put(first)
@@ -496,7 +499,7 @@ def test_batches_are_read_back_in_their_order(files: RunFiles) -> None:
     assert list(read[0].requests) == ["s2", "s1"]
 
 
-def test_batches_may_be_dropped_while_they_are_gone_through(files: RunFiles) -> None:
+def test_batches_can_be_dropped_during_iteration(files: RunFiles) -> None:
     batches = BatchesFile(files)
     for tag in ("00", "11"):
         batches.put(Batch(tag, 1.5, {"s1": "h1"}))
@@ -509,18 +512,18 @@ def test_batches_may_be_dropped_while_they_are_gone_through(files: RunFiles) -> 
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"jobs": [{}]}', '{"jobs": [{"tag": 3}]}'])
-def test_a_broken_list_of_batches_is_named(files: RunFiles, content: str) -> None:
+def test_an_invalid_list_of_batches_is_reported(files: RunFiles, content: str) -> None:
     files.batches.parent.mkdir(parents=True)
     files.batches.write_text(content)
 
     with pytest.raises(InputFileError, match=r"demo\.batch\.json: no list of batches") as caught:
         BatchesFile(files)
 
-    remedy = "move the file away and run again: what its batches ask is asked, and paid, again"
-    assert str(caught.value).endswith(f"; {remedy}")
+    advice = "move the file away and run again: what its batches ask is asked, and paid, again"
+    assert str(caught.value).endswith(f"; {advice}")
 
 
-def test_a_list_of_batches_that_cannot_be_written_is_named(files: RunFiles) -> None:
+def test_a_list_of_batches_that_cannot_be_written_is_reported(files: RunFiles) -> None:
     files.responses.parent.parent.parent.write_text("in the way")
 
     with pytest.raises(ResultsError, match=r"demo\.batch\.json: cannot be written"):
