@@ -25,7 +25,7 @@ CONTEXT = "Ann Lee is 32."
 
 
 def line(question: object = "Am I old?", **parsed: str) -> dict[str, Any]:
-    """An answer to one of the samples; `phrase="type relevance"`."""
+    """Return an answer to a sample; the keywords are `phrase="type relevance"`."""
     labels = {phrase.replace("_", " "): label.split() for phrase, label in parsed.items()}
     return {
         "context": CONTEXT,
@@ -38,15 +38,15 @@ def read(folder: Path, *records: object) -> CapidOutputs:
     return read_capid_outputs(write_lines(folder / "outputs.jsonl", records), SAMPLES)
 
 
-def test_lines_join_on_context_and_question(tmp_path: Path) -> None:
-    found = read(
+def test_lines_are_joined_on_context_and_question(tmp_path: Path) -> None:
+    outputs = read(
         tmp_path,
         line(None, Ann_Lee="name 0"),
         line("Am I tall?"),
         line("Am I old?", Ann_Lee="name 0", thirty="age 1"),
     )
 
-    assert found == CapidOutputs(
+    assert outputs == CapidOutputs(
         {
             "s1": Prediction(
                 Status.OK,
@@ -61,50 +61,51 @@ def test_lines_join_on_context_and_question(tmp_path: Path) -> None:
     )
 
 
-def test_samples_in_their_order_with_those_that_nobody_answered(tmp_path: Path) -> None:
-    found = read(tmp_path, line("Am I tall?"))
+def test_predictions_are_in_the_order_of_the_samples_and_include_unanswered_ones(
+    tmp_path: Path,
+) -> None:
+    outputs = read(tmp_path, line("Am I tall?"))
 
-    assert list(found.predictions) == ["s1", "s2", "s3"]
-    assert found.unanswered == ("s1", "s3")
-    assert found.predictions["s1"] == Prediction(Status.INFRA_ERROR)
+    assert list(outputs.predictions) == ["s1", "s2", "s3"]
+    assert outputs.unanswered == ("s1", "s3")
+    assert outputs.predictions["s1"] == Prediction(Status.INFRA_ERROR)
 
 
-def test_answers_to_no_sample_are_told_by_line(tmp_path: Path) -> None:
+def test_answers_to_unknown_samples_are_listed_by_line(tmp_path: Path) -> None:
     elsewhere = line() | {"context": "Another text."}
 
     assert read(tmp_path, elsewhere, line(), line("Why?")).strangers == (1, 3)
 
 
-def test_a_type_that_the_model_invented_stays(tmp_path: Path) -> None:
-    found = read(tmp_path, line(Ann_Lee="person 0"))
+@pytest.mark.parametrize(
+    ("capid_type", "pii_type"), [("Age", "DEM"), ("person", "PERSON"), (None, "")]
+)
+def test_a_type_is_converted_and_an_unknown_type_is_kept(
+    tmp_path: Path, capid_type: str | None, pii_type: str
+) -> None:
+    outputs = read(tmp_path, line() | {"parsed": {"Ann": {"type": capid_type, "relevance": "1"}}})
 
-    assert found.predictions["s1"].subjects == ((("Ann Lee", "PERSON"),),)
-
-
-def test_a_type_of_null_names_none(tmp_path: Path) -> None:
-    found = read(tmp_path, line() | {"parsed": {"Ann Lee": {"type": None, "relevance": "1"}}})
-
-    assert found.predictions["s1"] == Prediction(
-        Status.OK, subjects=((("Ann Lee", ""),),), related=("Ann Lee",)
+    assert outputs.predictions["s1"] == Prediction(
+        Status.OK, subjects=((("Ann", pii_type),),), related=("Ann",)
     )
 
 
 @pytest.mark.parametrize("relevance", ["1", "high", "High", 1])
-def test_relevance_by_its_old_and_new_names(tmp_path: Path, relevance: object) -> None:
-    found = read(tmp_path, line() | {"parsed": {"32": {"type": "Age", "relevance": relevance}}})
+def test_relevance_has_old_and_new_values(tmp_path: Path, relevance: object) -> None:
+    outputs = read(tmp_path, line() | {"parsed": {"32": {"type": "Age", "relevance": relevance}}})
 
-    assert found.predictions["s1"] == Prediction(
+    assert outputs.predictions["s1"] == Prediction(
         Status.OK, subjects=((("32", "DEM"),),), related=("32",)
     )
 
 
 ANN = {"type": "name", "relevance": "0"}
-WRITTEN = (
+OUTPUT = (
     'Sure: {"Ann Lee": {"type": "name", "relevance": "1"}}\n\n### Input: {"x": {"type": "age"}}'
 )
 
 
-# What each holds of Ann Lee: her type, and whether she is needed.
+# The type of Ann Lee, and whether the query needs her name.
 @pytest.mark.parametrize(
     ("answer", "pii_type", "needed"),
     [
@@ -114,19 +115,23 @@ WRITTEN = (
         ({"parsed": {"Ann Lee": {"type": ["name"], "relevance": "1"}}}, "", True),
         ({"parsed": {"Ann Lee": {"relevance": "1"}}}, "", True),
         ({"parsed": {"Ann Lee": ANN, "32": "age"}}, "PER", False),
-        ({"parsed": None, "decoded": WRITTEN}, "PER", True),
-        ({"parsed": ["Ann Lee"], "generated_text": WRITTEN}, "PER", True),
-        ({"parsed": "Ann Lee", "raw_model_output": WRITTEN}, "PER", True),
-        ({"parsed": {"Ann Lee": "name"}, "decoded": "", "raw_model_output": WRITTEN}, "PER", True),
-        ({"parsed": None, "decoded": WRITTEN[:54] + ', "32": {"type": "a'}, "PER", True),
+        ({"parsed": None, "decoded": OUTPUT}, "PER", True),
+        ({"parsed": ["Ann Lee"], "generated_text": OUTPUT}, "PER", True),
+        ({"parsed": "Ann Lee", "raw_model_output": OUTPUT}, "PER", True),
+        (
+            {"parsed": {"Ann Lee": "name"}, "decoded": "", "raw_model_output": OUTPUT},
+            "PER",
+            True,
+        ),
+        ({"parsed": None, "decoded": OUTPUT[:54] + ', "32": {"type": "a'}, "PER", True),
     ],
 )
-def test_an_answer_in_another_shape_is_repaired(
+def test_an_answer_in_another_form_is_repaired(
     tmp_path: Path, answer: dict[str, object], pii_type: str, needed: bool
 ) -> None:
-    found = read(tmp_path, line() | answer)
+    outputs = read(tmp_path, line() | answer)
 
-    assert found.predictions["s1"] == Prediction(
+    assert outputs.predictions["s1"] == Prediction(
         Status.REPAIRED,
         subjects=((("Ann Lee", pii_type),),),
         related=("Ann Lee",) if needed else (),
@@ -146,15 +151,15 @@ def test_an_answer_in_another_shape_is_repaired(
         ({"parsed": None, "decoded": " \n", "generated_text": ""}, Status.EMPTY),
     ],
 )
-def test_an_answer_without_a_phrase_that_can_be_read_is_the_models_failure(
+def test_an_answer_without_a_readable_phrase_is_a_failure_of_the_model(
     tmp_path: Path, answer: dict[str, object], status: Status
 ) -> None:
-    found = read(tmp_path, line() | answer)
+    outputs = read(tmp_path, line() | answer)
 
-    assert found.predictions["s1"] == Prediction(status)
+    assert outputs.predictions["s1"] == Prediction(status)
 
 
-def test_typographic_quotes_keep_no_line_and_no_phrase_apart(tmp_path: Path) -> None:
+def test_typographic_quotes_equal_plain_ones_in_questions_and_phrases(tmp_path: Path) -> None:
     sample = make_sample(
         "s1", description="Ann’s 32.", query="Am I “old”?", subjects=[], related=[]
     )
@@ -164,40 +169,38 @@ def test_typographic_quotes_keep_no_line_and_no_phrase_apart(tmp_path: Path) -> 
     }
     path = write_lines(tmp_path / "outputs.jsonl", [answer])
 
-    found = read_capid_outputs(path, [sample])
-
-    assert found == CapidOutputs(
+    assert read_capid_outputs(path, [sample]) == CapidOutputs(
         {"s1": Prediction(Status.OK, subjects=((("Ann’s", "PER"),),), related=("Ann’s",))}, (), ()
     )
 
 
 @pytest.mark.parametrize(
-    ("record", "what"),
+    ("record", "message"),
     [
         (line("Am I tall?"), "a second answer for 's2'"),
         (line() | {"context": 1}, "record: 'context' must be a string, not a whole number"),
         (line(["Am I?"]), "record: 'question' must be a string, not a list"),
     ],
 )
-def test_a_broken_line_is_named_and_its_text_is_not_told(
-    tmp_path: Path, record: object, what: str
+def test_a_bad_line_is_reported_without_its_text(
+    tmp_path: Path, record: object, message: str
 ) -> None:
     with pytest.raises(InputFileError) as caught:
         read(tmp_path, line("Am I tall?"), record)
 
-    assert str(caught.value) == f"{tmp_path / 'outputs.jsonl'}:2: {what}"
+    assert str(caught.value) == f"{tmp_path / 'outputs.jsonl'}:2: {message}"
 
 
-def test_samples_that_ask_the_same_take_their_answers_in_order(tmp_path: Path) -> None:
+def test_samples_with_the_same_question_take_their_answers_in_order(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "outputs.jsonl", [line(Ann_Lee="name 1"), line()])
 
-    found = read_capid_outputs(path, [make_sample("s1"), make_sample("s2")])
+    outputs = read_capid_outputs(path, [make_sample("s1"), make_sample("s2")])
 
-    assert found.predictions["s1"].related == ("Ann Lee",)
-    assert found.predictions["s2"].related == ()
+    assert outputs.predictions["s1"].related == ("Ann Lee",)
+    assert outputs.predictions["s2"].related == ()
 
 
-def test_all_bad_lines_are_listed_at_once(tmp_path: Path) -> None:
+def test_all_bad_lines_are_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(InputFileError) as caught:
         read(tmp_path, line() | {"context": 1}, line(), line(), ["Ann"])
 
@@ -213,21 +216,21 @@ def test_all_bad_lines_are_listed_at_once(tmp_path: Path) -> None:
     ("name", "strangers", "unanswered"),
     [("predicted_openai_test.jsonl", 0, 0), ("predicted_test_presidio.jsonl", 2, 2)],
 )
-def test_what_real_systems_answered(
+def test_the_released_outputs_of_real_systems_can_be_scored(
     capid_folder: Path, tmp_path: Path, name: str, strangers: int, unanswered: int
 ) -> None:
     samples, _ = read_capid(capid_folder / "test.jsonl")
-    found = read_capid_outputs(capid_folder / "outputs" / name, samples)
-    statuses = Counter(prediction.status for prediction in found.predictions.values())
+    outputs = read_capid_outputs(capid_folder / "outputs" / name, samples)
+    statuses = Counter(prediction.status for prediction in outputs.predictions.values())
     path = tmp_path / "answers.jsonl"
-    write_predictions(path, found.predictions)
+    write_predictions(path, outputs.predictions)
 
-    assert len(found.predictions) == 200
-    assert len(found.strangers) == strangers
-    assert len(found.unanswered) == statuses[Status.INFRA_ERROR] == unanswered
-    assert read_predictions(path, [sample.id for sample in samples]) == found.predictions
+    assert len(outputs.predictions) == 200
+    assert len(outputs.strangers) == strangers
+    assert len(outputs.unanswered) == statuses[Status.INFRA_ERROR] == unanswered
+    assert read_predictions(path, [sample.id for sample in samples]) == outputs.predictions
     for task in (Task.DETECTION, Task.QUERY_RELATED, Task.MASKING):
-        evaluation = evaluate(task, samples, found.predictions)
+        evaluation = evaluate(task, samples, outputs.predictions)
         mean = evaluation.macro("rouge_l")
         assert (evaluation.gold, len(evaluation.scores)) == (200, 200 - unanswered)
         assert mean is not None

@@ -7,7 +7,7 @@ import pytest
 from pii_bench.errors import InputFileError
 from pii_bench.runs.matrix import Cell, Matrix, read_matrix
 
-WHOLE = """
+EVERY_KEY = """
 models = ["gpt4o", "gold+keyword", "local/smollm2-135m-instruct", "replay:gold.jsonl"]
 strategies = ["naive", "self-cot"]
 datasets = ["demo", "capid:test.jsonl"]
@@ -25,8 +25,8 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
-def test_every_key(tmp_path: Path) -> None:
-    assert read_matrix(write(tmp_path, WHOLE)) == Matrix(
+def test_every_key_is_read(tmp_path: Path) -> None:
+    assert read_matrix(write(tmp_path, EVERY_KEY)) == Matrix(
         models=("gpt4o", "gold+keyword", "local/smollm2-135m-instruct", "replay:gold.jsonl"),
         strategies=("naive", "self-cot"),
         datasets=("demo", "capid:test.jsonl"),
@@ -38,7 +38,7 @@ def test_every_key(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_left_out_is_as_without_a_file(tmp_path: Path) -> None:
+def test_missing_keys_have_the_defaults_of_the_command(tmp_path: Path) -> None:
     matrix = read_matrix(write(tmp_path, 'models = ["encoder"]\ndatasets = ["all"]'))
 
     assert matrix == Matrix(
@@ -53,8 +53,8 @@ def test_what_is_left_out_is_as_without_a_file(tmp_path: Path) -> None:
     )
 
 
-def test_strategies_apply_to_chat_models_alone(tmp_path: Path) -> None:
-    cells = read_matrix(write(tmp_path, WHOLE)).cells()
+def test_strategies_apply_only_to_chat_models(tmp_path: Path) -> None:
+    cells = read_matrix(write(tmp_path, EVERY_KEY)).cells()
 
     assert [(cell.name, cell.is_chat, cell.is_called) for cell in cells] == [
         ("gpt4o+naive", True, True),
@@ -73,13 +73,13 @@ def test_rewriting_has_one_strategy() -> None:
     assert matrix.cells() == [Cell("gpt4o", "rewrite"), Cell("encoder", None)]
 
 
-def test_detection_has_one_prompt_whatever_the_strategies() -> None:
+def test_detection_does_not_depend_on_the_strategies() -> None:
     matrix = Matrix(("gpt4o",), ("demo",), ("naive", "self-cot"), task="detection")
 
     assert matrix.cells() == [Cell("gpt4o", None)]
 
 
-def test_a_name_that_comes_twice_is_run_once(tmp_path: Path) -> None:
+def test_a_name_that_is_listed_twice_is_run_once(tmp_path: Path) -> None:
     text = 'models = ["gold", "gold"]\ndatasets = ["demo", "demo"]'
 
     matrix = read_matrix(write(tmp_path, text))
@@ -88,7 +88,7 @@ def test_a_name_that_comes_twice_is_run_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "what"),
+    ("key", "message"),
     [
         ('model = ["gold"]', "unknown key 'model'; did you mean 'models'?"),
         ("max_used = 5", "unknown key 'max_used'; did you mean 'max_usd'?"),
@@ -121,31 +121,32 @@ def test_a_name_that_comes_twice_is_run_once(tmp_path: Path) -> None:
         ("limit = ", "not valid TOML: Invalid value"),
     ],
 )
-def test_a_wrong_file(tmp_path: Path, key: str, what: str) -> None:
+def test_an_invalid_key_is_reported(tmp_path: Path, key: str, message: str) -> None:
+    required = ['models = ["gold"]', 'datasets = ["demo"]']
     name = key.partition(" ")[0]
-    others = {"models": 'models = ["gold"]\n', "datasets": 'datasets = ["demo"]\n'}
-    path = write(tmp_path, "".join(each for of, each in others.items() if of != name) + key)
+    others = [line for line in required if not line.startswith(f"{name} ")]
+    path = write(tmp_path, "\n".join([*others, key]))
 
     with pytest.raises(InputFileError) as caught:
         read_matrix(path)
 
-    assert str(caught.value).startswith(f"{path}: {what}")
+    assert str(caught.value).startswith(f"{path}: {message}")
 
 
-@pytest.mark.parametrize(("left", "key"), [("datasets", "models"), ("models", "datasets")])
-def test_models_and_datasets_are_needed(tmp_path: Path, left: str, key: str) -> None:
-    path = write(tmp_path, f'{left} = ["demo"]')
+@pytest.mark.parametrize(("present", "missing"), [("datasets", "models"), ("models", "datasets")])
+def test_models_and_datasets_are_required(tmp_path: Path, present: str, missing: str) -> None:
+    path = write(tmp_path, f'{present} = ["demo"]')
 
-    with pytest.raises(InputFileError, match=f"'{key}' is missing"):
+    with pytest.raises(InputFileError, match=f"'{missing}' is missing"):
         read_matrix(path)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match=r"gone\.toml: No such file or directory"):
         read_matrix(tmp_path / "gone.toml")
 
 
-def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+def test_a_binary_file_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "bench.toml"
     path.write_bytes(b"\xff\xfe")
 

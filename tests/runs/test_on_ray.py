@@ -1,4 +1,4 @@
-"""Two workers of a Ray cluster do what one process does, also when one of them is killed."""
+"""Two Ray workers give the results of one process, even if one of them is killed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytest.importorskip("ray", reason="`make test-ray` installs Ray")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(300),
-    # Ray warns of its own settings, and leaves its sockets to the end of the process.
+    # Ray warns about its own settings and keeps sockets open until the process ends.
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning"),
 ]
 
@@ -32,14 +32,13 @@ LETTERS: Final = {
 
 
 @pytest.fixture
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working folder."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def squares() -> Callable[[int], tuple[int, int]]:
-    """A slow function that says who did the work."""
+    """Return a slow function that squares a number and returns the worker's process id with it."""
 
     def square(number: int) -> tuple[int, int]:
         time.sleep(0.02)
@@ -67,8 +66,8 @@ def test_nothing_is_lost_when_a_worker_is_killed() -> None:
     assert len(workers) == 3
 
 
-def test_a_folder_is_masked_as_in_one_process(own_folder: Path) -> None:
-    letters = own_folder / "letters"
+def test_a_folder_is_masked_as_in_one_process(folder: Path) -> None:
+    letters = folder / "letters"
     letters.mkdir()
     for name, text in LETTERS.items():
         (letters / name).write_text(text, encoding="utf-8")
@@ -77,29 +76,29 @@ def test_a_folder_is_masked_as_in_one_process(own_folder: Path) -> None:
     assert main([*mask, "--out", "one"]) == 0
     assert main([*mask, "--out", "two", "--engine", "ray", "--workers", "2"]) == 0
 
-    assert len(read_folder(own_folder / "one")) == len(LETTERS)
-    assert read_folder(own_folder / "two") == read_folder(own_folder / "one")
+    assert len(read_folder(folder / "one")) == len(LETTERS)
+    assert read_folder(folder / "two") == read_folder(folder / "one")
 
 
-def test_a_table_that_stopped_at_a_failure_goes_on_behind_it(own_folder: Path) -> None:
-    table = write_lines(own_folder / "rows.jsonl", [{"text": text} for text in LETTERS.values()])
+def test_an_interrupted_table_is_resumed(folder: Path) -> None:
+    table = write_lines(folder / "rows.jsonl", [{"text": text} for text in LETTERS.values()])
     mask = ["mask", str(table), "--column", "text", "--query", "How old is she?"]
     assert main([*mask, "--out", "one.jsonl"]) == 0
-    lines = (own_folder / "one.jsonl").read_bytes().splitlines(keepends=True)
-    (own_folder / "two.jsonl.part").write_bytes(b"".join(lines[:7]) + lines[7][:9])
+    lines = (folder / "one.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "two.jsonl.part").write_bytes(b"".join(lines[:7]) + lines[7][:9])
 
     assert main([*mask, "--out", "two.jsonl", "--engine", "ray", "--workers", "2"]) == 0
 
-    assert (own_folder / "two.jsonl").read_bytes() == b"".join(lines)
+    assert (folder / "two.jsonl").read_bytes() == b"".join(lines)
 
 
-def test_a_run_stores_the_responses_of_one_process(own_folder: Path) -> None:
+def test_a_run_stores_the_responses_of_one_process(folder: Path) -> None:
     run = ["run", "--model", "encoder", "--dataset", "demo"]
 
     assert main([*run, "--results", "one"]) == 0
     assert main([*run, "--results", "two", "--engine", "ray", "--workers", "2"]) == 0
 
-    one, two = (read_folder(own_folder / name / "runs" / "encoder") for name in ("one", "two"))
+    one, two = (read_folder(folder / name / "runs" / "encoder") for name in ("one", "two"))
     stored = {name for name in one if name.endswith(".jsonl")}
     assert stored
     assert {name: two[name] for name in stored} == {name: one[name] for name in stored}
